@@ -1,0 +1,60 @@
+"""Everything that can go wrong, in one place.
+
+EngineError
+├── BadInput        what the user gave cannot be used: names the place and the fix
+├── NotComputable   a value that has no answer here: becomes a row with the reason
+├── NotConverged    a sampler whose draws must not be used: names the parameter
+└── Cancelled       the caller asked a computation to stop
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = ["BadInput", "Cancelled", "EngineError", "NotComputable", "NotConverged", "suggestion"]
+
+
+class EngineError(Exception):
+    """Base of every error that the engine raises on purpose."""
+
+
+class BadInput(EngineError, ValueError):
+    """Input that cannot be used. ``place`` says where (``synthesis[1].target``), the message what and how to mend it."""
+
+    def __init__(self, place: str, message: str) -> None:
+        super().__init__(f"{place}: {message}" if place else message)
+        self.place = place
+        self.message = message
+
+
+class NotComputable(EngineError):
+    """A value that cannot be computed for a reason that the reader should see."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class NotConverged(EngineError):
+    """A sampler that did not converge. ``parameter`` names the worst one, ``statistic`` and ``value`` say by what."""
+
+    def __init__(self, parameter: str, statistic: str, value: float, rule: str) -> None:
+        super().__init__(f"{parameter} has not converged: {statistic} is {value:.3f}, {rule}")
+        self.parameter = parameter
+        self.statistic = statistic
+        self.value = value
+        self.rule = rule
+
+    def __reduce__(self) -> tuple[type[NotConverged], tuple[str, str, float, str]]:
+        return type(self), (self.parameter, self.statistic, self.value, self.rule)
+
+
+class Cancelled(EngineError):
+    """Raised through a computation when its caller asks it to stop."""
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """``'; did you mean "reviews"?'`` for a near miss, else the empty string."""
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f'; did you mean "{near[0]}"?' if near else ""

@@ -1,0 +1,169 @@
+"""Microdata: a schema and a frame that keeps to it, under one declared missing-value policy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from .errors import BadInput
+from .schema import Kind, Schema, Variable
+
+__all__ = ["Microdata", "MissingPolicy", "Origin", "conform"]
+
+Origin = Literal["confidential", "synthetic", "anonymised"]
+
+
+class MissingPolicy(StrEnum):
+    """What a missing value means to every method. ``refuse``: the file must have none. ``drop``: records with one leave."""
+
+    REFUSE = "refuse"
+    DROP = "drop"
+
+
+@dataclass(frozen=True, eq=False)
+class Microdata:
+    """A validated table: n records of the schema's variables.
+
+    Columns have one dtype a kind: categorical, ordinal (ordered) and binary are pandas categoricals of text,
+    counts int64, continuous variables float64, dates datetime64[s]. Record i of a partially synthetic table is
+    record i of the confidential one.
+    """
+
+    schema: Schema
+    frame: pd.DataFrame
+    origin: Origin = "confidential"
+    dropped: int = 0
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def column(self, name: str) -> pd.Series:
+        """The values of one variable, (n,)."""
+        return self.frame[name]
+
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        """One variable as floats, (n,): level codes (-1 missing is not possible here), numbers, or days since 1970."""
+        values, kind = self.frame[name], self.schema[name].kind
+        if kind.has_levels:
+            return values.cat.codes.to_numpy(dtype=np.float64)
+        if kind is Kind.DATE:
+            return values.to_numpy(dtype="datetime64[D]").astype(np.float64)
+        return values.to_numpy(dtype=np.float64)
+
+    def with_columns(self, columns: dict[str, pd.Series], origin: Origin) -> Microdata:
+        """A copy whose named columns are replaced; the others are kept bit for bit."""
+        return Microdata(self.schema, self.frame.assign(**columns), origin)
+
+
+def conform(
+    raw: pd.DataFrame,
+    schema: Schema,
+    policy: MissingPolicy = MissingPolicy.REFUSE,
+    origin: Origin = "confidential",
+    place: str = "variables",
+) -> Microdata:
+    """Microdata from a frame as it was read.
+
+    Keeps the schema's columns only, turns missing codes into missing values, applies the policy, converts each
+    column to its kind. Raises BadInput that names the column, the rule and how many records break it, never a value.
+    """
+    for variable in schema:
+        if variable.name not in raw.columns:
+            schema_of_file = Schema(tuple(Variable(str(name), Kind.CATEGORICAL) for name in raw.columns))
+            schema_of_file.require(variable.name, f"{place}.{variable.name}")
+    coded = pd.DataFrame({v.name: _without_codes(raw[v.name], v) for v in schema}, index=raw.index)
+    missing = coded.isna()
+    dropped = 0
+    if missing.to_numpy().any():
+        if policy is MissingPolicy.REFUSE:
+            name = missing.sum().idxmax()
+            raise BadInput(
+                f"{place}.{name}",
+                f'{int(missing[name].sum()):,} of {len(raw):,} records have no value; say missing = "drop" under [data] '
+                "to leave such records out, or leave the column out",
+            )
+        whole = ~missing.any(axis=1)
+        dropped = int((~whole).sum())
+        coded = coded[whole]
+    if not len(coded):
+        raise BadInput("data", "no record is left" + (f" after dropping {dropped:,} with missing values" if dropped else ""))
+    columns = {v.name: _converted(coded[v.name], v, f"{place}.{v.name}") for v in schema}
+    return Microdata(schema, pd.DataFrame(columns).reset_index(drop=True), origin, dropped)
+
+
+def _without_codes(values: pd.Series, variable: Variable) -> pd.Series:
+    if not variable.missing:
+        return values
+    codes = {str(code) for code in variable.missing}
+    return values.mask(values.astype("string").isin(codes).fillna(False).astype(bool))
+
+
+def _converted(values: pd.Series, variable: Variable, place: str) -> pd.Series:
+    if variable.kind.has_levels:
+        return _levels(values, variable, place)
+    if variable.kind is Kind.DATE:
+        return _dates(values, place)
+    return _numbers(values, variable, place)
+
+
+def _levels(values: pd.Series, variable: Variable, place: str) -> pd.Series:
+    text = _as_text(values)
+    found = text.unique()
+    levels = list(variable.levels) or _natural_order(list(found))
+    strange = [level for level in found if level not in set(levels)]
+    if strange:
+        count = int(text.isin(strange).sum())
+        raise BadInput(f"{place}.levels", f"{count:,} records have a level that is not listed ({len(strange)} such levels)")
+    if variable.kind is Kind.BINARY and len(levels) > 2:
+        raise BadInput(f"{place}.kind", f'binary, but the column has {len(levels)} levels; use "categorical"')
+    dtype = pd.CategoricalDtype(levels, ordered=variable.kind is Kind.ORDINAL)
+    return text.astype(dtype)
+
+
+def _as_text(values: pd.Series) -> pd.Series:
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        values = values.astype(values.cat.categories.dtype)
+    if pd.api.types.is_float_dtype(values.dtype) and (values == np.floor(values)).all():
+        values = values.astype("int64")
+    return values.astype("str").astype("object")
+
+
+def _natural_order(levels: list[str]) -> list[str]:
+    try:
+        return sorted(levels, key=float)
+    except ValueError:
+        return sorted(levels)
+
+
+def _dates(values: pd.Series, place: str) -> pd.Series:
+    dates = pd.to_datetime(values, errors="coerce", format="ISO8601")
+    wrong = int(dates.isna().sum())
+    if wrong:
+        raise BadInput(place, f"{wrong:,} records are not a date; dates are written 2019-07-31")
+    return dates.astype("datetime64[s]")
+
+
+def _numbers(values: pd.Series, variable: Variable, place: str) -> pd.Series:
+    numbers = pd.to_numeric(values, errors="coerce").astype("float64")
+    wrong = int((~np.isfinite(numbers)).sum())
+    if wrong:
+        raise BadInput(place, f'{wrong:,} records are not a number, as a {variable.kind} must be; is it "categorical"?')
+    if variable.kind is Kind.COUNT:
+        wrong = int((numbers != np.floor(numbers)).sum())
+        if wrong:
+            raise BadInput(place, f'{wrong:,} records are not whole numbers, as a count must be; is it "continuous"?')
+    _check_bounds(numbers, variable, place)
+    return numbers.astype("int64") if variable.kind is Kind.COUNT else numbers
+
+
+def _check_bounds(numbers: pd.Series, variable: Variable, place: str) -> None:
+    low, high = variable.lower, variable.upper
+    if low is not None and (below := int((numbers < low).sum())):
+        raise BadInput(f"{place}.bounds", f"{below:,} records are below {low:g}; widen the bounds or filter with [data] where")
+    if high is not None and (above := int((numbers > high).sum())):
+        raise BadInput(f"{place}.bounds", f"{above:,} records are above {high:g}; widen the bounds or filter with [data] where")

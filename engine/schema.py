@@ -1,0 +1,182 @@
+"""What a variable is: its kind, the role it plays for an intruder, its bounds, levels and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from .errors import BadInput, suggestion
+
+__all__ = ["Kind", "Role", "Schema", "Variable"]
+
+
+class Kind(StrEnum):
+    """Measurement scale. Categorical, ordinal and binary variables are matched and modelled by their levels."""
+
+    CATEGORICAL = "categorical"
+    ORDINAL = "ordinal"
+    BINARY = "binary"
+    COUNT = "count"
+    CONTINUOUS = "continuous"
+    DATE = "date"
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether values are levels rather than numbers or dates."""
+        return self in (Kind.CATEGORICAL, Kind.ORDINAL, Kind.BINARY)
+
+
+class Role(StrEnum):
+    """What the variable is in the release: known to an intruder, sensitive, an identifier, or neither."""
+
+    KNOWN = "known"
+    SENSITIVE = "sensitive"
+    IDENTIFIER = "identifier"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One column. ``bounds`` are inclusive; ``levels`` fix the order of an ordinal variable; ``missing`` lists codes."""
+
+    name: str
+    kind: Kind
+    role: Role = Role.OTHER
+    bounds: tuple[float | None, float | None] | None = None
+    levels: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    missing: tuple[str | float, ...] = ()
+    title: str = ""
+
+    @property
+    def lower(self) -> float | None:
+        """The smallest value allowed, if any; counts start at 0."""
+        if self.bounds is None or self.bounds[0] is None:
+            return 0.0 if self.kind is Kind.COUNT else None
+        return self.bounds[0]
+
+    @property
+    def upper(self) -> float | None:
+        """The largest value allowed, if any."""
+        return None if self.bounds is None else self.bounds[1]
+
+    @classmethod
+    def from_table(cls, name: str, table: object, place: str) -> Variable:
+        """The variable that ``{ kind = ..., role = ... }`` of a recipe describes. Raises BadInput."""
+        if not isinstance(table, Mapping):
+            raise BadInput(place, 'must be a table such as { kind = "count", role = "known" }')
+        allowed = ("kind", "role", "bounds", "levels", "labels", "missing", "title")
+        for key in table:
+            if key not in allowed:
+                raise BadInput(f"{place}.{key}", f"unknown key{suggestion(key, allowed)}; known: {', '.join(allowed)}")
+        if "kind" not in table:
+            raise BadInput(place, f"needs a kind: one of {', '.join(Kind)}")
+        kind = _one_of(Kind, table["kind"], f"{place}.kind")
+        role = _one_of(Role, table.get("role", Role.OTHER), f"{place}.role")
+        return cls(
+            name,
+            kind,
+            role,
+            _bounds(table.get("bounds"), kind, f"{place}.bounds"),
+            tuple(str(level) for level in _list(table.get("levels", ()), f"{place}.levels")),
+            _labels(table.get("labels", {}), f"{place}.labels"),
+            tuple(_list(table.get("missing", ()), f"{place}.missing")),
+            str(table.get("title", "")),
+        )
+
+    def to_table(self) -> dict[str, Any]:
+        """The recipe table that ``from_table`` reads back to an equal variable."""
+        table: dict[str, Any] = {"kind": self.kind.value, "role": self.role.value}
+        if self.bounds is not None:
+            low, high = self.bounds
+            table["bounds"] = [_plain(low) if low is not None else "", _plain(high) if high is not None else ""]
+        if self.levels:
+            table["levels"] = list(self.levels)
+        if self.labels:
+            table["labels"] = dict(self.labels)
+        if self.missing:
+            table["missing"] = list(self.missing)
+        if self.title:
+            table["title"] = self.title
+        return table
+
+
+def _plain(number: float) -> int | float:
+    return int(number) if float(number).is_integer() else float(number)
+
+
+def _one_of[E: StrEnum](enum: type[E], word: object, place: str) -> E:
+    try:
+        return enum(str(word))
+    except ValueError:
+        raise BadInput(place, f'"{word}" is none of {", ".join(enum)}{suggestion(str(word), list(enum))}') from None
+
+
+def _list(value: object, place: str) -> list[Any]:
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    raise BadInput(place, "must be a list")
+
+
+def _labels(value: object, place: str) -> dict[str, str]:
+    if not isinstance(value, Mapping):
+        raise BadInput(place, 'must be a table such as { "1" = "yes", "2" = "no" }')
+    return {str(code): str(label) for code, label in value.items()}
+
+
+def _bounds(value: object, kind: Kind, place: str) -> tuple[float | None, float | None] | None:
+    if value is None:
+        return None
+    if kind not in (Kind.COUNT, Kind.CONTINUOUS):
+        raise BadInput(place, f"only count and continuous variables have bounds, this one is {kind}")
+    ends = _list(value, place)
+    if len(ends) != 2:
+        raise BadInput(place, "must be two numbers, [smallest, largest]; an empty string leaves an end open")
+    for end in ends:
+        if end != "" and (isinstance(end, bool) or not isinstance(end, (int, float)) or end != end):
+            raise BadInput(place, f"{end!r} is not a number")
+    low, high = (None if end == "" else float(end) for end in ends)
+    if low is not None and high is not None and low > high:
+        raise BadInput(place, f"the smallest value allowed, {low:g}, is above the largest, {high:g}")
+    if kind is Kind.COUNT and low is not None and low < 0:
+        raise BadInput(place, f"a count cannot be {low:g}; start at 0")
+    return low, high
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The variables of a table, in order, found by name."""
+
+    variables: tuple[Variable, ...]
+
+    def __getitem__(self, name: str) -> Variable:
+        for variable in self.variables:
+            if variable.name == name:
+                return variable
+        raise KeyError(name)
+
+    def __contains__(self, name: object) -> bool:
+        return any(variable.name == name for variable in self.variables)
+
+    def __iter__(self) -> Iterator[Variable]:
+        return iter(self.variables)
+
+    def __len__(self) -> int:
+        return len(self.variables)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names in order."""
+        return tuple(variable.name for variable in self.variables)
+
+    def of_role(self, role: Role) -> tuple[str, ...]:
+        """Names of the variables that play this role."""
+        return tuple(variable.name for variable in self.variables if variable.role is role)
+
+    def require(self, name: str, place: str) -> Variable:
+        """The variable called ``name``; BadInput at ``place`` names the near miss."""
+        if name not in self:
+            raise BadInput(place, f'no column "{name}"{suggestion(name, self.names) or "; columns: " + ", ".join(self.names)}')
+        return self[name]
