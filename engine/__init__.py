@@ -1,0 +1,1 @@
+"""The statistical engine: pure computation, values in and values out."""

@@ -47,10 +47,10 @@ class Microdata:
         return self.frame[name]
 
     def numbers(self, name: str) -> NDArray[np.float64]:
-        """One variable as floats, (n,): level codes (-1 missing is not possible here), numbers, or days since 1970."""
+        """One variable as floats, (n,): level codes, numbers, or days since 1970."""
         values, kind = self.frame[name], self.schema[name].kind
         if kind.has_levels:
-            return values.cat.codes.to_numpy(dtype=np.float64)
+            return np.asarray(values.cat.codes, dtype=np.float64)
         if kind is Kind.DATE:
             return values.to_numpy(dtype="datetime64[D]").astype(np.float64)
         return values.to_numpy(dtype=np.float64)
@@ -91,7 +91,9 @@ def conform(
         dropped = int((~whole).sum())
         coded = coded[whole]
     if not len(coded):
-        raise BadInput("data", "no record is left" + (f" after dropping {dropped:,} with missing values" if dropped else ""))
+        raise BadInput(
+            "data", "no record is left" + (f" after dropping {dropped:,} with missing values" if dropped else "")
+        )
     columns = {v.name: _converted(coded[v.name], v, f"{place}.{v.name}") for v in schema}
     return Microdata(schema, pd.DataFrame(columns).reset_index(drop=True), origin, dropped)
 
@@ -118,7 +120,9 @@ def _levels(values: pd.Series, variable: Variable, place: str) -> pd.Series:
     strange = [level for level in found if level not in set(levels)]
     if strange:
         count = int(text.isin(strange).sum())
-        raise BadInput(f"{place}.levels", f"{count:,} records have a level that is not listed ({len(strange)} such levels)")
+        raise BadInput(
+            f"{place}.levels", f"{count:,} records have a level that is not listed ({len(strange)} such levels)"
+        )
     if variable.kind is Kind.BINARY and len(levels) > 2:
         raise BadInput(f"{place}.kind", f'binary, but the column has {len(levels)} levels; use "categorical"')
     dtype = pd.CategoricalDtype(levels, ordered=variable.kind is Kind.ORDINAL)
@@ -164,6 +168,10 @@ def _numbers(values: pd.Series, variable: Variable, place: str) -> pd.Series:
 def _check_bounds(numbers: pd.Series, variable: Variable, place: str) -> None:
     low, high = variable.lower, variable.upper
     if low is not None and (below := int((numbers < low).sum())):
-        raise BadInput(f"{place}.bounds", f"{below:,} records are below {low:g}; widen the bounds or filter with [data] where")
+        raise BadInput(
+            f"{place}.bounds", f"{below:,} records are below {low:g}; widen the bounds or filter with [data] where"
+        )
     if high is not None and (above := int((numbers > high).sum())):
-        raise BadInput(f"{place}.bounds", f"{above:,} records are above {high:g}; widen the bounds or filter with [data] where")
+        raise BadInput(
+            f"{place}.bounds", f"{above:,} records are above {high:g}; widen the bounds or filter with [data] where"
+        )

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Diagnostic", "Estimate", "Goal", "Measure"]
+__all__ = ["Diagnostic", "Estimate", "Fit", "Goal", "Measure", "StudyPoint"]
 
 Goal = Literal["low", "high", "none"]
 
@@ -59,3 +59,19 @@ class Diagnostic:
     value: float
     rule: str = ""
     passed: bool | None = None
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted synthesis model: arrays by name (posterior draws have the m draws first), and how the fit went."""
+
+    arrays: Mapping[str, NDArray[Any]]
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+@dataclass(frozen=True)
+class StudyPoint:
+    """What a study measured at one point of its grid: on the confidential data, if at all, and on every release."""
+
+    confidential: Measure | None
+    releases: tuple[Measure, ...]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from .errors import BadInput, suggestion
 
 __all__ = ["Kind", "Role", "Schema", "Variable"]
+
+Word = TypeVar("Word", bound=StrEnum)
 
 
 class Kind(StrEnum):
@@ -107,7 +110,7 @@ def _plain(number: float) -> int | float:
     return int(number) if float(number).is_integer() else float(number)
 
 
-def _one_of[E: StrEnum](enum: type[E], word: object, place: str) -> E:
+def _one_of(enum: type[Word], word: object, place: str) -> Word:
     try:
         return enum(str(word))
     except ValueError:
@@ -135,7 +138,7 @@ def _bounds(value: object, kind: Kind, place: str) -> tuple[float | None, float 
     if len(ends) != 2:
         raise BadInput(place, "must be two numbers, [smallest, largest]; an empty string leaves an end open")
     for end in ends:
-        if end != "" and (isinstance(end, bool) or not isinstance(end, (int, float)) or end != end):
+        if end != "" and (isinstance(end, bool) or not isinstance(end, (int, float)) or math.isnan(end)):
             raise BadInput(place, f"{end!r} is not a number")
     low, high = (None if end == "" else float(end) for end in ends)
     if low is not None and high is not None and low > high:
@@ -178,5 +181,7 @@ class Schema:
     def require(self, name: str, place: str) -> Variable:
         """The variable called ``name``; BadInput at ``place`` names the near miss."""
         if name not in self:
-            raise BadInput(place, f'no column "{name}"{suggestion(name, self.names) or "; columns: " + ", ".join(self.names)}')
+            raise BadInput(
+                place, f'no column "{name}"{suggestion(name, self.names) or "; columns: " + ", ".join(self.names)}'
+            )
         return self[name]

@@ -1,7 +1,7 @@
 """Predictor terms: a closed grammar, so that text from a recipe is never evaluated.
 
-    term   := factor | factor ":" factor
-    factor := column | ("log" | "log1p" | "sqrt" | "square") "(" column ")"
+term   := factor | factor ":" factor
+factor := column | ("log" | "log1p" | "sqrt" | "square") "(" column ")"
 """
 
 from __future__ import annotations
@@ -72,7 +72,9 @@ def _parse_factor(text: str, schema: Schema, place: str) -> Factor:
     if call is None:
         if re.fullmatch(r"[\w .\-]+", text):
             schema.require(text, place)
-        raise BadInput(place, f'"{text}" is not a term; use a column, {", ".join(f"{f}(column)" for f in FUNCTIONS)}, or a:b')
+        raise BadInput(
+            place, f'"{text}" is not a term; use a column, {", ".join(f"{f}(column)" for f in FUNCTIONS)}, or a:b'
+        )
     function, column = call["function"], call["column"].strip()
     if function not in FUNCTIONS:
         raise BadInput(place, f'no function "{function}"; a term may use {", ".join(FUNCTIONS)}')
@@ -126,7 +128,7 @@ def _factor_values(factor: Factor, data: Microdata) -> NDArray[np.float64]:
     numbers = data.numbers(factor.column)
     if data.schema[factor.column].kind.has_levels:
         levels = len(data.column(factor.column).cat.categories)
-        return (numbers[:, None] == np.arange(1, levels)).astype(np.float64)
+        return np.equal(numbers[:, None], np.arange(1, levels)).astype(np.float64)
     if factor.function is None:
         return numbers[:, None]
     check_domain(factor, numbers)
@@ -141,6 +143,6 @@ def check_domain(factor: Factor, numbers: NDArray[np.float64], place: str = "") 
     outside = int(np.sum(numbers < edge) if closed else np.sum(numbers <= edge))
     if outside:
         side = "below" if closed else "at or below"
-        raise BadInput(place or str(factor), f"{factor} is undefined for {outside:,} records {side} {edge:g}; use {instead}")
-
-
+        raise BadInput(
+            place or str(factor), f"{factor} is undefined for {outside:,} records {side} {edge:g}; use {instead}"
+        )

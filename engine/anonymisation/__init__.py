@@ -1,0 +1,1 @@
+"""Anonymisation: tables whose records hide among others. One method a file."""

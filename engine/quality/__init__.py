@@ -1,0 +1,1 @@
+"""Data quality under anonymisation. One method a file."""

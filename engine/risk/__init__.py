@@ -1,0 +1,1 @@
+"""Disclosure risk: what the release gives away. One method a file."""

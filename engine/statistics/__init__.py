@@ -1,0 +1,1 @@
+"""Shared mathematics, at the level of arrays."""

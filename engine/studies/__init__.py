@@ -1,0 +1,1 @@
+"""Studies: methods composed over a grid. One study a file."""

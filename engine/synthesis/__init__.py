@@ -1,0 +1,1 @@
+"""Synthesis: models that draw released values. One method a file."""

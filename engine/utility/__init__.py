@@ -1,0 +1,1 @@
+"""Utility: what the release keeps. One method a file."""

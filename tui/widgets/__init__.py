@@ -1,0 +1,1 @@
+"""Widgets of the terminal app: the paged grid, the plot, and what they are made of."""

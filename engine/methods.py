@@ -1,0 +1,130 @@
+"""The one extension point: ``@method`` on a function makes it a method of the family its file lies in.
+
+What the function takes and returns depends on the family:
+
+    synthesis         (data: Microdata, target: str, spec, run) -> Fit, with ``draw`` beside it:
+                      draw(fit, spec, target, confidential, released, index, rng) -> values (n,)
+    utility, risk,    (confidential: Microdata, released: Microdata, spec, run) -> Measure
+    quality           for one released dataset; ``released.origin`` is "confidential" where a table scores itself
+    studies           (confidential, releases: Sequence[Microdata], point: float, spec, run) -> StudyPoint,
+                      for every point of ``spec.grid()``
+
+Key, family and name come from the path of the file; nothing else has to be touched to add one.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType, ModuleType
+from typing import Any
+
+from .errors import BadInput, suggestion
+from .results import Goal
+from .spec import Spec
+
+__all__ = ["FAMILIES", "Method", "Output", "find", "method", "registry"]
+
+FAMILIES = ("synthesis", "anonymisation", "utility", "quality", "risk", "studies")
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A measure that a method computes: its name in the key, its meaning in a sentence, which way is better, its unit."""
+
+    name: str
+    meaning: str
+    goal: Goal
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A registered method. ``key`` is ``family.name``; ``confidential`` says whether the confidential data get a row too."""
+
+    family: str
+    name: str
+    title: str
+    spec: type[Spec]
+    source: str
+    func: Callable[..., Any]
+    outputs: tuple[Output, ...]
+    draw: Callable[..., Any] | None
+    confidential: bool
+    targets: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """``family.name``, as recipes and results write it."""
+        return f"{self.family}.{self.name}"
+
+    def output(self, measure: str) -> Output:
+        """The declaration of one of its measures; KeyError when it has no such measure."""
+        for output in self.outputs:
+            if output.name == measure:
+                return output
+        raise KeyError(measure)
+
+
+def method(
+    title: str,
+    *,
+    spec: type[Spec],
+    source: str,
+    outputs: tuple[Output, ...] = (),
+    draw: Callable[..., Any] | None = None,
+    confidential: bool = False,
+    targets: tuple[str, ...] = (),
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a function as a method of the family that its module lies in.
+
+    ``source`` cites paper and section. ``confidential`` asks for a row of the confidential data scored against
+    themselves. ``targets`` are the kinds of variable that a synthesis method can produce.
+    """
+
+    def register(func: Callable[..., Any]) -> Callable[..., Any]:
+        family, name = func.__module__.split(".")[-2:]
+        func.__sfumato_method__ = Method(  # type: ignore[attr-defined]
+            family, name, title, spec, source, func, outputs, draw, confidential, targets
+        )
+        return func
+
+    return register
+
+
+def methods_of_module(module: ModuleType) -> list[Method]:
+    """The methods that a module itself defines."""
+    found = [
+        value.__sfumato_method__
+        for value in vars(module).values()
+        if callable(value) and hasattr(value, "__sfumato_method__") and value.__module__ == module.__name__
+    ]
+    if len(found) > 1:
+        raise TypeError(f"{module.__name__} has {len(found)} methods; a method is one file")
+    return found
+
+
+def _discover() -> Iterator[Method]:
+    package = __package__
+    for family in FAMILIES:
+        parent = importlib.import_module(f"{package}.{family}")
+        for info in pkgutil.iter_modules(parent.__path__):
+            yield from methods_of_module(importlib.import_module(f"{package}.{family}.{info.name}"))
+
+
+@functools.cache
+def registry() -> Mapping[str, Method]:
+    """Every method by key, in the order of families and names."""
+    return MappingProxyType({found.key: found for found in _discover()})
+
+
+def find(key: str, place: str, families: tuple[str, ...] = FAMILIES) -> Method:
+    """The method with this key. Raises BadInput at ``place`` with the near miss or the list."""
+    known = [name for name, found in registry().items() if found.family in families]
+    if key not in known:
+        hint = suggestion(key, known) or f"; known: {', '.join(known)}"
+        raise BadInput(place, f'no method "{key}"{hint}')
+    return registry()[key]

@@ -1,0 +1,301 @@
+"""The whole plan as one value: data, variables, synthesis, measures, studies, thresholds. TOML in and out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tomli_w
+
+from .errors import BadInput, suggestion
+from .methods import Method, find, registry
+from .microdata import MissingPolicy
+from .schema import Schema, Variable
+from .spec import Spec
+from .thresholds import Threshold
+
+__all__ = ["DataSource", "Recipe", "Step", "with_settings"]
+
+SECTIONS = ("title", "description", "data", "variables", "release", "synthesis", "measure", "study", "threshold")
+
+
+@dataclass(frozen=True, slots=True)
+class DataSource:
+    """Where the confidential records come from: file, a filter, how many of them, and the missing-value policy."""
+
+    file: str = ""
+    where: str = ""
+    sample: int | None = None
+    missing: MissingPolicy = MissingPolicy.REFUSE
+
+    @classmethod
+    def from_table(cls, table: Mapping[str, Any]) -> DataSource:
+        """The source that a recipe's ``[data]`` describes. Raises BadInput."""
+        _known_keys(table, ("file", "where", "sample", "missing"), "data")
+        sample = table.get("sample")
+        if sample is not None and (not isinstance(sample, int) or isinstance(sample, bool) or sample < 1):
+            raise BadInput(
+                "data.sample", f"{sample!r} must be a whole number, at least 1; leave it out for all records"
+            )
+        missing = table.get("missing", "refuse")
+        if missing not in list(MissingPolicy):
+            raise BadInput("data.missing", f'"{missing}" is none of {", ".join(MissingPolicy)}')
+        return cls(_text(table, "file", "data"), _text(table, "where", "data"), sample, MissingPolicy(missing))
+
+    def to_table(self) -> dict[str, Any]:
+        """The ``[data]`` table, without what is left at its default."""
+        table = {"file": self.file, "where": self.where, "sample": self.sample, "missing": self.missing.value}
+        return {key: value for key, value in table.items() if value not in ("", None, "refuse")}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One use of a method: its place in the recipe, the method, its parameters, and the variable a synthesis makes."""
+
+    place: str
+    method: Method
+    spec: Spec
+    target: str = ""
+
+    def to_table(self) -> dict[str, Any]:
+        """The recipe's table of this step."""
+        head: dict[str, Any] = {"target": self.target} if self.target else {}
+        name = self.method.name if self.method.family == "synthesis" else self.method.key
+        return {**head, "method": name, **self.spec.to_table()}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A validated plan. ``m`` datasets are released, each with the ``released`` variables replaced."""
+
+    title: str
+    data: DataSource
+    schema: Schema
+    m: int
+    seed: int
+    released: tuple[str, ...]
+    synthesis: tuple[Step, ...] = ()
+    measures: tuple[Step, ...] = ()
+    studies: tuple[Step, ...] = ()
+    thresholds: tuple[Threshold, ...] = ()
+    description: str = ""
+
+    @classmethod
+    def from_toml(cls, text: str) -> Recipe:
+        """The recipe that a TOML text writes. Raises BadInput that names the path in the file."""
+        return cls.from_table(read_toml(text))
+
+    @classmethod
+    def from_table(cls, table: Mapping[str, Any]) -> Recipe:
+        """The recipe of a table as TOML or JSON reads it. Raises BadInput."""
+        _known_keys(table, SECTIONS, "")
+        schema = _schema(table)
+        release = _section(table, "release")
+        _known_keys(release, ("m", "seed", "released"), "release")
+        synthesis = tuple(_synthesis_step(t, i, schema) for i, t in enumerate(_tables(table, "synthesis")))
+        released = _released(release, synthesis, schema)
+        measures = tuple(
+            _step(t, f"measure[{i}]", ("utility", "risk", "quality"), schema, ())
+            for i, t in enumerate(_tables(table, "measure"))
+        )
+        studies = tuple(
+            _step(t, f"study[{i}]", ("studies",), schema, measures) for i, t in enumerate(_tables(table, "study"))
+        )
+        for step in (*measures, *studies):
+            if hasattr(step.spec, "check_release"):
+                step.spec.check_release(schema, released, step.place)
+        thresholds = tuple(
+            Threshold.from_table(t, f"threshold[{i}]", [s.method for s in (*measures, *studies)], schema)
+            for i, t in enumerate(_tables(table, "threshold"))
+        )
+        return cls(
+            _text(table, "title", ""),
+            DataSource.from_table(_section(table, "data")),
+            schema,
+            _whole(release, "m", "release", 1 if not synthesis else 20, 1),
+            _whole(release, "seed", "release", 1, 0),
+            released,
+            synthesis,
+            measures,
+            studies,
+            thresholds,
+            _text(table, "description", ""),
+        )
+
+    def to_table(self) -> dict[str, Any]:
+        """The table that ``from_table`` reads back to an equal recipe."""
+        release: dict[str, Any] = {"m": self.m, "seed": self.seed}
+        if not self.synthesis and self.released:
+            release["released"] = list(self.released)
+        table: dict[str, Any] = {
+            "title": self.title,
+            "description": self.description,
+            "data": self.data.to_table(),
+            "variables": {variable.name: variable.to_table() for variable in self.schema},
+            "release": release,
+            "synthesis": [step.to_table() for step in self.synthesis],
+            "measure": [step.to_table() for step in self.measures],
+            "study": [step.to_table() for step in self.studies],
+            "threshold": [threshold.to_table() for threshold in self.thresholds],
+        }
+        return {key: value for key, value in table.items() if value not in ("", [], {})}
+
+    def to_toml(self) -> str:
+        """The recipe as TOML text."""
+        return tomli_w.dumps(self.to_table())
+
+    @property
+    def sha256(self) -> str:
+        """A fingerprint of everything the recipe says, whatever its layout."""
+        return hashlib.sha256(json.dumps(self.to_table(), sort_keys=True).encode()).hexdigest()
+
+
+def read_toml(text: str) -> dict[str, Any]:
+    """The table of a TOML text; BadInput with the line where it is not TOML."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput("recipe", f"not valid TOML: {error}") from None
+
+
+def _known_keys(table: Mapping[str, Any], known: Sequence[str], place: str) -> None:
+    for key in table:
+        if key not in known:
+            where = f"{place}.{key}" if place else key
+            raise BadInput(where, f"unknown key{suggestion(key, known) or '; known: ' + ', '.join(known)}")
+
+
+def _text(table: Mapping[str, Any], key: str, place: str) -> str:
+    value = table.get(key, "")
+    if not isinstance(value, str):
+        raise BadInput(f"{place}.{key}" if place else key, f"{value!r} must be text")
+    return value
+
+
+def _whole(table: Mapping[str, Any], key: str, place: str, default: int, ge: int) -> int:
+    value = table.get(key, default)
+    if not isinstance(value, int) or isinstance(value, bool) or value < ge:
+        raise BadInput(f"{place}.{key}", f"{value!r} must be a whole number, at least {ge}")
+    return value
+
+
+def _section(table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = table.get(key, {})
+    if not isinstance(value, Mapping):
+        raise BadInput(key, f"must be a table, [{key}]")
+    return value
+
+
+def _tables(table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    value = table.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
+        raise BadInput(key, f"must be tables, [[{key}]]")
+    return value
+
+
+def _schema(table: Mapping[str, Any]) -> Schema:
+    variables = _section(table, "variables")
+    if not variables:
+        raise BadInput("variables", 'name at least one column, such as price = { kind = "continuous" }')
+    return Schema(tuple(Variable.from_table(name, item, f"variables.{name}") for name, item in variables.items()))
+
+
+def _step(
+    table: Mapping[str, Any], place: str, families: tuple[str, ...], schema: Schema, measures: Sequence[Step]
+) -> Step:
+    if "method" not in table:
+        raise BadInput(place, 'needs a method, such as method = "risk.identification"')
+    found = find(str(table["method"]), f"{place}.method", families)
+    rest = {key: value for key, value in table.items() if key != "method"}
+    spec = found.spec.from_table({**_inherited(found, rest, measures), **rest}, place)
+    spec.check(schema, place)
+    return Step(place, found, spec)
+
+
+def _inherited(found: Method, given: Mapping[str, Any], measures: Sequence[Step]) -> dict[str, Any]:
+    values = {}
+    for info in found.spec.params():
+        lenders = [step for step in measures if step.method.key == info.param.inherit]
+        if lenders and info.name not in given:
+            values[info.name] = lenders[0].spec.to_full_table()[info.name]
+    return values
+
+
+def _synthesis_step(table: Mapping[str, Any], index: int, schema: Schema) -> Step:
+    place = f"synthesis[{index}]"
+    if not isinstance(table.get("target"), str):
+        raise BadInput(place, 'needs a target, the variable to synthesise, such as target = "price"')
+    kind = schema.require(table["target"], f"{place}.target").kind
+    rest = {key: value for key, value in table.items() if key != "target"}
+    name = str(rest.get("method", ""))
+    if name and not name.startswith("synthesis.") and f"synthesis.{name}" in registry():
+        rest["method"] = f"synthesis.{name}"
+    step = _step(rest, place, ("synthesis",), schema, ())
+    if step.method.targets and kind not in step.method.targets:
+        wanted = " or ".join(step.method.targets)
+        raise BadInput(
+            f"{place}.target", f'{step.method.name} produces {wanted} variables; "{table["target"]}" is {kind}'
+        )
+    return Step(place, step.method, step.spec, table["target"])
+
+
+def _released(release: Mapping[str, Any], synthesis: Sequence[Step], schema: Schema) -> tuple[str, ...]:
+    targets = tuple(step.target for step in synthesis)
+    for step in synthesis:
+        if targets.count(step.target) > 1:
+            raise BadInput(f"{step.place}.target", f'"{step.target}" is synthesised twice')
+    if "released" not in release:
+        return targets
+    if targets:
+        raise BadInput("release.released", "the synthesis steps already say what is released; leave it out")
+    names = release["released"]
+    if not isinstance(names, list):
+        raise BadInput("release.released", 'must be a list of columns, such as ["price"]')
+    for i, name in enumerate(names):
+        schema.require(str(name), f"release.released[{i}]")
+    return tuple(map(str, names))
+
+
+def with_settings(table: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
+    """A copy of a recipe's table with ``key=value`` settings applied, such as ``release.m=5`` or ``synthesis[0].sampler=emcee``.
+
+    The value is read as TOML, or as text when it is not TOML. Raises BadInput.
+    """
+    copy: dict[str, Any] = json.loads(json.dumps(table))
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals or not key.strip():
+            raise BadInput(f"--set {setting}", "write key=value, such as release.m=5")
+        try:
+            value = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            value = text
+        _put(copy, key.strip().replace("[", ".").replace("]", "").split("."), value, f"--set {key.strip()}")
+    return copy
+
+
+def _put(table: Any, path: list[str], value: object, place: str) -> None:
+    for step in path[:-1]:
+        table = _child(table, step, place)
+    last = path[-1]
+    if isinstance(table, list):
+        _child(table, last, place)
+        table[int(last)] = value
+    elif isinstance(table, dict):
+        table[last] = value
+    else:
+        raise BadInput(place, "leads into a value, not a table")
+
+
+def _child(table: Any, step: str, place: str) -> Any:
+    if isinstance(table, dict):
+        return table.setdefault(step, {})
+    if isinstance(table, list):
+        if not step.isdigit() or int(step) >= len(table):
+            raise BadInput(place, f"has no entry {step}; there are {len(table)}, counted from 0")
+        return table[int(step)]
+    raise BadInput(place, "leads into a value, not a table")

@@ -1,0 +1,121 @@
+"""Result rows: one number each, as they are stored, shown and written to JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+from .methods import Method
+from .results import Estimate
+from .spec import written
+from .statistics.combining import monte_carlo_mean
+
+__all__ = ["Row", "average", "from_estimate", "with_confidential_baseline"]
+
+Status = Literal["computed", "not computed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One number of a run. ``draw`` is None for the average over the m datasets and for the confidential row."""
+
+    family: str
+    method: str
+    measure: str
+    target: str
+    dataset: str
+    draw: int | None
+    level: float | None
+    value: float | None
+    lower: float | None = None
+    upper: float | None = None
+    baseline: float | None = None
+    unit: str = ""
+    status: Status = "computed"
+    reason: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """``family.method.measure``."""
+        return f"{self.family}.{self.method}.{self.measure}"
+
+    @property
+    def series(self) -> tuple[str, str, str, float | None]:
+        """What rows share that differ only in dataset and draw."""
+        return self.key, self.target, json.dumps(self.params, sort_keys=True), self.level
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row as the JSON contract has it."""
+        return asdict(self)
+
+
+def from_estimate(
+    method: Method, estimate: Estimate, dataset: str, draw: int | None, level: float | None = None
+) -> Row:
+    """The row of one estimate of a method on one dataset."""
+    unit = estimate.unit or method.output(estimate.measure).unit
+    return Row(
+        method.family,
+        method.name,
+        estimate.measure,
+        estimate.target,
+        dataset,
+        draw,
+        level,
+        _plain(estimate.value),
+        _plain(estimate.lower),
+        _plain(estimate.upper),
+        _plain(estimate.baseline),
+        unit,
+        "not computed" if estimate.value is None else "computed",
+        estimate.reason,
+        {key: written(value) for key, value in estimate.params.items()},
+    )
+
+
+def _plain(value: float | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def average(rows: Sequence[Row]) -> Row:
+    """The average over the datasets of rows that share a series, with its 95 % Monte Carlo interval.
+
+    Datasets where the value could not be computed are left out, and the reason says how many and why.
+    """
+    computed = [row for row in rows if row.value is not None]
+    first = replace(rows[0], draw=None, lower=None, upper=None)
+    if not computed:
+        return first
+    mean, lower, upper = monte_carlo_mean([row.value for row in computed if row.value is not None])
+    baselines = [row.baseline for row in computed if row.baseline is not None]
+    return replace(
+        first,
+        value=mean,
+        lower=lower,
+        upper=upper,
+        baseline=sum(baselines) / len(baselines) if baselines else None,
+        status="computed",
+        reason=_partial(rows, computed),
+    )
+
+
+def _partial(rows: Sequence[Row], computed: Sequence[Row]) -> str:
+    if len(computed) == len(rows):
+        return computed[0].reason
+    why = next(row.reason for row in rows if row.value is None)
+    return f"average over {len(computed)} of {len(rows)} datasets; the others: {why}"
+
+
+def with_confidential_baseline(rows: Iterable[Row]) -> list[Row]:
+    """Rows of a release without a baseline of their own get the confidential data's value as baseline."""
+    kept = list(rows)
+    own = {row.series: row.value for row in kept if row.dataset == "confidential"}
+    return [
+        replace(row, baseline=own[row.series])
+        if row.dataset != "confidential" and row.baseline is None and own.get(row.series) is not None
+        else row
+        for row in kept
+    ]

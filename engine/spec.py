@@ -1,0 +1,198 @@
+"""Parameters of a method: declared once, as annotated fields of a frozen dataclass.
+
+    @dataclass(frozen=True, kw_only=True, slots=True)
+    class EcdfSpec(Spec):
+        variables: Annotated[tuple[str, ...], Param("variables to compare", names="variables")] = ()
+
+From the declaration come the recipe's table and its validation, the command line's help and the app's form.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+from .errors import BadInput, suggestion
+from .schema import Kind, Schema
+from .terms import parse_term
+
+__all__ = ["Param", "ParamInfo", "Spec"]
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """What a field is for and what it may be.
+
+    ``names`` says that its text (or the keys of its table) names ``"variables"`` of the schema or predictor
+    ``"terms"``; ``kinds`` limits the variables to some kinds. ``inherit`` names a method: left out, the field takes
+    the value that the recipe's first measure of that method has.
+    """
+
+    help: str
+    ge: float | None = None
+    gt: float | None = None
+    le: float | None = None
+    lt: float | None = None
+    names: Literal["variables", "terms"] | None = None
+    kinds: tuple[Kind, ...] = ()
+    inherit: str | None = None
+
+    @property
+    def limits(self) -> str:
+        """The limits in words, such as ``at least 1 and at most 10``."""
+        words = (("at least", self.ge), ("above", self.gt), ("at most", self.le), ("below", self.lt))
+        return " and ".join(f"{word} {limit:g}" for word, limit in words if limit is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class ParamInfo:
+    """One declared field: its name, type, Param and default (``dataclasses.MISSING`` when it must be given)."""
+
+    name: str
+    type: Any
+    param: Param
+    default: Any
+
+    @property
+    def required(self) -> bool:
+        """Whether the recipe has to give it."""
+        return self.default is dataclasses.MISSING
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The words allowed, when the type is a Literal."""
+        return tuple(typing.get_args(self.type)) if typing.get_origin(self.type) is Literal else ()
+
+
+class Spec:
+    """Base of every method's parameters."""
+
+    __slots__ = ()
+
+    @classmethod
+    def params(cls) -> Iterator[ParamInfo]:
+        """The declared fields in order."""
+        hints = typing.get_type_hints(cls, include_extras=True)
+        for field in dataclasses.fields(cls):  # type: ignore[arg-type]
+            base, param = typing.get_args(hints[field.name])
+            default = field.default
+            if field.default_factory is not dataclasses.MISSING:
+                default = field.default_factory()
+            yield ParamInfo(field.name, base, param, default)
+
+    @classmethod
+    def from_table(cls, table: Mapping[str, Any], place: str) -> Self:
+        """The parameters that a recipe's table gives. Raises BadInput at ``place.key``."""
+        infos = {info.name: info for info in cls.params()}
+        for key in table:
+            if key not in infos:
+                known = f"; known: {', '.join(infos)}" if infos else "; this method has no parameters"
+                raise BadInput(f"{place}.{key}", f"unknown key{suggestion(key, infos) or known}")
+        for info in infos.values():
+            if info.required and info.name not in table:
+                raise BadInput(f"{place}.{info.name}", f"must be given: {info.param.help}")
+        values = {
+            key: convert(value, infos[key].type, infos[key].param, f"{place}.{key}") for key, value in table.items()
+        }
+        return cls(**values)
+
+    def to_table(self) -> dict[str, Any]:
+        """The table of the fields that differ from their defaults, as a recipe writes it."""
+        return {
+            info.name: written(getattr(self, info.name))
+            for info in self.params()
+            if info.required or getattr(self, info.name) != info.default
+        }
+
+    def to_full_table(self) -> dict[str, Any]:
+        """The table of every field, defaults included."""
+        return {info.name: written(getattr(self, info.name)) for info in self.params()}
+
+    def check(self, schema: Schema, place: str) -> None:
+        """BadInput when a field names a variable or a term that the schema does not have, or one of a wrong kind."""
+        for info in self.params():
+            if info.param.names is None:
+                continue
+            for where, text in _texts(getattr(self, info.name), f"{place}.{info.name}"):
+                if info.param.names == "terms":
+                    parse_term(text, schema, where)
+                    continue
+                kind = schema.require(text, where).kind
+                if info.param.kinds and kind not in info.param.kinds:
+                    raise BadInput(where, f'"{text}" is {kind}; this needs {" or ".join(info.param.kinds)}')
+
+
+def _texts(value: object, place: str) -> Iterator[tuple[str, str]]:
+    if value is None:
+        return
+    if isinstance(value, str):
+        yield place, value
+    elif isinstance(value, Mapping):
+        yield from ((f"{place}.{key}", key) for key in value)
+    elif isinstance(value, tuple):
+        yield from ((f"{place}[{i}]", item) for i, item in enumerate(value))
+
+
+def written(value: object) -> Any:
+    """A field's value as TOML and JSON write it; types of our own have a ``written`` property."""
+    if hasattr(value, "written"):
+        return value.written
+    if isinstance(value, Mapping):
+        return {str(key): written(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [written(item) for item in value]
+    return value
+
+
+def convert(value: object, kind: Any, param: Param, place: str) -> Any:
+    """``value`` as read from TOML, made the declared type. Raises BadInput."""
+    origin, args = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (typing.Union, types.UnionType):
+        return convert(value, next(arg for arg in args if arg is not type(None)), param, place)
+    if origin is Literal:
+        if value not in args:
+            raise BadInput(place, f'"{value}" is none of {", ".join(args)}{suggestion(str(value), args)}')
+        return value
+    if origin is tuple:
+        if not isinstance(value, (list, tuple)):
+            raise BadInput(place, f"must be a list, such as [{_example(args[0])}]")
+        return tuple(convert(item, args[0], param, f"{place}[{i}]") for i, item in enumerate(value))
+    if origin is not None and issubclass(origin, Mapping):
+        if not isinstance(value, Mapping):
+            raise BadInput(place, f"must be a table, such as {{ price = {_example(args[1])} }}")
+        return {str(key): convert(item, args[1], param, f"{place}.{key}") for key, item in value.items()}
+    if hasattr(kind, "parse"):
+        try:
+            return kind.parse(value)
+        except ValueError as error:
+            raise BadInput(place, str(error)) from None
+    return _scalar(value, kind, param, place)
+
+
+def _example(kind: Any) -> str:
+    return {str: '"price"', int: "5", float: "0.05"}.get(kind, '"5%"')
+
+
+def _scalar(value: object, kind: Any, param: Param, place: str) -> Any:
+    words = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if type(value) is not kind:
+        raise BadInput(place, f"{value!r} must be {words[kind]}" + (f", {param.limits}" if param.limits else ""))
+    if kind in (int, float):
+        assert isinstance(value, (int, float))
+        outside = (
+            not math.isfinite(value)
+            or (param.ge is not None and value < param.ge)
+            or (param.gt is not None and value <= param.gt)
+            or (param.le is not None and value > param.le)
+            or (param.lt is not None and value >= param.lt)
+        )
+        if outside:
+            raise BadInput(place, f"{value} must be {param.limits or 'finite'}")
+    return value

@@ -1,0 +1,145 @@
+"""Thresholds and the verdicts they give."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from .errors import BadInput, suggestion
+from .methods import Method
+from .schema import Schema
+
+if TYPE_CHECKING:
+    from .rows import Row
+
+__all__ = ["Threshold", "Verdict", "judge"]
+
+Outcome = Literal["pass", "fail", "not computed"]
+BOUNDS = ("max", "min", "max_ratio")
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A bound on a measure of the release: ``max``, ``min``, or ``max_ratio`` to the confidential data's own value."""
+
+    value: str
+    bound: Literal["max", "min", "max_ratio"]
+    limit: float
+    target: str = ""
+    level: float | None = None
+
+    @classmethod
+    def from_table(cls, table: Mapping[str, Any], place: str, methods: Sequence[Method], schema: Schema) -> Threshold:
+        """The threshold of a recipe's ``[[threshold]]``; its value must be one that the recipe measures. Raises BadInput."""
+        known = ("value", "target", "level", *BOUNDS)
+        for key in table:
+            if key not in known:
+                raise BadInput(
+                    f"{place}.{key}", f"unknown key{suggestion(key, known) or '; known: ' + ', '.join(known)}"
+                )
+        values = [f"{method.key}.{output.name}" for method in methods for output in method.outputs]
+        value = str(table.get("value", ""))
+        if value not in values:
+            hint = suggestion(value, values) or f"; measured: {', '.join(dict.fromkeys(values)) or 'nothing'}"
+            raise BadInput(f"{place}.value", f'"{value}" is not measured by this recipe{hint}')
+        given = [bound for bound in BOUNDS if bound in table]
+        if len(given) != 1:
+            raise BadInput(place, "needs exactly one of max, min, max_ratio")
+        if target := str(table.get("target", "")):
+            schema.require(target, f"{place}.target")
+        level = table.get("level")
+        return cls(
+            value,
+            given[0],  # type: ignore[arg-type]
+            _number(table[given[0]], f"{place}.{given[0]}"),
+            target,
+            None if level is None else _number(level, f"{place}.level"),
+        )
+
+    def to_table(self) -> dict[str, Any]:
+        """The recipe's table of this threshold."""
+        table: dict[str, Any] = {"value": self.value}
+        if self.target:
+            table["target"] = self.target
+        if self.level is not None:
+            table["level"] = self.level
+        return {**table, self.bound: self.limit}
+
+
+def _number(value: object, place: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise BadInput(place, f"{value!r} must be a number")
+    return float(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A threshold held against one row. ``margin`` is how far inside the bound the value lies, negative outside."""
+
+    value: str
+    target: str
+    level: float | None
+    bound: str
+    limit: float
+    observed: float | None
+    margin: float | None
+    outcome: Outcome
+    reason: str = ""
+    params: Mapping[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The verdict as JSON has it."""
+        return asdict(self)
+
+
+def judge(thresholds: Sequence[Threshold], rows: Sequence[Row]) -> list[Verdict]:
+    """Every threshold against every row it speaks of: the averages over the release's datasets.
+
+    A value that was not computed is no pass: its verdict is ``not computed`` with the row's reason.
+    """
+    return [verdict for threshold in thresholds for verdict in _judge_one(threshold, rows)]
+
+
+def _judge_one(threshold: Threshold, rows: Sequence[Row]) -> list[Verdict]:
+    concerned = [
+        row
+        for row in rows
+        if row.key == threshold.value
+        and row.draw is None
+        and row.dataset != "confidential"
+        and threshold.target in ("", row.target)
+        and (threshold.level is None or row.level == threshold.level)
+    ]
+    if not concerned:
+        reason = "the run has no such row"
+        return [
+            Verdict(threshold.value, threshold.target, threshold.level, threshold.bound, threshold.limit, None, None,
+                    "not computed", reason)
+        ]  # fmt: skip
+    own = {row.series: row for row in rows if row.dataset == "confidential"}
+    return [_verdict(threshold, row, own.get(row.series)) for row in concerned]
+
+
+def _verdict(threshold: Threshold, row: Row, confidential: Row | None) -> Verdict:
+    observed, reason = row.value, row.reason
+    if threshold.bound == "max_ratio" and observed is not None:
+        observed, reason = _ratio(observed, confidential)
+    margin: float | None = None
+    outcome: Outcome = "not computed"
+    if observed is not None:
+        margin = observed - threshold.limit if threshold.bound == "min" else threshold.limit - observed
+        outcome = "pass" if margin >= 0 else "fail"
+    return Verdict(
+        threshold.value, row.target, row.level, threshold.bound, threshold.limit, observed, margin, outcome, reason,
+        row.params,
+    )  # fmt: skip
+
+
+def _ratio(observed: float, confidential: Row | None) -> tuple[float | None, str]:
+    if confidential is None or confidential.value is None:
+        return None, "the confidential data have no value to compare with"
+    if confidential.value == 0:
+        return None, "the confidential data's own value is 0"
+    return observed / confidential.value, ""
