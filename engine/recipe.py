@@ -106,8 +106,7 @@ class Recipe:
             _step(t, f"study[{i}]", ("studies",), schema, measures) for i, t in enumerate(_tables(table, "study"))
         )
         for step in (*measures, *studies):
-            if hasattr(step.spec, "check_release"):
-                step.spec.check_release(schema, released, step.place)
+            step.spec.check_release(schema, released, step.place)
         thresholds = tuple(
             Threshold.from_table(t, f"threshold[{i}]", [s.method for s in (*measures, *studies)], schema)
             for i, t in enumerate(_tables(table, "threshold"))

@@ -113,6 +113,17 @@ class Spec:
         """The table of every field, defaults included."""
         return {info.name: written(getattr(self, info.name)) for info in self.params()}
 
+    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
+        """BadInput when the parameters do not suit the variables that the recipe releases. Called as a recipe is read."""
+
+    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
+        """The parameters completed by what the recipe releases: defaults that depend on it filled in."""
+        return self
+
+    def grid(self) -> tuple[float, ...]:
+        """The points that a study is computed at; empty for everything else."""
+        return ()
+
     def check(self, schema: Schema, place: str) -> None:
         """BadInput when a field names a variable or a term that the schema does not have, or one of a wrong kind."""
         for info in self.params():

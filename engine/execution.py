@@ -1,0 +1,160 @@
+"""What each task of a run computes: values in, values out, whoever runs it and wherever."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .errors import EngineError, NotComputable
+from .methods import Method
+from .microdata import Microdata
+from .recipe import Recipe
+from .results import Estimate, Fit, Measure
+from .rows import Row, average, from_estimate, with_confidential_baseline
+from .run import Progress, Run, generator, silent
+from .schema import Kind, Variable
+from .thresholds import Verdict, judge
+
+__all__ = ["Outcome", "combine", "draw_dataset", "execute", "fit_model", "measure_dataset", "study_point"]
+
+Report = Callable[[Progress], None]
+
+
+def fit_model(recipe: Recipe, item: int, confidential: Microdata, report: Report = silent) -> Fit:
+    """Fit the recipe's synthesis step ``item`` on the confidential data, with m posterior draws."""
+    step = recipe.synthesis[item]
+    run = Run(generator(recipe.seed, "fit", item), report=report)
+    fit: Fit = step.method.func(confidential, step.target, step.spec, run, recipe.m)
+    return fit
+
+
+def draw_dataset(
+    recipe: Recipe, draw: int, confidential: Microdata, fits: Sequence[Fit], report: Report = silent
+) -> Microdata:
+    """Dataset ``draw`` (from 1): the targets in the recipe's order, each given the synthetic values before it (Guo & Hu §2.3)."""
+    released = Microdata(confidential.schema, confidential.frame, "synthetic")
+    for item, (step, fit) in enumerate(zip(recipe.synthesis, fits, strict=True)):
+        rng = generator(recipe.seed, "draw", draw, item)
+        assert step.method.draw is not None
+        values = step.method.draw(fit, step.spec, step.target, confidential, released, draw - 1, rng)
+        column = as_column(values, confidential, recipe.schema[step.target], step.place)
+        released = released.with_columns({step.target: column}, "synthetic")
+        report(Progress(item + 1, len(recipe.synthesis), f"dataset {draw}"))
+    return released
+
+
+def as_column(values: Any, confidential: Microdata, variable: Variable, place: str) -> pd.Series:
+    """Drawn values (n,), level codes where the variable has levels, as a column of the confidential one's dtype."""
+    like = confidential.column(variable.name)
+    if variable.kind.has_levels:
+        codes = np.asarray(values, dtype=np.int64)
+        return pd.Series(pd.Categorical.from_codes(codes, like.cat.categories, like.cat.ordered), name=variable.name)
+    numbers = np.asarray(values, dtype=np.float64)
+    if variable.kind is not Kind.DATE:
+        low, high = variable.lower, variable.upper
+        outside = (numbers < (-np.inf if low is None else low)) | (numbers > (np.inf if high is None else high))
+        if outside.any() or not np.isfinite(numbers).all():
+            raise EngineError(f'{place}: {int(outside.sum()):,} drawn values of "{variable.name}" leave its bounds')
+    return pd.Series(numbers, name=variable.name).astype(like.dtype)
+
+
+def measure_dataset(
+    recipe: Recipe, item: int, confidential: Microdata, released: Microdata, draw: int | None, report: Report = silent
+) -> tuple[Measure, list[Row]]:
+    """Measure ``item`` of the recipe on one released dataset, or on the confidential data themselves (``draw`` None)."""
+    step = recipe.measures[item]
+    run = Run(generator(recipe.seed, "measure", item, draw or 0), report=report)
+    measure = _computed(
+        step.method,
+        lambda: step.method.func(confidential, released, step.spec.for_release(recipe.schema, recipe.released), run),
+    )
+    return measure, rows_of(step.method, measure, released.origin, draw)
+
+
+def _computed(method: Method, compute: Callable[[], Measure]) -> Measure:
+    try:
+        return compute()
+    except NotComputable as error:
+        return Measure(tuple(Estimate.not_computed(output.name, error.reason) for output in method.outputs))
+
+
+def rows_of(method: Method, measure: Measure, dataset: str, draw: int | None, level: float | None = None) -> list[Row]:
+    """The rows of a measure's estimates."""
+    return [from_estimate(method, estimate, dataset, draw, level) for estimate in measure.estimates]
+
+
+def study_point(
+    recipe: Recipe,
+    item: int,
+    point: float,
+    confidential: Microdata,
+    releases: Sequence[Microdata],
+    report: Report = silent,
+) -> list[Row]:
+    """One point of study ``item``: rows of the confidential data and of every release."""
+    step = recipe.studies[item]
+    index = step.spec.grid().index(point)
+    run = Run(generator(recipe.seed, "study", item, index), report=report)
+    found = step.method.func(confidential, releases, point, step.spec.for_release(recipe.schema, recipe.released), run)
+    rows = [] if found.confidential is None else rows_of(step.method, found.confidential, "confidential", None, point)
+    for draw, (release, measure) in enumerate(zip(releases, found.releases, strict=True), start=1):
+        rows.extend(rows_of(step.method, measure, release.origin, draw, point))
+    return rows
+
+
+def combine(recipe: Recipe, rows: Sequence[Row]) -> tuple[list[Row], list[Verdict]]:
+    """All rows of a run, averages over its datasets added and baselines filled in, and the verdicts on them."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        if row.draw is not None:
+            groups.setdefault((row.dataset, *row.series), []).append(row)
+    averages = [average(group) for group in groups.values()]
+    complete = with_confidential_baseline(
+        [*(row for row in rows if row.draw is None), *averages, *rows_with_draw(rows)]
+    )
+    return complete, judge(recipe.thresholds, complete)
+
+
+def rows_with_draw(rows: Sequence[Row]) -> list[Row]:
+    """The rows of single datasets."""
+    return [row for row in rows if row.draw is not None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a whole run gives: rows, verdicts, the released datasets and the fits."""
+
+    rows: tuple[Row, ...]
+    verdicts: tuple[Verdict, ...]
+    releases: tuple[Microdata, ...] = ()
+    fits: Mapping[str, Fit] = field(default_factory=dict)
+
+
+def execute(
+    recipe: Recipe, confidential: Microdata, given: Sequence[Microdata] = (), report: Report = silent
+) -> Outcome:
+    """The whole run in this process: the same answer as a worker's, task by task.
+
+    ``given`` are the released datasets where the recipe has no synthesis steps.
+    """
+    fits = [fit_model(recipe, k, confidential, report) for k in range(len(recipe.synthesis))]
+    releases = list(given)
+    if fits:
+        releases = [draw_dataset(recipe, draw, confidential, fits, report) for draw in range(1, recipe.m + 1)]
+    rows: list[Row] = []
+    for j, step in enumerate(recipe.measures):
+        if step.method.confidential:
+            rows.extend(measure_dataset(recipe, j, confidential, confidential, None, report)[1])
+    for draw, released in enumerate(releases, start=1):
+        for j in range(len(recipe.measures)):
+            rows.extend(measure_dataset(recipe, j, confidential, released, draw, report)[1])
+    for s, step in enumerate(recipe.studies):
+        for point in step.spec.grid():
+            rows.extend(study_point(recipe, s, point, confidential, releases, report))
+    complete, verdicts = combine(recipe, rows)
+    targets = [step.target for step in recipe.synthesis]
+    return Outcome(tuple(complete), tuple(verdicts), tuple(releases), dict(zip(targets, fits, strict=True)))
