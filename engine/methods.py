@@ -2,12 +2,17 @@
 
 What the function takes and returns depends on the family:
 
-    synthesis         (data: Microdata, target: str, spec, run) -> Fit, with ``draw`` beside it:
+    synthesis         (data: Microdata, target: str, spec, run, draws: int) -> Fit, with ``draw`` beside it:
                       draw(fit, spec, target, confidential, released, index, rng) -> values (n,)
+                      ``draws`` is how many datasets will be released: arrays of posterior draws have that length,
+                      and dataset ``index`` uses draw ``index``; ``released`` holds what was synthesised before
     utility, risk,    (confidential: Microdata, released: Microdata, spec, run) -> Measure
     quality           for one released dataset; ``released.origin`` is "confidential" where a table scores itself
     studies           (confidential, releases: Sequence[Microdata], point: float, spec, run) -> StudyPoint,
                       for every point of ``spec.grid()``
+
+A method may also have ``check(data: Microdata, target: str, spec, place)``, which raises BadInput when the confidential
+data cannot be used so; it runs before anything is computed (``engine.checks``). ``target`` is empty outside synthesis.
 
 Key, family and name come from the path of the file; nothing else has to be touched to add one.
 """
@@ -55,6 +60,7 @@ class Method:
     draw: Callable[..., Any] | None
     confidential: bool
     targets: tuple[str, ...]
+    check: Callable[..., None] | None = None
 
     @property
     def key(self) -> str:
@@ -78,17 +84,19 @@ def method(
     draw: Callable[..., Any] | None = None,
     confidential: bool = False,
     targets: tuple[str, ...] = (),
+    check: Callable[..., None] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a function as a method of the family that its module lies in.
 
     ``source`` cites paper and section. ``confidential`` asks for a row of the confidential data scored against
-    themselves. ``targets`` are the kinds of variable that a synthesis method can produce.
+    themselves. ``targets`` are the kinds of variable that a synthesis method can produce. ``check`` is the method's own
+    check of the confidential data.
     """
 
     def register(func: Callable[..., Any]) -> Callable[..., Any]:
         family, name = func.__module__.split(".")[-2:]
         func.__sfumato_method__ = Method(  # type: ignore[attr-defined]
-            family, name, title, spec, source, func, outputs, draw, confidential, targets
+            family, name, title, spec, source, func, outputs, draw, confidential, targets, check
         )
         return func
 

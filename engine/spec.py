@@ -126,16 +126,21 @@ class Spec:
 
     def check(self, schema: Schema, place: str) -> None:
         """BadInput when a field names a variable or a term that the schema does not have, or one of a wrong kind."""
+        for where, text in self.terms(place):
+            parse_term(text, schema, where)
         for info in self.params():
-            if info.param.names is None:
+            if info.param.names != "variables":
                 continue
             for where, text in _texts(getattr(self, info.name), f"{place}.{info.name}"):
-                if info.param.names == "terms":
-                    parse_term(text, schema, where)
-                    continue
                 kind = schema.require(text, where).kind
                 if info.param.kinds and kind not in info.param.kinds:
                     raise BadInput(where, f'"{text}" is {kind}; this needs {" or ".join(info.param.kinds)}')
+
+    def terms(self, place: str) -> Iterator[tuple[str, str]]:
+        """Every predictor term that the fields give, with its place in the recipe."""
+        for info in self.params():
+            if info.param.names == "terms":
+                yield from _texts(getattr(self, info.name), f"{place}.{info.name}")
 
 
 def _texts(value: object, place: str) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,38 @@
+"""What a recipe asks of the confidential data, verified before anything is computed or stored."""
+
+from __future__ import annotations
+
+from .errors import BadInput
+from .microdata import Microdata
+from .recipe import Recipe, Step
+from .terms import check_domain, parse_term
+
+__all__ = ["check_steps", "require_varying"]
+
+
+def check_steps(recipe: Recipe, data: Microdata) -> None:
+    """BadInput at the step's place (``synthesis[1].predictors[2]``) when a step cannot be carried out on these data.
+
+    Every step: the method's own ``check``. Synthesis steps: a target or a predictor with one single value, and
+    functions of columns outside their domain.
+    """
+    for step in recipe.synthesis:
+        require_varying(data, step.target, f"{step.place}.target")
+        _check_terms(step, data)
+    for step in (*recipe.synthesis, *recipe.measures, *recipe.studies):
+        if step.method.check is not None:
+            step.method.check(data, step.target, step.spec, step.place)
+
+
+def _check_terms(step: Step, data: Microdata) -> None:
+    for place, text in step.spec.terms(step.place):
+        for factor in parse_term(text, data.schema, place).factors:
+            require_varying(data, factor.column, place)
+            check_domain(factor, data.numbers(factor.column), place)
+
+
+def require_varying(data: Microdata, name: str, place: str) -> None:
+    """BadInput at ``place`` when every record has the same value of this variable."""
+    numbers = data.numbers(name)
+    if (numbers == numbers[0]).all():
+        raise BadInput(place, f'every value of "{name}" is the same; leave it out')
