@@ -25,7 +25,7 @@ def check_steps(recipe: Recipe, data: Microdata) -> None:
 
 
 def _check_terms(step: Step, data: Microdata) -> None:
-    for place, text in step.spec.terms(step.place):
+    for place, text in step.spec.predictor_terms(step.place):
         for factor in parse_term(text, data.schema, place).factors:
             require_varying(data, factor.column, place)
             check_domain(factor, data.numbers(factor.column), place)

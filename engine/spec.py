@@ -126,7 +126,7 @@ class Spec:
 
     def check(self, schema: Schema, place: str) -> None:
         """BadInput when a field names a variable or a term that the schema does not have, or one of a wrong kind."""
-        for where, text in self.terms(place):
+        for where, text in self.predictor_terms(place):
             parse_term(text, schema, where)
         for info in self.params():
             if info.param.names != "variables":
@@ -136,7 +136,7 @@ class Spec:
                 if info.param.kinds and kind not in info.param.kinds:
                     raise BadInput(where, f'"{text}" is {kind}; this needs {" or ".join(info.param.kinds)}')
 
-    def terms(self, place: str) -> Iterator[tuple[str, str]]:
+    def predictor_terms(self, place: str) -> Iterator[tuple[str, str]]:
         """Every predictor term that the fields give, with its place in the recipe."""
         for info in self.params():
             if info.param.names == "terms":
