@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from .errors import BadInput
 from .microdata import Microdata
 from .recipe import Recipe, Step
+from .requirements import require_varying
 from .terms import check_domain, parse_term
 
-__all__ = ["check_steps", "require_varying"]
+__all__ = ["check_steps"]
 
 
 def check_steps(recipe: Recipe, data: Microdata) -> None:
@@ -29,10 +29,3 @@ def _check_terms(step: Step, data: Microdata) -> None:
         for factor in parse_term(text, data.schema, place).factors:
             require_varying(data, factor.column, place)
             check_domain(factor, data.numbers(factor.column), place)
-
-
-def require_varying(data: Microdata, name: str, place: str) -> None:
-    """BadInput at ``place`` when every record has the same value of this variable."""
-    numbers = data.numbers(name)
-    if (numbers == numbers[0]).all():
-        raise BadInput(place, f'every value of "{name}" is the same; leave it out')

@@ -1,0 +1,37 @@
+"""What a method may require of its data: each raises BadInput at the place that has to be mended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .errors import BadInput
+from .microdata import Microdata
+from .statistics.collinearity import independent_columns
+from .terms import Design, parse_term
+
+__all__ = ["require_full_rank", "require_varying"]
+
+
+def require_varying(data: Microdata, name: str, place: str) -> None:
+    """BadInput at ``place`` when every record has the same value of this variable."""
+    numbers = data.numbers(name)
+    if (numbers == numbers[0]).all():
+        raise BadInput(place, f'every value of "{name}" is the same; leave it out')
+
+
+def require_full_rank(data: Microdata, terms: Sequence[str], place: str) -> None:
+    """BadInput at ``place[j]`` when term j has a column that the intercept and the terms before it already determine."""
+    parsed = [parse_term(text, data.schema, f"{place}[{j}]") for j, text in enumerate(terms)]
+    independent = independent_columns(Design.of(parsed, data).matrix(data))
+    if independent.all():
+        return
+    widths = [len(Design.of([term], data).names) - 1 for term in parsed]
+    column = int(np.flatnonzero(~independent)[0])
+    j = int(np.searchsorted(np.cumsum(widths), column))
+    raise BadInput(
+        f"{place}[{j}]",
+        f'"{terms[j]}" is aliased: the intercept and the terms before it determine a column of it, or no record has '
+        "one of its levels; leave it out",
+    )

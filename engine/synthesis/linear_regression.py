@@ -1,0 +1,140 @@
+"""Linear regression of a variable, or of its logarithm, drawn from its posterior predictive distribution.
+
+Guo & Hu §2.2, eq. 6-8: coefficients ~ Normal(0, 2), sigma ~ half-t with 1 df and scale 1. The m posterior draws are exact
+and independent (``engine.statistics.bayesian_linear_regression``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import BadInput
+from ..methods import method
+from ..microdata import Microdata
+from ..requirements import require_full_rank
+from ..results import Diagnostic, Fit
+from ..run import Progress, Run
+from ..schema import Kind, Variable
+from ..spec import Param, Spec
+from ..statistics.bayesian_linear_regression import LinearPosterior
+from ..statistics.truncated_normal import truncated_normal
+from ..terms import Design, parse_term
+
+__all__ = ["LinearRegressionSpec", "linear_regression"]
+
+Floats = NDArray[np.float64]
+
+LARGEST = {Kind.COUNT: 2.0**53, Kind.CONTINUOUS: 1e300}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LinearRegressionSpec(Spec):
+    """Predictors, scale of the response, and priors."""
+
+    predictors: Annotated[tuple[str, ...], Param("terms of the regression", names="terms")] = ()
+    transform: Annotated[Literal["identity", "log"], Param("scale on which the variable is normal")] = "identity"
+    prior_sd: Annotated[float, Param("prior standard deviation of every coefficient", gt=0)] = 2.0
+    sigma_scale: Annotated[float, Param("scale of the half-t prior (1 df) of sigma", gt=0)] = 1.0
+
+
+def check(data: Microdata, target: str, spec: LinearRegressionSpec, place: str) -> None:
+    """BadInput where the logarithm is undefined, terms are aliased, or predictors determine the target."""
+    y = data.numbers(target)
+    if spec.transform == "log" and (outside := int(np.sum(y <= 0))):
+        raise BadInput(
+            f"{place}.transform",
+            f'"log" is undefined for {outside:,} records where "{target}" is 0 or below; use "identity", or leave '
+            "them out with [data] where",
+        )
+    require_full_rank(data, spec.predictors, f"{place}.predictors")
+    try:
+        _posterior(data, target, spec)
+    except ValueError as error:
+        raise BadInput(f"{place}.predictors", str(error)) from None
+
+
+def draw(
+    fit: Fit,
+    spec: LinearRegressionSpec,
+    target: str,
+    confidential: Microdata,
+    released: Microdata,
+    index: int,
+    rng: np.random.Generator,
+) -> Floats:
+    """Synthetic values (n,) from posterior draw ``index``: normal around X gamma, truncated to the variable's bounds.
+
+    A count is the normal rounded to whole numbers, given that the rounded value lies within the bounds.
+    """
+    variable = confidential.schema[target]
+    sigma = float(fit.arrays["sigma"][index])
+    mean = _design(confidential, spec).matrix(released) @ fit.arrays["coefficients"][index]
+    low, high = _limits(variable)
+    half = 0.5 if variable.kind is Kind.COUNT else 0.0
+    lower, upper = _forward(low - half, spec), _forward(high + half, spec)
+    values = truncated_normal(mean, sigma, lower, upper, rng)
+    if spec.transform == "log":
+        values = np.exp(values)
+    if variable.kind is Kind.COUNT:
+        values = np.rint(values)
+    return np.clip(values, low, high)
+
+
+@method(
+    "Bayesian linear regression",
+    spec=LinearRegressionSpec,
+    source="Guo & Hu §2.2, eq. 6-8",
+    draw=draw,
+    targets=(Kind.COUNT, Kind.CONTINUOUS),
+    check=check,
+)
+def linear_regression(data: Microdata, target: str, spec: LinearRegressionSpec, run: Run, draws: int) -> Fit:
+    """Posterior draws ``coefficients`` (draws, K) and ``sigma`` (draws,), with posterior means and sds as diagnostics.
+
+    Raises:
+        BadInput: what ``check`` refuses.
+    """
+    check(data, target, spec, target)
+    posterior = _posterior(data, target, spec)
+    coefficients, sigma = posterior.sample(draws, run.rng)
+    run.report(Progress(1, 1, f"regression of {target}"))
+    return Fit({"coefficients": coefficients, "sigma": sigma}, _diagnostics(posterior, _design(data, spec).names))
+
+
+def _posterior(data: Microdata, target: str, spec: LinearRegressionSpec) -> LinearPosterior:
+    y = data.numbers(target)
+    response = np.log(y) if spec.transform == "log" else y
+    return LinearPosterior.of(response, _design(data, spec).matrix(data), spec.prior_sd, spec.sigma_scale)
+
+
+def _design(data: Microdata, spec: LinearRegressionSpec) -> Design:
+    return Design.of([parse_term(text, data.schema, text) for text in spec.predictors], data)
+
+
+def _diagnostics(posterior: LinearPosterior, names: tuple[str, ...]) -> tuple[Diagnostic, ...]:
+    moments = posterior.moments()
+    means = (*moments.mean, moments.sigma_mean)
+    sds = (*moments.sd, moments.sigma_sd)
+    return tuple(
+        Diagnostic(statistic, parameter, float(value))
+        for parameter, mean, sd in zip((*names, "sigma"), means, sds, strict=True)
+        for statistic, value in (("posterior_mean", mean), ("posterior_sd", sd))
+    )
+
+
+def _limits(variable: Variable) -> tuple[float, float]:
+    largest = LARGEST[variable.kind]
+    return (
+        -largest if variable.lower is None else variable.lower,
+        largest if variable.upper is None else variable.upper,
+    )
+
+
+def _forward(value: float, spec: LinearRegressionSpec) -> float:
+    if spec.transform == "identity":
+        return value
+    return float(np.log(value)) if value > 0 else -np.inf
