@@ -1,1 +1,48 @@
-"""Recipes that ship with Sfumato."""
+"""Recipes that ship with Sfumato, and how a recipe is found."""
+
+from __future__ import annotations
+
+import importlib.resources
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.errors import BadInput, suggestion
+from engine.recipe import read_toml
+
+__all__ = ["RecipeFile", "find_recipe", "shipped_recipes"]
+
+
+@dataclass(frozen=True)
+class RecipeFile:
+    """A recipe's text, its name, and the directory its data file is looked up in (None for a shipped one)."""
+
+    name: str
+    text: str
+    beside: Path | None
+
+    @property
+    def table(self) -> dict[str, Any]:
+        """The recipe as TOML reads it. Raises BadInput."""
+        return read_toml(self.text)
+
+
+def shipped_recipes() -> list[RecipeFile]:
+    """Every recipe that ships, by name."""
+    files = sorted(importlib.resources.files(__package__).iterdir(), key=lambda file: file.name)
+    return [RecipeFile(f.name[:-5], f.read_text("utf-8"), None) for f in files if f.name.endswith(".toml")]
+
+
+def find_recipe(name: str) -> RecipeFile:
+    """The recipe in a file, or the shipped one of this name. Raises BadInput."""
+    path = Path(name).expanduser()
+    if path.is_file():
+        try:
+            return RecipeFile(path.stem, path.read_text("utf-8"), path.resolve().parent)
+        except UnicodeDecodeError:
+            raise BadInput("recipe", f'"{name}" is not a text file; a recipe is TOML in UTF-8') from None
+    shipped = {recipe.name: recipe for recipe in shipped_recipes()}
+    if name in shipped:
+        return shipped[name]
+    hint = suggestion(name, shipped) or f"; shipped recipes: {', '.join(shipped)}"
+    raise BadInput("recipe", f'no such file or shipped recipe "{name}"{hint}')

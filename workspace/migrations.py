@@ -1,0 +1,101 @@
+"""The database's versions: each migration runs once, in one transaction with the record that it ran."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from .database import transaction
+from .errors import NotAWorkspace
+
+__all__ = ["MIGRATIONS", "migrate", "version_of"]
+
+Migration = Callable[[sqlite3.Connection], None]
+MIGRATIONS: list[Migration] = []
+
+
+def migration(func: Migration) -> Migration:
+    """Register the next migration; their order is the order in this file, and never changes."""
+    MIGRATIONS.append(func)
+    return func
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """How many migrations this database has seen."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring a database up to this version. Raises NotAWorkspace when it comes from a newer one."""
+    version = version_of(connection)
+    if version > len(MIGRATIONS):
+        raise NotAWorkspace(
+            f"the workspace is of version {version}, this Sfumato knows up to {len(MIGRATIONS)}; use a newer Sfumato"
+        )
+    for number, step in enumerate(MIGRATIONS, start=1):
+        if number > version_of(connection):
+            with transaction(connection):
+                if number > version_of(connection):
+                    step(connection)
+                    connection.execute(
+                        "INSERT INTO migration (number, name, applied) VALUES (?, ?, ?)",
+                        (number, step.__name__, datetime.now(UTC).isoformat(timespec="seconds")),
+                    )
+                    connection.execute(f"PRAGMA user_version = {number}")
+
+
+def _script(connection: sqlite3.Connection, text: str) -> None:
+    for statement in text.split(";"):
+        if statement.strip():
+            connection.execute(statement)
+
+
+@migration
+def first_tables(connection: sqlite3.Connection) -> None:
+    """Projects, datasets, runs, tasks, and what tasks leave behind."""
+    _script(
+        connection,
+        """
+        CREATE TABLE migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied TEXT NOT NULL);
+        CREATE TABLE project (
+            id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, created TEXT NOT NULL);
+        CREATE TABLE dataset (
+            id INTEGER PRIMARY KEY, project_id INTEGER NOT NULL REFERENCES project, name TEXT NOT NULL,
+            origin TEXT NOT NULL, source_sha256 TEXT NOT NULL, table_sha256 TEXT NOT NULL, schema TEXT NOT NULL,
+            records INTEGER NOT NULL, dropped INTEGER NOT NULL, created TEXT NOT NULL);
+        CREATE TABLE run (
+            id INTEGER PRIMARY KEY, project_id INTEGER NOT NULL REFERENCES project,
+            dataset_id INTEGER NOT NULL REFERENCES dataset, title TEXT NOT NULL, recipe TEXT NOT NULL,
+            recipe_sha256 TEXT NOT NULL, seed INTEGER NOT NULL, versions TEXT NOT NULL, state TEXT NOT NULL,
+            created REAL NOT NULL, started REAL, finished REAL, error TEXT NOT NULL DEFAULT '');
+        CREATE TABLE task (
+            id INTEGER PRIMARY KEY, run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE, key TEXT NOT NULL,
+            kind TEXT NOT NULL, item INTEGER NOT NULL, draw INTEGER, point REAL, state TEXT NOT NULL,
+            blockers INTEGER NOT NULL, attempt INTEGER NOT NULL DEFAULT 0, worker TEXT, lease_until REAL,
+            done INTEGER NOT NULL DEFAULT 0, total INTEGER NOT NULL DEFAULT 0, what TEXT NOT NULL DEFAULT '',
+            seconds REAL, peak_bytes INTEGER, error TEXT NOT NULL DEFAULT '', UNIQUE (run_id, key));
+        CREATE INDEX task_claim ON task (state, blockers, id);
+        CREATE TABLE task_need (
+            task_id INTEGER NOT NULL REFERENCES task ON DELETE CASCADE,
+            needs_id INTEGER NOT NULL REFERENCES task ON DELETE CASCADE, PRIMARY KEY (needs_id, task_id)) WITHOUT ROWID;
+        CREATE TABLE artefact (
+            run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE, name TEXT NOT NULL, sha256 TEXT NOT NULL,
+            PRIMARY KEY (run_id, name)) WITHOUT ROWID;
+        CREATE TABLE result (
+            id INTEGER PRIMARY KEY, run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+            task_id INTEGER NOT NULL REFERENCES task ON DELETE CASCADE, family TEXT NOT NULL, method TEXT NOT NULL,
+            measure TEXT NOT NULL, target TEXT NOT NULL, dataset TEXT NOT NULL, draw INTEGER, level REAL, value REAL,
+            lower REAL, upper REAL, baseline REAL, unit TEXT NOT NULL, status TEXT NOT NULL, reason TEXT NOT NULL,
+            params TEXT NOT NULL);
+        CREATE INDEX result_of_run ON result (run_id, task_id);
+        CREATE TABLE verdict (
+            run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE, position INTEGER NOT NULL, verdict TEXT NOT NULL,
+            PRIMARY KEY (run_id, position)) WITHOUT ROWID;
+        CREATE TABLE diagnostic (
+            id INTEGER PRIMARY KEY, run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE, target TEXT NOT NULL,
+            name TEXT NOT NULL, parameter TEXT NOT NULL, value REAL, rule TEXT NOT NULL, passed INTEGER);
+        CREATE TABLE worker (
+            id TEXT PRIMARY KEY, pid INTEGER NOT NULL, started REAL NOT NULL, heartbeat REAL NOT NULL, stopped REAL)
+        """,
+    )

@@ -1,0 +1,102 @@
+"""From what a user names to a run that can be entered: everything is checked before anything is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from engine.checks import check_steps
+from engine.errors import BadInput
+from engine.microdata import Microdata
+from engine.recipe import DataSource, Recipe, with_settings
+from engine.schema import Schema
+
+from .ingest import Source, find_source, ingest
+from .recipes import RecipeFile
+from .runs import enter_run
+from .workspace import Workspace
+
+__all__ = ["Prepared", "prepare_evaluation", "prepare_run"]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A validated recipe with the data it is for, and the released datasets where another tool made them."""
+
+    recipe: Recipe
+    source: Source
+    data: Microdata
+    given: tuple[tuple[Source, Microdata], ...] = ()
+
+    def enter(self, workspace: Workspace, project: str = "") -> int:
+        """Enter the run in a workspace; returns its number."""
+        return enter_run(workspace, self.recipe, self.source, self.data, self.given, project)
+
+
+def _settings(settings: Sequence[str], seed: int | None) -> list[str]:
+    return [*settings, *([] if seed is None else [f"release.seed={seed}"])]
+
+
+def prepare_run(
+    recipe_file: RecipeFile, data_file: str | None = None, seed: int | None = None, settings: Sequence[str] = ()
+) -> Prepared:
+    """Check a recipe, read its data and check that its models can be fitted to them. Raises BadInput; stores nothing."""
+    recipe = Recipe.from_table(with_settings(recipe_file.table, _settings(settings, seed)))
+    if not recipe.synthesis:
+        raise BadInput(
+            "synthesis", "the recipe makes no release; add [[synthesis]], or score files with: sfumato evaluate"
+        )
+    source = find_source(data_file, place="--data") if data_file else find_source(recipe.data.file, recipe_file.beside)
+    data = ingest(source, recipe.data, recipe.schema, recipe.seed)
+    check_steps(recipe, data)
+    return Prepared(recipe, source, data)
+
+
+def prepare_evaluation(
+    recipe_file: RecipeFile, original: str, released: Sequence[str], settings: Sequence[str] = ()
+) -> Prepared:
+    """Check a recipe and the files to score with it: the original and released tables of any other tool.
+
+    The recipe's synthesis steps, if it has any, only say which variables are released. Raises BadInput.
+    """
+    table = with_settings(recipe_file.table, settings)
+    recipe = Recipe.from_table(table)
+    names = list(recipe.released)
+    if not names:
+        raise BadInput("release.released", 'name the variables that are released, such as ["price"]')
+    release = {**table.get("release", {}), "released": names, "m": len(released)}
+    kept = {key: value for key, value in table.items() if key != "synthesis"}
+    recipe = Recipe.from_table({**kept, "release": release})
+    source = find_source(original, place="--original")
+    data = ingest(source, recipe.data, recipe.schema, recipe.seed)
+    given = tuple(_given(file, recipe, data) for file in released)
+    return Prepared(recipe, source, data, given)
+
+
+def _given(file: str, recipe: Recipe, data: Microdata) -> tuple[Source, Microdata]:
+    place = "--released"
+    source = find_source(file, place=place)
+    whole = DataSource(missing=recipe.data.missing)
+    try:
+        table = ingest(source, whole, _levels_of(recipe, data), recipe.seed, "synthetic")
+    except BadInput as error:
+        raise BadInput(f"{place} {source.name}: {error.place}", error.message) from None
+    if len(table) != len(data):
+        raise BadInput(
+            place,
+            f"{source.name} has {len(table):,} records, the original {len(data):,}; "
+            "record i of a release must be record i of the original (leave out [data] where and sample, or apply them to both)",
+        )
+    return source, table
+
+
+def _levels_of(recipe: Recipe, data: Microdata) -> Schema:
+    """The schema with the original's levels written out, so that both tables code them alike."""
+    return Schema(
+        tuple(
+            replace(variable, levels=tuple(data.column(variable.name).cat.categories))
+            if variable.kind.has_levels
+            else variable
+            for variable in recipe.schema
+        )
+    )

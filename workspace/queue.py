@@ -1,0 +1,193 @@
+"""The queue: tasks are claimed with a lease, and end in the transaction that records what they found."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from engine.results import Diagnostic
+from engine.rows import Row
+from engine.thresholds import Verdict
+
+from .runs import RunState, insert_rows
+from .workspace import Workspace
+
+__all__ = ["Claim", "Outcome", "claim", "extend_leases", "fail", "finish", "release", "request_stop", "resume"]
+
+LEASE_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A task that this worker holds. ``attempt`` fences off a worker that lost its lease and came back."""
+
+    task_id: int
+    run_id: int
+    key: str
+    kind: str
+    item: int
+    draw: int | None
+    point: float | None
+    worker: str
+    attempt: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a task leaves behind: rows, verdicts, diagnostics of its target, and tables by artefact name."""
+
+    rows: Sequence[Row] = ()
+    verdicts: Sequence[Verdict] = ()
+    target: str = ""
+    diagnostics: Sequence[Diagnostic] = ()
+    artefacts: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    peak_bytes: int = 0
+
+
+def claim(workspace: Workspace, worker: str) -> Claim | None:
+    """Take the next task that is ready, or whose holder's lease has run out; None when there is none."""
+    now = time.time()
+    with workspace.writing() as connection:
+        row = connection.execute(
+            """UPDATE task SET state = 'running', worker = :worker, attempt = attempt + 1, lease_until = :lease,
+                               done = 0, total = 0, what = ''
+               WHERE id = (SELECT task.id FROM task JOIN run ON run.id = task.run_id
+                           WHERE run.state IN ('queued', 'running') AND task.blockers = 0
+                             AND (task.state = 'waiting' OR (task.state = 'running' AND task.lease_until < :now))
+                           ORDER BY task.run_id, task.id LIMIT 1)
+               RETURNING id, run_id, key, kind, item, draw, point, attempt""",
+            {"worker": worker, "lease": now + LEASE_SECONDS, "now": now},
+        ).fetchone()
+        if row is None:
+            return None
+        connection.execute(
+            "UPDATE run SET state = 'running', started = coalesce(started, ?) WHERE id = ? AND state = 'queued'",
+            (now, row["run_id"]),
+        )
+    return Claim(
+        row["id"],
+        row["run_id"],
+        row["key"],
+        row["kind"],
+        row["item"],
+        row["draw"],
+        row["point"],
+        worker,
+        row["attempt"],
+    )
+
+
+def extend_leases(workspace: Workspace, worker: str) -> None:
+    """A worker's heartbeat: it is alive and still holds its tasks."""
+    now = time.time()
+    with workspace.writing() as connection:
+        connection.execute("UPDATE worker SET heartbeat = ? WHERE id = ?", (now, worker))
+        connection.execute(
+            "UPDATE task SET lease_until = ? WHERE worker = ? AND state = 'running'", (now + LEASE_SECONDS, worker)
+        )
+
+
+def still_wanted(workspace: Workspace, run_id: int) -> bool:
+    """Whether the run goes on: nobody has cancelled or interrupted it, and none of its tasks has failed."""
+    row = workspace.connection.execute("SELECT state FROM run WHERE id = ?", (run_id,)).fetchone()
+    return row is not None and not RunState(row["state"]).ended
+
+
+def progress(workspace: Workspace, held: Claim, done: int, total: int, what: str) -> None:
+    """Write down how far a held task has come."""
+    workspace.connection.execute(
+        "UPDATE task SET done = ?, total = ?, what = ? WHERE id = ? AND worker = ? AND attempt = ? AND state = 'running'",
+        (done, total, what, held.task_id, held.worker, held.attempt),
+    )
+
+
+def finish(workspace: Workspace, held: Claim, outcome: Outcome) -> bool:
+    """Record what a task found and end it, in one transaction; False when it is no longer this worker's to end."""
+    with workspace.writing() as connection:
+        ended = connection.execute(
+            """UPDATE task SET state = 'done', worker = NULL, lease_until = NULL, seconds = ?, peak_bytes = ?
+               WHERE id = ? AND worker = ? AND attempt = ? AND state = 'running'""",
+            (outcome.seconds, outcome.peak_bytes, held.task_id, held.worker, held.attempt),
+        )
+        if ended.rowcount == 0:
+            return False
+        insert_rows(connection, held.run_id, held.task_id, outcome.rows)
+        connection.executemany(
+            "INSERT INTO artefact (run_id, name, sha256) VALUES (?, ?, ?)",
+            [(held.run_id, name, sha256) for name, sha256 in outcome.artefacts.items()],
+        )
+        connection.executemany(
+            "INSERT INTO diagnostic (run_id, target, name, parameter, value, rule, passed) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [
+                (held.run_id, outcome.target, d.name, d.parameter, d.value, d.rule, d.passed)
+                for d in outcome.diagnostics
+            ],
+        )
+        connection.executemany(
+            "INSERT INTO verdict (run_id, position, verdict) VALUES (?, ?, ?)",
+            [(held.run_id, i, json.dumps(verdict.to_dict())) for i, verdict in enumerate(outcome.verdicts)],
+        )
+        connection.execute(
+            "UPDATE task SET blockers = blockers - 1 WHERE id IN (SELECT task_id FROM task_need WHERE needs_id = ?)",
+            (held.task_id,),
+        )
+        connection.execute(
+            """UPDATE run SET state = 'done', finished = ? WHERE id = ? AND state = 'running'
+               AND NOT EXISTS (SELECT 1 FROM task WHERE run_id = run.id AND state <> 'done')""",
+            (time.time(), held.run_id),
+        )
+    return True
+
+
+def fail(workspace: Workspace, held: Claim, message: str) -> None:
+    """End a task and its run with an error. The message must not hold confidential values."""
+    with workspace.writing() as connection:
+        ended = connection.execute(
+            """UPDATE task SET state = 'failed', worker = NULL, lease_until = NULL, error = ?
+               WHERE id = ? AND worker = ? AND attempt = ? AND state = 'running'""",
+            (message, held.task_id, held.worker, held.attempt),
+        )
+        if ended.rowcount:
+            connection.execute(
+                "UPDATE run SET state = 'failed', finished = ?, error = ? WHERE id = ? AND state IN ('queued', 'running')",
+                (time.time(), message, held.run_id),
+            )
+
+
+def release(workspace: Workspace, held: Claim) -> None:
+    """Give a task back unfinished."""
+    with workspace.writing() as connection:
+        connection.execute(
+            """UPDATE task SET state = 'waiting', worker = NULL, lease_until = NULL
+               WHERE id = ? AND worker = ? AND attempt = ? AND state = 'running'""",
+            (held.task_id, held.worker, held.attempt),
+        )
+
+
+def request_stop(workspace: Workspace, run_id: int, state: RunState) -> bool:
+    """Interrupt or cancel a run; its workers notice at their next report. False when it had ended already."""
+    with workspace.writing() as connection:
+        stopped = connection.execute(
+            "UPDATE run SET state = ?, finished = ? WHERE id = ? AND state IN ('queued', 'running')",
+            (state.value, time.time(), run_id),
+        )
+        return stopped.rowcount > 0
+
+
+def resume(workspace: Workspace, run_id: int) -> bool:
+    """Queue an interrupted, cancelled or failed run again; its finished tasks stay. False when there is nothing to do."""
+    with workspace.writing() as connection:
+        again = connection.execute(
+            """UPDATE run SET state = 'queued', finished = NULL, error = ''
+               WHERE id = ? AND state IN ('interrupted', 'cancelled', 'failed')""",
+            (run_id,),
+        )
+        if again.rowcount:
+            connection.execute(
+                "UPDATE task SET state = 'waiting', error = '', worker = NULL WHERE run_id = ? AND state = 'failed'",
+                (run_id,),
+            )
+        return again.rowcount > 0
