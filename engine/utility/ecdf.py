@@ -1,0 +1,111 @@
+"""Differences between empirical distribution functions, variable by variable (Woo et al. 2009; Guo & Hu §3.1).
+
+With F_c and F_s the empirical cdfs of the confidential and the released values and z_i the N = n + m pooled points:
+``max_abs_difference`` max_i |F_c(z_i) - F_s(z_i)| and ``mean_squared_difference`` sum_i (F_c(z_i) - F_s(z_i))^2 / N.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Annotated, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import BadInput
+from ..methods import Output, method
+from ..microdata import Microdata
+from ..results import Estimate, Measure
+from ..run import Run
+from ..schema import Kind, Schema
+from ..spec import Param, Spec
+from ..variables import compared_variables
+
+__all__ = ["EcdfDifference", "EcdfSpec", "ecdf", "ecdf_difference"]
+
+Floats = NDArray[np.float64]
+
+ORDERED = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.ORDINAL, Kind.BINARY)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EcdfSpec(Spec):
+    """Variables to compare."""
+
+    variables: Annotated[
+        tuple[str, ...], Param("variables to compare; the released ones if empty", names="variables", kinds=ORDERED)
+    ] = ()
+
+    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
+        """BadInput when no variable is named and none that is released has an order."""
+        if not self.for_release(schema, released).variables:
+            raise BadInput(place, f"no released variable is {', '.join(ORDERED[:-1])} or {ORDERED[-1]}; leave it out")
+
+    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
+        """With the released variables that have an order, when none is named."""
+        return replace(self, variables=self.variables or compared_variables(schema, released, ORDERED))
+
+
+@dataclass(frozen=True, slots=True)
+class EcdfDifference:
+    """Both differences, and what each is expected to be for two samples of one distribution."""
+
+    max_abs: float
+    mean_squared: float
+    expected_max_abs: float
+    expected_mean_squared: float
+
+
+def ecdf_difference(confidential: Floats, released: Floats) -> EcdfDifference:
+    """The differences between the empirical cdfs of (n,) and (m,) values.
+
+    The expected mean square is exact given the pooled values, ties included: every split of them into n and m is
+    equally likely, and (F_c - F_s)(z) has variance H(z) (1 - H(z)) (1/n + 1/m) N / (N - 1), H the pooled cdf. The
+    expected maximum is the mean of Kolmogorov's limit, sqrt(pi/2) log 2 sqrt(1/n + 1/m): for continuous variables;
+    with ties the maximum is smaller.
+    """
+    n, m = len(confidential), len(released)
+    points, repeats = np.unique(np.concatenate([confidential, released]), return_counts=True)
+    below_confidential = np.searchsorted(np.sort(confidential), points, side="right") / n
+    below_released = np.searchsorted(np.sort(released), points, side="right") / m
+    difference = below_confidential - below_released
+    pooled = np.cumsum(repeats) / (n + m)
+    variance = pooled * (1 - pooled) * (1 / n + 1 / m) * (n + m) / (n + m - 1)
+    return EcdfDifference(
+        float(np.abs(difference).max()),
+        float(repeats @ difference**2 / (n + m)),
+        math.sqrt(math.pi / 2) * math.log(2) * math.sqrt(1 / n + 1 / m),
+        float(repeats @ variance / (n + m)),
+    )
+
+
+@method(
+    "Empirical distribution functions",
+    spec=EcdfSpec,
+    source="Woo et al. (2009); Guo & Hu §3.1",
+    outputs=(
+        Output(
+            "max_abs_difference",
+            "Largest difference between the confidential and the released cumulative shares; its baseline, for two "
+            "samples of one continuous distribution, is too high for a variable with few values.",
+            "low",
+        ),
+        Output(
+            "mean_squared_difference",
+            "Squared difference between the confidential and the released cumulative shares, averaged over all values "
+            "of both.",
+            "low",
+        ),
+    ),
+)
+def ecdf(confidential: Microdata, released: Microdata, spec: EcdfSpec, run: Run) -> Measure:
+    """Both differences for each variable, beside their expectations for two samples of one distribution."""
+    estimates = []
+    for name in spec.for_release(confidential.schema, ()).variables:
+        found = ecdf_difference(confidential.numbers(name), released.numbers(name))
+        estimates += [
+            Estimate("max_abs_difference", found.max_abs, name, baseline=found.expected_max_abs),
+            Estimate("mean_squared_difference", found.mean_squared, name, baseline=found.expected_mean_squared),
+        ]
+    return Measure(tuple(estimates))

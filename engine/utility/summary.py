@@ -1,0 +1,83 @@
+"""Summary statistics of each variable, the confidential data's beside the release's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Annotated, Self
+
+import numpy as np
+
+from ..errors import BadInput
+from ..methods import Output, method
+from ..microdata import Microdata
+from ..results import Estimate, Measure
+from ..run import Run
+from ..schema import Kind, Schema
+from ..spec import Param, Spec
+from ..variables import compared_variables
+
+__all__ = ["SummarySpec", "summary"]
+
+SUMMARISED = (Kind.COUNT, Kind.CONTINUOUS, Kind.CATEGORICAL, Kind.ORDINAL, Kind.BINARY)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SummarySpec(Spec):
+    """Variables to summarise and the quantiles of the numeric ones."""
+
+    variables: Annotated[
+        tuple[str, ...],
+        Param("variables to summarise; the released ones if empty", names="variables", kinds=SUMMARISED),
+    ] = ()
+    quantiles: Annotated[tuple[float, ...], Param("quantiles of numeric variables", ge=0, le=1)] = (
+        0.25,
+        0.5,
+        0.75,
+        0.9,
+    )
+
+    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
+        """BadInput when no variable is named and only dates are released."""
+        if not self.for_release(schema, released).variables:
+            raise BadInput(place, "no released variable can be summarised; leave it out")
+
+    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
+        """With the released variables, when none is named."""
+        return replace(self, variables=self.variables or compared_variables(schema, released, SUMMARISED))
+
+
+@method(
+    "Summary statistics",
+    spec=SummarySpec,
+    source="Guo & Hu Supp 1, Table 5",
+    outputs=(
+        Output("mean", "Mean of the variable.", "none"),
+        Output("sd", "Standard deviation of the variable.", "none"),
+        Output("quantile", "Quantile q of the variable, interpolated between the two nearest values.", "none"),
+        Output("share_of_zeros", "Share of records whose count is 0.", "none", "share"),
+        Output("share", "Share of records that have the level.", "none", "share"),
+    ),
+    confidential=True,
+)
+def summary(confidential: Microdata, released: Microdata, spec: SummarySpec, run: Run) -> Measure:
+    """Statistics of the released data; the confidential row is the confidential data's own, scored as a release."""
+    names = spec.for_release(confidential.schema, ()).variables
+    return Measure(tuple(estimate for name in names for estimate in _of_variable(released, name, spec)))
+
+
+def _of_variable(data: Microdata, name: str, spec: SummarySpec) -> Iterator[Estimate]:
+    kind, values = data.schema[name].kind, data.numbers(name)
+    if kind.has_levels:
+        for code, level in enumerate(data.column(name).cat.categories):
+            yield Estimate("share", float(np.mean(values == code)), name, params={"level": str(level)})
+        return
+    yield Estimate("mean", float(np.mean(values)), name)
+    if len(values) > 1:
+        yield Estimate("sd", float(np.std(values, ddof=1)), name)
+    else:
+        yield Estimate.not_computed("sd", "one record has no standard deviation", name)
+    for q in spec.quantiles:
+        yield Estimate("quantile", float(np.quantile(values, q)), name, params={"q": q})
+    if kind is Kind.COUNT:
+        yield Estimate("share_of_zeros", float(np.mean(values == 0)), name)
