@@ -14,20 +14,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..errors import NotComputable
 from .range_count import Side, count_in_boxes
 
-__all__ = [
-    "Exact",
-    "Matcher",
-    "Matches",
-    "Within",
-    "expected_match_risk",
-    "false_match_rate",
-    "match",
-    "true_match_rate",
-    "unique_matches",
-]
+__all__ = ["Exact", "Matcher", "Matches", "Within", "match"]
 
 Values = NDArray[Any] | pd.Series
 
@@ -93,21 +82,23 @@ class Matcher:
     @classmethod
     def of(cls, exact: Sequence[Exact], shape: tuple[int, int]) -> Matcher:
         """Group n confidential and n_r released records, ``shape = (n, n_r)``, by all the keys together."""
-        matcher = cls(np.zeros(shape[0], dtype=np.int64), np.zeros(shape[1], dtype=np.int64), 1)
-        for key in exact:
-            matcher = matcher.refined(key)
+        return cls(np.zeros(shape[0], dtype=np.int64), np.zeros(shape[1], dtype=np.int64), 1).refined(*exact)
+
+    def refined(self, *keys: Exact) -> Matcher:
+        """The groups split by more keys; the earlier keys are not read again."""
+        matcher = self
+        for key in keys:
+            matcher = matcher._split(key)
         return matcher
 
-    def refined(self, key: Exact) -> Matcher:
-        """The groups split by one more key; the earlier keys are not read again."""
+    def _split(self, key: Exact) -> Matcher:
         self._check(key.shape)
         confidential, released = key.codes()
         width = int(max(confidential.max(initial=-1), released.max(initial=-1))) + 1
         both = np.concatenate([self.group * width + confidential, self.released_group * width + released])
         codes, distinct = pd.factorize(both)
-        return Matcher(
-            codes[: len(confidential)].astype(np.int64), codes[len(confidential) :].astype(np.int64), len(distinct)
-        )
+        n = len(confidential)
+        return Matcher(codes[:n].astype(np.int64), codes[n:].astype(np.int64), len(distinct))
 
     def match(self, within: Sequence[Within] = ()) -> Matches:
         """Candidates and hits of every confidential record. O(N log N) up to two windows, one more log for each beyond."""
@@ -154,32 +145,3 @@ def match(exact: Sequence[Exact], within: Sequence[Within] = ()) -> Matches:
     if not known:
         raise ValueError("matching needs at least one known variable")
     return Matcher.of(exact, known[0].shape).match(within)
-
-
-def expected_match_risk(matches: Matches) -> float:
-    """Sum of T_i / c_i: how many records an intruder who picks one candidate at random expects to find (lecture, eq. 2)."""
-    return float(np.sum(1.0 / matches.candidates[matches.hit]))
-
-
-def true_match_rate(matches: Matches) -> float:
-    """Share of the n targets whose only candidate is their own record (lecture, eq. 3)."""
-    if not len(matches.candidates):
-        raise NotComputable("there are no records")
-    return float(np.mean((matches.candidates == 1) & matches.hit))
-
-
-def unique_matches(matches: Matches) -> int:
-    """s: how many targets have exactly one candidate, right or wrong."""
-    return int(np.count_nonzero(matches.candidates == 1))
-
-
-def false_match_rate(matches: Matches) -> float:
-    """Share of the unique matches that are another record (lecture, eq. 4).
-
-    Raises:
-        NotComputable: when no record has a unique match.
-    """
-    unique = matches.candidates == 1
-    if not unique.any():
-        raise NotComputable("no record has a unique match")
-    return float(np.mean(~matches.hit[unique]))

@@ -11,17 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import NotComputable
-from engine.statistics.matching import (
-    Exact,
-    Matcher,
-    Matches,
-    Within,
-    expected_match_risk,
-    false_match_rate,
-    match,
-    true_match_rate,
-    unique_matches,
-)
+from engine.statistics.match_risk import expected_match_risk, false_match_rate, true_match_rate, unique_matches
+from engine.statistics.matching import Exact, Matcher, Matches, Within, match
 from engine.statistics.radius import Radius
 
 RADII = [Radius.parse(text) for text in (0, 1, "open 2", "25%", "open 25%", "log 30%", "open log 30%")]
@@ -98,7 +89,9 @@ def test_equals_all_pairs_on_larger_tables(seed: int, n_keys: int, n_windows: in
     rng = np.random.default_rng(seed)
     n, n_released = rng.integers(1, 300, size=2)
     keys = [(rng.integers(0, 3, n), rng.integers(0, 3, n_released)) for _ in range(n_keys)]
-    values = [(rng.integers(0, distinct, n) * 1.0, rng.integers(0, distinct, n_released) * 1.0) for _ in range(n_windows)]
+    values = [
+        (rng.integers(0, distinct, n) * 1.0, rng.integers(0, distinct, n_released) * 1.0) for _ in range(n_windows)
+    ]
     radii = rng.integers(0, distinct, n_windows)
     pairs = np.ones((n, n_released), dtype=bool)
     for a, b in keys:

@@ -70,19 +70,23 @@ def test_ends_of_five_per_cent_of_100() -> None:
     lower, upper = Radius.parse("5%").window([100.0, 140.0, 0.0])
     assert (lower.tolist(), upper.tolist()) == ([95.0, 133.0, 0.0], [105.0, 147.0, 0.0])
     lower, upper = Radius.parse("open 5%").window([100.0, 0.0])
-    assert 95.0 < lower[0] and upper[0] < 105.0
-    assert math.isnan(lower[1]) and math.isnan(upper[1])
+    assert lower[0] > 95.0
+    assert upper[0] < 105.0
+    assert math.isnan(lower[1])
+    assert math.isnan(upper[1])
 
 
 def test_log_radius_at_zero_matches_zero_only() -> None:
     lower, upper = Radius.parse("log 5%").window([0, 1, 7])
     assert (lower[0], upper[0]) == (0.0, 0.0)
-    assert upper[1] == pytest.approx(2**1.05 - 1) and lower[2] == pytest.approx(8**0.95 - 1)
+    assert upper[1] == pytest.approx(2**1.05 - 1)
+    assert lower[2] == pytest.approx(8**0.95 - 1)
 
 
 def test_missing_and_infinite_match_nothing() -> None:
     lower, upper = Radius(5.0).window([np.nan, np.inf, -np.inf])
-    assert np.isnan(lower).all() and np.isnan(upper).all()
+    assert np.isnan(lower).all()
+    assert np.isnan(upper).all()
 
 
 def test_log_radius_refuses_negative_values() -> None:
@@ -111,10 +115,13 @@ def test_written_form_is_read_back(radius: Radius) -> None:
 )
 def test_forms(value: object, radius: Radius, written: object) -> None:
     assert Radius.parse(value) == radius
-    assert radius.written == written and type(radius.written) is type(written)
+    assert radius.written == written
+    assert type(radius.written) is type(written)
 
 
-@pytest.mark.parametrize("value", [True, None, [5], "", "%", "five", "log 5", "log", "-5", "5%%", "1_000", "nan", "open"])
+@pytest.mark.parametrize(
+    "value", [True, None, [5], "", "%", "five", "log 5", "log", "-5", "5%%", "1_000", "nan", "open"]
+)
 def test_what_is_not_a_radius(value: object) -> None:
     with pytest.raises(ValueError, match="is not a radius"):
         Radius.parse(value)
@@ -132,4 +139,5 @@ def test_open_radius_of_zero_is_refused() -> None:
 
 
 def test_negative_control_an_open_window_is_not_the_closed_definition() -> None:
-    assert defined(Radius(5.0), 10.0, 15.0) and not in_window(Radius(5.0, closed=False), 10.0, 15.0)
+    assert defined(Radius(5.0), 10.0, 15.0)
+    assert not in_window(Radius(5.0, closed=False), 10.0, 15.0)

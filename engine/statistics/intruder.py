@@ -1,0 +1,118 @@
+"""What an intruder knows of each confidential record, as keys and windows of the matching join."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..errors import BadInput
+from ..microdata import Microdata
+from ..schema import Kind, Role, Schema
+from .intruder_noise import NOISE_ON_NUMBERS, NoiseModel, misclassification, unknown
+from .matching import Exact, Within
+from .radius import Radius
+
+__all__ = ["belief", "check_log_scale", "check_radii", "keys_and_windows", "known_by_default"]
+
+
+def known_by_default(schema: Schema, released: Sequence[str]) -> tuple[str, ...]:
+    """The variables of role known whose values are not synthesised."""
+    return tuple(name for name in schema.of_role(Role.KNOWN) if name not in released)
+
+
+def check_radii(
+    schema: Schema, released: Sequence[str], matched: Sequence[str], radius: Mapping[str, Radius], place: str
+) -> None:
+    """BadInput unless the matched variables and their radii fit each other.
+
+    A continuous variable with synthetic values needs a radius, since they never agree exactly.
+    """
+    if not matched:
+        raise BadInput(
+            f"{place}.known", 'the intruder knows no variable; name some, or give variables the role "known"'
+        )
+    for name in radius:
+        if name not in matched:
+            raise BadInput(f"{place}.radius.{name}", f'"{name}" is not matched here; matched: {", ".join(matched)}')
+        if schema[name].kind is Kind.DATE and radius[name].kind != "absolute":
+            raise BadInput(f"{place}.radius.{name}", "a date has no share; give the radius in days, such as 5")
+    for name in matched:
+        if schema[name].kind is Kind.CONTINUOUS and name in released and name not in radius:
+            raise BadInput(
+                f"{place}.radius", f'"{name}" is continuous and synthesised; say how near is a match: {name} = "5%"'
+            )
+
+
+def check_log_scale(data: Microdata, radius: Mapping[str, Radius], place: str) -> None:
+    """BadInput where a radius on the log scale meets a variable with negative values."""
+    for name, given in radius.items():
+        if given.kind == "log_relative" and (below := int((data.numbers(name) < 0).sum())):
+            raise BadInput(
+                f"{place}.radius.{name}", f"{below:,} records are negative; log(1 + value) needs values of at least 0"
+            )
+
+
+def keys_and_windows(
+    confidential: Microdata, released: Microdata, names: Iterable[str], radius: Mapping[str, Radius]
+) -> tuple[list[Exact], list[Within]]:
+    """Windows for the variables that have a radius, keys that must agree exactly for the others."""
+    exact, within = [], []
+    for name in names:
+        if name in radius:
+            within.append(Within(*radius[name].window(confidential.numbers(name)), released.numbers(name)))
+        else:
+            exact.append(Exact(confidential.column(name), released.column(name)))
+    return exact, within
+
+
+def belief(
+    confidential: Microdata,
+    name: str,
+    radius: Radius | None,
+    model: NoiseModel,
+    level: float,
+    rng: np.random.Generator,
+) -> Callable[[Microdata], Exact | Within]:
+    """What the intruder believes about one variable, drawn once, to be held against any released dataset.
+
+    Args:
+        confidential: n records.
+        name: the variable; numbers for the models that add noise, levels for misclassification.
+        radius: how near to the belief a released value has to be; exactly the belief without one.
+        model: how the belief comes about.
+        level: S of the model; at 0 the belief is the confidential value.
+        rng: the belief's randomness.
+    """
+    if model == "misclassification":
+        return _misclassified(confidential.column(name), level, rng)
+    if model == "unknown":
+        return _partly_unknown(confidential, name, radius, unknown(confidential.column(name), level, rng))
+    whole = confidential.schema[name].kind is Kind.COUNT
+    believed = NOISE_ON_NUMBERS[model](confidential.numbers(name), level, rng, whole)
+    lower, upper = radius.window(believed) if radius else (believed, believed)
+    return lambda released: Within(lower, upper, released.numbers(name))
+
+
+def _misclassified(column: pd.Series, level: float, rng: np.random.Generator) -> Callable[[Microdata], Exact | Within]:
+    codes = misclassification(column.cat.codes.to_numpy(), level, rng)
+    believed = pd.Series(pd.Categorical.from_codes(codes, column.cat.categories, column.cat.ordered), name=column.name)
+    return lambda released: Exact(believed, released.column(str(column.name)))
+
+
+def _partly_unknown(
+    confidential: Microdata, name: str, radius: Radius | None, lacking: NDArray[np.bool_]
+) -> Callable[[Microdata], Exact | Within]:
+    def window(released: Microdata) -> Within:
+        if radius:
+            lower, upper = radius.window(confidential.numbers(name))
+            values = released.numbers(name)
+        else:
+            codes, released_codes = Exact(confidential.column(name), released.column(name)).codes()
+            lower = upper = codes.astype(np.float64)
+            values = released_codes.astype(np.float64)
+        return Within(np.where(lacking, -np.inf, lower), np.where(lacking, np.inf, upper), values)
+
+    return window
