@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
@@ -17,6 +18,8 @@ __all__ = ["Microdata", "MissingPolicy", "Origin", "conform"]
 
 Origin = Literal["confidential", "synthetic", "anonymised"]
 
+LARGEST_COUNT = 2**53
+
 
 class MissingPolicy(StrEnum):
     """What a missing value means to every method. ``refuse``: the file must have none. ``drop``: records with one leave."""
@@ -30,7 +33,7 @@ class Microdata:
     """A validated table: n records of the schema's variables.
 
     Columns have one dtype a kind: categorical, ordinal (ordered) and binary are pandas categoricals of text,
-    counts int64, continuous variables float64, dates datetime64[s]. Record i of a partially synthetic table is
+    counts int64, continuous variables float64, dates datetime64[s] (UTC where the file gives a zone). Record i of a partially synthetic table is
     record i of the confidential one.
     """
 
@@ -72,10 +75,8 @@ def conform(
     Keeps the schema's columns only, turns missing codes into missing values, applies the policy, converts each
     column to its kind. Raises BadInput that names the column, the rule and how many records break it, never a value.
     """
-    for variable in schema:
-        if variable.name not in raw.columns:
-            schema_of_file = Schema(tuple(Variable(str(name), Kind.CATEGORICAL) for name in raw.columns))
-            schema_of_file.require(variable.name, f"{place}.{variable.name}")
+    raw = raw.set_axis([str(name) for name in raw.columns], axis=1)
+    _check_columns(raw, schema, place)
     coded = pd.DataFrame({v.name: _without_codes(raw[v.name], v) for v in schema}, index=raw.index)
     missing = coded.isna()
     dropped = 0
@@ -98,11 +99,31 @@ def conform(
     return Microdata(schema, pd.DataFrame(columns).reset_index(drop=True), origin, dropped)
 
 
+def _check_columns(raw: pd.DataFrame, schema: Schema, place: str) -> None:
+    of_file = Schema(tuple(Variable(name, Kind.CATEGORICAL) for name in raw.columns))
+    for variable in schema:
+        of_file.require(variable.name, f"{place}.{variable.name}")
+        if (copies := of_file.names.count(variable.name)) > 1:
+            raise BadInput(
+                f"{place}.{variable.name}", f"the file has {copies} columns of this name; rename all but one"
+            )
+
+
 def _without_codes(values: pd.Series, variable: Variable) -> pd.Series:
+    values = _plain(values)
     if not variable.missing:
         return values
-    codes = {str(code) for code in variable.missing}
-    return values.mask(values.astype("string").isin(codes).fillna(False).astype(bool))
+    coded = values.astype("string").isin([str(code) for code in variable.missing]).fillna(False).astype(bool)
+    if pd.api.types.is_numeric_dtype(values.dtype) or variable.kind in (Kind.COUNT, Kind.CONTINUOUS):
+        numbers = pd.to_numeric(pd.Series(variable.missing, dtype="object"), errors="coerce").dropna()
+        coded |= pd.to_numeric(values, errors="coerce").isin(numbers).fillna(False).astype(bool)
+    return values.mask(coded)
+
+
+def _plain(values: pd.Series) -> pd.Series:
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return values.astype(values.cat.categories.dtype if not values.hasnans else "object")
+    return values
 
 
 def _converted(values: pd.Series, variable: Variable, place: str) -> pd.Series:
@@ -130,8 +151,6 @@ def _levels(values: pd.Series, variable: Variable, place: str) -> pd.Series:
 
 
 def _as_text(values: pd.Series) -> pd.Series:
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        values = values.astype(values.cat.categories.dtype)
     if pd.api.types.is_float_dtype(values.dtype) and (values == np.floor(values)).all():
         values = values.astype("int64")
     return values.astype("str").astype("object")
@@ -139,13 +158,18 @@ def _as_text(values: pd.Series) -> pd.Series:
 
 def _natural_order(levels: list[str]) -> list[str]:
     try:
-        return sorted(levels, key=float)
+        numbers = {level: float(level) for level in levels}
     except ValueError:
         return sorted(levels)
+    if not all(map(math.isfinite, numbers.values())):
+        return sorted(levels)
+    return sorted(levels, key=lambda level: (numbers[level], level))
 
 
 def _dates(values: pd.Series, place: str) -> pd.Series:
-    dates = pd.to_datetime(values, errors="coerce", format="ISO8601")
+    if pd.api.types.is_numeric_dtype(values.dtype):
+        values = _as_text(values)
+    dates = pd.to_datetime(values, errors="coerce", format="ISO8601", utc=True).dt.tz_localize(None)
     wrong = int(dates.isna().sum())
     if wrong:
         raise BadInput(place, f"{wrong:,} records are not a date; dates are written 2019-07-31")
@@ -153,6 +177,8 @@ def _dates(values: pd.Series, place: str) -> pd.Series:
 
 
 def _numbers(values: pd.Series, variable: Variable, place: str) -> pd.Series:
+    if pd.api.types.is_datetime64_any_dtype(values.dtype):
+        raise BadInput(place, f'the column holds dates, not a {variable.kind}; is it "date"?')
     numbers = pd.to_numeric(values, errors="coerce").astype("float64")
     wrong = int((~np.isfinite(numbers)).sum())
     if wrong:
@@ -161,6 +187,10 @@ def _numbers(values: pd.Series, variable: Variable, place: str) -> pd.Series:
         wrong = int((numbers != np.floor(numbers)).sum())
         if wrong:
             raise BadInput(place, f'{wrong:,} records are not whole numbers, as a count must be; is it "continuous"?')
+        if wrong := int((numbers.abs() >= LARGEST_COUNT).sum()):
+            raise BadInput(
+                place, f'{wrong:,} records are 2^53 or more, too large to count exactly; is it "continuous"?'
+            )
     _check_bounds(numbers, variable, place)
     return numbers.astype("int64") if variable.kind is Kind.COUNT else numbers
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import tomllib
@@ -16,6 +17,7 @@ from .methods import Method, find, registry
 from .microdata import MissingPolicy
 from .schema import Schema, Variable
 from .spec import Spec
+from .terms import parse_term
 from .thresholds import Threshold
 
 __all__ = ["DataSource", "Recipe", "Step", "with_settings"]
@@ -247,6 +249,8 @@ def _released(release: Mapping[str, Any], synthesis: Sequence[Step], schema: Sch
     for step in synthesis:
         if targets.count(step.target) > 1:
             raise BadInput(f"{step.place}.target", f'"{step.target}" is synthesised twice')
+    for position, step in enumerate(synthesis):
+        _check_predictors(step, targets[position + 1 :], schema)
     if "released" not in release:
         return targets
     if targets:
@@ -256,7 +260,22 @@ def _released(release: Mapping[str, Any], synthesis: Sequence[Step], schema: Sch
         raise BadInput("release.released", 'must be a list of columns, such as ["price"]')
     for i, name in enumerate(names):
         schema.require(str(name), f"release.released[{i}]")
+        if names.index(name) < i:
+            raise BadInput(f"release.released[{i}]", f'"{name}" is listed twice')
     return tuple(map(str, names))
+
+
+def _check_predictors(step: Step, later: Sequence[str], schema: Schema) -> None:
+    for place, text in step.spec.predictor_terms(step.place):
+        for column in parse_term(text, schema, place).columns:
+            if column == step.target:
+                raise BadInput(place, f'"{column}" would be predicted from its own confidential value; leave it out')
+            if column in later:
+                raise BadInput(
+                    place,
+                    f'"{column}" is synthesised by a later step, so its confidential value would be used; '
+                    "put that step first, or leave the predictor out",
+                )
 
 
 def with_settings(table: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
@@ -264,7 +283,7 @@ def with_settings(table: Mapping[str, Any], settings: Sequence[str]) -> dict[str
 
     The value is read as TOML, or as text when it is not TOML. Raises BadInput.
     """
-    copy: dict[str, Any] = json.loads(json.dumps(table))
+    changed: dict[str, Any] = copy.deepcopy(dict(table))
     for setting in settings:
         key, equals, text = setting.partition("=")
         if not equals or not key.strip():
@@ -273,8 +292,8 @@ def with_settings(table: Mapping[str, Any], settings: Sequence[str]) -> dict[str
             value = tomllib.loads(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError:
             value = text
-        _put(copy, key.strip().replace("[", ".").replace("]", "").split("."), value, f"--set {key.strip()}")
-    return copy
+        _put(changed, key.strip().replace("[", ".").replace("]", "").split("."), value, f"--set {key.strip()}")
+    return changed
 
 
 def _put(table: Any, path: list[str], value: object, place: str) -> None:
@@ -294,7 +313,7 @@ def _child(table: Any, step: str, place: str) -> Any:
     if isinstance(table, dict):
         return table.setdefault(step, {})
     if isinstance(table, list):
-        if not step.isdigit() or int(step) >= len(table):
+        if not step.isdecimal() or int(step) >= len(table):
             raise BadInput(place, f"has no entry {step}; there are {len(table)}, counted from 0")
         return table[int(step)]
     raise BadInput(place, "leads into a value, not a table")

@@ -83,9 +83,9 @@ class Variable:
             kind,
             role,
             _bounds(table.get("bounds"), kind, f"{place}.bounds"),
-            tuple(str(level) for level in _list(table.get("levels", ()), f"{place}.levels")),
+            _levels(table.get("levels", ()), kind, f"{place}.levels"),
             _labels(table.get("labels", {}), f"{place}.labels"),
-            tuple(_list(table.get("missing", ()), f"{place}.missing")),
+            _missing(table.get("missing", ()), f"{place}.missing"),
             str(table.get("title", "")),
         )
 
@@ -123,6 +123,32 @@ def _list(value: object, place: str) -> list[Any]:
     raise BadInput(place, "must be a list")
 
 
+def _levels(value: object, kind: Kind, place: str) -> tuple[str, ...]:
+    levels = tuple(_level(item) for item in _list(value, place))
+    if levels and not kind.has_levels:
+        raise BadInput(place, f"only categorical, ordinal and binary variables have levels, this one is {kind}")
+    for level in levels:
+        if levels.count(level) > 1:
+            raise BadInput(place, f'"{level}" is listed {levels.count(level)} times')
+    if kind is Kind.BINARY and len(levels) > 2:
+        raise BadInput(place, f'a binary variable has 2 levels, not {len(levels)}; use kind = "categorical"')
+    return levels
+
+
+def _level(value: object) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _missing(value: object, place: str) -> tuple[str | float, ...]:
+    codes = _list(value, place)
+    for code in codes:
+        if isinstance(code, bool) or not isinstance(code, (str, int, float)) or code != code:  # noqa: PLR0124
+            raise BadInput(
+                place, f"{code!r} is neither text nor a number; empty cells are missing without being listed"
+            )
+    return tuple(codes)
+
+
 def _labels(value: object, place: str) -> dict[str, str]:
     if not isinstance(value, Mapping):
         raise BadInput(place, 'must be a table such as { "1" = "yes", "2" = "no" }')
@@ -138,8 +164,8 @@ def _bounds(value: object, kind: Kind, place: str) -> tuple[float | None, float 
     if len(ends) != 2:
         raise BadInput(place, "must be two numbers, [smallest, largest]; an empty string leaves an end open")
     for end in ends:
-        if end != "" and (isinstance(end, bool) or not isinstance(end, (int, float)) or math.isnan(end)):
-            raise BadInput(place, f"{end!r} is not a number")
+        if end != "" and (isinstance(end, bool) or not isinstance(end, (int, float)) or not math.isfinite(end)):
+            raise BadInput(place, f"{end!r} is not a number; an empty string leaves an end open")
     low, high = (None if end == "" else float(end) for end in ends)
     if low is not None and high is not None and low > high:
         raise BadInput(place, f"the smallest value allowed, {low:g}, is above the largest, {high:g}")

@@ -172,7 +172,8 @@ def convert(value: object, kind: Any, param: Param, place: str) -> Any:
         return convert(value, next(arg for arg in args if arg is not type(None)), param, place)
     if origin is Literal:
         if value not in args:
-            raise BadInput(place, f'"{value}" is none of {", ".join(args)}{suggestion(str(value), args)}')
+            words = [str(arg) for arg in args]
+            raise BadInput(place, f'"{value}" is none of {", ".join(words)}{suggestion(str(value), words)}')
         return value
     if origin is tuple:
         if not isinstance(value, (list, tuple)):

@@ -87,14 +87,13 @@ def ecdf_difference(confidential: Floats, released: Floats) -> EcdfDifference:
     outputs=(
         Output(
             "max_abs_difference",
-            "Largest difference between the confidential and the released cumulative shares; its baseline, for two "
-            "samples of one continuous distribution, is too high for a variable with few values.",
+            "largest gap between the confidential and the released cumulative shares; its baseline is too high for a "
+            "variable of few values",
             "low",
         ),
         Output(
             "mean_squared_difference",
-            "Squared difference between the confidential and the released cumulative shares, averaged over all values "
-            "of both.",
+            "squared gap between the confidential and the released cumulative shares, averaged over all values of both",
             "low",
         ),
     ),

@@ -47,17 +47,17 @@ class PropensitySpec(Spec):
     outputs=(
         Output(
             "pmse",
-            "Mean squared distance of the propensity scores from the share of released records: 0 when a classifier "
-            "cannot tell the tables apart, at most c (1 - c), which is 1/4 for tables of equal size.",
+            "mean squared distance of the propensity scores from the share c of released records; 0 when a classifier "
+            "cannot tell the tables apart, at most c (1 - c), 1/4 for tables of equal size",
             "low",
         ),
         Output(
             "null_pmse",
-            "What pmse is expected to be when every released column is drawn from the confidential data's distribution; "
-            "columns that are not synthesised make it smaller.",
+            "what pmse is expected to be when every released column is drawn from the confidential distribution; "
+            "columns that are not synthesised make it smaller",
             "none",
         ),
-        Output("s_pmse", "pmse as a multiple of null_pmse.", "low"),
+        Output("s_pmse", "pmse as a multiple of null_pmse", "low"),
     ),
 )
 def propensity(confidential: Microdata, released: Microdata, spec: PropensitySpec, run: Run) -> Measure:

@@ -52,11 +52,11 @@ class SummarySpec(Spec):
     spec=SummarySpec,
     source="Guo & Hu Supp 1, Table 5",
     outputs=(
-        Output("mean", "Mean of the variable.", "none"),
-        Output("sd", "Standard deviation of the variable.", "none"),
-        Output("quantile", "Quantile q of the variable, interpolated between the two nearest values.", "none"),
-        Output("share_of_zeros", "Share of records whose count is 0.", "none", "share"),
-        Output("share", "Share of records that have the level.", "none", "share"),
+        Output("mean", "mean of the variable", "none"),
+        Output("sd", "standard deviation of the variable", "none"),
+        Output("quantile", "quantile q of the variable, interpolated between the two nearest values", "none"),
+        Output("share_of_zeros", "share of the records whose count is 0", "none", "share"),
+        Output("share", "share of the records that have the level", "none", "share"),
     ),
     confidential=True,
 )
