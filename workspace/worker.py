@@ -141,13 +141,13 @@ def _record(workspace: Workspace, task: Claim, future: Future[Outcome]) -> None:
         fail(workspace, task, f"{task.key}: {type(error).__name__}; the worker's log says more")
 
 
-def start_worker(directory: Path, jobs: int = 1) -> int:
-    """Start a worker that outlives this process and its terminal; returns its process number."""
+def start_worker(directory: Path, jobs: int = 1) -> subprocess.Popen[bytes]:
+    """Start a worker that outlives this process and its terminal."""
     logs = directory / "logs"
     logs.mkdir(mode=0o700, exist_ok=True)
     environment = {**os.environ, **dict.fromkeys(THREAD_LIMITS, "1")}
     with (logs / "worker.log").open("ab") as file:
-        process = subprocess.Popen(
+        return subprocess.Popen(
             [sys.executable, "-m", "workspace.worker", str(directory.resolve()), "--jobs", str(jobs)],
             stdin=subprocess.DEVNULL,
             stdout=file,
@@ -155,7 +155,6 @@ def start_worker(directory: Path, jobs: int = 1) -> int:
             start_new_session=True,
             env=environment,
         )
-    return process.pid
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:

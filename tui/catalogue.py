@@ -1,0 +1,60 @@
+"""What ``sfumato methods`` and ``sfumato recipes`` print."""
+
+from __future__ import annotations
+
+import textwrap
+
+from engine.methods import Method, find, registry
+from engine.spec import ParamInfo, written
+from workspace.recipes import shipped_recipes
+
+from .console import table
+
+__all__ = ["method_list", "method_page", "recipe_list"]
+
+GOALS = {"low": "lower is better", "high": "higher is better", "none": "no direction"}
+
+
+def method_list() -> str:
+    """Every method, one a line."""
+    return table(("method", "what it does"), [[key, found.title] for key, found in registry().items()])
+
+
+def method_page(key: str) -> str:
+    """One method: title, source, measures, parameters with their limits and defaults."""
+    near = [name for name in registry() if name.partition(".")[2] == key]
+    found = registry()[near[0]] if len(near) == 1 and key not in registry() else find(key, "methods")
+    parts = [f"{found.key}: {found.title}", f"source: {found.source}"]
+    if found.outputs:
+        parts.append("measures\n" + table(("key", "meaning", "direction"), _outputs(found)))
+    lines = [
+        [info.name, _default(info), "; ".join(filter(None, (info.param.help, _choices(info))))]
+        for info in found.spec.params()
+    ]
+    if lines:
+        parts.append("parameters\n" + table(("name", "default", "what it is"), lines))
+    return "\n\n".join(parts)
+
+
+def _outputs(found: Method) -> list[list[str]]:
+    return [[f"{found.key}.{o.name}", o.meaning, GOALS[o.goal]] for o in found.outputs]
+
+
+def _default(info: ParamInfo) -> str:
+    if info.required:
+        return "required"
+    value = written(info.default)
+    return "" if value in (None, [], {}, "") else str(value)
+
+
+def _choices(info: ParamInfo) -> str:
+    return f"one of {', '.join(info.choices)}" if info.choices else info.param.limits
+
+
+def recipe_list() -> str:
+    """Every shipped recipe with its description."""
+    parts = []
+    for recipe in shipped_recipes():
+        text = str(recipe.table.get("description", "")).strip()
+        parts.append(f"{recipe.name}: {recipe.table['title']}\n{textwrap.indent(textwrap.fill(text, 96), '    ')}")
+    return "\n\n".join([*parts, "sfumato recipes NAME prints one; sfumato run NAME carries it out."])

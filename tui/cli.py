@@ -1,0 +1,343 @@
+"""The command line. Every job of the app can be done from here; heavy imports wait for the command that needs them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .failures import guarded
+from .places import default_workspace, remember_workspace
+
+if TYPE_CHECKING:
+    from workspace.prepare import Prepared
+    from workspace.workspace import Workspace
+
+__all__ = ["main"]
+
+INTERRUPTED = 3
+WORKSPACE = click.option(
+    "--workspace",
+    "directory",
+    type=click.Path(path_type=Path),
+    help="Workspace directory (default: the last one used).",
+)
+JSON = click.option("--json", "json_file", metavar="FILE", help="Write the results as JSON; - for standard output.")
+JOBS = click.option(
+    "--jobs", type=click.IntRange(1), default=min(2, os.cpu_count() or 1), show_default=True, help="Tasks at a time."
+)
+QUIET = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+SET = click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change the recipe, such as release.m=5. Repeatable."
+)
+
+
+@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="sfumato")
+@WORKSPACE
+@click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal.")
+@click.pass_context
+def sfumato(context: click.Context, directory: Path | None, *, no_mouse: bool) -> None:
+    """Synthesise or anonymise confidential data, measure what the release keeps and gives away, decide, and show why.
+
+    Without a command, opens the terminal app on the last workspace.
+    """
+    if context.invoked_subcommand is None:
+        workspace = _open_or_create(directory)
+        _launch(workspace, None, mouse=not no_mouse)
+
+
+def _open_or_create(directory: Path | None) -> Workspace:
+    from workspace.workspace import Workspace
+
+    workspace = Workspace.create(directory or default_workspace())
+    remember_workspace(workspace.directory)
+    return workspace
+
+
+def _open(directory: Path | None) -> Workspace:
+    from workspace.workspace import Workspace
+
+    return Workspace.open(directory or default_workspace())
+
+
+def _launch(workspace: Workspace, run_id: int | None, *, mouse: bool = True) -> None:
+    if not sys.stdout.isatty():
+        raise click.UsageError("the app needs a terminal; sfumato --help lists the commands that do not")
+    from .app import launch
+
+    workspace.close()
+    launch(workspace.directory, run_id, mouse=mouse)
+
+
+def _write_json(workspace: Workspace, run_id: int, json_file: str | None) -> None:
+    if json_file is None:
+        return
+    import json
+
+    from workspace.runs import result_object
+
+    text = json.dumps(result_object(workspace, run_id), indent=1, allow_nan=False) + "\n"
+    if json_file == "-":
+        click.echo(text, nl=False)
+    else:
+        Path(json_file).write_text(text, "utf-8")
+
+
+def _check_writable(json_file: str | None) -> None:
+    from engine.errors import BadInput
+
+    if json_file not in (None, "-") and not Path(str(json_file)).absolute().parent.is_dir():
+        raise BadInput("--json", f'there is no directory "{Path(str(json_file)).parent}"; make it first')
+
+
+def _carry_out(prepared: Prepared, directory: Path | None, jobs: int, json_file: str | None, *, quiet: bool) -> int:
+    from workspace.runs import find_run, verdicts_of
+
+    from .summary import exit_code, summarise
+
+    workspace = _open_or_create(directory)
+    run_id = prepared.enter(workspace)
+    code = _follow_to_end(workspace, run_id, jobs, quiet=quiet)
+    if code is not None:
+        return code
+    _write_json(workspace, run_id, json_file)
+    if not quiet and json_file != "-":
+        click.echo(summarise(workspace, find_run(workspace, run_id)))
+    return exit_code(verdicts_of(workspace, run_id))
+
+
+def _follow_to_end(workspace: Workspace, run_id: int, jobs: int, *, quiet: bool) -> int | None:
+    from engine.errors import EngineError
+    from workspace.runs import RunState
+
+    from .follow import follow
+
+    run = follow(workspace, run_id, jobs, quiet=quiet)
+    if run.state is RunState.DONE:
+        return None
+    if run.state is RunState.FAILED:
+        raise EngineError(f"run {run.id} failed: {run.error}")
+    click.echo(f"run {run.id} is {run.state}; go on with: sfumato resume {run.id}", err=True)
+    return INTERRUPTED
+
+
+@sfumato.command()
+@WORKSPACE
+@JSON
+@click.option("--no-tui", is_flag=True, help="Print the summary and end; do not open the app.")
+@JOBS
+def demo(directory: Path | None, json_file: str | None, jobs: int, *, no_tui: bool) -> None:
+    """Run the shipped study of 20,190 real people, print what it found, and open the app on it."""
+    from workspace.prepare import prepare_run
+    from workspace.recipes import find_recipe
+    from workspace.runs import find_run
+
+    _check_writable(json_file)
+    code = _carry_out(prepare_run(find_recipe("randhie")), directory, jobs, json_file, quiet=False)
+    if code != INTERRUPTED and not no_tui and sys.stdout.isatty() and sys.stdin.isatty():
+        workspace = _open(directory)
+        _launch(workspace, find_run(workspace, "last").id)
+    sys.exit(code)
+
+
+@sfumato.command()
+@click.argument("directory", type=click.Path(path_type=Path))
+def init(directory: Path) -> None:
+    """Make a workspace in DIRECTORY and remember it."""
+    workspace = _open_or_create(directory)
+    click.echo(f"workspace ready in {workspace.directory}; next: sfumato import FILE, or sfumato run RECIPE")
+
+
+@sfumato.command("import")
+@click.argument("file")
+@WORKSPACE
+@click.option("--project", help="The project it belongs to (default: the file's name).")
+@click.option("--recipe", "recipe_file", type=click.Path(path_type=Path), help="Write a recipe to start from.")
+def import_file(file: str, directory: Path | None, project: str | None, recipe_file: Path | None) -> None:
+    """Bring FILE (CSV, TSV or Parquet) into a project and describe its columns."""
+    from .importing import import_and_describe
+
+    click.echo(import_and_describe(lambda: _open_or_create(directory), file, project, recipe_file))
+
+
+@sfumato.command()
+@click.argument("recipe")
+@click.option("--data", metavar="FILE", help="The confidential file, in place of the recipe's.")
+@WORKSPACE
+@click.option("--seed", type=click.IntRange(0), help="In place of the recipe's seed.")
+@JOBS
+@SET
+@JSON
+@QUIET
+def run(
+    recipe: str,
+    data: str | None,
+    directory: Path | None,
+    seed: int | None,
+    jobs: int,
+    settings: tuple[str, ...],
+    json_file: str | None,
+    *,
+    quiet: bool,
+) -> None:
+    """Carry out RECIPE, a file or a shipped name: synthesise, measure, and hold against the thresholds."""
+    from workspace.prepare import prepare_run
+    from workspace.recipes import find_recipe
+
+    _check_writable(json_file)
+    prepared = prepare_run(find_recipe(recipe), data, seed, settings)
+    sys.exit(_carry_out(prepared, directory, jobs, json_file, quiet=quiet))
+
+
+@sfumato.command()
+@click.argument("recipe")
+@click.option("--original", required=True, metavar="FILE", help="The confidential file.")
+@click.option("--released", required=True, multiple=True, metavar="FILE", help="A released file. Repeatable.")
+@WORKSPACE
+@JOBS
+@SET
+@JSON
+@QUIET
+def evaluate(
+    recipe: str,
+    original: str,
+    released: tuple[str, ...],
+    directory: Path | None,
+    jobs: int,
+    settings: tuple[str, ...],
+    json_file: str | None,
+    *,
+    quiet: bool,
+) -> None:
+    """Score released files that any other tool made, with the measures and thresholds of RECIPE."""
+    from workspace.prepare import prepare_evaluation
+    from workspace.recipes import find_recipe
+
+    _check_writable(json_file)
+    prepared = prepare_evaluation(find_recipe(recipe), original, released, settings)
+    sys.exit(_carry_out(prepared, directory, jobs, json_file, quiet=quiet))
+
+
+@sfumato.command()
+@WORKSPACE
+def runs(directory: Path | None) -> None:
+    """List the runs of the workspace, newest first."""
+    from workspace.runs import list_runs
+
+    from .summary import outcome_in_words, run_lines
+
+    workspace = _open(directory)
+    found = list_runs(workspace)
+    if not found:
+        click.echo("no runs yet; start one with: sfumato run RECIPE (sfumato recipes lists what ships)")
+        return
+    click.echo(run_lines(found, [outcome_in_words(workspace, one) for one in found]))
+
+
+@sfumato.command()
+@click.argument("run_id", metavar="RUN", default="last")
+@WORKSPACE
+@JSON
+@click.option("--draws", is_flag=True, help="Show every dataset's rows, not only the averages.")
+def results(run_id: str, directory: Path | None, json_file: str | None, *, draws: bool) -> None:
+    """Show what RUN found (a number, or last)."""
+    from workspace.runs import find_run, result_rows
+
+    from .summary import draw_table, summarise
+
+    workspace = _open(directory)
+    found = find_run(workspace, run_id)
+    _write_json(workspace, found.id, json_file)
+    if json_file != "-":
+        click.echo(summarise(workspace, found))
+        if draws:
+            click.echo(f"\nEvery dataset\n{draw_table(result_rows(workspace, found.id))}")
+
+
+@sfumato.command()
+@click.argument("run_id", metavar="RUN", default="last")
+@WORKSPACE
+@JOBS
+@JSON
+@QUIET
+def resume(run_id: str, directory: Path | None, jobs: int, json_file: str | None, *, quiet: bool) -> None:
+    """Go on with a RUN that was interrupted, cancelled or failed; finished tasks are kept."""
+    from workspace import queue
+    from workspace.runs import find_run, verdicts_of
+
+    from .summary import exit_code, summarise
+
+    _check_writable(json_file)
+    workspace = _open(directory)
+    found = find_run(workspace, run_id)
+    queue.resume(workspace, found.id)
+    code = _follow_to_end(workspace, found.id, jobs, quiet=quiet)
+    if code is None:
+        _write_json(workspace, found.id, json_file)
+        if not quiet and json_file != "-":
+            click.echo(summarise(workspace, find_run(workspace, found.id)))
+        code = exit_code(verdicts_of(workspace, found.id))
+    sys.exit(code)
+
+
+@sfumato.command()
+@click.argument("run_id", metavar="RUN")
+@WORKSPACE
+def cancel(run_id: str, directory: Path | None) -> None:
+    """Stop a RUN; what it has finished stays readable, and it can be resumed."""
+    from workspace.queue import request_stop
+    from workspace.runs import RunState, find_run
+
+    workspace = _open(directory)
+    found = find_run(workspace, run_id)
+    stopped = request_stop(workspace, found.id, RunState.CANCELLED)
+    click.echo(f"run {found.id} is cancelled" if stopped else f"run {found.id} had ended already: {found.state}")
+
+
+@sfumato.command()
+@click.argument("key", required=False)
+def methods(key: str | None) -> None:
+    """List every method, or show one: its measures, parameters and source."""
+    from .catalogue import method_list, method_page
+
+    click.echo(method_list() if key is None else method_page(key))
+
+
+@sfumato.command()
+@click.argument("name", required=False)
+def recipes(name: str | None) -> None:
+    """List the recipes that ship, or print one (a start for your own)."""
+    from .catalogue import recipe_list
+
+    if name is None:
+        click.echo(recipe_list())
+        return
+    from workspace.recipes import find_recipe
+
+    click.echo(find_recipe(name).text, nl=False)
+
+
+@sfumato.command()
+@WORKSPACE
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+def doctor(directory: Path | None, *, as_json: bool) -> None:
+    """Check this installation, the terminal and the workspace."""
+    import json
+
+    from .checkup import checkup, findings_text
+
+    findings = checkup(directory or default_workspace())
+    if as_json:
+        click.echo(json.dumps([finding.to_dict() for finding in findings], indent=1))
+    else:
+        click.echo(findings_text(findings))
+    sys.exit(2 if any(finding.state == "problem" for finding in findings) else 0)
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    """The command ``sfumato``."""
+    return guarded(lambda: sfumato.main(args=arguments, prog_name="sfumato", standalone_mode=False))

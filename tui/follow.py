@@ -1,0 +1,75 @@
+"""Following a run from the command line: a worker is started, its progress shown, an interruption passed on."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+from workspace.queue import request_stop
+from workspace.runs import Run, RunState, find_run, tasks_of
+from workspace.worker import start_worker
+from workspace.workspace import Workspace
+
+from .console import duration
+
+__all__ = ["follow"]
+
+POLL_SECONDS = 0.1
+LINE_SECONDS = 1.0
+
+
+def follow(workspace: Workspace, run_id: int, jobs: int, *, quiet: bool) -> Run:
+    """Start a worker and wait for the run to end; Ctrl+C interrupts the run, which can be resumed."""
+    worker = start_worker(workspace.directory, jobs)
+    say = _silent if quiet else _Line()
+    try:
+        return _until_ended(workspace, run_id, jobs, say, worker.poll)
+    except KeyboardInterrupt:
+        request_stop(workspace, run_id, RunState.INTERRUPTED)
+        return find_run(workspace, run_id)
+    finally:
+        say("")
+
+
+def _until_ended(
+    workspace: Workspace, run_id: int, jobs: int, say: Callable[[str], None], poll: Callable[[], int | None]
+) -> Run:
+    while not (run := find_run(workspace, run_id)).state.ended:
+        say(_progress(workspace, run))
+        if poll() is not None:
+            poll = start_worker(workspace.directory, jobs).poll
+        time.sleep(POLL_SECONDS)
+    return run
+
+
+def _progress(workspace: Workspace, run: Run) -> str:
+    now = [task for task in tasks_of(workspace, run.id) if task.state == "running"]
+    doing = (
+        now[0].key + (f" {now[0].done}/{now[0].total} {now[0].what}" if now and now[0].total else "")
+        if now
+        else "waiting"
+    )
+    left = f", {duration(run.seconds_left)} left" if run.seconds_left is not None else ""
+    return f"run {run.id}: {run.tasks_done} of {run.tasks_total} tasks{left}; {doing}"
+
+
+def _silent(text: str) -> None:
+    return
+
+
+class _Line:
+    """One line on standard error, rewritten at most once a second; nothing where it is not a terminal."""
+
+    def __init__(self) -> None:
+        self.shown = ""
+        self.last = 0.0
+
+    def __call__(self, text: str) -> None:
+        if not sys.stderr.isatty():
+            return
+        if text and (text == self.shown or time.monotonic() - self.last < LINE_SECONDS):
+            return
+        sys.stderr.write("\r" + text.ljust(len(self.shown)) + ("" if text else "\r"))
+        sys.stderr.flush()
+        self.shown, self.last = text, time.monotonic()

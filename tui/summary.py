@@ -1,0 +1,183 @@
+"""The summary of a run in plain text: utility, disclosure risk, sweeps, verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from engine.rows import Row
+from engine.thresholds import Verdict
+from workspace.runs import Run, RunState, result_rows, verdicts_of
+from workspace.workspace import Workspace
+
+from .console import duration, number, table
+
+__all__ = ["exit_code", "result_table", "summarise", "verdict_table"]
+
+HEADINGS = {"utility": "Utility", "quality": "Data quality", "risk": "Disclosure risk", "studies": "Intruder knowledge"}
+SIGNS = {"pass": "+ PASS", "fail": "x FAIL", "not computed": "? NOT COMPUTED"}
+BOUNDS = {"max": "at most", "min": "at least", "max_ratio": "at most, as a share of the confidential"}
+
+
+def exit_code(verdicts: Sequence[Verdict]) -> int:
+    """0 when every threshold is met; 1 when one failed or could not be judged."""
+    return 0 if all(verdict.outcome == "pass" for verdict in verdicts) else 1
+
+
+def summarise(workspace: Workspace, run: Run) -> str:
+    """Everything a reader needs first."""
+    rows = [row for row in result_rows(workspace, run.id) if row.draw is None]
+    dataset = workspace.dataset(run.dataset_id)
+    head = (
+        f"{run.title}: run {run.id}, {dataset.records:,} records of {dataset.name}, "
+        f"m = {run.recipe.m}, seed {run.seed}, {duration(run.seconds)}"
+    )
+    parts = [head]
+    for family, heading in HEADINGS.items():
+        chosen = [row for row in rows if row.family == family]
+        if chosen:
+            parts.append(f"{heading}\n{sweep_table(chosen) if family == 'studies' else result_table(chosen)}")
+    verdicts = verdicts_of(workspace, run.id)
+    if verdicts:
+        parts.append(f"Verdicts\n{verdict_table(verdicts)}")
+    return "\n\n".join(parts)
+
+
+def _params(row: Row) -> str:
+    radius = row.params.get("radius")
+    shown = {**(radius if isinstance(radius, dict) else {}), **{k: v for k, v in row.params.items() if _is_short(k, v)}}
+    return ", ".join(f"{key} {value}" for key, value in shown.items())
+
+
+def _is_short(key: str, value: Any) -> bool:
+    return key != "radius" and isinstance(value, (str, int, float)) and not isinstance(value, bool)
+
+
+def result_table(rows: Sequence[Row]) -> str:
+    """One line a measure: the confidential data's value beside the release's, with its interval and baseline."""
+    series: dict[tuple[Any, ...], dict[str, Row]] = {}
+    for row in rows:
+        series.setdefault(row.series, {})["confidential" if row.dataset == "confidential" else "release"] = row
+    lines = []
+    for pair in series.values():
+        row = pair.get("release", next(iter(pair.values())))
+        own, released = pair.get("confidential"), pair.get("release")
+        lines.append(
+            [
+                f"{row.method}.{row.measure}",
+                row.target,
+                number(own.value) if own else "",
+                number(released.value) if released else "",
+                _interval(released),
+                number(row.baseline) if own is None and row.baseline is not None else "",
+                row.reason or _params(row),
+            ]
+        )
+    heads = ("measure", "variable", "confidential", "release", "interval", "baseline", "")
+    return _without_empty_columns(heads, lines, right=(2, 3, 4, 5))
+
+
+def _interval(row: Row | None) -> str:
+    return f"{number(row.lower)} .. {number(row.upper)}" if row is not None and row.lower is not None else ""
+
+
+def _without_empty_columns(heads: Sequence[str], lines: Sequence[Sequence[str]], right: Sequence[int]) -> str:
+    kept = [i for i in range(len(heads)) if any(line[i] for line in lines)]
+    flush = [kept.index(i) for i in right if i in kept]
+    return table([heads[i] for i in kept], [[line[i] for i in kept] for line in lines], flush)
+
+
+def sweep_table(rows: Sequence[Row]) -> str:
+    """A sweep: one line a level, confidential and release side by side for every measure."""
+    sweeps: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        sweeps.setdefault((str(row.params.get("variable", "")), str(row.params.get("model", ""))), []).append(row)
+    return "\n\n".join(_one_sweep(variable, model, own) for (variable, model), own in sweeps.items())
+
+
+def _one_sweep(variable: str, model: str, rows: Sequence[Row]) -> str:
+    measures = list(dict.fromkeys(row.measure for row in rows))
+    cells = {(row.level, row.measure, row.dataset == "confidential"): row for row in rows}
+    levels = sorted({row.level for row in rows if row.level is not None})
+    lines = []
+    for level in levels:
+        line = [number(level) if level else "0"]
+        for measure in measures:
+            own, released = cells.get((level, measure, True)), cells.get((level, measure, False))
+            line += [number(own.value if own else None), number(released.value if released else None)]
+        lines.append(line)
+    heads = ["S", *(name for measure in measures for name in (_short(measure), "release"))]
+    return f"{variable}, {model} (first the confidential data, then the release)\n" + table(
+        heads, lines, right=range(len(heads))
+    )
+
+
+def _short(measure: str) -> str:
+    names = {
+        "expected_match_risk": "EMR",
+        "true_match_rate": "TMR",
+        "false_match_rate": "FMR",
+        "unique_matches": "unique",
+    }
+    return names.get(measure, measure)
+
+
+def verdict_table(verdicts: Sequence[Verdict]) -> str:
+    """One line a threshold."""
+    lines = [
+        [
+            SIGNS[v.outcome],
+            v.value + (f" ({v.target})" if v.target else "") + (f" at S = {v.level:g}" if v.level is not None else ""),
+            number(v.observed),
+            f"{BOUNDS[v.bound]} {number(v.limit)}"
+            if v.bound != "max_ratio"
+            else f"at most {number(v.limit)} of confidential",
+            number(v.margin),
+            v.reason,
+        ]
+        for v in verdicts
+    ]
+    return _without_empty_columns(("", "threshold", "observed", "bound", "margin", ""), lines, right=(2, 4))
+
+
+def run_lines(runs: Sequence[Run], outcomes: Sequence[str]) -> str:
+    """The runs of a workspace, one a line."""
+    lines = [
+        [
+            str(run.id),
+            run.title,
+            run.state.value,
+            f"{run.tasks_done}/{run.tasks_total}",
+            duration(run.seconds),
+            outcome,
+            run.error,
+        ]
+        for run, outcome in zip(runs, outcomes, strict=True)
+    ]
+    return _without_empty_columns(("run", "title", "state", "tasks", "time", "verdicts", ""), lines, right=(0, 3, 4))
+
+
+def outcome_in_words(workspace: Workspace, run: Run) -> str:
+    """``all 7 pass``, ``2 of 7 fail``; nothing before the run is done."""
+    verdicts = verdicts_of(workspace, run.id)
+    if run.state is not RunState.DONE or not verdicts:
+        return ""
+    failed = sum(verdict.outcome != "pass" for verdict in verdicts)
+    return f"{failed} of {len(verdicts)} fail" if failed else f"all {len(verdicts)} pass"
+
+
+def draw_table(rows: Sequence[Row]) -> str:
+    """Every dataset's own rows."""
+    lines = [
+        [
+            f"{r.method}.{r.measure}",
+            r.target,
+            str(r.draw),
+            "" if r.level is None else number(r.level),
+            number(r.value),
+            r.reason or _params(r),
+        ]
+        for r in rows
+        if r.draw is not None
+    ]
+    return _without_empty_columns(("measure", "variable", "dataset", "S", "value", ""), lines, right=(2, 3, 4))
