@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["connect", "transaction"]
+__all__ = ["DATABASE", "connect", "transaction"]
+
+DATABASE = "workspace.db"
 
 
 def connect(path: Path) -> sqlite3.Connection:

@@ -6,8 +6,6 @@ import json
 import sqlite3
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 from importlib.metadata import version
 from typing import Any
 
@@ -18,86 +16,13 @@ from engine.results import Diagnostic
 from engine.rows import Row
 from engine.thresholds import Verdict
 
-from .errors import NotFound
 from .ingest import Source
+from .queries import Run, RunState, TaskRow, find_run, list_runs, tasks_of
 from .workspace import Dataset, Workspace
 
-__all__ = ["Run", "RunState", "TaskRow", "enter_run", "find_run", "list_runs"]
+__all__ = ["Run", "RunState", "TaskRow", "enter_run", "find_run", "list_runs", "tasks_of"]
 
 VERSIONED = ("sfumato", "numpy", "scipy", "pandas", "pyarrow", "statsmodels", "scikit-learn", "emcee")
-
-
-class RunState(StrEnum):
-    """Where a run stands. An interrupted run has unfinished tasks and may be resumed."""
-
-    QUEUED = "queued"
-    RUNNING = "running"
-    DONE = "done"
-    FAILED = "failed"
-    INTERRUPTED = "interrupted"
-    CANCELLED = "cancelled"
-
-    @property
-    def ended(self) -> bool:
-        """Whether no worker will touch it any more."""
-        return self not in (RunState.QUEUED, RunState.RUNNING)
-
-
-@dataclass(frozen=True, slots=True)
-class TaskRow:
-    """A task as the queue has it."""
-
-    id: int
-    key: str
-    kind: str
-    state: str
-    attempt: int
-    done: int
-    total: int
-    what: str
-    seconds: float | None
-    peak_bytes: int | None
-    error: str
-
-
-@dataclass(frozen=True)
-class Run:
-    """A run as it stood when it was read."""
-
-    id: int
-    project_id: int
-    dataset_id: int
-    title: str
-    recipe_toml: str
-    recipe_sha256: str
-    seed: int
-    versions: Mapping[str, str]
-    state: RunState
-    created: float
-    started: float | None
-    finished: float | None
-    error: str
-    tasks_done: int
-    tasks_total: int
-
-    @property
-    def recipe(self) -> Recipe:
-        """The plan, with everything that was set on the command line."""
-        return Recipe.from_toml(self.recipe_toml)
-
-    @property
-    def seconds(self) -> float | None:
-        """Seconds from the first task's start to the end, or to now."""
-        if self.started is None:
-            return None
-        return (self.finished or time.time()) - self.started
-
-    @property
-    def seconds_left(self) -> float | None:
-        """An estimate from the tasks done so far; None before the first has ended or when nothing is left."""
-        if self.state is not RunState.RUNNING or not self.tasks_done or self.seconds is None:
-            return None
-        return self.seconds / self.tasks_done * (self.tasks_total - self.tasks_done)
 
 
 def enter_run(
@@ -154,46 +79,6 @@ def _enter_tasks(connection: sqlite3.Connection, run_id: int, tasks: Sequence[Ta
             "INSERT INTO task_need (task_id, needs_id) VALUES (?, ?)",
             [(ids[task.key], ids[need]) for need in task.needs],
         )
-
-
-_RUN = """SELECT run.*, (SELECT count(*) FROM task WHERE run_id = run.id) AS tasks_total,
-          (SELECT count(*) FROM task WHERE run_id = run.id AND state = 'done') AS tasks_done FROM run"""
-
-
-def _run(row: sqlite3.Row) -> Run:
-    fields: dict[str, Any] = dict(row)
-    fields["recipe_toml"] = fields.pop("recipe")
-    return Run(**{**fields, "state": RunState(row["state"]), "versions": json.loads(row["versions"])})
-
-
-def list_runs(workspace: Workspace, project_id: int | None = None) -> list[Run]:
-    """Runs, newest first, of one project or of all."""
-    where = "" if project_id is None else " WHERE project_id = ?"
-    arguments = () if project_id is None else (project_id,)
-    return [_run(row) for row in workspace.connection.execute(f"{_RUN}{where} ORDER BY run.id DESC", arguments)]
-
-
-def find_run(workspace: Workspace, run_id: int | str) -> Run:
-    """The run with this number; ``last`` is the newest. Raises NotFound."""
-    if run_id == "last":
-        row = workspace.connection.execute(f"{_RUN} ORDER BY run.id DESC LIMIT 1").fetchone()
-        if row is None:
-            raise NotFound("the workspace has no runs yet; start one with: sfumato run RECIPE")
-        return _run(row)
-    row = workspace.connection.execute(f"{_RUN} WHERE run.id = ?", (str(run_id),)).fetchone()
-    if row is None:
-        raise NotFound(f'there is no run "{run_id}"; sfumato runs lists them')
-    return _run(row)
-
-
-def tasks_of(workspace: Workspace, run_id: int) -> list[TaskRow]:
-    """The tasks of a run in their order."""
-    rows = workspace.connection.execute(
-        """SELECT id, key, kind, state, attempt, done, total, what, seconds, peak_bytes, error
-           FROM task WHERE run_id = ? ORDER BY id""",
-        (run_id,),
-    )
-    return [TaskRow(**dict(row)) for row in rows]
 
 
 _ROW_COLUMNS = (

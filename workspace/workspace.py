@@ -13,14 +13,12 @@ from pathlib import Path
 from engine.microdata import Microdata, Origin
 from engine.schema import Schema
 
-from .database import connect, transaction
+from .database import DATABASE, connect, transaction
 from .errors import NotAWorkspace, NotFound
 from .migrations import migrate
 from .tables import Tables, schema_from_json, schema_to_json
 
 __all__ = ["Dataset", "Project", "Workspace"]
-
-DATABASE = "workspace.db"
 
 
 @dataclass(frozen=True, slots=True)
