@@ -20,7 +20,7 @@ from .ingest import Source
 from .queries import Run, RunState, TaskRow, find_run, list_runs, tasks_of
 from .workspace import Dataset, Workspace
 
-__all__ = ["Run", "RunState", "TaskRow", "enter_run", "find_run", "list_runs", "tasks_of"]
+__all__ = ["Run", "RunState", "TaskRow", "enter_again", "enter_run", "find_run", "list_runs", "tasks_of"]
 
 VERSIONED = ("sfumato", "numpy", "scipy", "pandas", "pyarrow", "statsmodels", "scikit-learn", "emcee")
 
@@ -37,33 +37,52 @@ def enter_run(
 
     ``given`` are released datasets that another tool made, where the recipe has no synthesis steps.
     """
-    tasks = plan(recipe)
     title = recipe.title or source.name
     with workspace.writing() as connection:
         project_id = workspace.ensure_project(project or title)
         dataset_id = workspace.add_dataset(project_id, source.name, source.sha256, data)
-        cursor = connection.execute(
-            """INSERT INTO run (project_id, dataset_id, title, recipe, recipe_sha256, seed, versions, state, created)
-               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-            (
-                project_id,
-                dataset_id,
-                title,
-                recipe.to_toml(),
-                recipe.sha256,
-                recipe.seed,
-                json.dumps({name: version(name) for name in VERSIONED}),
-                RunState.QUEUED.value,
-                time.time(),
-            ),
-        )
-        run_id = int(cursor.lastrowid or 0)
+        run_id = _enter_row(connection, project_id, dataset_id, title, recipe)
         for draw, (released_source, released) in enumerate(given, start=1):
             released_id = workspace.add_dataset(project_id, released_source.name, released_source.sha256, released)
             sha256 = workspace.dataset(released_id).table_sha256
             connection.execute("INSERT INTO artefact VALUES (?, ?, ?)", (run_id, f"draw/{draw}", sha256))
-        _enter_tasks(connection, run_id, tasks)
+        _enter_tasks(connection, run_id, plan(recipe))
     return run_id
+
+
+def enter_again(workspace: Workspace, run_id: int) -> int:
+    """Enter a run's recipe and data once more as a new run; returns its number. Raises NotFound."""
+    old = find_run(workspace, run_id)
+    recipe = old.recipe
+    with workspace.writing() as connection:
+        again = _enter_row(connection, old.project_id, old.dataset_id, old.title, recipe)
+        if not recipe.synthesis:
+            connection.execute(
+                """INSERT INTO artefact SELECT ?, name, sha256 FROM artefact
+                   WHERE run_id = ? AND name LIKE 'draw/%'""",
+                (again, run_id),
+            )
+        _enter_tasks(connection, again, plan(recipe))
+    return again
+
+
+def _enter_row(connection: sqlite3.Connection, project_id: int, dataset_id: int, title: str, recipe: Recipe) -> int:
+    cursor = connection.execute(
+        """INSERT INTO run (project_id, dataset_id, title, recipe, recipe_sha256, seed, versions, state, created)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        (
+            project_id,
+            dataset_id,
+            title,
+            recipe.to_toml(),
+            recipe.sha256,
+            recipe.seed,
+            json.dumps({name: version(name) for name in VERSIONED}),
+            RunState.QUEUED.value,
+            time.time(),
+        ),
+    )
+    return int(cursor.lastrowid or 0)
 
 
 def _enter_tasks(connection: sqlite3.Connection, run_id: int, tasks: Sequence[Task]) -> None:

@@ -1,0 +1,212 @@
+"""What a run found, as screens read it: filtered and sorted in SQL, a page at a time."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from .queries import Connected
+
+__all__ = [
+    "SORTS",
+    "Curve",
+    "DiagnosticLine",
+    "ResultLine",
+    "Selection",
+    "VerdictLine",
+    "count_results",
+    "curves",
+    "diagnostic_lines",
+    "has_averages",
+    "result_lines",
+    "verdict_lines",
+]
+
+SORTS: Mapping[str, str] = {
+    "plan": "",
+    "measure": "result.family, result.method, result.measure, ",
+    "target": "result.target, ",
+    "dataset": "result.dataset, ",
+    "level": "result.level IS NULL, result.level, ",
+    "value": "result.value IS NULL, result.value DESC, ",
+    "status": "result.status = 'computed', ",
+}
+"""The orders in which results can be listed; the plan's order breaks ties."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultLine:
+    """One number of a run, as it is stored."""
+
+    family: str
+    method: str
+    measure: str
+    target: str
+    dataset: str
+    draw: int | None
+    level: float | None
+    value: float | None
+    lower: float | None
+    upper: float | None
+    baseline: float | None
+    unit: str
+    status: str
+    reason: str
+    params: Mapping[str, Any]
+
+    @property
+    def key(self) -> str:
+        """``family.method.measure``."""
+        return f"{self.family}.{self.method}.{self.measure}"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which results of a run, in which order.
+
+    ``draws`` adds the rows of single datasets. Every word of ``text`` must occur in the row; ``!word`` must not.
+    """
+
+    run_id: int
+    draws: bool = False
+    text: str = ""
+    sort: str = "plan"
+
+
+def has_averages(workspace: Connected, run_id: int) -> bool:
+    """Whether the run's rows have been combined; before that there are only rows of single datasets."""
+    query = """SELECT EXISTS (SELECT 1 FROM result JOIN task ON task.id = result.task_id
+                              WHERE result.run_id = ? AND task.kind = 'combine')"""
+    return bool(workspace.connection.execute(query, (run_id,)).fetchone()[0])
+
+
+_TEXT = """lower(result.family || '.' || result.method || '.' || result.measure || ' ' || result.target || ' '
+           || result.dataset || ' ' || result.status || ' ' || result.params)"""
+
+
+def _where(workspace: Connected, selection: Selection) -> tuple[str, list[object]]:
+    """The condition of a selection, and the values it binds."""
+    kind = "=" if has_averages(workspace, selection.run_id) else "<>"
+    conditions = ["result.run_id = ?", f"task.kind {kind} 'combine'"]
+    bound: list[object] = [selection.run_id]
+    if not selection.draws:
+        conditions.append("result.draw IS NULL")
+    for word in selection.text.lower().split():
+        wanted = word.removeprefix("!")
+        if wanted:
+            conditions.append(f"instr({_TEXT}, ?) {'= 0' if word != wanted else '> 0'}")
+            bound.append(wanted)
+    return " AND ".join(conditions), bound
+
+
+def count_results(workspace: Connected, selection: Selection) -> int:
+    """How many rows a selection has."""
+    where, bound = _where(workspace, selection)
+    query = f"SELECT count(*) FROM result JOIN task ON task.id = result.task_id WHERE {where}"
+    return int(workspace.connection.execute(query, bound).fetchone()[0])
+
+
+_COLUMNS = ", ".join(f"result.{field.name}" for field in fields(ResultLine))
+
+
+def result_lines(workspace: Connected, selection: Selection, offset: int, limit: int) -> list[ResultLine]:
+    """The rows of a selection from ``offset`` on, at most ``limit``."""
+    where, bound = _where(workspace, selection)
+    query = f"""SELECT {_COLUMNS} FROM result JOIN task ON task.id = result.task_id WHERE {where}
+                ORDER BY {SORTS[selection.sort]}result.task_id, result.id LIMIT ? OFFSET ?"""
+    return [_line(row) for row in workspace.connection.execute(query, [*bound, limit, offset])]
+
+
+def _line(row: sqlite3.Row) -> ResultLine:
+    return ResultLine(**{**dict(row), "params": json.loads(row["params"])})
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One measure of a study along its levels, for one dataset: values and intervals (n,), None where not computed."""
+
+    key: str
+    measure: str
+    target: str
+    params: Mapping[str, Any]
+    dataset: str
+    levels: tuple[float, ...]
+    values: tuple[float | None, ...]
+    lower: tuple[float | None, ...]
+    upper: tuple[float | None, ...]
+
+
+def curves(workspace: Connected, run_id: int) -> list[Curve]:
+    """Every sweep of a run. Before the averages are there, the mean of the rows so far, without intervals."""
+    combined = has_averages(workspace, run_id)
+    which = "task.kind = 'combine' AND result.draw IS NULL" if combined else "task.kind <> 'combine'"
+    rows = workspace.connection.execute(
+        f"""SELECT result.family || '.' || result.method AS key, measure, target, params, dataset, level,
+                   avg(value) AS value, avg(lower) AS lower, avg(upper) AS upper
+            FROM result JOIN task ON task.id = result.task_id
+            WHERE result.run_id = ? AND {which} AND level IS NOT NULL
+            GROUP BY key, measure, target, params, dataset, level
+            ORDER BY min(task_id), min(result.id), level""",
+        (run_id,),
+    )
+    grouped: dict[tuple[str, ...], list[sqlite3.Row]] = {}
+    for row in rows:
+        name = (row["key"], row["measure"], row["target"], row["params"], row["dataset"])
+        grouped.setdefault(name, []).append(row)
+    return [_curve(name, points) for name, points in grouped.items()]
+
+
+def _curve(name: tuple[str, ...], points: Sequence[sqlite3.Row]) -> Curve:
+    key, measure, target, params, dataset = name
+    rising = sorted(points, key=lambda row: row["level"])
+    columns = [tuple(row[column] for row in rising) for column in ("level", "value", "lower", "upper")]
+    return Curve(key, measure, target, json.loads(params), dataset, *columns)
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictLine:
+    """A threshold held against one row; ``outcome`` is ``pass``, ``fail`` or ``not computed``."""
+
+    value: str
+    target: str
+    level: float | None
+    bound: str
+    limit: float
+    observed: float | None
+    margin: float | None
+    outcome: str
+    reason: str
+    params: Mapping[str, Any] | None
+
+
+def verdict_lines(workspace: Connected, run_id: int) -> list[VerdictLine]:
+    """The verdicts of a finished run in the order of its thresholds."""
+    rows = workspace.connection.execute("SELECT verdict FROM verdict WHERE run_id = ? ORDER BY position", (run_id,))
+    names = [field.name for field in fields(VerdictLine)]
+    tables = [json.loads(row[0]) for row in rows]
+    return [VerdictLine(*(table.get(name) for name in names)) for table in tables]
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosticLine:
+    """A statistic of a fitted model; ``passed`` is None where no rule judges it."""
+
+    target: str
+    name: str
+    parameter: str
+    value: float | None
+    rule: str
+    passed: bool | None
+
+
+def diagnostic_lines(workspace: Connected, run_id: int) -> list[DiagnosticLine]:
+    """Every fitted model's statistics in the order of the plan."""
+    rows = workspace.connection.execute(
+        "SELECT target, name, parameter, value, rule, passed FROM diagnostic WHERE run_id = ? ORDER BY id", (run_id,)
+    )
+    return [
+        DiagnosticLine(r[0], r[1], r[2], r[3], r[4], None if r["passed"] is None else bool(r["passed"])) for r in rows
+    ]
