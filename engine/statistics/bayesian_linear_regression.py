@@ -23,7 +23,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
 __all__ = ["LinearPosterior", "Moments"]
 
@@ -75,7 +74,7 @@ class LinearPosterior:
         q, t = np.linalg.qr(np.vstack([triangle[:k, :k], np.eye(k) / prior_sd]))
         u, cosine, vt = np.linalg.svd(q[:k])
         sine = np.linalg.norm(q[k:] @ vt.T, axis=0)
-        return cls(n, rss, cosine, sine, u.T @ z, solve_triangular(t, vt.T), sigma_scale)
+        return cls(n, rss, cosine, sine, u.T @ z, np.linalg.solve(t, vt.T), sigma_scale)
 
     def log_density(self, log_sigma: Floats) -> Floats:
         """Log marginal posterior density of log sigma at the points (G,), up to a constant: (G,)."""
