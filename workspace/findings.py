@@ -26,15 +26,20 @@ __all__ = [
 ]
 
 SORTS: Mapping[str, str] = {
-    "plan": "",
-    "measure": "result.family, result.method, result.measure, ",
+    "measure": "",
     "target": "result.target, ",
     "dataset": "result.dataset, ",
     "level": "result.level IS NULL, result.level, ",
     "value": "result.value IS NULL, result.value DESC, ",
     "status": "result.status = 'computed', ",
 }
-"""The orders in which results can be listed; the plan's order breaks ties."""
+"""The orders in which results can be listed."""
+
+_BY_MEASURE = """CASE result.family WHEN 'utility' THEN 0 WHEN 'quality' THEN 1 WHEN 'risk' THEN 2 ELSE 3 END, result.method,
+                 min(result.id) OVER (PARTITION BY result.family, result.method, result.measure, result.target,
+                                                   result.params, result.level),
+                 result.dataset, result.draw, result.id"""
+"""What is the same number of different datasets stands together; breaks the ties of every other order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +78,7 @@ class Selection:
     run_id: int
     draws: bool = False
     text: str = ""
-    sort: str = "plan"
+    sort: str = "measure"
 
 
 def has_averages(workspace: Connected, run_id: int) -> bool:
@@ -116,7 +121,7 @@ def result_lines(workspace: Connected, selection: Selection, offset: int, limit:
     """The rows of a selection from ``offset`` on, at most ``limit``."""
     where, bound = _where(workspace, selection)
     query = f"""SELECT {_COLUMNS} FROM result JOIN task ON task.id = result.task_id WHERE {where}
-                ORDER BY {SORTS[selection.sort]}result.task_id, result.id LIMIT ? OFFSET ?"""
+                ORDER BY {SORTS[selection.sort]}{_BY_MEASURE} LIMIT ? OFFSET ?"""
     return [_line(row) for row in workspace.connection.execute(query, [*bound, limit, offset])]
 
 
