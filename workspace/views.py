@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from .queries import Connected, Run, RunState, find_run, list_runs
 
-__all__ = ["ProjectLine", "RunLine", "Tally", "project_lines", "run_line", "run_lines"]
+__all__ = ["ProjectLine", "RunLine", "Tally", "attended", "project_lines", "run_line", "run_lines"]
 
 HEARTBEAT_LOST_SECONDS = 30.0
 
@@ -83,11 +83,12 @@ def run_lines(workspace: Connected, project_id: int) -> list[RunLine]:
 
 
 def _lines(workspace: Connected, runs: Sequence[Run]) -> list[RunLine]:
-    attended = _attended(workspace)
-    return [RunLine(run, _tally(workspace, run.id), _doing(workspace, run), attended) for run in runs]
+    alive = attended(workspace)
+    return [RunLine(run, _tally(workspace, run.id), _doing(workspace, run), alive) for run in runs]
 
 
-def _attended(workspace: Connected) -> bool:
+def attended(workspace: Connected) -> bool:
+    """Whether some worker has given a sign of life lately."""
     since = time.time() - HEARTBEAT_LOST_SECONDS
     query = "SELECT EXISTS (SELECT 1 FROM worker WHERE stopped IS NULL AND heartbeat > ?)"
     return bool(workspace.connection.execute(query, (since,)).fetchone()[0])
