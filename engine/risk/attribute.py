@@ -13,7 +13,7 @@ from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Kind, Schema
 from ..spec import Param, Spec
-from ..statistics.intruder import check_log_scale, check_radii, keys_and_windows, known_by_default
+from ..statistics.intruder import Knowledge, check_log_scale, check_radii, known_by_default
 from ..statistics.match_risk import attribute_probabilities
 from ..statistics.matching import Matcher
 from ..statistics.radius import Radius
@@ -86,8 +86,8 @@ def attribute(confidential: Microdata, released: Microdata, spec: AttributeSpec,
     Where a table is scored against itself, record i is left out of its own set unless the set has no other member:
     that gives the paper's 636, 658 and 817. ``per_record``: ``matched`` |M_i| and ``probability`` p_i, each (n,).
     """
-    exact, within = keys_and_windows(confidential, released, spec.known, spec.radius)
-    alike, near = keys_and_windows(confidential, released, spec.sensitive, spec.radius)
+    exact, within = Knowledge.of(confidential, spec.known, spec.radius).against(released)
+    alike, near = Knowledge.of(confidential, spec.sensitive, spec.radius).against(released)
     matcher = Matcher.of(exact, (len(confidential), len(released)))
     known = matcher.match(within)
     similar = matcher.refined(*alike).match([*within, *near])

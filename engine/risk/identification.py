@@ -16,7 +16,7 @@ from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Kind, Schema
 from ..spec import Param, Spec
-from ..statistics.intruder import check_log_scale, check_radii, keys_and_windows, known_by_default
+from ..statistics.intruder import Knowledge, check_log_scale, check_radii, known_by_default
 from ..statistics.match_risk import IDENTIFICATION_SUMMARIES
 from ..statistics.matching import Matcher, Matches, match
 from ..statistics.radius import Radius
@@ -88,7 +88,7 @@ def identification(confidential: Microdata, released: Microdata, spec: Identific
 
     ``per_record``: ``candidates`` c_i and ``hit`` T_i, each (n,). N, the number of targets, is n.
     """
-    matches = match(*keys_and_windows(confidential, released, spec.matched, spec.radius))
+    matches = match(*Knowledge.of(confidential, spec.matched, spec.radius).against(released))
     params = {"known": spec.known, "synthesised": spec.synthesised, "radius": spec.radius}
     estimates = tuple(_estimate(name, matches, params) for name in IDENTIFICATION_SUMMARIES)
     return Measure(estimates, {"candidates": matches.candidates, "hit": matches.hit})
@@ -105,5 +105,5 @@ def candidates_of(
     confidential: Microdata, released: Microdata, spec: IdentificationSpec, records: Sequence[int]
 ) -> list[NDArray[np.intp]]:
     """For each chosen confidential record the rows of the released ones that match it; ``spec`` as ``for_release`` gives it."""
-    exact, within = keys_and_windows(confidential, released, spec.matched, spec.radius)
+    exact, within = Knowledge.of(confidential, spec.matched, spec.radius).against(released)
     return Matcher.of(exact, (len(confidential), len(released))).members(within, records)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from .intruder_noise import NOISE_ON_NUMBERS, NoiseModel, misclassification, unk
 from .matching import Exact, Within
 from .radius import Radius
 
-__all__ = ["belief", "check_log_scale", "check_radii", "keys_and_windows", "known_by_default"]
+__all__ = ["Knowledge", "belief", "check_log_scale", "check_radii", "known_by_default"]
 
 
 def known_by_default(schema: Schema, released: Sequence[str]) -> tuple[str, ...]:
@@ -55,17 +56,32 @@ def check_log_scale(data: Microdata, radius: Mapping[str, Radius], place: str) -
             )
 
 
-def keys_and_windows(
-    confidential: Microdata, released: Microdata, names: Iterable[str], radius: Mapping[str, Radius]
-) -> tuple[list[Exact], list[Within]]:
-    """Windows for the variables that have a radius, keys that must agree exactly for the others."""
-    exact, within = [], []
-    for name in names:
-        if name in radius:
-            within.append(Within(*radius[name].window(confidential.numbers(name)), released.numbers(name)))
-        else:
-            exact.append(Exact(confidential.column(name), released.column(name)))
-    return exact, within
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """Confidential values that the intruder knows, and the windows of those that have a radius: (n,) each.
+
+    Prepared once, held against any number of released datasets.
+    """
+
+    confidential: Microdata
+    names: tuple[str, ...]
+    windows: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]]
+
+    @classmethod
+    def of(cls, confidential: Microdata, names: Iterable[str], radius: Mapping[str, Radius]) -> Knowledge:
+        """Knowledge of these variables, each within its radius, or exactly without one."""
+        chosen = tuple(names)
+        windows = {name: radius[name].window(confidential.numbers(name)) for name in chosen if name in radius}
+        return cls(confidential, chosen, windows)
+
+    def against(self, released: Microdata) -> tuple[list[Exact], list[Within]]:
+        """The keys that must agree and the windows that must hold for a released record to match."""
+        exact = [
+            Exact(self.confidential.column(name), released.column(name))
+            for name in self.names
+            if name not in self.windows
+        ]
+        return exact, [Within(*ends, released.numbers(name)) for name, ends in self.windows.items()]
 
 
 def belief(

@@ -89,8 +89,9 @@ def _count(group: Ints, point_group: Ints, sides: Sequence[Side]) -> Ints:
 
 
 def _count_dyadic(group: Ints, point_group: Ints, sides: Sequence[Side]) -> Ints:
-    """Counts with one side cut into dyadic intervals: at each size, the interval becomes part of the group."""
-    cut, others = sides[1], (sides[0], *sides[2:])
+    """Counts with the narrowest side cut into dyadic intervals: at each size, the interval becomes part of the group."""
+    cut = min(sides, key=lambda side: int((side.stop - side.start).sum()))
+    others = [side for side in sides if side is not cut]
     counts = np.zeros(len(group), dtype=np.int64)
     everyone = np.arange(len(point_group))
     for level, query, node in _dyadic(cut.start, cut.stop):

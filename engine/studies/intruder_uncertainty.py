@@ -15,10 +15,10 @@ from ..run import Progress, Run
 from ..schema import Kind, Schema
 from ..spec import Param, Spec
 from ..statistics.combining import monte_carlo_mean
-from ..statistics.intruder import belief, check_log_scale, check_radii, keys_and_windows, known_by_default
+from ..statistics.intruder import Knowledge, belief, check_log_scale, check_radii, known_by_default
 from ..statistics.intruder_noise import NOISE_ON_NUMBERS, NoiseModel
 from ..statistics.match_risk import IDENTIFICATION_SUMMARIES, attribute_probabilities
-from ..statistics.matching import Exact, Matcher, Within
+from ..statistics.matching import Exact, Matcher, Matches, Within
 from ..statistics.radius import Radius
 
 __all__ = ["IntruderUncertaintySpec", "intruder_uncertainty"]
@@ -121,21 +121,40 @@ def intruder_uncertainty(
     Each estimate is the mean over the replicates, with its 95 % t interval when there are several. At level 0 the
     risks are those of ``risk.identification`` and ``risk.attribute``.
     """
+    knowledge = _Knowledge.of(confidential, spec)
     radius = spec.radius.get(spec.variable)
     beliefs = [
         belief(confidential, spec.variable, radius, spec.model, point, rng) for rng in run.rng.spawn(spec.replicates)
     ]
     measures = []
     for done, released in enumerate((confidential, *releases), start=1):
-        measures.append(_measure(confidential, released, spec, beliefs))
+        measures.append(_measure(knowledge, released, spec, beliefs))
         run.report(Progress(done, len(releases) + 1, f"level {point:g}"))
     return StudyPoint(measures[0], tuple(measures[1:]))
 
 
+@dataclass(frozen=True, eq=False)
+class _Knowledge:
+    """What the intruder is sure of, and what goes with it into identification and into learning sensitive values."""
+
+    certain: Knowledge
+    synthesised: Knowledge
+    sensitive: Knowledge
+
+    @classmethod
+    def of(cls, confidential: Microdata, spec: IntruderUncertaintySpec) -> _Knowledge:
+        names = (
+            (name for name in spec.known if name != spec.variable),
+            (name for name in spec.synthesised if name not in spec.known),
+            (name for name in spec.sensitive if name not in spec.known),
+        )
+        return cls(*(Knowledge.of(confidential, chosen, spec.radius) for chosen in names))
+
+
 def _measure(
-    confidential: Microdata, released: Microdata, spec: IntruderUncertaintySpec, beliefs: Sequence[Belief]
+    knowledge: _Knowledge, released: Microdata, spec: IntruderUncertaintySpec, beliefs: Sequence[Belief]
 ) -> Measure:
-    replicates = list(_risks(confidential, released, spec, beliefs))
+    replicates = list(_risks(knowledge, released, beliefs))
     params = {
         "variable": spec.variable, "model": spec.model, "known": spec.known, "synthesised": spec.synthesised,
         "sensitive": spec.sensitive, "radius": spec.radius,
@@ -144,28 +163,37 @@ def _measure(
 
 
 def _risks(
-    confidential: Microdata, released: Microdata, spec: IntruderUncertaintySpec, beliefs: Sequence[Belief]
+    knowledge: _Knowledge, released: Microdata, beliefs: Sequence[Belief]
 ) -> Iterator[dict[str, float | NotComputable]]:
     """The risks under each belief."""
-    certain = [name for name in spec.known if name != spec.variable]
-    exact, within = keys_and_windows(confidential, released, certain, spec.radius)
-    by_certain = Matcher.of(exact, (len(confidential), len(released)))
-    wanted = {
-        names: keys_and_windows(confidential, released, [n for n in names if n not in spec.known], spec.radius)
-        for names in (spec.synthesised, spec.sensitive)
-    }
+    exact, within = knowledge.certain.against(released)
+    matcher = Matcher.of(exact, (len(knowledge.certain.confidential), len(released)))
     for believed in beliefs:
         part = believed(released)
-        known, near = (by_certain.refined(part), within) if isinstance(part, Exact) else (by_certain, [*within, part])
-        found = {names: known.refined(*keys).match([*near, *windows]) for names, (keys, windows) in wanted.items()}
-        risks = {name: _value(summary, found[spec.synthesised]) for name, summary in IDENTIFICATION_SUMMARIES.items()}
-        own = released.origin == "confidential"
-        probability = attribute_probabilities(known.match(near), found[spec.sensitive], exclude_self=own)
-        nothing = NotComputable("the intruder has nothing to learn: no variable is synthesised or named as sensitive")
-        yield {**risks, "attribute_risk": float(probability.sum()) if spec.sensitive else nothing}
+        known, near = (matcher.refined(part), within) if isinstance(part, Exact) else (matcher, [*within, part])
+        identified = _and(known, near, knowledge.synthesised, released)
+        risks = {name: _value(summary, identified) for name, summary in IDENTIFICATION_SUMMARIES.items()}
+        yield {**risks, "attribute_risk": _attribute_risk(known, near, knowledge, identified, released)}
 
 
-def _value(summary: Callable[[Any], float], matches: Any) -> float | NotComputable:
+def _and(known: Matcher, near: Sequence[Within], more: Knowledge, released: Microdata) -> Matches:
+    """The matches on what is known already and on more."""
+    exact, within = more.against(released)
+    return known.refined(*exact).match([*near, *within])
+
+
+def _attribute_risk(
+    known: Matcher, near: Sequence[Within], knowledge: _Knowledge, identified: Matches, released: Microdata
+) -> float | NotComputable:
+    if not knowledge.sensitive.names:
+        return NotComputable("the intruder has nothing to learn: no variable is synthesised or named as sensitive")
+    same = knowledge.sensitive.names == knowledge.synthesised.names
+    similar = identified if same else _and(known, near, knowledge.sensitive, released)
+    own = released.origin == "confidential"
+    return float(attribute_probabilities(known.match(near), similar, exclude_self=own).sum())
+
+
+def _value(summary: Callable[[Matches], float], matches: Matches) -> float | NotComputable:
     try:
         return summary(matches)
     except NotComputable as error:

@@ -1,0 +1,106 @@
+"""Attribute risk against the definition, pair by pair, and on tables small enough to follow."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.errors import BadInput
+from engine.microdata import Microdata, conform
+from engine.risk.attribute import AttributeSpec, attribute
+from engine.run import Run
+from engine.schema import Kind, Role, Schema, Variable
+
+SCHEMA = Schema(
+    (
+        Variable("group", Kind.CATEGORICAL, Role.KNOWN),
+        Variable("reviews", Kind.COUNT, Role.KNOWN),
+        Variable("days", Kind.COUNT, Role.SENSITIVE),
+        Variable("kind", Kind.CATEGORICAL, Role.SENSITIVE),
+    )
+)
+RELEASED = ("days", "kind")
+RUN = Run(np.random.default_rng(0))
+LEVELS = st.sampled_from("ab")
+RECORD = st.tuples(LEVELS, st.integers(0, 3), st.integers(0, 12), LEVELS)
+
+
+def data(records, origin="confidential") -> Microdata:
+    frame = pd.DataFrame(records, columns=["group", "reviews", "days", "kind"])
+    return conform(frame, SCHEMA, origin=origin)
+
+
+def spec(**table) -> AttributeSpec:
+    return AttributeSpec.from_table(table, "measure[0]").for_release(SCHEMA, RELEASED)
+
+
+def read(table, released) -> AttributeSpec:
+    """A measure's table as a recipe that releases these variables reads it."""
+    chosen = AttributeSpec.from_table(table, "measure[0]")
+    chosen.check(SCHEMA, "measure[0]")
+    chosen.check_release(SCHEMA, released, "measure[0]")
+    return chosen
+
+
+def by_definition(confidential, released, reviews: int, days: int, exclude_self: bool) -> list[float]:
+    """p_i = share of M_i whose sensitive values are similar (Guo & Hu §4.1), one pair of records at a time."""
+    shares = []
+    for i, (group, review, day, kind) in enumerate(confidential):
+        members = [j for j, r in enumerate(released) if r[0] == group and abs(r[1] - review) <= reviews]
+        if exclude_self and members != [i]:
+            members = [j for j in members if j != i]
+        alike = [j for j in members if abs(released[j][2] - day) <= days and released[j][3] == kind]
+        shares.append(len(alike) / len(members) if members else 0.0)
+    return shares
+
+
+@given(st.lists(st.tuples(RECORD, RECORD), min_size=1, max_size=12), st.integers(0, 2), st.integers(0, 6))
+def test_equals_the_definition(pairs, reviews: int, days: int) -> None:
+    confidential, synthetic = ([pair[k] for pair in pairs] for k in (0, 1))
+    given_radii = spec(radius={"reviews": reviews, "days": days})
+    for released, origin in ((synthetic, "synthetic"), (confidential, "confidential")):
+        expected = by_definition(confidential, released, reviews, days, origin == "confidential")
+        measure = attribute(data(confidential), data(released, origin), given_radii, RUN)
+        np.testing.assert_allclose(measure.per_record["probability"], expected)
+        assert measure.estimates[0].value == pytest.approx(sum(expected))
+
+
+def test_self_is_left_out_unless_alone() -> None:
+    """Records 0 and 1 share keys with different days, so without themselves neither is given away; 2 is alone."""
+    table = data([("a", 1, 0, "a"), ("a", 1, 9, "a"), ("b", 1, 5, "a")])
+    probability = attribute(table, table, spec(), RUN).per_record["probability"]
+    assert probability.tolist() == [0.0, 0.0, 1.0]
+
+
+def test_negative_control_a_release_keeps_self() -> None:
+    records = [("a", 1, 0, "a"), ("a", 1, 9, "a"), ("b", 1, 5, "a")]
+    probability = attribute(data(records), data(records, "synthetic"), spec(), RUN).per_record["probability"]
+    assert probability.tolist() == [0.5, 0.5, 1.0]
+
+
+def test_nobody_like_the_target_gives_nothing_away() -> None:
+    probability = attribute(data([("a", 1, 0, "a")]), data([("b", 1, 0, "a")], "synthetic"), spec(), RUN)
+    assert probability.per_record["matched"].tolist() == [0]
+    assert probability.estimates[0].value == 0.0
+
+
+def test_defaults_come_from_roles_and_from_what_is_released() -> None:
+    assert (spec().known, spec().sensitive) == (("group", "reviews"), RELEASED)
+
+
+@pytest.mark.parametrize(
+    ("table", "released", "place", "message"),
+    [
+        ({"sensitive": ["reviews"]}, RELEASED, "measure[0].sensitive", "among the known"),
+        ({}, (), "measure[0].sensitive", "nothing is synthesised"),
+        ({}, ("group", "reviews"), "measure[0].known", "knows no variable"),
+        ({"radius": {"kind": 1}}, RELEASED, "measure[0].radius.kind", "categorical"),
+    ],
+)
+def test_refusals_name_the_place(table, released, place, message) -> None:
+    with pytest.raises(BadInput, match=message) as refused:
+        read(table, released)
+    assert refused.value.place == place

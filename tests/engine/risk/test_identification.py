@@ -1,0 +1,155 @@
+"""Identification risk on tables small enough to follow, and what its recipe refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from engine.errors import BadInput
+from engine.methods import find
+from engine.microdata import Microdata, conform
+from engine.results import Measure
+from engine.risk.identification import IdentificationSpec, candidates_of, identification
+from engine.run import Run
+from engine.schema import Kind, Role, Schema, Variable
+
+SCHEMA = Schema(
+    (
+        Variable("region", Kind.CATEGORICAL, Role.KNOWN),
+        Variable("children", Kind.COUNT, Role.KNOWN),
+        Variable("since", Kind.DATE),
+        Variable("income", Kind.CONTINUOUS, Role.SENSITIVE),
+    )
+)
+RELEASED = ("income",)
+RUN = Run(np.random.default_rng(0))
+
+
+def data(region: str, children: list[int], income: list[float], origin="confidential") -> Microdata:
+    since = [f"2019-07-{day:02d}" for day in range(1, len(region) + 1)]
+    frame = pd.DataFrame({"region": list(region), "children": children, "since": since, "income": income})
+    return conform(frame, SCHEMA, origin=origin)
+
+
+def spec(**table) -> IdentificationSpec:
+    return IdentificationSpec.from_table(table, "measure[0]").for_release(SCHEMA, RELEASED)
+
+
+def read(table, released) -> IdentificationSpec:
+    """A measure's table as a recipe that releases these variables reads it."""
+    chosen = IdentificationSpec.from_table(table, "measure[0]")
+    chosen.check(SCHEMA, "measure[0]")
+    chosen.check_release(SCHEMA, released, "measure[0]")
+    return chosen
+
+
+def values(measure: Measure) -> dict[str, float | None]:
+    return {estimate.measure: estimate.value for estimate in measure.estimates}
+
+
+CONFIDENTIAL = data("aaabb", [0, 0, 1, 2, 2], [100, 104, 100, 50, 200])
+SYNTHETIC = data("aaabb", [0, 0, 1, 2, 2], [105, 99, 300, 201, 199], "synthetic")
+
+
+def test_by_hand() -> None:
+    """105 and 99 are within 5 % of record 0's 100 and of record 1's 104; 201 and 199 are within 5 % of record 4's 200."""
+    measure = identification(CONFIDENTIAL, SYNTHETIC, spec(radius={"income": "5%"}), RUN)
+    assert measure.per_record["candidates"].tolist() == [2, 2, 0, 0, 2]
+    assert measure.per_record["hit"].tolist() == [True, True, False, False, True]
+    found = values(measure)
+    assert found["expected_match_risk"] == pytest.approx(1.5)
+    assert found["true_match_rate"] == 0
+    assert found["unique_matches"] == 0
+    assert found["false_match_rate"] is None
+    assert "unique match" in next(e.reason for e in measure.estimates if e.measure == "false_match_rate")
+
+
+def test_narrower_radius_by_hand() -> None:
+    """Radius 1: record 0 has 99, not its own; record 1 has 105, not its own; record 4 has 201 and 199."""
+    found = values(identification(CONFIDENTIAL, SYNTHETIC, spec(radius={"income": 1}), RUN))
+    assert found == {
+        "expected_match_risk": 0.5, "true_match_rate": 0.0, "false_match_rate": 1.0, "unique_matches": 2.0
+    }  # fmt: skip
+
+
+def test_a_table_against_itself() -> None:
+    found = values(identification(CONFIDENTIAL, CONFIDENTIAL, spec(radius={"income": "5%"}), RUN))
+    assert found == {
+        "expected_match_risk": 4.0, "true_match_rate": 0.6, "false_match_rate": 0.0, "unique_matches": 3.0
+    }  # fmt: skip
+
+
+def test_a_radius_applies_to_known_variables_too() -> None:
+    wide = identification(CONFIDENTIAL, SYNTHETIC, spec(radius={"income": 1000, "children": 1}), RUN)
+    assert wide.per_record["candidates"].tolist() == [3, 3, 3, 2, 2]
+
+
+def test_dates_match_within_days() -> None:
+    near = identification(CONFIDENTIAL, SYNTHETIC, spec(known=["since"], radius={"income": 1000, "since": 1}), RUN)
+    assert near.per_record["candidates"].tolist() == [2, 3, 3, 3, 2]
+
+
+def test_an_intruder_who_knows_no_synthesised_value_of_some_variable() -> None:
+    chosen = spec(known=["region"], synthesised=["children"])
+    assert chosen.matched == ("region", "children")
+
+
+def test_defaults_come_from_roles_and_from_what_is_released() -> None:
+    assert spec().known == ("region", "children")
+    assert spec().synthesised == ("income",)
+    full = IdentificationSpec().for_release(SCHEMA, ("region", "income"))
+    assert (full.known, full.synthesised) == (("children",), ("region", "income"))
+
+
+def test_drill_down_names_the_candidates() -> None:
+    rows = candidates_of(CONFIDENTIAL, SYNTHETIC, spec(radius={"income": 1}), [4, 0, 2])
+    assert [found.tolist() for found in rows] == [[3, 4], [1], []]
+
+
+def test_params_tell_measures_apart() -> None:
+    estimate = identification(CONFIDENTIAL, SYNTHETIC, spec(radius={"income": "5%"}), RUN).estimates[0]
+    assert estimate.params["radius"]["income"].written == "5%"
+    assert estimate.params["known"] == ("region", "children")
+
+
+@pytest.mark.parametrize(
+    ("table", "released", "place", "message"),
+    [
+        ({}, RELEASED, "measure[0].radius", 'income = "5%"'),
+        ({"radius": {"income": -1}}, RELEASED, "measure[0].radius.income", "at least 0"),
+        ({"radius": {"incme": 1}}, RELEASED, "measure[0].radius.incme", 'did you mean "income"'),
+        ({"radius": {"region": 1}}, RELEASED, "measure[0].radius.region", "is categorical"),
+        ({"radius": {"income": 1, "since": 1}}, RELEASED, "measure[0].radius.since", "not matched here"),
+        ({"known": ["since"], "radius": {"income": 1, "since": "5%"}}, RELEASED, "measure[0].radius.since", "days"),
+        ({"known": ["regoin"]}, RELEASED, "measure[0].known[0]", 'did you mean "region"'),
+    ],
+)
+def test_refusals_name_the_place(table, released, place, message) -> None:
+    with pytest.raises(BadInput, match=message) as refused:
+        read(table, released)
+    assert refused.value.place == place
+
+
+def test_nothing_known_is_refused() -> None:
+    schema = Schema((Variable("income", Kind.CONTINUOUS, Role.OTHER),))
+    with pytest.raises(BadInput, match="knows no variable"):
+        IdentificationSpec().check_release(schema, (), "measure[0]")
+
+
+def test_continuous_variable_that_is_not_synthesised_may_match_exactly() -> None:
+    IdentificationSpec(known=("income",)).check_release(SCHEMA, (), "measure[0]")
+
+
+def test_log_radius_on_negative_values_is_refused() -> None:
+    check = find("risk.identification", "").check
+    assert check is not None
+    negative = data("ab", [0, 1], [-5.0, 3.0])
+    with pytest.raises(BadInput, match="1 records are negative"):
+        check(negative, "", spec(radius={"income": "log 5%"}), "measure[0]")
+    check(negative, "", spec(radius={"income": "5%"}), "measure[0]")
+
+
+def test_a_recipe_s_table_is_read_back() -> None:
+    table = {"known": ["region"], "radius": {"income": "open 5%", "children": 1}}
+    assert IdentificationSpec.from_table(table, "m").to_table() == table

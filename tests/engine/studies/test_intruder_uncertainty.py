@@ -1,0 +1,243 @@
+"""Risks under an uncertain intruder: what they equal without uncertainty, and how they move with it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from engine.errors import BadInput
+from engine.methods import find
+from engine.microdata import Microdata, conform
+from engine.results import Measure, StudyPoint
+from engine.risk.attribute import AttributeSpec, attribute
+from engine.risk.identification import IdentificationSpec, identification
+from engine.run import Run, generator
+from engine.schema import Kind, Role, Schema, Variable
+from engine.statistics.intruder_noise import log_normal
+from engine.statistics.matching import Exact, Within, match
+from engine.studies.intruder_uncertainty import IntruderUncertaintySpec, intruder_uncertainty
+
+FOLDER = Path(os.environ.get("SFUMATO_DATA", Path(__file__).parents[4] / "shared" / "data"))
+SCHEMA = Schema(
+    (
+        Variable("room_type", Kind.CATEGORICAL, Role.KNOWN),
+        Variable("neighbourhood_group", Kind.CATEGORICAL, Role.KNOWN),
+        Variable("number_of_reviews", Kind.COUNT, Role.KNOWN),
+        Variable("availability_365", Kind.COUNT, Role.SENSITIVE),
+        Variable("price", Kind.CONTINUOUS, Role.SENSITIVE),
+    )
+)
+RELEASED = ("availability_365", "price")
+RADIUS = {"availability_365": 5, "price": "5%"}
+N = 400
+
+
+def run(seed: int = 7) -> Run:
+    return Run(generator(seed, "study"))
+
+
+@pytest.fixture(scope="module")
+def confidential() -> Microdata:
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {
+            "room_type": rng.choice(["Entire", "Private"], N),
+            "neighbourhood_group": rng.choice(["Bronx", "Queens", "Brooklyn"], N),
+            "number_of_reviews": rng.geometric(0.05, N) - 1,
+            "availability_365": rng.integers(0, 60, N),
+            "price": np.round(rng.lognormal(4, 0.4, N)),
+        }
+    )
+    return conform(frame, SCHEMA)
+
+
+@pytest.fixture(scope="module")
+def release(confidential: Microdata) -> Microdata:
+    """A release that permutes the sensitive values within the room types."""
+    order = confidential.frame.groupby("room_type", observed=True).sample(frac=1, random_state=2).index
+    shuffled = {name: confidential.column(name).copy() for name in RELEASED}
+    for name, column in shuffled.items():
+        column.loc[order.sort_values()] = confidential.column(name).loc[order].to_numpy()
+    return confidential.with_columns(shuffled, "synthetic")
+
+
+def spec(**table) -> IntruderUncertaintySpec:
+    full = {"variable": "number_of_reviews", "radius": RADIUS, **table}
+    chosen = IntruderUncertaintySpec.from_table(full, "study[0]")
+    chosen.check(SCHEMA, "study[0]")
+    chosen.check_release(SCHEMA, RELEASED, "study[0]")
+    return chosen.for_release(SCHEMA, RELEASED)
+
+
+def values(measure: Measure | None) -> dict[str, float | None]:
+    assert measure is not None
+    return {estimate.measure: estimate.value for estimate in measure.estimates}
+
+
+def risks_without_uncertainty(confidential: Microdata, released: Microdata, radius: dict) -> dict[str, float | None]:
+    known = IdentificationSpec.from_table({"radius": radius}, "").for_release(SCHEMA, RELEASED)
+    learnt = AttributeSpec.from_table({"radius": radius}, "").for_release(SCHEMA, RELEASED)
+    found = values(identification(confidential, released, known, run()))
+    return {**found, "attribute_risk": attribute(confidential, released, learnt, run()).estimates[0].value}
+
+
+@pytest.mark.parametrize(
+    ("model", "variable", "more"),
+    [
+        ("log_normal", "number_of_reviews", {}),
+        ("log_normal_constant", "number_of_reviews", {}),
+        ("relative", "number_of_reviews", {"number_of_reviews": 2}),
+        ("log_relative", "number_of_reviews", {"number_of_reviews": "log 5%"}),
+        ("misclassification", "neighbourhood_group", {}),
+        ("unknown", "neighbourhood_group", {}),
+        ("unknown", "number_of_reviews", {"number_of_reviews": 2}),
+    ],
+)
+def test_level_zero_is_the_risk_itself_and_uncertainty_changes_it(confidential, release, model, variable, more) -> None:
+    radius = {**RADIUS, **more}
+    chosen = spec(model=model, variable=variable, radius=radius, levels=[0.0, 0.5])
+    certain = intruder_uncertainty(confidential, [release], 0.0, chosen, run())
+    assert values(certain.confidential) == risks_without_uncertainty(confidential, confidential, radius)
+    assert values(certain.releases[0]) == risks_without_uncertainty(confidential, release, radius)
+    uncertain = intruder_uncertainty(confidential, [release], 0.5, chosen, run())
+    expected, found = (values(p.confidential)["expected_match_risk"] for p in (certain, uncertain))
+    assert expected is not None
+    assert found is not None
+    assert found < expected
+
+
+def test_equals_matching_with_the_noise_drawn_by_hand(confidential, release) -> None:
+    point = intruder_uncertainty(confidential, [release], 0.1, spec(), run())
+    reviews = confidential.numbers("number_of_reviews")
+    believed = log_normal(reviews, 0.1, run().rng.spawn(1)[0], whole=True)
+    days, price = (confidential.numbers(name) for name in RELEASED)
+    for released, measure in ((confidential, point.confidential), (release, point.releases[0])):
+        exact = [Exact(confidential.column(n), released.column(n)) for n in ("room_type", "neighbourhood_group")]
+        exact.append(Exact(believed, released.numbers("number_of_reviews")))
+        within = [
+            Within(days - 5, days + 5, released.numbers("availability_365")),
+            Within(price - 5 * price / 100, price + 5 * price / 100, released.numbers("price")),
+        ]
+        matches = match(exact, within)
+        found = values(measure)
+        assert found["unique_matches"] == (matches.candidates == 1).sum()
+        assert found["true_match_rate"] == ((matches.candidates == 1) & matches.hit).mean()
+
+
+def test_every_dataset_meets_the_same_beliefs(confidential) -> None:
+    same = Microdata(confidential.schema, confidential.frame, "synthetic")
+    point = intruder_uncertainty(confidential, [same, same], 0.1, spec(), run())
+    first, second = (values(measure) for measure in point.releases)
+    own = values(point.confidential)
+    assert first == second
+    assert all(own[name] == first[name] for name in own if name != "attribute_risk")
+
+
+def test_same_seed_same_answer_and_another_seed_another(confidential, release) -> None:
+    def answer(seed: int) -> StudyPoint:
+        return intruder_uncertainty(confidential, [release], 0.1, spec(), run(seed))
+
+    assert answer(1) == answer(1)
+    assert answer(1) != answer(2)
+
+
+def test_replicates_have_a_mean_and_a_band(confidential) -> None:
+    one, many = (intruder_uncertainty(confidential, [], 0.1, spec(replicates=r), run()).confidential for r in (1, 20))
+    assert one is not None
+    assert many is not None
+    assert one.estimates[0].lower is None
+    estimate = many.estimates[0]
+    assert estimate.value is not None
+    assert estimate.lower is not None
+    assert estimate.upper is not None
+    assert estimate.lower < estimate.value < estimate.upper
+
+
+def test_a_wholly_unknown_variable_is_one_that_does_not_matter(confidential, release) -> None:
+    chosen = spec(model="unknown", levels=[1.0])
+    found = values(intruder_uncertainty(confidential, [release], 1.0, chosen, run()).releases[0])
+    others = IdentificationSpec.from_table({"known": ["room_type", "neighbourhood_group"], "radius": RADIUS}, "")
+    expected = values(identification(confidential, release, others.for_release(SCHEMA, RELEASED), run()))
+    assert {name: found[name] for name in expected} == expected
+
+
+def test_without_anything_to_learn_attribute_risk_is_not_computed(confidential) -> None:
+    chosen = IntruderUncertaintySpec(variable="number_of_reviews").for_release(SCHEMA, ())
+    measure = intruder_uncertainty(confidential, [], 0.0, chosen, run()).confidential
+    assert measure is not None
+    estimate = measure.estimates[-1]
+    assert estimate.value is None
+    assert "nothing to learn" in estimate.reason
+
+
+def test_progress_counts_the_datasets(confidential, release) -> None:
+    seen = []
+    intruder_uncertainty(confidential, [release], 0.0, spec(), Run(generator(1), report=seen.append))
+    assert [(p.done, p.total) for p in seen] == [(1, 2), (2, 2)]
+
+
+@pytest.mark.parametrize(
+    ("table", "place", "message"),
+    [
+        ({"variable": "price"}, "study[0].variable", "not among the known"),
+        ({"variable": "reviews"}, "study[0].variable", "did you mean|no column"),
+        ({"variable": "room_type"}, "study[0].model", "adds noise to numbers"),
+        ({"model": "misclassification"}, "study[0].model", "changes levels"),
+        ({"model": "log_relative"}, "study[0].radius", "never hits exactly"),
+        ({"model": "unknown", "levels": [0, 2]}, "study[0].levels", "at most 1"),
+        ({"levels": []}, "study[0].levels", "at least one"),
+        ({"levels": [0.1, 0.1]}, "study[0].levels", "once"),
+        ({"levels": [-0.1]}, "study[0].levels[0]", "at least 0"),
+        ({"radius": {}}, "study[0].radius", "continuous and synthesised"),
+    ],
+)
+def test_refusals_name_the_place(table, place, message) -> None:
+    with pytest.raises(BadInput, match=message) as refused:
+        spec(**table)
+    assert refused.value.place == place
+
+
+def test_log_models_refuse_negative_values() -> None:
+    schema = Schema((Variable("balance", Kind.CONTINUOUS, Role.KNOWN),))
+    table = conform(pd.DataFrame({"balance": [-1.0, 2.0]}), schema)
+    check = find("studies.intruder_uncertainty", "").check
+    assert check is not None
+    with pytest.raises(BadInput, match="1 records are negative"):
+        check(table, "", IntruderUncertaintySpec(variable="balance"), "study[0]")
+    check(table, "", IntruderUncertaintySpec(variable="balance", model="relative"), "study[0]")
+
+
+@pytest.fixture(scope="module")
+def listings() -> Microdata:
+    path = FOLDER / "AB_NYC_2019.csv"
+    if not path.exists():
+        pytest.skip("needs AB_NYC_2019.csv from the folder of public data")
+    return conform(pd.read_csv(path).query("price > 0").sample(10_000, random_state=3), SCHEMA)
+
+
+def sweep(listings: Microdata, model: str, radius: dict) -> dict[str, np.ndarray]:
+    chosen = spec(model=model, radius=radius)
+    points = [values(intruder_uncertainty(listings, [], s, chosen, run()).confidential) for s in chosen.grid()]
+    return {name: np.array([point[name] for point in points]) for name in points[0]}
+
+
+def test_log_relative_has_the_shape_of_table_6(listings) -> None:
+    """Published share of the expected match risk kept at S = .01, .05, .10, .15, and false match rates."""
+    found = sweep(listings, "log_relative", {**RADIUS, "number_of_reviews": "log 5%"})
+    kept = found["expected_match_risk"] / found["expected_match_risk"][0]
+    np.testing.assert_allclose(kept[1:], [0.9995, 0.705, 0.415, 0.292], atol=0.09)
+    np.testing.assert_allclose(found["false_match_rate"][1:], [0, 0.073, 0.216, 0.325], atol=0.11)
+    assert (np.diff(found["true_match_rate"][1:]) < 0).all()
+
+
+def test_negative_control_eq_11_to_the_letter_has_not(listings) -> None:
+    found = sweep(listings, "log_normal", RADIUS)
+    kept = found["expected_match_risk"] / found["expected_match_risk"][0]
+    assert kept[1] == pytest.approx(0.48, abs=0.02)
+    assert (np.diff(kept) < 0).all()
+    assert (np.diff(found["true_match_rate"]) < 0).all()
+    assert (np.diff(found["false_match_rate"]) > 0).all()
