@@ -166,9 +166,9 @@ def smallest_p_value(ranks: np.ndarray, draws: int, bins: int = 20) -> float:
 
 def test_posterior_is_calibrated() -> None:
     """Simulation-based calibration (Talts et al. 2018)."""
-    assert smallest_p_value(calibration_ranks(1500, 99), 99) > 1e-3
+    assert smallest_p_value(calibration_ranks(1000, 99), 99) > 1e-3
 
 
 @pytest.mark.parametrize(("prior_sd", "inflate"), [(0.8, 1.0), (1.5, 1.15), (1.5, 0.85)])
 def test_calibration_notices_a_wrong_posterior(prior_sd: float, inflate: float) -> None:
-    assert smallest_p_value(calibration_ranks(1500, 99, prior_sd, inflate), 99) < 1e-3
+    assert smallest_p_value(calibration_ranks(1000, 99, prior_sd, inflate), 99) < 1e-3
