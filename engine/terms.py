@@ -57,8 +57,9 @@ class Term:
 
 def parse_term(text: str, schema: Schema, place: str) -> Term:
     """The term that ``text`` writes, its columns checked against the schema. Raises BadInput at ``place``."""
-    if text in schema:
-        return Term((Factor(text),))
+    call = _CALL.fullmatch(text)
+    if text in schema or (call and call["column"].strip() in schema):
+        return Term((_parse_factor(text, schema, place),))
     pieces = text.split(":")
     if len(pieces) > 2:
         raise BadInput(place, f'"{text}" has more than two factors; a term is a column, a function of one, or a:b')
