@@ -93,13 +93,20 @@ def _count_dyadic(group: Ints, point_group: Ints, sides: Sequence[Side]) -> Ints
     cut = min(sides, key=lambda side: int((side.stop - side.start).sum()))
     others = [side for side in sides if side is not cut]
     counts = np.zeros(len(group), dtype=np.int64)
-    everyone = np.arange(len(point_group))
     for level, query, node in _dyadic(cut.start, cut.stop):
+        points = _points_in(node, cut.rank >> level)
         nodes = (cut.distinct >> level) + 1
-        parts = _compact(group[query] * nodes + node, point_group * nodes + (cut.rank >> level))
-        found = _count(*parts, [side.take(query, everyone) for side in others])
+        parts = _compact(group[query] * nodes + node, point_group[points] * nodes + (cut.rank[points] >> level))
+        found = _count(*parts, [side.take(query, points) for side in others])
         counts += np.bincount(query, weights=found, minlength=len(group)).astype(np.int64)
     return counts
+
+
+def _points_in(node: Ints, point_node: Ints) -> NDArray[np.intp]:
+    """The points that lie in some node asked for."""
+    asked = np.zeros(int(max(node.max(initial=0), point_node.max(initial=0))) + 1, dtype=np.bool_)
+    asked[node] = True
+    return np.flatnonzero(asked[point_node])
 
 
 def _compact(group: Ints, point_group: Ints) -> tuple[Ints, Ints]:

@@ -10,8 +10,10 @@ import pandas as pd
 import pytest
 
 from engine.errors import BadInput
+from engine.execution import execute
 from engine.methods import find
 from engine.microdata import Microdata, conform
+from engine.recipe import Recipe
 from engine.results import Measure, StudyPoint
 from engine.risk.attribute import AttributeSpec, attribute
 from engine.risk.identification import IdentificationSpec, identification
@@ -241,3 +243,43 @@ def test_negative_control_eq_11_to_the_letter_has_not(listings) -> None:
     assert (np.diff(kept) < 0).all()
     assert (np.diff(found["true_match_rate"]) < 0).all()
     assert (np.diff(found["false_match_rate"]) > 0).all()
+
+
+def test_a_recipe_s_study_takes_its_knowledge_from_the_measures(confidential, release) -> None:
+    recipe = Recipe.from_toml(
+        """
+        [data]
+        file = "listings.csv"
+        [variables]
+        room_type = { kind = "categorical", role = "known" }
+        neighbourhood_group = { kind = "categorical", role = "known" }
+        number_of_reviews = { kind = "count", role = "known" }
+        availability_365 = { kind = "count", role = "sensitive" }
+        price = { kind = "continuous", role = "sensitive" }
+        [release]
+        released = ["availability_365", "price"]
+        [[measure]]
+        method = "risk.identification"
+        radius = { availability_365 = 5, price = "5%" }
+        [[measure]]
+        method = "risk.attribute"
+        radius = { availability_365 = 5, price = "5%" }
+        [[study]]
+        method = "studies.intruder_uncertainty"
+        variable = "number_of_reviews"
+        levels = [0.0, 0.1]
+        [[threshold]]
+        value = "risk.identification.true_match_rate"
+        max = 0.02
+        """
+    )
+    assert Recipe.from_table(recipe.to_table()) == recipe
+    found = execute(recipe, confidential, [release])
+    rows = {(row.key, row.dataset, row.draw, row.level): row.value for row in found.rows}
+    for dataset, draw in (("confidential", None), ("synthetic", None), ("synthetic", 1)):
+        for name in ("expected_match_risk", "true_match_rate", "false_match_rate", "unique_matches"):
+            at_zero = rows[f"studies.intruder_uncertainty.{name}", dataset, draw, 0.0]
+            assert at_zero == rows[f"risk.identification.{name}", dataset, draw, None]
+        at_zero = rows["studies.intruder_uncertainty.attribute_risk", dataset, draw, 0.0]
+        assert at_zero == rows["risk.attribute.risk", dataset, draw, None]
+    assert found.verdicts[0].outcome == "pass"
