@@ -1,0 +1,200 @@
+"""Bytes and milliseconds of what the widgets send to a terminal, measured on a pseudo-terminal.
+
+    python tests/benchmarks/terminal_widgets.py [columns] [lines]
+
+Milliseconds run from the key to the last byte that it causes; targets are in brackets.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+import duckdb
+import numpy as np
+from textual.app import App, ComposeResult
+from textual.binding import BindingType
+
+from tui.widgets.grid import Grid
+from tui.widgets.pages import Column, Row
+from tui.widgets.plot import Plot
+from tui.widgets.series import Series
+
+QUIET = 0.15
+REPEATS = 8
+KEYS = {"right": b"\x1b[C", "down": b"\x1b[B", "pagedown": b"\x1b[6~", "end": b"\x1b[F", "home": b"\x1b[H"}
+
+
+class ParquetPages:
+    """A million rows of twelve columns, read by position from a Parquet file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = str(path)
+        self._database = duckdb.connect()
+        names = ["id", *(f"c{i}" for i in range(11))]
+        self.columns = tuple(Column(name, name, 8, "left" if name == "c0" else "right") for name in names)
+
+    def count(self) -> int:
+        found = self._database.execute("select count(*) from read_parquet(?)", [self._path]).fetchone()
+        return int(found[0]) if found else 0
+
+    def rows(self, offset: int, limit: int) -> Sequence[Row]:
+        query = "select * from read_parquet(?) where file_row_number between ? and ? order by file_row_number"
+        query = query.replace("?)", "?, file_row_number = true)", 1)
+        return self._database.execute(query, [self._path, offset, offset + limit - 1]).fetchall()
+
+
+def write_table(path: Path, rows: int) -> None:
+    columns = ", ".join(f"(i * {7 + k}) % {10 ** (k % 5 + 1)} / {k}.0 as c{k}" for k in range(1, 11))
+    duckdb.sql(
+        f"copy (select i as id, 'room ' || i % 97 as c0, {columns} from range({rows}) t(i)) to '{path}' (format parquet)"
+    )
+
+
+def plots() -> dict[str, list[Series]]:
+    rng = np.random.default_rng(1)
+    level = np.linspace(0, 0.15, 16)
+    risk, walk = 0.04 * np.exp(-9 * level), rng.normal(size=50_000).cumsum()
+    shares = np.arange(1, 3001) / 3000
+    return {
+        "three distribution functions": [
+            Series(f"draw {i}", np.sort(rng.gamma(2 + i, size=3000)), shares, marker="steps") for i in range(3)
+        ],
+        "scatter of 400": [Series("releases", rng.random(400), rng.random(400), marker="points")],
+        "sweep with bands": [
+            Series("synthetic", level, risk, 0.9 * risk, 1.1 * risk),
+            Series("confidential", level, 2 * risk, 1.9 * risk, 2.1 * risk),
+        ],
+        "bars, two groups of 20": [
+            Series(name, np.arange(20), rng.random(20), marker="bars") for name in ("confidential", "synthetic")
+        ],
+        "trace of 50,000": [Series("walk", np.arange(50_000), walk)],
+    }
+
+
+class PlotApp(App[None]):
+    BINDINGS: ClassVar[list[BindingType]] = [("q", "quit", "Quit")]
+
+    def __init__(self, series: list[Series]) -> None:
+        super().__init__()
+        self._series = series
+
+    def compose(self) -> ComposeResult:
+        yield Plot()
+
+    def on_mount(self) -> None:
+        self.query_one(Plot).set_series(self._series, title="A plot", x_label="x", y_label="y")
+        self.query_one(Plot).focus()
+
+
+class GridApp(App[None]):
+    BINDINGS: ClassVar[list[BindingType]] = [("q", "quit", "Quit")]
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+
+    def compose(self) -> ComposeResult:
+        yield Grid(ParquetPages(self._path))
+
+
+class Terminal:
+    """An app of this file in a process of its own, on a pseudo-terminal."""
+
+    def __init__(self, arguments: Sequence[str], columns: int, lines: int) -> None:
+        self.master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+        environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
+        environment |= {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+        command = [sys.executable, __file__, "--app", *arguments]
+        self.process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environment)
+        os.close(slave)
+        self.opened = self.read(1.0)
+
+    def read(self, quiet: float = QUIET) -> tuple[int, float]:
+        """Bytes until nothing comes for ``quiet`` seconds, and the seconds to the last of them."""
+        start = last = time.perf_counter()
+        total = 0
+        while select.select([self.master], [], [], quiet)[0]:
+            try:
+                total += len(os.read(self.master, 1 << 16))
+            except OSError:
+                break
+            last = time.perf_counter()
+        return total, last - start
+
+    def press(self, key: str) -> tuple[int, float]:
+        os.write(self.master, KEYS.get(key, key.encode()))
+        return self.read()
+
+    def megabytes(self) -> float:
+        """Resident memory of the app (Linux)."""
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+    def close(self) -> None:
+        os.write(self.master, b"q")
+        self.read()
+        self.process.wait()
+        os.close(self.master)
+
+
+def report(what: str, measured: list[tuple[int, float]], target: str) -> None:
+    sizes, seconds = zip(*measured, strict=True)
+    milliseconds = 1000 * statistics.median(seconds)
+    print(f"{what:<45}{statistics.median(sizes):>9,.0f} B (most {max(sizes):>6,})  {milliseconds:>6.1f} ms  {target}")
+
+
+def measure_plots(columns: int, lines: int) -> None:
+    for name in plots():
+        terminal = Terminal(["plot", name], columns, lines)
+        terminal.press("right")
+        report(f"{name}: cursor", [terminal.press("right") for _ in range(REPEATS)], "(12 kB, 50 ms)")
+        report(f"{name}: zoom", [terminal.press("+") for _ in range(REPEATS)], "(12 kB, 50 ms)")
+        terminal.close()
+
+
+def measure_grid(columns: int, lines: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "table.parquet"
+        write_table(path, 1_000_000)
+        start = time.perf_counter()
+        pages = ParquetPages(path)
+        count, first = pages.count(), pages.rows(0, 500)
+        print(f"1,000,000 rows, count and first page{'':<10}{1000 * (time.perf_counter() - start):>9.0f} ms  (500 ms)")
+        assert (count, len(first)) == (1_000_000, 500)
+        terminal = Terminal(["grid", str(path)], columns, lines)
+        report("start of the process to the first rows", [terminal.opened], "(400 ms)")
+        report("cursor step", [terminal.press("down") for _ in range(REPEATS)], "(1 kB, 30 ms)")
+        report("page", [terminal.press("pagedown") for _ in range(REPEATS)], "(12 kB, 30 ms)")
+        report("end, home", [terminal.press(key) for key in ("end", "home") * (REPEATS // 2)], "(12 kB twice)")
+        terminal.press("pagedown")
+        report("step that scrolls", [terminal.press("k") for _ in range(REPEATS)], "(12 kB, 30 ms)")
+        print(f"memory of the grid's process: {terminal.megabytes():.0f} MB  (150 MB)")
+        terminal.close()
+
+
+def main(arguments: Sequence[str]) -> None:
+    if arguments[:1] == ["--app"]:
+        app = PlotApp(plots()[arguments[2]]) if arguments[1] == "plot" else GridApp(Path(arguments[2]))
+        app.run()
+        return
+    columns, lines = [int(argument) for argument in arguments] or [120, 40]
+    measure_plots(columns, lines)
+    measure_grid(columns, lines)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

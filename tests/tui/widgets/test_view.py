@@ -1,0 +1,57 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui.widgets.canvas import BRAILLE
+from tui.widgets.frame import Labels, layout
+from tui.widgets.series import Series
+from tui.widgets.view import View, nearest_stop, next_stop
+
+WHOLE = (0.0, 100.0)
+moves = st.lists(st.tuples(st.sampled_from([0.5, 2.0, 0.3]), st.floats(0, 100)), max_size=12)
+
+
+@given(moves)
+def test_views_stay_inside_the_whole(steps):
+    view = View(WHOLE, WHOLE)
+    for factor, centre in steps:
+        view = view.showing(centre).zoomed(factor, centre)
+        assert WHOLE[0] <= view.seen[0] < view.seen[1] <= WHOLE[1] + 1e-9
+        assert view.seen[0] - 1e-9 <= centre <= view.seen[1] + 1e-9
+
+
+def test_zooming_in_and_out_comes_back_and_stops_at_both_ends():
+    view = View(WHOLE, WHOLE)
+    assert view.zoomed(0.5, 50).seen == (25, 75)
+    assert view.zoomed(0.5, 50).zoomed(2, 50).seen == WHOLE
+    assert view.zoomed(2, 50).seen == WHOLE
+    for _ in range(100):
+        view = view.zoomed(0.5, 30)
+    assert view.width > 0
+    assert view.zoomed(0.5, 30) is view
+
+
+def test_a_value_out_of_view_is_brought_into_it():
+    view = View(WHOLE, (0, 10))
+    assert view.showing(5) is view
+    assert view.showing(50).seen == (45, 55)
+    assert view.showing(100).seen == (90, 100)
+
+
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=40), st.integers(1, 9), st.data())
+def test_the_next_stop_is_the_first_far_enough(values, cells, data):
+    stops = np.unique(values)
+    frame = layout([Series("a", [0, 100], [0, 1])], Labels(), (40, 12), BRAILLE, WHOLE, (0, 1))
+    start = data.draw(st.sampled_from(stops.tolist()))
+
+    def column(x):
+        return int(np.floor(frame.x.to_dots(np.array(x)) + 0.5)) // BRAILLE.across
+
+    right = [x for x in stops.tolist() if x > start and column(x) >= column(start) + cells]
+    left = [x for x in stops.tolist() if x < start and column(x) <= column(start) - cells]
+    assert next_stop(stops, frame, start, cells) == (min(right) if right else stops[-1])
+    assert next_stop(stops, frame, start, -cells) == (max(left) if left else stops[0])
+
+
+def test_the_nearest_stop_is_the_nearest():
+    assert nearest_stop(np.array([1.0, 4.0, 9.0]), 6) == 4

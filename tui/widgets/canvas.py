@@ -1,0 +1,203 @@
+"""Dots: lines, points, bars and bands rasterised into boolean masks, and masks into terminal characters.
+
+A mask has shape (rows, columns) in dots, row 0 at the top. Coordinates are in dots, dot (r, c) being the unit
+square centred on y = r, x = c. Nothing here knows a screen.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Mask = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Shape = tuple[int, int]
+
+SOLID = (True,)
+SAMPLES_AT_ONCE = 1_000_000
+
+
+@dataclass(frozen=True)
+class Glyphs:
+    """Characters to draw with: ``table[bits]`` shows a cell of ``down`` by ``across`` dots numbered by ``weights``."""
+
+    name: str
+    weights: tuple[tuple[int, ...], ...]
+    table: str
+    vertical: str
+    horizontal: str
+    corner: str
+    tick_x: str
+    tick_y: str
+    caret: str
+    ellipsis: str
+
+    @property
+    def down(self) -> int:
+        """Rows of dots in a cell."""
+        return len(self.weights)
+
+    @property
+    def across(self) -> int:
+        """Columns of dots in a cell."""
+        return len(self.weights[0])
+
+    @property
+    def coarse(self) -> bool:
+        """Whether a cell is a single dot, drawn as the mark of its series."""
+        return self.down * self.across == 1
+
+    def encode(self, mask: Mask) -> NDArray[np.str_]:
+        """The character of each cell: (rows · down, columns · across) dots to (rows, columns) characters."""
+        return np.array(list(self.table))[self.bits(mask)]
+
+    def bits(self, mask: Mask) -> NDArray[np.intp]:
+        """The dots of each cell as a number, (rows, columns)."""
+        rows, columns = mask.shape[0] // self.down, mask.shape[1] // self.across
+        split = mask.reshape(rows, self.down, columns, self.across)
+        weights = np.array(self.weights, dtype=np.intp)[:, np.newaxis, :]
+        return np.asarray((split * weights).sum(axis=(1, 3)))
+
+
+_BRAILLE_TABLE = " " + "".join(map(chr, range(0x2801, 0x2900)))
+BRAILLE = Glyphs("braille", ((1, 8), (2, 16), (4, 32), (64, 128)), _BRAILLE_TABLE, *"│─└┬┤▲…")
+BLOCK = Glyphs("block", ((1, 2), (4, 8)), " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█", *"│─└┬┤▲…")
+ASCII = Glyphs("ascii", ((1,),), " *", *"|-+++^~")
+GLYPHS = {glyphs.name: glyphs for glyphs in (BRAILLE, BLOCK, ASCII)}
+
+
+def glyphs_named(name: str | None = None) -> Glyphs:
+    """The set called ``name``, else the one in the environment's SFUMATO_GLYPHS, else braille.
+
+    Raises ValueError for a name that is none of braille, block, ascii.
+    """
+    wanted = name or os.environ.get("SFUMATO_GLYPHS") or BRAILLE.name
+    if wanted not in GLYPHS:
+        raise ValueError(f"glyphs must be one of {', '.join(GLYPHS)}, not {wanted!r}")
+    return GLYPHS[wanted]
+
+
+def point_dots(x: Floats, y: Floats, shape: Shape) -> Mask:
+    """The dots of points (n,), those outside ``shape`` or not finite left out."""
+    mask = np.zeros(shape, dtype=np.bool_)
+    finite = np.isfinite(x) & np.isfinite(y)
+    column, row = np.floor(x[finite] + 0.5), np.floor(y[finite] + 0.5)
+    inside = (column >= 0) & (column < shape[1]) & (row >= 0) & (row < shape[0])
+    mask[row[inside].astype(np.intp), column[inside].astype(np.intp)] = True
+    return mask
+
+
+def line_dots(x: Floats, y: Floats, shape: Shape, dash: tuple[bool, ...] = SOLID) -> Mask:
+    """The dots of the polyline through (n,) points, broken at NaN; ``dash`` repeats along its length in dots."""
+    finite = np.isfinite(x) & np.isfinite(y)
+    x, y = _thin(np.where(finite, x, np.nan), np.where(finite, y, np.nan), shape[1])
+    lone = _lone(x, y)
+    mask = point_dots(x[lone], y[lone], shape)
+    length = np.maximum(np.abs(np.diff(x)), np.abs(np.diff(y)))
+    drawn = np.isfinite(length)
+    start = np.concatenate([[0.0], np.cumsum(np.where(drawn, length, 0.0))[:-1]]) if length.size else length
+    segments = np.column_stack([x[:-1], y[:-1], np.diff(x), np.diff(y), start])[drawn]
+    near, far, seen = _clip(segments, shape)
+    segments, near, far = segments[seen], near[seen], far[seen]
+    longest = (far - near) * np.abs(segments[:, 2:4]).max(axis=1, initial=0.0)
+    steps = np.maximum(np.ceil(longest), 1).astype(np.intp)
+    for chunk in np.array_split(np.arange(steps.size), 1 + int(steps.sum()) // SAMPLES_AT_ONCE):
+        _sample(mask, segments[chunk], near[chunk], far[chunk], steps[chunk], np.array(dash))
+    return mask
+
+
+def _sample(mask: Mask, segments: Floats, near: Floats, far: Floats, steps: NDArray[np.intp], dash: Mask) -> None:
+    """Set the dots at ``steps`` + 1 equal steps of each segment between its fractions ``near`` and ``far``."""
+    which = np.repeat(np.arange(steps.size), steps + 1)
+    first = np.concatenate([[0], np.cumsum(steps + 1)[:-1]]) if steps.size else steps
+    position = (np.arange(which.size) - first[which]) / steps[which]
+    fraction = near[which] + position * (far - near)[which]
+    x0, y0, dx, dy, start = segments[which].T
+    travelled = start + fraction * np.maximum(np.abs(dx), np.abs(dy))
+    inked = dash[np.mod(np.floor(travelled + 0.5), dash.size).astype(np.intp)]
+    column = np.floor(x0 + fraction * dx + 0.5).clip(0, mask.shape[1] - 1).astype(np.intp)
+    row = np.floor(y0 + fraction * dy + 0.5).clip(0, mask.shape[0] - 1).astype(np.intp)
+    mask[row[inked], column[inked]] = True
+
+
+def _clip(segments: Floats, shape: Shape) -> tuple[Floats, Floats, Mask]:
+    """Where each segment (x, y, dx, dy, …) enters and leaves the canvas, as fractions, and whether it is seen at all.
+
+    Liang and Barsky (1984), A new concept and method for line clipping.
+    """
+    near, far = np.zeros(len(segments)), np.ones(len(segments))
+    for axis, extent in ((0, shape[1]), (1, shape[0])):
+        start, step = segments[:, axis], segments[:, axis + 2]
+        flat = step == 0
+        divisor = np.where(flat, 1.0, step)
+        with np.errstate(over="ignore"):
+            one, other = (-0.5 - start) / divisor, (extent - 0.5 - start) / divisor
+        inside = (start >= -0.5) & (start <= extent - 0.5)
+        near = np.maximum(near, np.where(flat, np.where(inside, 0.0, np.inf), np.minimum(one, other)))
+        far = np.minimum(far, np.where(flat, 1.0, np.maximum(one, other)))
+    return near, far, near <= far
+
+
+def _thin(x: Floats, y: Floats, columns: int) -> tuple[Floats, Floats]:
+    """At most four points a dot column (first, lowest, highest, last), which draw the same dots as all of them.
+
+    M4: Jugel, Jerzak, Hackenbroich and Markl (2014), PVLDB 7(10). Only where x never falls; else the input.
+    """
+    if x.size <= 8 * columns:
+        return x, y
+    missing = np.isnan(x)
+    if np.any(np.diff(x[~missing]) < 0):
+        return x, y
+    column = np.floor(np.where(missing, np.inf, x) + 0.5)
+    first = np.flatnonzero(np.concatenate([[True], column[1:] != column[:-1]]))
+    last = np.concatenate([first[1:], [x.size]]) - 1
+    low, high = np.minimum.reduceat(y, first), np.maximum.reduceat(y, first)
+    few_x = np.column_stack([x[first], x[first], x[first], x[last]])
+    few_y = np.column_stack([y[first], low, high, y[last]])
+    return few_x.ravel(), few_y.ravel()
+
+
+def _lone(x: Floats, y: Floats) -> Mask:
+    """The points, (n,), that no segment reaches: alone, or between gaps."""
+    finite = np.isfinite(x) & np.isfinite(y)
+    framed = np.concatenate([[False], finite, [False]])
+    return np.asarray(finite & ~framed[:-2] & ~framed[2:])
+
+
+def bar_dots(left: Floats, right: Floats, base: Floats, top: Floats, shape: Shape) -> Mask:
+    """Filled bars (n,) from ``base`` to ``top``, at least one dot wide; where they overlap, what any one covers."""
+    upper, lower = np.full(shape[1], np.nan), np.full(shape[1], np.nan)
+    seen = np.isfinite(left) & np.isfinite(top) & (right >= -0.5) & (left <= shape[1] - 0.5)
+    first = np.floor(left[seen] + 0.5).clip(0, shape[1] - 1).astype(np.intp)
+    last = np.maximum(first, np.ceil(right[seen] - 0.5).clip(0, shape[1]).astype(np.intp) - 1)
+    width = last - first + 1
+    starts = np.repeat(np.cumsum(width) - width, width)
+    column = np.repeat(first, width) + np.arange(starts.size) - starts
+    np.fmin.at(upper, column, np.repeat(np.minimum(top, base)[seen], width))
+    np.fmax.at(lower, column, np.repeat(np.maximum(top, base)[seen], width))
+    return fill_dots(upper, lower, shape)
+
+
+def fill_dots(upper: Floats, lower: Floats, shape: Shape) -> Mask:
+    """The dots from ``upper`` down to ``lower`` in every dot column, both (columns,); NaN leaves a column empty."""
+    row = np.arange(shape[0])[:, np.newaxis]
+    return np.asarray((row >= np.floor(upper + 0.5)) & (row <= np.floor(lower + 0.5)))
+
+
+def hatch(shape: Shape, glyphs: Glyphs, order: int) -> Mask:
+    """A sparse pattern, one dot in every second cell, that shades the ``order``-th band without colour."""
+    mask = np.zeros(shape, dtype=np.bool_)
+    apart = 2 * glyphs.across
+    mask[order % glyphs.down :: glyphs.down, order * glyphs.across % apart :: apart] = True
+    return mask
+
+
+def covered(mask: Mask, glyphs: Glyphs) -> Mask:
+    """The cells, (rows, columns), at least half of whose dots are set."""
+    rows, columns = mask.shape[0] // glyphs.down, mask.shape[1] // glyphs.across
+    counts = mask.reshape(rows, glyphs.down, columns, glyphs.across).sum(axis=(1, 3))
+    return np.asarray(counts >= math.ceil(glyphs.down * glyphs.across / 2))

@@ -1,0 +1,144 @@
+"""Where everything in a plot goes: the plotting area, its scales and ticks, the title, the key and the labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from rich.cells import cell_len
+
+from .axes import Limits, Scale, fit_ticks, nice_ticks, place, tick_labels
+from .canvas import Glyphs
+from .series import Series
+from .text import cut, printable
+
+LEAST_ROWS, LEAST_COLUMNS = 3, 10
+SAMPLE, VALUE, BAND, LONGEST_NAME = 4, 8, 19, 24
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Words on a plot. ``x_names`` name the places x = 0, 1, 2, … of a categorical axis."""
+
+    title: str = ""
+    x: str = ""
+    y: str = ""
+    x_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Key:
+    """The legend: ``rows`` rows of ``across`` entries, each ``slot`` cells wide, names in ``name`` cells.
+
+    The first ``shown`` of the series have an entry; ``more`` have none.
+    """
+
+    rows: int
+    across: int
+    slot: int
+    name: int
+    shown: int
+    more: int
+
+    def at(self, order: int) -> tuple[int, int]:
+        """The (row, column), within the key, of the entry of the ``order``-th series."""
+        return order // self.across, order % self.across * (self.slot + 2)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Rows and columns in cells; the plotting area is ``rows`` by ``columns`` from (``top``, ``left``)."""
+
+    top: int
+    left: int
+    rows: int
+    columns: int
+    x: Scale
+    y: Scale
+    glyphs: Glyphs
+    x_ticks: tuple[tuple[int, str, int], ...]
+    y_ticks: tuple[tuple[int, str], ...]
+    key: Key
+    titled: bool
+    axis: bool
+    footed: bool
+
+    @property
+    def dots(self) -> tuple[int, int]:
+        """Rows and columns of dots in the plotting area."""
+        return self.rows * self.glyphs.down, self.columns * self.glyphs.across
+
+    def cell(self, x: float, y: float) -> tuple[int, int] | None:
+        """The (row, column) of the picture in which a point falls; None outside the plotting area."""
+        dots = np.floor([self.y.to_dots(np.array(y)) + 0.5, self.x.to_dots(np.array(x)) + 0.5])
+        if not (np.isfinite(dots).all() and 0 <= dots[0] < self.dots[0] and 0 <= dots[1] < self.dots[1]):
+            return None
+        return self.top + int(dots[0]) // self.glyphs.down, self.left + int(dots[1]) // self.glyphs.across
+
+
+def layout(
+    series: Sequence[Series], labels: Labels, size: tuple[int, int], glyphs: Glyphs, x: Limits, y: Limits
+) -> Frame:
+    """The frame for a picture of ``size`` (width, height); what has no room is left out, the axes last."""
+    width, height = size
+    spare = height - LEAST_ROWS
+    axis = spare >= 2
+    spare -= 2 * axis
+    key = _key(series, width, max(0, min(spare, max(1, height // 5))))
+    spare -= key.rows
+    titled = bool(labels.title or labels.y) and spare >= 1
+    spare -= titled
+    footed = axis and spare >= 1
+    rows = max(1, height - 2 * axis - key.rows - titled - footed)
+    y_scale = Scale(*y, rows * glyphs.down, downward=True)
+    y_ticks = _y_ticks(y_scale, rows, glyphs)
+    left = max((len(label) for _, label in y_ticks), default=0) + 1
+    if width - left < LEAST_COLUMNS:
+        left, y_ticks = min(1, width - 1), ()
+    columns = width - left
+    x_scale = Scale(*x, columns * glyphs.across)
+    x_ticks = _named_ticks(labels.x_names, x_scale, columns, glyphs) or _x_ticks(x_scale, columns, glyphs)
+    top = titled + key.rows
+    return Frame(top, left, rows, columns, x_scale, y_scale, glyphs, x_ticks, y_ticks, key, titled, axis, footed)
+
+
+def _key(series: Sequence[Series], width: int, most_rows: int) -> Key:
+    name = min(LONGEST_NAME, max((cell_len(printable(s.name)) for s in series), default=0))
+    banded = any(s.lower is not None for s in series)
+    slot = SAMPLE + 1 + name + 1 + VALUE + BAND * banded
+    across = max(1, (width + 2) // (slot + 2))
+    rows = min(most_rows, -(-len(series) // across))
+    room = rows * across
+    shown = len(series) if len(series) <= room else max(room - 1, min(room, 1))
+    return Key(rows, across, slot, name, shown, len(series) - shown)
+
+
+def _y_ticks(scale: Scale, rows: int, glyphs: Glyphs) -> tuple[tuple[int, str], ...]:
+    """(row, label) of each tick, at most one a row."""
+    ticks = nice_ticks(scale.low, scale.high, max(1, (rows + 1) // 3))
+    at = np.floor(scale.to_dots(ticks) + 0.5).astype(int) // glyphs.down
+    return tuple(dict(zip(at.tolist(), tick_labels(ticks), strict=True)).items())
+
+
+def _x_ticks(scale: Scale, columns: int, glyphs: Glyphs) -> tuple[tuple[int, str, int], ...]:
+    """(column, label, column at which the label starts) of each tick."""
+    ticks, labels = fit_ticks(scale.low, scale.high, columns)
+    at = (np.floor(scale.to_dots(ticks) + 0.5).astype(int) // glyphs.across).tolist()
+    starts = place(at, labels, columns)
+    return tuple((column, label, start) for column, (start, label) in zip(at, starts, strict=False))
+
+
+def _named_ticks(names: Sequence[str], scale: Scale, columns: int, glyphs: Glyphs) -> tuple[tuple[int, str, int], ...]:
+    """Ticks at the named places in view, names cut to the room between them."""
+    dots = np.floor(scale.to_dots(np.arange(len(names), dtype=np.float64)) + 0.5)
+    seen = [(int(dot) // glyphs.across, name) for dot, name in zip(dots, names, strict=True) if 0 <= dot < scale.dots]
+    room = max(1, columns // max(1, len(seen)) - 1)
+    cuts = [(column, cut(printable(name), room, glyphs.ellipsis)) for column, name in seen]
+    free, ticks = 0, []
+    for column, label in cuts:
+        start = max(0, min(column - cell_len(label) // 2, columns - cell_len(label)))
+        if start >= free:
+            ticks.append((column, label, start))
+            free = start + cell_len(label) + 1
+    return tuple(ticks)

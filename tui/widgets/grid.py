@@ -1,0 +1,322 @@
+"""The grid widget: a table of any length, read a page at a time off the event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events, on, work
+from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from .canvas import glyphs_named
+from .feed import Delivery, Feed, Order
+from .pages import ColumnLike, Pages, Row
+from .table import Table
+
+HEADER = 1
+"""Rows of the header."""
+
+
+class Grid(ScrollView, can_focus=True):
+    """Shows ``Pages`` with a cursor on one row. A step of the cursor repaints two rows."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"grid--header", "grid--cursor", "grid--waiting"}
+    DEFAULT_CSS = """
+    Grid {
+        height: 1fr;
+        scrollbar-size: 1 1;
+        & > .grid--header { text-style: bold; background: $panel; }
+        & > .grid--waiting { color: $text-muted; }
+        & > .grid--cursor { text-style: bold underline; }
+        &:focus > .grid--cursor { text-style: reverse; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "Up", show=False, id="grid.up"),
+        Binding("down,j", "move(1)", "Down", show=False, id="grid.down"),
+        Binding("left,h", "shift(-1)", "Column left", show=False, id="grid.left"),
+        Binding("right,l", "shift(1)", "Column right", show=False, id="grid.right"),
+        Binding("pageup", "page(-1)", "Page up", show=False, id="grid.page_up"),
+        Binding("pagedown", "page(1)", "Page down", show=False, id="grid.page_down"),
+        Binding("ctrl+u", "page(-0.5)", "Half a page up", show=False, id="grid.half_up"),
+        Binding("ctrl+d", "page(0.5)", "Half a page down", show=False, id="grid.half_down"),
+        Binding("home,g", "first", "First row", show=False, id="grid.first"),
+        Binding("end,G", "last", "Last row", show=False, id="grid.last"),
+        Binding("enter", "select", "Open", show=False, id="grid.select"),
+    ]
+
+    cursor: reactive[int] = reactive(0, repaint=False)
+    """The row under the cursor."""
+
+    @dataclass
+    class Event(Message):
+        """Something happened in ``grid``."""
+
+        grid: Grid
+
+        @property
+        def control(self) -> Grid:
+            """The grid, for ``@on`` with a selector."""
+            return self.grid
+
+    @dataclass
+    class Highlighted(Event):
+        """The cursor came to row ``index``. ``row`` is None while it is being read; another message brings it."""
+
+        index: int
+        row: Row | None
+
+    @dataclass
+    class Selected(Event):
+        """Row ``index`` was chosen with enter or a double click."""
+
+        index: int
+        row: Row
+
+    @dataclass
+    class Opened(Event):
+        """A source is shown; it has ``count`` rows."""
+
+        count: int
+
+    @dataclass
+    class Failed(Event):
+        """The source raised ``error``. Its text may hold values of the table: do not log it."""
+
+        error: Exception
+
+    @dataclass
+    class Delivered(Message, bubble=False):
+        """A thread has read a page."""
+
+        delivery: Delivery
+
+    @dataclass
+    class Undeliverable(Message, bubble=False):
+        """A thread could not read ``source``."""
+
+        source: Pages
+        error: Exception
+
+    def __init__(
+        self,
+        source: Pages | None = None,
+        *,
+        empty: str = "No rows.",
+        glyphs: str | None = None,
+        name: str | None = None,
+        id: str | None = None,  # noqa: A002  (Textual's name)
+        classes: str | None = None,
+    ) -> None:
+        """``empty`` is shown in place of rows when there are none; ``glyphs`` is braille, block or ascii."""
+        super().__init__(name=name, id=id, classes=classes)
+        self._table = Table((), glyphs_named(glyphs).ellipsis)
+        self._feed = Feed()
+        self._empty, self._note = empty, ""
+        self._keep_cursor = self._choosing = False
+        if source is not None:
+            self.set_source(source)
+
+    @property
+    def count(self) -> int:
+        """Rows of the source shown; 0 before it is open."""
+        return self._feed.count
+
+    def row(self, index: int) -> Row | None:
+        """Row ``index`` if it has been read."""
+        return self._feed.row(index)
+
+    def set_source(self, source: Pages, *, empty: str | None = None, keep_cursor: bool = False) -> None:
+        """Show another source once its first page is here; until then the old one stays.
+
+        The cursor goes to the first row, or stays on its row number when ``keep_cursor``; where columns and count
+        are then the same as before, only the rows that differ are repainted.
+        """
+        self._keep_cursor = keep_cursor
+        self._empty = self._empty if empty is None else empty
+        self._feed.offer(source, self.cursor if keep_cursor else 0)
+        self._read_next()
+
+    def on_mount(self) -> None:
+        """Start reading."""
+        self._read_next()
+
+    def on_resize(self) -> None:
+        """Read what a larger window shows."""
+        self._show_cursor()
+        self._read_next()
+
+    def _read_next(self) -> None:
+        """Have a thread read what is needed most: what is in view, the cursor's row, a screen either way."""
+        if not self.is_attached:
+            return
+        top, lines = self.scroll_offset.y, self._lines
+        order = self._feed.order([(top, top + lines), (self.cursor, self.cursor), (top - lines, top + 2 * lines)])
+        if order is not None:
+            self._read(order)
+
+    @work(thread=True, group="pages", exit_on_error=False)
+    def _read(self, order: Order) -> None:
+        try:
+            delivery = order.fetch()
+        except Exception as error:  # noqa: BLE001  (whatever a source raises becomes a message)
+            self.post_message(self.Undeliverable(order.source, error))
+        else:
+            self.post_message(self.Delivered(delivery))
+
+    @on(Delivered)
+    def _take(self, event: Delivered) -> None:
+        columns = tuple(event.delivery.source.columns)
+        change = self._feed.take(event.delivery, self._keep_cursor and columns == self._table.columns)
+        if change.afresh:
+            self._open(columns)
+        if change.opened:
+            self.post_message(self.Opened(self, self.count))
+        self._repaint(change.rows)
+        if self.cursor in change.rows:
+            self._tell()
+        self._read_next()
+
+    @on(Undeliverable)
+    def _break(self, event: Undeliverable) -> None:
+        if self._feed.fail(event.source):
+            self._note = "The rows could not be read."
+            self._table = replace(self._table, columns=())
+            self.virtual_size = Size(0, 0)
+            self.refresh()
+            self.post_message(self.Failed(self, event.error))
+        self._read_next()
+
+    def _open(self, columns: tuple[ColumnLike, ...]) -> None:
+        self._choosing = False
+        self._table = replace(self._table, columns=columns)
+        self._note = "" if self.count else self._empty
+        self.virtual_size = Size(self._table.width, self.count + HEADER)
+        self.set_reactive(Grid.cursor, self.validate_cursor(self.cursor) if self._keep_cursor else 0)
+        if not self._keep_cursor:
+            self.scroll_to(x=0, y=0, animate=False)
+        self.call_after_refresh(self._show_cursor)
+        self.refresh()
+
+    def _tell(self) -> None:
+        """Say what row the cursor is on, now that it has been read."""
+        self.post_message(self.Highlighted(self, self.cursor, self.row(self.cursor)))
+        if self._choosing:
+            self.action_select()
+
+    def validate_cursor(self, cursor: int) -> int:
+        """The row nearest to ``cursor`` that there is."""
+        return max(0, min(cursor, self.count - 1))
+
+    def watch_cursor(self, old: int, new: int) -> None:
+        """Repaint two rows, and tell."""
+        self._choosing = False
+        self._repaint((old, new))
+        self._show_cursor()
+        self._read_next()
+        if self.count:
+            self.post_message(self.Highlighted(self, new, self.row(new)))
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Repaint the rows alone; the scrollbar only when its thumb moves by an eighth of a cell."""
+        if self.show_vertical_scrollbar:
+            step = max(self.virtual_size.height / (8 * max(self.size.height, 1)), 1)
+            self.vertical_scrollbar.position = round(new_value / step) * step
+        if round(old_value) != round(new_value):
+            self._repaint(range(self.scroll_offset.y, self.scroll_offset.y + self._lines))
+        self._read_next()
+
+    def watch_scroll_x(self, old_value: float, new_value: float) -> None:
+        """Repaint header and rows, not the other scrollbar."""
+        if self.show_horizontal_scrollbar:
+            self.horizontal_scrollbar.position = new_value
+        if round(old_value) != round(new_value):
+            self.refresh(self.scrollable_content_region.size.region)
+
+    def action_move(self, rows: int) -> None:
+        """Move the cursor by ``rows``."""
+        self.cursor += rows
+
+    def action_page(self, pages: float) -> None:
+        """Scroll, the cursor staying at its height on the screen where it can."""
+        rows = round(self._lines * pages)
+        self.scroll_to(y=self.scroll_offset.y + rows, animate=False)
+        self.cursor += rows
+
+    def action_first(self) -> None:
+        """Move the cursor to the first row."""
+        self.cursor = 0
+
+    def action_last(self) -> None:
+        """Move the cursor to the last row."""
+        self.cursor = self.count - 1
+
+    def action_shift(self, columns: int) -> None:
+        """Scroll sideways to where the next column starts."""
+        now = self.scroll_offset.x
+        starts = [x for x in self._table.starts if (x - now) * columns > 0]
+        if starts:
+            self.scroll_to(x=min(starts) if columns > 0 else max(starts), animate=False)
+
+    def action_select(self) -> None:
+        """Choose the row under the cursor, as soon as it has been read."""
+        row = self.row(self.cursor)
+        self._choosing = row is None
+        if row is not None:
+            self.post_message(self.Selected(self, self.cursor, row))
+
+    def on_click(self, event: events.Click) -> None:
+        """Put the cursor on the row clicked; the second click chooses it."""
+        at = event.get_content_offset(self)
+        if at is None or not HEADER <= at.y < self.count - self.scroll_offset.y + HEADER:
+            return
+        self.cursor = at.y - HEADER + self.scroll_offset.y
+        if event.chain == 2:
+            self.action_select()
+
+    @property
+    def _lines(self) -> int:
+        """Rows that fit in view."""
+        return max(1, self.scrollable_content_region.height - HEADER)
+
+    def _show_cursor(self) -> None:
+        top, lines = self.scroll_offset.y, self._lines
+        if self.cursor < top:
+            self.scroll_to(y=self.cursor, animate=False)
+        elif self.cursor >= top + lines:
+            self.scroll_to(y=self.cursor - lines + 1, animate=False)
+
+    def _repaint(self, rows: Iterable[int]) -> None:
+        """Repaint those of ``rows`` that are in view."""
+        width, top, lines = self.scrollable_content_region.width, self.scroll_offset.y, self._lines
+        seen = [Region(0, row - top + HEADER, width, 1) for row in rows if top <= row < top + lines]
+        if seen:
+            self.refresh(*seen)
+
+    def render_line(self, y: int) -> Strip:
+        """The header, a row, or what stands in its place."""
+        text, style = self._line(y)
+        left, width = self.scroll_offset.x, self.scrollable_content_region.width
+        return Strip([Segment(text, style)]).crop_extend(left, left + width, style)
+
+    def _line(self, y: int) -> tuple[str, Style]:
+        waiting = self.get_component_rich_style("grid--waiting")
+        if y < HEADER:
+            named = bool(self._table.columns)
+            return self._table.header(), self.get_component_rich_style("grid--header") if named else self.rich_style
+        index = y - HEADER + self.scroll_offset.y
+        if index >= self.count:
+            return (f" {self._note}", waiting) if index == 0 else ("", self.rich_style)
+        row = self.row(index)
+        text = self._table.waiting() if row is None else self._table.line(row)
+        if index == self.cursor:
+            return text, self.get_component_rich_style("grid--cursor")
+        return text, waiting if row is None else self.rich_style

@@ -1,0 +1,228 @@
+"""The plot widget: series against x, a cursor that reads them all, and zoom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Region
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from .axes import Limits
+from .canvas import glyphs_named
+from .chart import Chart, colours, draw, readings, with_cursor
+from .frame import Labels
+from .inks import Inks, palette, sixteen_only, system_named, tints_show
+from .look import Look
+from .picture import Picture
+from .series import Reading, Series, stops, x_limits
+from .view import View, nearest_stop, next_stop
+
+
+class Plot(Widget, can_focus=True):
+    """Draws ``Series``; only the rows that change are sent to the terminal."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"plot--axis", "plot--strong", "plot--cursor"}
+    DEFAULT_CSS = """
+    Plot {
+        height: 1fr;
+        & > .plot--axis { color: $text-muted; }
+        & > .plot--strong { text-style: bold; }
+        & > .plot--cursor { text-style: bold reverse; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,h", "step(-1)", "Cursor left", show=False, id="plot.left"),
+        Binding("right,l", "step(1)", "Cursor right", show=False, id="plot.right"),
+        Binding("shift+left,H", "step(-10)", "Cursor far left", show=False, id="plot.far_left"),
+        Binding("shift+right,L", "step(10)", "Cursor far right", show=False, id="plot.far_right"),
+        Binding("home", "ends(0)", "First value", show=False, id="plot.first"),
+        Binding("end", "ends(-1)", "Last value", show=False, id="plot.last"),
+        Binding("plus,equals_sign", "zoom(0.5)", "Zoom in", show=False, id="plot.zoom_in"),
+        Binding("minus", "zoom(2)", "Zoom out", show=False, id="plot.zoom_out"),
+        Binding("0", "reset", "Whole range", show=False, id="plot.reset"),
+    ]
+
+    @dataclass
+    class CursorMoved(Message):
+        """The cursor of ``plot`` came to ``x``, where the series say ``readings``; None when it was taken away."""
+
+        plot: Plot
+        x: float | None
+        readings: tuple[Reading, ...]
+
+        @property
+        def control(self) -> Plot:
+            """The plot, for ``@on`` with a selector."""
+            return self.plot
+
+    def __init__(
+        self,
+        series: Sequence[Series] = (),
+        *,
+        glyphs: str | None = None,
+        name: str | None = None,
+        id: str | None = None,  # noqa: A002  (Textual's name)
+        classes: str | None = None,
+    ) -> None:
+        """``glyphs`` is braille, block or ascii, else what SFUMATO_GLYPHS says; ValueError for another."""
+        super().__init__(name=name, id=id, classes=classes)
+        self._glyphs = glyphs_named(glyphs)
+        self._labels = Labels()
+        self._y_range: Limits | None = None
+        self._view: View | None = None
+        self._cursor: float | None = None
+        self._chart: Chart | None = None
+        self._picture: Picture | None = None
+        self._inks: Inks | None = None
+        self._series: tuple[Series, ...] = ()
+        self.set_series(series)
+
+    @property
+    def cursor(self) -> float | None:
+        """The x under the cursor."""
+        return self._cursor
+
+    @property
+    def x_range(self) -> Limits | None:
+        """The range of x in view; None when there is nothing to draw."""
+        return self._view.seen if self._view else None
+
+    def set_series(
+        self,
+        series: Sequence[Series],
+        *,
+        x_label: str = "",
+        y_label: str = "",
+        title: str = "",
+        x_names: Sequence[str] = (),
+        y_range: Limits | None = None,
+        keep_view: bool = False,
+    ) -> None:
+        """Show other series. Zoom and cursor start afresh unless ``keep_view``. ``x_names`` name x = 0, 1, 2, …;
+        ``y_range`` fixes the vertical axis, which else follows what is in view.
+        """
+        if colours(series) != colours(self._series):
+            self._inks = self._picture = None
+        self._series, self._stops = tuple(series), stops(series)
+        self._labels, self._y_range = Labels(title, x_label, y_label, tuple(x_names)), y_range
+        whole, seen = x_limits(series), self.x_range
+        if not keep_view:
+            self._cursor = seen = None
+        self._view = None if whole is None else View(whole, whole)
+        if self._view and seen:
+            self._view = self._view.starting(seen[0], seen[1] - seen[0])
+        self._redraw()
+
+    def move_cursor(self, x: float | None) -> None:
+        """Put the cursor at ``x``, bringing it into view; None takes it away."""
+        self._cursor = x
+        if self._view and x is not None:
+            self._see(self._view.showing(x))
+        self._show()
+        frame = self._chart.frame if self._chart else None
+        said = () if frame is None or x is None else readings(frame, self._series, x)
+        self.post_message(self.CursorMoved(self, x, said))
+
+    def action_step(self, cells: int) -> None:
+        """Move the cursor to the next value at least ``cells`` cells away."""
+        frame = self._chart.frame if self._chart else None
+        if frame is None or self._view is None:
+            return
+        if self._cursor is None:
+            self.move_cursor(nearest_stop(self._stops, sum(self._view.seen) / 2))
+        else:
+            self.move_cursor(next_stop(self._stops, frame, self._cursor, cells))
+
+    def action_ends(self, end: int) -> None:
+        """Move the cursor to the first value (0) or the last (-1)."""
+        if self._stops.size:
+            self.move_cursor(float(self._stops[end]))
+
+    def action_zoom(self, factor: float) -> None:
+        """Make the range in view ``factor`` times as wide, the cursor (or the middle) staying where it is."""
+        if self._view:
+            centre = sum(self._view.seen) / 2 if self._cursor is None else self._cursor
+            self._see(self._view.zoomed(factor, centre))
+            self._show()
+
+    def action_reset(self) -> None:
+        """Show the whole range, without a cursor."""
+        if self._view:
+            self._see(View(self._view.whole, self._view.whole))
+            self.move_cursor(None)
+
+    def on_click(self, event: events.Click) -> None:
+        """Put the cursor on the value nearest to the click."""
+        frame = self._chart.frame if self._chart else None
+        at = event.get_content_offset(self)
+        if frame is None or at is None or not 0 <= at.x - frame.left < frame.columns:
+            return
+        x = frame.x.to_data((at.x - frame.left + 0.5) * self._glyphs.across - 0.5)
+        self.move_cursor(nearest_stop(self._stops, x))
+
+    def notify_style_update(self) -> None:
+        """Draw afresh in the new theme."""
+        self._inks = self._chart = self._picture = None
+        super().notify_style_update()
+
+    def render_line(self, y: int) -> Strip:
+        """Row ``y`` of the picture, one segment a run."""
+        if self._picture is None or (self._picture.width, self._picture.height) != self.size:
+            self._chart = None
+            self._picture = self._compose_picture()
+        inks = self._inks = self._inks or self._make_inks()
+        if y >= self._picture.height:
+            return Strip.blank(self.size.width, self.rich_style)
+        runs = self._picture.runs(y)
+        return Strip([Segment(text, inks.style(ink, fill)) for text, ink, fill in runs], self._picture.width)
+
+    def _see(self, view: View) -> None:
+        if view != self._view:
+            self._view, self._chart = view, None
+
+    def _redraw(self) -> None:
+        self._chart = None
+        self._show()
+
+    def _show(self) -> None:
+        """Repaint the rows in which the new picture differs from the one that stands there."""
+        old = self._picture
+        if old is None or (old.width, old.height) != self.size:
+            self._picture = None
+            self.refresh()
+            return
+        self._picture = self._compose_picture()
+        rows = self._picture.changed_rows(old).tolist()
+        if rows:
+            self.refresh(*(Region(0, row, old.width, 1) for row in rows))
+
+    def _compose_picture(self) -> Picture:
+        if self._chart is None:
+            seen = self._view.seen if self._view else None
+            self._chart = draw(self._series, self.size, self._labels, self._look(), seen, self._y_range)
+        if self._cursor is None:
+            return self._chart.picture
+        return with_cursor(self._chart, self._series, self._labels, self._cursor)
+
+    def _look(self) -> Look:
+        shows = tints_show(self._series_styles(), self.rich_style.bgcolor, system_named(self.app.console.color_system))
+        colour = not self.app.no_color
+        return Look(self._glyphs, colour, "background" if colour and shows else "dots")
+
+    def _series_styles(self) -> list[Style]:
+        system = system_named(self.app.console.color_system)
+        sixteen = sixteen_only(system, self.app.native_ansi_color)
+        return [Style.parse(one) for one in colours(self._series, palette(self.app.current_theme.dark, sixteen))]
+
+    def _make_inks(self) -> Inks:
+        parts = ("plot--axis", "plot--strong", "plot--cursor")
+        plain = [self.rich_style, *(self.get_component_rich_style(part) for part in parts)]
+        return Inks(plain, self._series_styles())

@@ -1,0 +1,142 @@
+"""A series to draw, and what it says at a given x."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .axes import LARGEST, Floats, Limits, limits
+
+Marker = Literal["line", "points", "steps", "bars"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a series says at a given x: its value and band, None where it says nothing."""
+
+    name: str
+    value: float | None
+    lower: float | None = None
+    upper: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Points ``x``, ``y`` (n,), with a band from ``lower`` to ``upper`` (n,) or none; missing values are NaN.
+
+    ``style`` is a Rich style (``"green"``, ``"#56b4e9"``), or None for the next of the palette. A steps series keeps
+    the value of a point until the next, as a distribution function does. Raises ValueError for unequal lengths.
+    """
+
+    name: str
+    x: Floats
+    y: Floats
+    lower: Floats | None = None
+    upper: Floats | None = None
+    style: str | None = None
+    marker: Marker = "line"
+
+    def __init__(
+        self,
+        name: str,
+        x: ArrayLike,
+        y: ArrayLike,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+        style: str | None = None,
+        marker: Marker = "line",
+    ) -> None:
+        if marker not in get_args(Marker):
+            raise ValueError(f"marker must be one of {', '.join(get_args(Marker))}, not {marker!r}")
+        if (lower is None) != (upper is None):
+            raise ValueError(f"series {name!r}: a band needs both lower and upper")
+        given = {"x": x, "y": y, "lower": lower, "upper": upper}
+        columns = {key: None if value is None else _column(value) for key, value in given.items()}
+        sizes = {key: column.size for key, column in columns.items() if column is not None}
+        if len(set(sizes.values())) > 1:
+            raise ValueError(f"series {name!r}: lengths differ: {sizes}")
+        for key, value in {"name": name, "style": style, "marker": marker, **columns}.items():
+            object.__setattr__(self, key, value)
+
+    @cached_property
+    def known(self) -> NDArray[np.bool_]:
+        """Which points can be drawn, (n,)."""
+        return np.asarray((np.abs(self.x) < LARGEST) & (np.abs(self.y) < LARGEST))
+
+    @cached_property
+    def order(self) -> NDArray[np.intp]:
+        """The points with a known x by rising x, (n',); those whose y is missing stay, as gaps."""
+        located = np.flatnonzero(np.abs(self.x) < LARGEST)
+        return located[np.argsort(self.x[located], kind="stable")]
+
+    @cached_property
+    def spacing(self) -> float:
+        """The smallest distance between different x; 1 when there are fewer than two."""
+        different = np.unique(self.x[self.known])
+        return float(np.diff(different).min()) if different.size > 1 else 1.0
+
+    def at(self, x: float, tolerance: float = 0.0) -> Reading:
+        """Lines are interpolated, steps hold, points and bars are read within ``tolerance`` of ``x``."""
+        weights = self._weights(x, tolerance)
+        columns = (self.y, self.lower, self.upper)
+        return Reading(self.name, *(None if c is None else _weighted(c, weights) for c in columns))
+
+    def _weights(self, x: float, tolerance: float) -> dict[int, float]:
+        order = self.order
+        after = int(np.searchsorted(self.x[order], x, side="right"))
+        if self.marker in ("points", "bars"):
+            near = [int(i) for i in order[max(0, after - 1) : after + 1] if self.known[i]]
+            nearest = min(near, key=lambda i: abs(self.x[i] - x), default=None)
+            return {} if nearest is None or abs(self.x[nearest] - x) > tolerance else {nearest: 1.0}
+        if after == 0:
+            return {}
+        before, following = int(order[after - 1]), int(order[min(after, order.size - 1)])
+        if self.x[before] == x:
+            return {before: 1.0}
+        if after == order.size:
+            return {}
+        if self.marker == "steps":
+            return {before: 1.0}
+        share = (x - self.x[before]) / (self.x[following] - self.x[before])
+        return {before: 1.0 - float(share), following: float(share)}
+
+
+def _column(values: ArrayLike) -> Floats:
+    column = np.array(values, dtype=np.float64).ravel()
+    column.setflags(write=False)
+    return column
+
+
+def _weighted(column: Floats, weights: dict[int, float]) -> float | None:
+    value = sum(weight * float(column[i]) for i, weight in weights.items()) if weights else math.nan
+    return value if math.isfinite(value) else None
+
+
+def x_limits(series: Sequence[Series]) -> Limits | None:
+    """The range of x over all that can be drawn, with room for half a bar at either end."""
+    parts = [s.x[s.known] for s in series]
+    parts += [s.x[s.known] + side * s.spacing / 2 for s in series if s.marker == "bars" for side in (-1, 1)]
+    return limits(np.concatenate(parts)) if parts else None
+
+
+def y_limits(series: Sequence[Series], x: Limits) -> Limits | None:
+    """The range of y, bands included, over what is drawn between the limits of ``x``; bars reach to 0."""
+    parts: list[Floats] = []
+    for s in series:
+        inside = s.known & (s.x >= x[0]) & (s.x <= x[1])
+        parts += [column[inside] for column in (s.y, s.lower, s.upper) if column is not None]
+        edges = [s.at(edge) for edge in x] if s.marker in ("line", "steps") else []
+        found = [value for e in edges for value in (e.value, e.lower, e.upper) if value is not None]
+        parts.append(np.array(found + [0.0] * (s.marker == "bars" and bool(inside.any()))))
+    return limits(np.concatenate(parts)) if parts else None
+
+
+def stops(series: Sequence[Series]) -> Floats:
+    """Every x at which some series has a point, rising, (k,)."""
+    return np.unique(np.concatenate([s.x[s.known] for s in series])) if series else np.empty(0)
