@@ -246,8 +246,8 @@ def _synthesis_step(table: Mapping[str, Any], index: int, schema: Schema) -> Ste
 
 def _released(release: Mapping[str, Any], synthesis: Sequence[Step], schema: Schema) -> tuple[str, ...]:
     targets = tuple(step.target for step in synthesis)
-    for step in synthesis:
-        if targets.count(step.target) > 1:
+    for position, step in enumerate(synthesis):
+        if step.target in targets[:position]:
             raise BadInput(f"{step.place}.target", f'"{step.target}" is synthesised twice')
     for position, step in enumerate(synthesis):
         _check_predictors(step, targets[position + 1 :], schema)
@@ -291,7 +291,7 @@ def with_settings(table: Mapping[str, Any], settings: Sequence[str]) -> dict[str
         try:
             value = tomllib.loads(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError:
-            value = text
+            value = text.strip()
         _put(changed, key.strip().replace("[", ".").replace("]", "").split("."), value, f"--set {key.strip()}")
     return changed
 
