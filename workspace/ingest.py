@@ -5,15 +5,14 @@ from __future__ import annotations
 import csv
 import hashlib
 import importlib.resources
-import json
 import os
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.csv as csv_reader
 import pyarrow.parquet as pq
 
 from engine.errors import BadInput
@@ -22,20 +21,13 @@ from engine.recipe import DataSource
 from engine.run import generator
 from engine.schema import Schema, Variable
 
+from .where import select_where
+
 __all__ = ["Source", "find_source", "ingest", "read_frame", "select_where"]
 
 SHIPPED = {"randhie", "anes96", "fair"}
-VOLATILE = (
-    "random",
-    "uuid",
-    "now",
-    "today",
-    "current_date",
-    "current_timestamp",
-    "get_current_time",
-    "nextval",
-    "setseed",
-)
+LONGEST_ROW = 1 << 22
+UNPARSED = "a quotation mark is opened and not closed, or a row is longer than 4 MB"
 
 
 @dataclass(frozen=True)
@@ -96,108 +88,91 @@ def read_frame(source: Source, schema: Schema | None = None, place: str = "data.
 
 def _read_parquet(source: Source, place: str) -> pd.DataFrame:
     try:
-        frame: pd.DataFrame = pq.read_table(pa.BufferReader(source.content)).to_pandas()
+        table = pq.read_table(pa.BufferReader(source.content))
     except (pa.ArrowException, OSError):
         raise BadInput(place, f'"{source.name}" is a damaged Parquet file') from None
+    _check_header(table.column_names, source, place)
+    frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
     return frame
 
 
 def _read_text(source: Source, schema: Schema | None, place: str) -> pd.DataFrame:
+    if b"\n" not in source.content:
+        source = Source(source.name, source.content.replace(b"\r", b"\n"))
     header, separator = _header(source, place)
-    if len(header) != len(set(header)):
-        twice = next(name for name in header if header.count(name) > 1)
-        raise BadInput(place, f'"{source.name}" has two columns called "{twice}"')
+    _check_header(header, source, place)
+    _check_rows(source, header, separator, place)
     as_text = {v.name: "str" for v in schema if v.kind.has_levels} if schema is not None else {}
     try:
         return pd.read_csv(
             BytesIO(source.content),
             sep=separator,
+            header=0,
+            names=header,
             dtype={name: kind for name, kind in as_text.items() if name in header},
             keep_default_na=False,
             na_values=[""],
             encoding="utf-8-sig",
             low_memory=False,
             index_col=False,
+            skip_blank_lines=len(header) > 1,
         )
-    except (
-        pd.errors.ParserError,
-        pd.errors.EmptyDataError,
-        pd.errors.ParserWarning,
-        UnicodeDecodeError,
-        ValueError,
-    ) as error:
-        raise BadInput(place, f'"{source.name}" is not a table: {_first_line(error)}') from None
+    except UnicodeDecodeError:
+        raise BadInput(place, f'"{source.name}" is not UTF-8 text; save it as UTF-8') from None
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, pd.errors.ParserWarning, ValueError):
+        raise BadInput(place, f'"{source.name}" is not a table: {UNPARSED}') from None
 
 
 def _header(source: Source, place: str) -> tuple[list[str], str]:
     try:
-        first = source.content.split(b"\n", 1)[0].decode("utf-8-sig").rstrip("\r")
+        first = source.content.partition(b"\n")[0].decode("utf-8-sig").rstrip("\r")
     except UnicodeDecodeError:
         raise BadInput(place, f'"{source.name}" is not UTF-8 text; save it as UTF-8') from None
     separator = max(",\t;|", key=first.count)
     if first.count(separator) == 0 and schema_less_line(first):
         raise BadInput(place, f'"{source.name}" is not a table: its first line names no columns')
-    return next(csv.reader([first], delimiter=separator)), separator
+    try:
+        return next(csv.reader([first], delimiter=separator, strict=True)), separator
+    except csv.Error:
+        raise BadInput(place, f'"{source.name}" is not a table: its first line cannot be split into names') from None
+
+
+def _check_header(header: list[str], source: Source, place: str) -> None:
+    if len(header) != len(set(header)):
+        twice = next(name for name in header if header.count(name) > 1)
+        raise BadInput(place, f'"{source.name}" has two columns called "{twice}"')
+
+
+def _check_rows(source: Source, header: list[str], separator: str, place: str) -> None:
+    """BadInput when a row has more or fewer fields than the header: pandas would cut the one and fill the other."""
+    wrong: list[csv_reader.InvalidRow] = []
+
+    def count(row: csv_reader.InvalidRow) -> str:
+        wrong.append(row)
+        return "skip"
+
+    names = [str(i) for i in range(len(header))]
+    try:
+        csv_reader.read_csv(
+            pa.BufferReader(source.content),
+            csv_reader.ReadOptions(use_threads=False, column_names=names, block_size=LONGEST_ROW),
+            csv_reader.ParseOptions(delimiter=separator, newlines_in_values=True, invalid_row_handler=count),
+            csv_reader.ConvertOptions(include_columns=names[:1], column_types={names[0]: pa.binary()}),
+        )
+    except pa.ArrowInvalid:
+        raise BadInput(place, f'"{source.name}" is not a table: {UNPARSED}') from None
+    if wrong:
+        first = wrong[0]
+        raise BadInput(
+            place,
+            f'"{source.name}" is not a table: {len(wrong):,} of its rows have more or fewer fields than the header; '
+            f"the first is row {first.number}, with {first.actual_columns} instead of {first.expected_columns}",
+        )
 
 
 def schema_less_line(line: str) -> bool:
     """Whether a line without a separator cannot be the header of a one-column table."""
     return not line.strip() or len(line) > 200 or any(sign in line for sign in "{}<>")
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0].replace("Error tokenizing data. C error: ", "")
-
-
-def select_where(frame: pd.DataFrame, where: str, place: str = "data.where") -> pd.DataFrame:
-    """The records for which a DuckDB expression holds, in order. Raises BadInput.
-
-    The expression sees the file's columns and nothing else: no file, no other table, no clock, no chance.
-    """
-    import duckdb
-
-    settings: dict[str, Any] = {
-        "enable_external_access": "false",
-        "python_enable_replacements": "false",
-        "autoinstall_known_extensions": "false",
-        "autoload_known_extensions": "false",
-    }
-    with duckdb.connect(":memory:", config=settings) as connection:
-        connection.register("records", frame.assign(**{"": range(len(frame))}).rename(columns={"": "record number"}))
-        connection.execute("SET lock_configuration = true")
-        try:
-            condition = duckdb.SQLExpression(where)
-            _check_closed(connection, where, place)
-            kept = connection.table("records").filter(condition).project('"record number"').order('"record number"')
-            index = [row[0] for row in kept.fetchall()]
-        except duckdb.Error as error:
-            raise BadInput(place, f"{_duckdb_message(error)}; write an expression such as price > 0") from None
-    return frame.iloc[index]
-
-
-def _check_closed(connection: Any, where: str, place: str) -> None:
-    parsed_only = f"SELECT 1 FROM records WHERE {where}\n"
-    serialised = connection.execute("SELECT json_serialize_sql(?)", [parsed_only]).fetchone()
-    for node in _nodes(json.loads(serialised[0])):
-        if node.get("class") == "SUBQUERY":
-            raise BadInput(place, "must be an expression on the file's columns; it holds a query of its own")
-        if node.get("class") == "FUNCTION" and str(node.get("function_name", "")).lower() in VOLATILE:
-            raise BadInput(
-                place, f"{node['function_name']}() gives another answer every time; use [data] sample and the seed"
-            )
-
-
-def _nodes(value: object) -> list[dict[str, Any]]:
-    if isinstance(value, dict):
-        return [value, *(node for item in value.values() for node in _nodes(item))]
-    return [node for item in value for node in _nodes(item)] if isinstance(value, list) else []
-
-
-def _duckdb_message(error: Exception) -> str:
-    first = str(error).splitlines()[0]
-    if "file system operations are disabled" in first or "Permission" in type(error).__name__:
-        return "must be an expression on the file's columns; it tries to read something else"
-    return first.partition(": ")[2] or first
 
 
 def ingest(source: Source, data: DataSource, schema: Schema, seed: int, origin: Origin = "confidential") -> Microdata:
