@@ -95,6 +95,8 @@ def draw(
 def linear_regression(data: Microdata, target: str, spec: LinearRegressionSpec, run: Run, draws: int) -> Fit:
     """Posterior draws ``coefficients`` (draws, K) and ``sigma`` (draws,), with posterior means and sds as diagnostics.
 
+    On the identity scale of a variable far from 0 a prior sd of 2 binds: ``prior_weight`` shows it; widen ``prior_sd``.
+
     Raises:
         BadInput: what ``check`` refuses.
     """
@@ -102,7 +104,8 @@ def linear_regression(data: Microdata, target: str, spec: LinearRegressionSpec, 
     posterior = _posterior(data, target, spec)
     coefficients, sigma = posterior.sample(draws, run.rng)
     run.report(Progress(1, 1, f"regression of {target}"))
-    return Fit({"coefficients": coefficients, "sigma": sigma}, _diagnostics(posterior, _design(data, spec).names))
+    names = _design(data, spec).names
+    return Fit({"coefficients": coefficients, "sigma": sigma}, _diagnostics(posterior, names, spec.prior_sd))
 
 
 def _posterior(data: Microdata, target: str, spec: LinearRegressionSpec) -> LinearPosterior:
@@ -115,15 +118,16 @@ def _design(data: Microdata, spec: LinearRegressionSpec) -> Design:
     return Design.of([parse_term(text, data.schema, text) for text in spec.predictors], data)
 
 
-def _diagnostics(posterior: LinearPosterior, names: tuple[str, ...]) -> tuple[Diagnostic, ...]:
+def _diagnostics(posterior: LinearPosterior, names: tuple[str, ...], prior_sd: float) -> tuple[Diagnostic, ...]:
+    """Posterior moments, and how much of what is known of a coefficient comes from its prior: near 1 means all of it."""
     moments = posterior.moments()
-    means = (*moments.mean, moments.sigma_mean)
-    sds = (*moments.sd, moments.sigma_sd)
-    return tuple(
-        Diagnostic(statistic, parameter, float(value))
-        for parameter, mean, sd in zip((*names, "sigma"), means, sds, strict=True)
-        for statistic, value in (("posterior_mean", mean), ("posterior_sd", sd))
-    )
+    found = []
+    for name, mean, sd in zip(names, moments.mean, moments.sd, strict=True):
+        weight = (sd / prior_sd) ** 2
+        values = {"posterior_mean": mean, "posterior_sd": sd, "prior_weight": weight}
+        found += [Diagnostic(statistic, name, float(value)) for statistic, value in values.items()]
+    sigma = {"posterior_mean": moments.sigma_mean, "posterior_sd": moments.sigma_sd}
+    return (*found, *(Diagnostic(statistic, "sigma", value) for statistic, value in sigma.items()))
 
 
 def _limits(variable: Variable) -> tuple[float, float]:

@@ -65,6 +65,16 @@ def test_recovers_the_coefficients_that_made_the_data() -> None:
         assert sd < 0.05
 
 
+@pytest.mark.parametrize(("prior_sd", "binds"), [(2.0, True), (1e4, False)])
+def test_a_prior_that_binds_is_shown(prior_sd: float, binds: bool) -> None:
+    y = np.random.default_rng(1).normal(150.0, 200.0, 5000)
+    data = table(None, Kind.CONTINUOUS, group=["a", "b"] * 2500, x=np.arange(5000.0), y=y)
+    fit = linear_regression(data, "y", LinearRegressionSpec(prior_sd=prior_sd), run_of(), 1)
+    named = {(d.name, d.parameter): d.value for d in fit.diagnostics}
+    assert (named["prior_weight", "intercept"] > 0.5) == binds
+    assert (named["posterior_mean", "intercept"] < 100) == binds
+
+
 def test_posterior_draws_are_independent_of_each_other() -> None:
     fit = linear_regression(example(100), "y", LinearRegressionSpec(predictors=("x",)), run_of(), 2000)
     sigma = fit.arrays["sigma"]
