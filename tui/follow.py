@@ -6,9 +6,10 @@ import sys
 import time
 from collections.abc import Callable
 
+from workspace.errors import WorkspaceError
 from workspace.queue import request_stop
 from workspace.runs import Run, RunState, find_run, tasks_of
-from workspace.worker import start_worker
+from workspace.worker import start_worker, worker_log
 from workspace.workspace import Workspace
 
 from .console import duration
@@ -17,14 +18,17 @@ __all__ = ["follow"]
 
 POLL_SECONDS = 0.1
 LINE_SECONDS = 1.0
+DEATHS_AT_MOST = 3
 
 
 def follow(workspace: Workspace, run_id: int, jobs: int, *, quiet: bool) -> Run:
-    """Start a worker and wait for the run to end; Ctrl+C interrupts the run, which can be resumed."""
-    worker = start_worker(workspace.directory, jobs)
+    """Start a worker and wait for the run to end; Ctrl+C interrupts the run, which can be resumed.
+
+    A worker that dies is replaced. Raises WorkspaceError when three in a row die without ending a task.
+    """
     say = _silent if quiet else _Line()
     try:
-        return _until_ended(workspace, run_id, jobs, say, worker.poll)
+        return _until_ended(workspace, run_id, jobs, say)
     except KeyboardInterrupt:
         request_stop(workspace, run_id, RunState.INTERRUPTED)
         return find_run(workspace, run_id)
@@ -32,13 +36,17 @@ def follow(workspace: Workspace, run_id: int, jobs: int, *, quiet: bool) -> Run:
         say("")
 
 
-def _until_ended(
-    workspace: Workspace, run_id: int, jobs: int, say: Callable[[str], None], poll: Callable[[], int | None]
-) -> Run:
+def _until_ended(workspace: Workspace, run_id: int, jobs: int, say: Callable[[str], None]) -> Run:
+    worker = start_worker(workspace.directory, jobs)
+    done, deaths = 0, 0
     while not (run := find_run(workspace, run_id)).state.ended:
         say(_progress(workspace, run))
-        if poll() is not None:
-            poll = start_worker(workspace.directory, jobs).poll
+        if worker.poll() is not None:
+            deaths = deaths + 1 if run.tasks_done == done else 1
+            done = run.tasks_done
+            if deaths == DEATHS_AT_MOST:
+                raise WorkspaceError(f"the worker of run {run_id} does not stay alive; see {worker_log(workspace.directory)}")
+            worker = start_worker(workspace.directory, jobs)
         time.sleep(POLL_SECONDS)
     return run
 

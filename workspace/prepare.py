@@ -41,11 +41,12 @@ def prepare_run(
     recipe_file: RecipeFile, data_file: str | None = None, seed: int | None = None, settings: Sequence[str] = ()
 ) -> Prepared:
     """Check a recipe, read its data and check that its models can be fitted to them. Raises BadInput; stores nothing."""
-    recipe = Recipe.from_table(with_settings(recipe_file.table, _settings(settings, seed)))
-    if not recipe.synthesis:
+    table = with_settings(recipe_file.table, _settings(settings, seed))
+    if not table.get("synthesis"):
         raise BadInput(
             "synthesis", "the recipe makes no release; add [[synthesis]], or score files with: sfumato evaluate"
         )
+    recipe = Recipe.from_table(table)
     source = find_source(data_file, place="--data") if data_file else find_source(recipe.data.file, recipe_file.beside)
     data = ingest(source, recipe.data, recipe.schema, recipe.seed)
     check_steps(recipe, data)

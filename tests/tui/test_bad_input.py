@@ -1,0 +1,235 @@
+"""Bad input: exit 2, one message that names the place and the fix, the workspace unchanged, no traceback."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from engine.recipe import read_toml
+from tui.cli import main
+
+RECIPE = """
+title = "Visits"
+
+[data]
+file = "visits.csv"
+
+[variables]
+region = { kind = "categorical", role = "known" }
+age = { kind = "count", role = "known" }
+visits = { kind = "count", role = "sensitive", bounds = [0, 30] }
+cost = { kind = "continuous", role = "sensitive" }
+
+[release]
+m = 2
+seed = 3
+
+[[synthesis]]
+target = "visits"
+method = "linear_regression"
+predictors = ["region", "log1p(age)"]
+
+[[synthesis]]
+target = "cost"
+method = "linear_regression"
+transform = "log"
+predictors = ["region", "age", "visits"]
+
+[[measure]]
+method = "risk.identification"
+radius = { visits = 1, cost = "5%" }
+
+[[study]]
+method = "studies.intruder_uncertainty"
+variable = "age"
+levels = [0.0, 0.1]
+
+[[threshold]]
+value = "risk.identification.true_match_rate"
+max = 0.5
+"""
+MARKER = "731954"
+
+
+def visits_table(records: int = 60) -> pd.DataFrame:
+    rng = np.random.default_rng(5)
+    return pd.DataFrame(
+        {
+            "region": rng.choice(["north", "south"], records),
+            "age": rng.integers(18, 90, records),
+            "visits": rng.poisson(3, records),
+            "cost": np.round(rng.lognormal(3, 1, records), 2),
+            "same": ["x"] * records,
+            "notes": [MARKER] * records,
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Bad:
+    """What is wrong, and what the message has to say."""
+
+    name: str
+    says: tuple[str, ...]
+    recipe: tuple[tuple[str, str], ...] = ()
+    arguments: tuple[str, ...] = ()
+    data: dict[str, object] = field(default_factory=dict)
+    content: bytes | None = None
+    command: str = "run"
+
+
+def changed(old: str, new: str) -> tuple[tuple[str, str], ...]:
+    return ((old, new),)
+
+
+CASES = [
+    Bad("no such file", ("data.file", "nowhere.csv", "--data"), changed('"visits.csv"', '"nowhere.csv"')),
+    Bad("no such file on the command line", ("--data", "nowhere.csv"), arguments=("--data", "nowhere.csv")),
+    Bad("a directory", ("data.file", "directory"), changed('"visits.csv"', '"."')),
+    Bad("not a table", ("data.file", "not a table", "CSV"), content=b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0"),
+    Bad("an empty file", ("data.file", "empty"), content=b""),
+    Bad("a file of no records", ("data.file", "no records"), content=b"region,age,visits,cost\n"),
+    Bad("ragged rows", ("data.file", "not a table"), content=b"region,age,visits,cost\nnorth,4,3,2,9,9\nsouth,1,1,1\n"),
+    Bad("not UTF-8", ("data.file", "UTF-8"), content="region,age,visits,cost\nnörd,4,3,2\n".encode("latin-1")),
+    Bad("no such column", ("variables.cots", 'did you mean "cost"'), changed("cost = {", 'cots = { kind = "continuous" }\ncost = {')),
+    Bad("no such predictor", ("synthesis[1].predictors[1]", 'did you mean "age"'), changed('"region", "age"', '"region", "agge"')),
+    Bad("no such target", ("synthesis[0].target", 'did you mean "visits"'), changed('target = "visits"', 'target = "visit"')),
+    Bad("a bound that the data break", ("variables.visits.bounds", "above 2", "widen"), changed("[0, 30]", "[0, 2]")),
+    Bad("bounds the wrong way round", ("variables.visits.bounds",), changed("[0, 30]", "[30, 0]")),
+    Bad("an unknown key", ("release.sead", 'did you mean "seed"'), changed("seed = 3", "sead = 3")),
+    Bad("an unknown key of a method", ("synthesis[1].transfrom", 'did you mean "transform"'), changed("transform", "transfrom")),
+    Bad("an unknown section", ("measures", 'did you mean "measure"'), changed("[[measure]]", "[[measures]]")),
+    Bad("an unknown method", ("synthesis[0].method", "linear_regresion"), changed('method = "linear_regression"\npredictors = ["region", "log1p', 'method = "linear_regresion"\npredictors = ["region", "log1p')),
+    Bad("an unknown measure", ("measure[0].method", 'did you mean "risk.identification"'), changed('"risk.identification"\nradius', '"risk.identifcation"\nradius')),
+    Bad("an unknown threshold", ("threshold[0].value", "did you mean"), changed("true_match_rate", "true_match_rat")),
+    Bad("a threshold without a bound", ("threshold[0]", "max, min, max_ratio"), changed("max = 0.5", "")),
+    Bad("an empty sample", ("data.where", "no record"), changed('file = "visits.csv"', 'file = "visits.csv"\nwhere = "age > 1000"')),
+    Bad("a sample of none", ("data.sample", "at least 1"), changed('file = "visits.csv"', 'file = "visits.csv"\nsample = 0')),
+    Bad("a sample larger than the file", ("data.sample", "60"), changed('file = "visits.csv"', 'file = "visits.csv"\nsample = 61')),
+    Bad("a predictor of one value", ("synthesis[0].predictors[0]", "same"), (("region = {", "same = {"), ('predictors = ["region", "log1p', 'predictors = ["same", "log1p'), ('predictors = ["region", "age"', 'predictors = ["same", "age"'))),
+    Bad("a target of one value", ("synthesis[0].target", "same"), data={"visits": 3}),
+    Bad("a radius of -1", ("measure[0].radius.visits", "-1"), changed("visits = 1,", "visits = -1,")),
+    Bad("a radius that is no number", ("measure[0].radius.visits", "near"), changed("visits = 1,", 'visits = "near",')),
+    Bad("a radius that is left out", ("measure[0].radius", "cost"), changed(', cost = "5%"', "")),
+    Bad("text in a count", ("variables.age", "not a number"), data={"age": "old"}),
+    Bad("halves in a count", ("variables.age", "whole"), data={"age": 20.5}),
+    Bad("a missing value", ("variables.age", "no value", 'missing = "drop"'), data={"age": None}),
+    Bad("a filter that reads another file", ("data.where", "expression"), changed('file = "visits.csv"', "file = \"visits.csv\"\nwhere = \"age > (SELECT count(*) FROM read_csv('/etc/passwd'))\"")),
+    Bad("a filter with a second statement", ("data.where",), changed('file = "visits.csv"', "file = \"visits.csv\"\nwhere = \"age > 1; COPY records TO 'stolen.csv'\"")),
+    Bad("a filter of chance", ("data.where", "random"), changed('file = "visits.csv"', 'file = "visits.csv"\nwhere = "random() > 0.5"')),
+    Bad("a filter on no such column", ("data.where", "agge"), changed('file = "visits.csv"', 'file = "visits.csv"\nwhere = "agge > 1"')),
+    Bad("a predictor that is Python", ("synthesis[0].predictors[1]", "__import__", "a term may use log, log1p, sqrt, square"), changed('"log1p(age)"]', "\"__import__('os').system('touch stolen')\"]")),
+    Bad("a function that is not in the grammar", ("synthesis[0].predictors[1]", "exp"), changed("log1p(age)", "exp(age)")),
+    Bad("the logarithm of zero", ("synthesis[1].predictors[2]", "log(visits)", "log1p"), changed('"age", "visits"]', '"age", "log(visits)"]')),
+    Bad("a log model of a target with zeros", ("synthesis[1]", "log"), data={"cost": 0.0}),
+    Bad("not TOML", ("recipe", "TOML"), changed("[release]", "[release")),
+    Bad("no such recipe", ("recipe", 'did you mean "randhie"'), arguments=("randhi",), command="other"),
+    Bad("no such method page", ("methods", "did you mean"), arguments=("risk.identificatio",), command="methods"),
+    Bad("no such run", ("17",), arguments=("17",), command="results"),
+    Bad("a setting without a value", ("--set", "key=value"), arguments=("--set", "release.m")),
+    Bad("a setting out of range", ("release.m", "at least 1"), arguments=("--set", "release.m=0")),
+    Bad("a setting of a step that is not there", ("--set synthesis[4].transform", "2"), arguments=("--set", "synthesis[4].transform=log")),
+    Bad("results to a directory that is not there", ("--json", "make it first"), arguments=("--json", "nowhere/out.json")),
+    Bad("a negative seed", ("--seed",), arguments=("--seed", "-1")),
+    Bad("no synthesis", ("synthesis", "evaluate"), arguments=("--set", "synthesis=[]")),
+]  # fmt: skip
+
+
+def fingerprint(directory: Path) -> dict[str, str]:
+    """Every file's hash; the database by its contents, since reading it may touch its log."""
+    found = {}
+    for path in sorted(directory.rglob("*")):
+        if path.is_file() and not path.name.startswith("workspace.db"):
+            found[str(path.relative_to(directory))] = hashlib.sha256(path.read_bytes()).hexdigest()
+    connection = sqlite3.connect(directory / "workspace.db")
+    found["database"] = "\n".join(connection.iterdump())
+    connection.close()
+    return found
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def sfumato(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    return ended.value.code if isinstance(ended.value.code, int) else 0
+
+
+def write_case(home: Path, case: Bad) -> None:
+    frame = visits_table()
+    for name, value in case.data.items():
+        frame[name] = frame[name].astype(object)
+        if name in ("visits",):
+            frame[name] = value
+        else:
+            frame.loc[7, name] = value
+    frame.to_csv(home / "visits.csv", index=False)
+    if case.content is not None:
+        (home / "visits.csv").write_bytes(case.content)
+    text = RECIPE
+    for old, new in case.recipe:
+        assert old in text, f"the case changes nothing: {old}"
+        text = text.replace(old, new)
+    (home / "recipe.toml").write_text(text, "utf-8")
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_bad_input_is_one_message_and_changes_nothing(case: Bad, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert sfumato("init", "workspace") == 0
+    write_case(home, case)
+    before = fingerprint(home / "workspace")
+    capsys.readouterr()
+    command = {"run": ("run", "recipe.toml"), "other": ("run",)}.get(case.command, (case.command,))
+
+    status = sfumato(*command, *case.arguments)
+
+    out, err = capsys.readouterr()
+    assert status == 2
+    assert out == ""
+    assert err.startswith("sfumato: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    assert "internal error" not in err
+    for words in case.says:
+        assert words in err, err
+    assert MARKER not in err
+    assert fingerprint(home / "workspace") == before
+    assert not list(home.rglob("stolen*"))
+
+
+def test_the_same_recipe_unharmed_is_carried_out(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The negative control: without the fault, the run ends well and the workspace does change."""
+    assert sfumato("init", "workspace") == 0
+    write_case(home, Bad("none", ()))
+    before = fingerprint(home / "workspace")
+
+    status = sfumato("run", "recipe.toml", "--jobs", "1", "--json", "out.json")
+
+    assert status == 0, capsys.readouterr().err
+    assert fingerprint(home / "workspace") != before
+    found = json.loads((home / "out.json").read_text())
+    assert set(found) == {"run", "recipe_sha256", "data_sha256", "seed", "versions", "seconds", "rows", "verdicts"}
+    assert {row["dataset"] for row in found["rows"]} == {"confidential", "synthetic"}
+
+
+def test_bad_input_makes_no_workspace(home: Path) -> None:
+    write_case(home, Bad("none", (), changed("[0, 30]", "[0, 2]")))
+    assert sfumato("run", "recipe.toml", "--workspace", "new") == 2
+    assert not (home / "new").exists()
+
+
+def test_the_recipe_of_the_cases_is_valid() -> None:
+    assert read_toml(RECIPE)["title"] == "Visits"
