@@ -1,4 +1,5 @@
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -71,7 +72,7 @@ def test_placed_labels_never_overlap(labels, width):
     cells = [cell for start, label in placed for cell in range(start, start + len(label))]
     assert all(0 <= cell < width for cell in cells)
     assert len(cells) == len(set(cells))
-    for (start, label), (following, _) in zip(placed, placed[1:], strict=False):
+    for (start, label), (following, _) in pairwise(placed):
         assert start + len(label) < following
 
 

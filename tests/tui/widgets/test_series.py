@@ -54,7 +54,7 @@ def test_a_series_copies_its_data_and_keeps_it():
 
 
 def test_impossible_series_are_refused():
-    with pytest.raises(ValueError, match="lengths differ: {'x': 2, 'y': 1}"):
+    with pytest.raises(ValueError, match=r"lengths differ: \{'x': 2, 'y': 1\}"):
         Series("a", [1, 2], [1])
     with pytest.raises(ValueError, match="both lower and upper"):
         Series("a", [1], [1], lower=[0])

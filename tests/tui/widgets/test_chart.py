@@ -1,0 +1,223 @@
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+
+from tui.widgets.canvas import ASCII, BLOCK, BRAILLE, GLYPHS
+from tui.widgets.chart import colours, draw, draw_text, readings, with_cursor
+from tui.widgets.frame import Labels
+from tui.widgets.look import Look
+from tui.widgets.picture import CURSOR, SERIES
+from tui.widgets.series import Series
+
+LEVEL = np.linspace(0, 0.15, 16)
+RISK = 0.04 * np.exp(-9 * LEVEL)
+SWEEP = [Series("synthetic", LEVEL, RISK, 0.9 * RISK, 1.1 * RISK), Series("confidential", LEVEL, 2 * RISK)]
+KINDS = [
+    SWEEP,
+    [Series("F", np.arange(9), np.arange(9) / 9, marker="steps")],
+    [Series("few", np.arange(9), np.arange(9) ** 2, np.arange(9), 3 * np.arange(9) ** 2, marker="points")],
+    [Series("many", np.arange(400) % 37, np.arange(400) % 53, marker="points")],
+    [Series("a", range(4), [5, 3, 0, 1], marker="bars"), Series("b", range(4), [4, 3, 1, -1], marker="bars")],
+]
+
+
+@pytest.mark.parametrize("glyphs", GLYPHS)
+@pytest.mark.parametrize("series", KINDS, ids=["sweep", "steps", "few", "many", "bars"])
+@pytest.mark.parametrize("colour", [True, False])
+def test_every_kind_is_drawn_at_every_size(glyphs, series, colour):
+    look = Look(GLYPHS[glyphs], colour, "background" if colour else "dots")
+    labels = Labels("A title", "x", "y")
+    for width, height in [(0, 0), (1, 1), (2, 9), (9, 2), (20, 6), (33, 11), (80, 24), (200, 60)]:
+        picture = draw(series, (width, height), labels, look).picture
+        assert (picture.width, picture.height) == (width, height)
+        for row in range(height):
+            assert cell_len(picture.line(row)) == width
+            assert "".join(text for text, _, _ in picture.runs(row)) == picture.line(row)
+
+
+def test_runs_keep_the_ink_of_every_character_and_the_fill_of_every_cell():
+    labels = Labels(x="level")
+    chart = draw(SWEEP, (80, 24), labels, Look())
+    picture = with_cursor(chart, SWEEP, labels, 0.05)
+    for row in range(24):
+        cells = [(ink, fill) for text, ink, fill in picture.runs(row) for _ in text]
+        assert [fill for _, fill in cells] == picture.fills[row].tolist()
+        for place, (ink, _) in enumerate(cells):
+            assert ink == picture.inks[row, place] or picture.characters[row, place] == " "
+            assert ink != CURSOR or picture.inks[row, place] == CURSOR
+
+
+def test_a_diagonal_falls_on_the_diagonal_dots():
+    chart = draw([Series("", [0, 1], [0, 1])], (40, 14), Labels(), Look(ASCII, False, "dots"))
+    frame = chart.frame
+    area = chart.picture.characters[frame.top : frame.top + frame.rows, frame.left :]
+    for column in range(frame.columns):
+        row = (1 - column / (frame.columns - 1)) * (frame.rows - 1)
+        drawn = np.flatnonzero(area[:, column] == "o")
+        assert drawn.size
+        assert np.abs(drawn - row).max() <= 1
+    assert (area[0, -1], area[-1, 0]) == ("o", "o")
+
+
+def test_crossing_lines_keep_all_their_dots():
+    rising, falling = Series("r", [0, 1], [0, 1]), Series("f", [0, 1], [1, 0])
+    look = Look(BRAILLE, True, "dots")
+
+    def dots(series):
+        chart = draw(series, (40, 14), Labels(), look)
+        frame = chart.frame
+        area = chart.picture.characters[frame.top : frame.top + frame.rows, frame.left :]
+        return np.vectorize(lambda c: 0 if c == " " else ord(c) - 0x2800)(area)
+
+    assert np.array_equal(dots([rising, falling]), dots([rising, rising]) | dots([falling, falling]))
+    assert not np.array_equal(dots([rising, falling]), dots([rising, rising]))
+
+
+@pytest.mark.parametrize("glyphs", GLYPHS)
+@pytest.mark.parametrize("marker", ["line", "steps", "points", "bars"])
+def test_series_are_told_apart_without_colour(glyphs, marker):
+    x = np.arange(12.0)
+    same = [Series(name, x, x + 1, marker=marker) for name in "ab"]
+    chart = draw(same, (60, 16), Labels(), Look(GLYPHS[glyphs], False, "dots"))
+    first, second = (chart.picture.line(0)[start : start + 4] for start in (0, chart.frame.key.slot + 2))
+    assert first.strip()
+    assert first != second
+    hidden = Series("", x, np.full(12, np.nan), marker=marker)
+    alone = [draw(pair, (60, 16), Labels(), Look(GLYPHS[glyphs], False, "dots")) for pair in (
+        [same[0], hidden], [hidden, same[1]])]  # fmt: skip
+    areas = [c.picture.characters[c.frame.top : c.frame.top + c.frame.rows, c.frame.left :] for c in alone]
+    assert not np.array_equal(*areas)
+
+
+def test_with_colour_lines_are_whole():
+    chart = draw([Series("", [0, 1], [1, 1]), Series("", [0, 1], [2, 2])], (40, 12), Labels(), Look(BRAILLE, True))
+    frame = chart.frame
+    rows = {frame.cell(0.5, y)[0] for y in (1, 2)}
+    assert all((chart.picture.characters[row, frame.left :] != " ").all() for row in rows)
+    inks = {int(chart.picture.inks[row, frame.left + 5]) for row in rows}
+    assert inks == {SERIES, SERIES + 1}
+
+
+def test_a_band_covers_what_lies_between_its_bounds():
+    chart = draw(
+        [Series("", [0, 10], [5, 5], [2, 2], [8, 8])], (50, 20), Labels(), Look(BRAILLE, True), y_range=(0, 10)
+    )
+    frame = chart.frame
+    fills = chart.picture.fills[frame.top : frame.top + frame.rows, frame.left :]
+    for row in range(frame.rows):
+        centre = frame.y.to_data(row * 4 + 1.5)
+        assert (fills[row] == (2 < centre < 8)).all()
+
+
+def test_without_colour_a_band_is_hatched():
+    series = [Series("", [0, 10], [5, 5], [2, 2], [8, 8])]
+    chart = draw(series, (50, 20), Labels(), Look(BRAILLE, False, "dots"), y_range=(0, 10))
+    frame = chart.frame
+    assert not chart.picture.fills.any()
+    for row in range(frame.rows):
+        drawn = (chart.picture.characters[frame.top + row, frame.left :] != " ").any()
+        inside = frame.y.to_data(row * 4 + 3) > 2.2 and frame.y.to_data(row * 4) < 7.8
+        assert drawn or not inside
+
+
+def test_ascii_needs_only_ascii():
+    for series in KINDS:
+        assert draw_text(series, 80, 24, glyphs="ascii", title="t", x_label="x", y_label="y").isascii()
+
+
+def test_block_and_braille_use_their_own_characters():
+    assert set("▀▄█▌▐") & set(draw_text(SWEEP, 60, 20, glyphs="block"))
+    assert not any(0x2800 <= ord(c) < 0x2900 for c in draw_text(SWEEP, 60, 20, glyphs="block"))
+    assert any(0x2800 <= ord(c) < 0x2900 for c in draw_text(SWEEP, 60, 20, glyphs="braille"))
+
+
+@pytest.mark.parametrize(
+    ("series", "reason"),
+    [([], "no series"), ([Series("a", [], [])], "no values"), ([Series("a", [1], [np.nan])], "every value is missing")],
+)
+def test_nothing_to_draw_says_so(series, reason):
+    assert draw_text(series, 50, 5).strip() == f"nothing to draw: {reason}"
+
+
+@pytest.mark.parametrize("x", [[3], [3, 3], [3, 4]])
+def test_one_point_and_equal_values_are_drawn(x):
+    text = draw_text([Series("a", x, [7.0] * len(x), marker="points")], 40, 12)
+    assert text.count("o") == len(set(x)) + 1
+
+
+def test_a_title_labels_and_names_stand_in_the_picture():
+    text = draw_text(SWEEP, 90, 20, title="Risk by level", x_label="level", y_label="rate")
+    assert text.startswith("Risk by level  rate")
+    assert "synthetic" in text
+    assert text.rstrip().endswith("level")
+    named = draw_text(KINDS[4], 60, 20, x_names=["Entire home", "Private room", "Shared room", "Hotel"])
+    assert all(name in named for name in ("Entire home", "Private room", "Shared room", "Hotel"))
+
+
+def test_too_many_series_for_the_key_are_counted():
+    series = [Series(f"series {i}", [0, 1], [0, i]) for i in range(20)]
+    text = draw_text(series, 40, 12)
+    shown = len(re.findall(r"series \d+", text))
+    assert f"+{20 - shown} more" in text
+
+
+def test_coloured_text_is_the_same_characters_in_colour():
+    coloured = draw_text(SWEEP, 70, 20, colour=True)
+    assert "38;2;86;180;233" in coloured
+    picture = draw(SWEEP, (70, 20), Labels(), Look(BRAILLE, True)).picture
+    plain = re.sub(r"\x1b\[[\d;]*m", "", coloured).split("\n")
+    assert [line.rstrip() for line in plain] == [picture.line(row).rstrip() for row in range(20)]
+
+
+def test_names_from_a_file_cannot_reach_the_terminal_as_commands():
+    text = draw_text(
+        [Series("evil\x1b[2J\nname", [0, 1], [0, 1])], 60, 12, title="a\x07b", x_label="\x9b2J", y_label="\u202e"
+    )
+    assert text.replace("\n", "").isprintable()
+    assert "evil?[2J name" in text
+
+
+def test_wide_names_keep_the_columns():
+    picture = draw([Series("日本語テキスト", [0, 1], [0, 1])], (30, 10), Labels("題名"), Look(BLOCK)).picture
+    assert {cell_len(picture.line(row)) for row in range(10)} == {30}
+
+
+def test_the_cursor_reads_every_series_and_marks_its_place():
+    labels = Labels(x="level")
+    chart = draw(SWEEP, (90, 24), labels, Look(BRAILLE, True))
+    picture = with_cursor(chart, SWEEP, labels, 0.05)
+    text = "\n".join(picture.line(row) for row in range(24))
+    value = 0.04 * np.exp(-0.45)
+    assert f"{value:.4g} [{0.9 * value:.3g}, {1.1 * value:.3g}]" in text
+    assert f"{2 * value:.4g}" in text
+    assert "level = 0.05" in text
+    assert (picture.inks == CURSOR).sum() == 2
+    column = chart.frame.cell(0.05, 0.04)[1]
+    assert picture.characters[chart.frame.top + chart.frame.rows, column] == "▲"
+    assert [r.value for r in readings(chart.frame, SWEEP, 9.0)] == [None, None]
+
+
+def test_only_rows_the_cursor_touches_change():
+    chart = draw(SWEEP, (90, 24), Labels(), Look(BRAILLE, True))
+    before, after = (with_cursor(chart, SWEEP, Labels(), x) for x in (0.05, 0.06))
+    assert 0 < after.changed_rows(before).size <= 2 + 1 + 1 + 4
+    assert before.changed_rows(before).size == 0
+
+
+def test_colours_are_the_series_own_or_the_next_of_the_palette():
+    series = [Series("a", [1], [1]), Series("b", [1], [1], style="red")]
+    assert colours(series, ["blue", "green"]) == ["blue", "red"]
+
+
+def test_pictures_stay_small():
+    for series in KINDS:
+        assert len(draw_text(series, 120, 40).encode()) < 12_000
+
+
+def test_a_chart_needs_no_screen():
+    code = "import sys, tui.widgets.chart, tui.widgets.feed, tui.widgets.table; sys.exit('textual' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

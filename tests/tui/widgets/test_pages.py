@@ -1,0 +1,160 @@
+import datetime
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from tui.widgets.feed import Feed
+from tui.widgets.pages import PAGE, Column, ListPages, PageCache
+from tui.widgets.table import Table
+from tui.widgets.text import cells, cut, fit, printable, shown
+
+COLUMNS = (Column("id", "Record", 6, "right"), Column("room", "Room type", 8), Column("price", "Price", 7, "right"))
+
+
+def numbers(count, start=0):
+    return ListPages(COLUMNS, [(i + start, f"room {i}", i / 2) for i in range(count)])
+
+
+def deliver(feed, wanted, keep=False):
+    order = feed.order(wanted)
+    return None if order is None else feed.take(order.fetch(), keep)
+
+
+@given(st.text(max_size=40), st.integers(0, 30), st.sampled_from(["left", "right"]))
+def test_fitted_text_has_exactly_its_width(text, width, align):
+    fitted = fit(printable(text), width, align)
+    assert cell_len(fitted) == width
+    assert fitted.isprintable()
+    assert "".join(cells(fitted)).isprintable()
+
+
+def test_text_is_cut_only_when_it_does_not_fit():
+    assert cut("abcdef", 6) == "abcdef"
+    assert cut("abcdef", 5) == "abcd…"
+    assert cut("日本語", 5) == "日本…"
+    assert cut("日本語", 4) == "日 …"
+    assert cut("abc", 0) == ""
+    assert cut("abcdef", 4, "~") == "abc~"
+
+
+def test_commands_to_the_terminal_do_not_pass():
+    assert printable("a\x1b[31mb\nc\td\u202ee\x9b") == "a?[31mb c d?e?"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "–"), (math.nan, "–"), (pd.NA, "–"), (pd.NaT, "–"), (np.float64("nan"), "–"), (3.0, "3"), (0.1234567, "0.123457"),
+     (np.int64(4), "4"), (True, "True"), ("a\nb", "a b"), (datetime.date(2020, 1, 2), "2020-01-02"), (1e20, "1e+20"),
+     (math.inf, "inf")],
+)  # fmt: skip
+def test_values_are_shown_on_one_line(value, text):
+    assert shown(value) == text
+
+
+def test_a_row_is_laid_out_under_its_header():
+    table = Table(COLUMNS)
+    assert table.header() == " Record  Room ty…    Price "
+    assert table.line((7, "Entire home", 12.5)) == "      7  Entire …     12.5 "
+    assert table.line((7,)) == "      7                    "
+    assert len(table.header()) == table.width == 27
+    assert [table.header()[1 + start] for start in table.starts] == ["R", "R", " "]
+    assert Table(COLUMNS, "~").line((None, None, None)).isascii()
+    assert Table(()).line(()).isspace()
+
+
+def test_a_cache_forgets_the_page_not_used_for_longest():
+    cache = PageCache(most=2)
+    for page in (0, 1):
+        cache.put(page, [(page,)] * PAGE)
+    assert cache.row(0) == (0,)
+    cache.put(2, [(2,)])
+    assert cache.row(PAGE) is None
+    assert cache.row(0) == (0,)
+    assert cache.row(2 * PAGE) == (2,)
+    assert cache.row(2 * PAGE + 1) is None
+    assert cache.missing(0, 10) is None
+    assert cache.missing(0, PAGE) == 1
+
+
+def test_stale_pages_are_shown_but_asked_for_again():
+    cache = PageCache()
+    assert cache.put(1, [("a",), ("b",)]) == [PAGE, PAGE + 1]
+    cache.age()
+    assert cache.row(PAGE) == ("a",)
+    assert cache.missing(PAGE, PAGE) == 1
+    assert cache.put(1, [("a",), ("c",)]) == [PAGE + 1]
+    assert cache.missing(PAGE, PAGE) is None
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2000), st.integers(0, 2500), st.integers(0, 60))
+def test_a_feed_brings_every_row_that_is_wanted_one_order_at_a_time(count, top, lines):
+    source, feed = numbers(count), Feed()
+    feed.offer(source, top)
+    orders = 0
+    while (order := feed.order([(top, top + lines)])) is not None:
+        assert feed.order([(0, count)]) is None
+        feed.take(order.fetch(), keep=False)
+        orders += 1
+    assert feed.count == count
+    assert orders <= 3
+    for index in range(min(top, count - 1), min(top + lines, count - 1) + 1):
+        assert index < 0 or feed.row(index) == source.rows(index, 1)[0]
+    assert feed.row(count) is None
+
+
+def test_an_old_source_is_shown_until_the_new_one_is_open():
+    feed = Feed()
+    feed.offer(numbers(10), 0)
+    deliver(feed, [])
+    feed.offer(numbers(20, start=100), 15)
+    assert (feed.count, feed.row(0)) == (10, (0, "room 0", 0.0))
+    change = deliver(feed, [])
+    assert (change.opened, change.afresh) == (True, True)
+    assert (feed.count, feed.row(0)) == (20, (100, "room 0", 0.0))
+
+
+def test_a_source_that_was_replaced_while_it_was_read_is_forgotten():
+    feed, old, new = Feed(), numbers(10), numbers(20)
+    feed.offer(old, 0)
+    order = feed.order([])
+    feed.offer(new, 0)
+    assert feed.order([]) is None
+    change = feed.take(order.fetch(), keep=False)
+    assert (change.opened, list(change.rows), feed.count) == (False, [], 0)
+    deliver(feed, [])
+    assert feed.count == 20
+
+
+def test_only_rows_that_differ_change_when_a_table_of_the_same_length_takes_its_place():
+    rows = [(i, "room", 0.0) for i in range(700)]
+    feed = Feed()
+    feed.offer(ListPages(COLUMNS, rows), 0)
+    deliver(feed, [], keep=True)
+    deliver(feed, [(0, 699)])
+    rows[3], rows[600] = (3, "room", 1.0), (600, "room", 1.0)
+    feed.offer(ListPages(COLUMNS, rows), 0)
+    change = deliver(feed, [], keep=True)
+    assert (change.opened, change.afresh, change.rows) == (True, False, [3])
+    assert feed.row(600) == (600, "room", 0.0)
+    assert deliver(feed, [(0, 699)]).rows == [600]
+    feed.offer(ListPages(COLUMNS, rows[:50]), 0)
+    assert deliver(feed, [], keep=True).afresh
+
+
+def test_a_source_that_fails_leaves_nothing_but_room_for_another():
+    feed, source = Feed(), numbers(10)
+    feed.offer(source, 0)
+    feed.order([])
+    assert feed.fail(source)
+    assert feed.count == 0
+    assert feed.order([(0, 10)]) is None
+    assert not feed.fail(source)
+    feed.offer(numbers(3), 0)
+    deliver(feed, [])
+    assert feed.count == 3
