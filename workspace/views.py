@@ -11,6 +11,7 @@ from .queries import Connected, Run, RunState, find_run, list_runs
 __all__ = ["ProjectLine", "RunLine", "Tally", "attended", "project_lines", "run_line", "run_lines"]
 
 HEARTBEAT_LOST_SECONDS = 30.0
+WORKER_STARTS_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +84,10 @@ def run_lines(workspace: Connected, project_id: int) -> list[RunLine]:
 
 
 def _lines(workspace: Connected, runs: Sequence[Run]) -> list[RunLine]:
-    alive = attended(workspace)
-    return [RunLine(run, _tally(workspace, run.id), _doing(workspace, run), alive) for run in runs]
+    alive, grace = attended(workspace), time.time() - WORKER_STARTS_SECONDS
+    return [
+        RunLine(run, _tally(workspace, run.id), _doing(workspace, run), alive or run.created > grace) for run in runs
+    ]
 
 
 def attended(workspace: Connected) -> bool:

@@ -1,0 +1,224 @@
+"""The terminal app: two screens over a workspace. It shows; workers of their own compute."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+from textual import on, work
+from textual.app import App, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from workspace.errors import WorkspaceError
+from workspace.queries import Reader, find_run
+from workspace.views import run_line
+
+from . import jobs
+from .messages import JobDone, Trouble, WorkspaceChanged
+from .screens.projects import Projects
+from .state import AppState, load_state, save_state
+from .themes import THEMES, first_theme
+
+__all__ = ["SfumatoApp", "launch"]
+
+POLL_SECONDS = 1.0
+POLLS_PER_SWEEP = 10
+
+
+class SfumatoApp(App[None]):
+    """The app on one workspace."""
+
+    TITLE = "Sfumato"
+    CSS_PATH = "app.tcss"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012  (Textual declares it)
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("question_mark,f1", "keys", "Help", key_display="?", id="app.help"),
+        Binding("q", "back", "Back", id="app.back"),
+        Binding("escape", "back", "Back", show=False, id="app.escape"),
+        Binding("ctrl+p", "command_palette", "Commands", show=False, priority=True, id="app.palette"),
+        Binding("colon", "command_palette", "Commands", show=False, id="app.palette_colon"),
+    ]
+
+    def __init__(self, directory: Path, run_id: int | None = None) -> None:
+        """Raises NotAWorkspace, and NotFound where there is no such run."""
+        super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
+        self.directory = directory
+        self.state = _first_state(directory, run_id)
+        self.notices: list[str] = []
+        self._started: list[subprocess.Popen[bytes]] = []
+        self._polls = 0
+        self._use_own_themes()
+        if os.environ.get("SSH_CONNECTION") or os.environ.get("SSH_TTY"):
+            self.animation_level = "none"
+
+    def _use_own_themes(self) -> None:
+        for theme in THEMES.values():
+            self.register_theme(theme)
+        self.theme = first_theme(self.state.theme, no_color=self.no_color)
+        for name in set(self.available_themes) - set(THEMES):
+            self.unregister_theme(name)
+
+    def get_default_screen(self) -> Screen[Any]:
+        """The root is the list of projects."""
+        return Projects()
+
+    def on_mount(self) -> None:
+        """Open what was open, and look for changes once a second."""
+        self._reader = Reader(self.directory)
+        self._version = self._reader.data_version
+        self.set_interval(POLL_SECONDS, self._poll)
+        self.theme_changed_signal.subscribe(self, lambda theme: self.remember(theme=theme.name))
+        if self.state.project is not None:
+            self.open_project(self.state.project, self.state.run, self.state.tab)
+
+    def on_unmount(self) -> None:
+        """Let go of the workspace."""
+        self._reader.close()
+
+    def _poll(self) -> None:
+        """Have the screens read again when somebody wrote, and now and then in case a worker has died."""
+        self._polls += 1
+        version = self._reader.data_version
+        if version != self._version or self._polls % POLLS_PER_SWEEP == 0:
+            self._version = version
+            self._started = [worker for worker in self._started if worker.poll() is None]
+            self.refresh_pages()
+
+    def refresh_pages(self) -> None:
+        """Have every open screen read the workspace again."""
+        for screen in self.screen_stack:
+            screen.post_message(WorkspaceChanged())
+
+    def remember(self, **changes: Any) -> None:
+        """Change what is kept between sessions, and write it down."""
+        state = replace(self.state, **changes)
+        if state != self.state:
+            self.state = state
+            save_state(self.directory, state)
+
+    def open_project(self, project_id: int, run_id: int | None = None, tab: str = "runs") -> None:
+        """Show a project above the list of projects."""
+        from .screens.project import Project
+
+        self.remember(project=project_id, run=run_id, tab=tab)
+        self.push_screen(Project(project_id, run_id, tab))
+
+    def get_key_display(self, binding: Binding) -> str:
+        """Keys by name where their sign is in few fonts."""
+        return "enter" if binding.key == "enter" else super().get_key_display(binding)
+
+    async def action_back(self) -> None:
+        """Leave the screen; leave the app from the list of projects."""
+        if len(self.screen_stack) == 1:
+            self.exit()
+            return
+        await self.pop_screen()
+        self.remember(project=None)
+
+    def action_keys(self) -> None:
+        """Show the keys that work here."""
+        from .screens.keys import Keys, keys_of
+
+        if not isinstance(self.screen, Keys):
+            self.push_screen(Keys(keys_of(self.screen)))
+
+    def action_notices(self) -> None:
+        """Show what was said in this session."""
+        from .screens.notices import Notices
+
+        self.push_screen(Notices(self.notices))
+
+    def action_new_run(self) -> None:
+        """Ask for a recipe, and run it."""
+        from .screens.new_run import NewRun
+
+        def start(answer: tuple[str, str | None] | None) -> None:
+            if answer is not None:
+                self.job(partial(jobs.run_recipe, self.directory, *answer))
+
+        self.push_screen(NewRun(), start)
+
+    def run_again(self, run_id: int) -> None:
+        """Repeat a run."""
+        self.job(partial(jobs.run_again, self.directory, run_id))
+
+    def resume(self, run_id: int) -> None:
+        """Go on with a run."""
+        self.job(partial(jobs.resume, self.directory, run_id))
+
+    def interrupt(self, run_id: int) -> None:
+        """Stop a run."""
+        self.job(partial(jobs.interrupt, self.directory, run_id))
+
+    @work(thread=True, group="jobs", exit_on_error=False)
+    def job(self, task: Callable[[], JobDone]) -> None:
+        """Do something to the workspace, off the event loop."""
+        from engine.errors import EngineError
+
+        try:
+            self.post_message(task())
+        except (EngineError, WorkspaceError, OSError) as error:
+            self.post_message(Trouble(str(error)))
+
+    @on(JobDone)
+    def _job_done(self, event: JobDone) -> None:
+        from .screens.project import Project
+
+        if event.worker is not None:
+            self._started.append(event.worker)
+        self.say(event.text)
+        project = next((screen for screen in self.screen_stack if isinstance(screen, Project)), None)
+        if project is not None and event.run_id is not None:
+            project.look_at(event.run_id)
+        self.refresh_pages()
+
+    @on(Trouble)
+    def _trouble(self, event: Trouble) -> None:
+        self.say(event.text, severity="error")
+
+    def say(self, text: str, severity: Any = "information") -> None:
+        """Show a message for a while, and keep it."""
+        self.notices.append(text)
+        self.notify(text, severity=severity, markup=False)
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """What the palette offers."""
+        from .screens.project import TABS, Project
+
+        if isinstance(screen, Project):
+            for name, title in TABS.items():
+                yield SystemCommand(title, f"Show the tab {title}", partial(screen.action_show_tab, name))
+        yield SystemCommand("New run", "Run a recipe", self.action_new_run)
+        yield SystemCommand("Help", "The keys that work here", self.action_keys)
+        yield SystemCommand("Messages", "What was said in this session", self.action_notices)
+        yield SystemCommand("Theme", "Dark, light, high contrast or the terminal's colours", self.action_change_theme)
+        yield SystemCommand("Save picture", "Write this screen to an SVG file", self.deliver_screenshot)
+        yield SystemCommand("Quit", "Leave the app; runs go on", self.action_quit)
+
+
+def _first_state(directory: Path, run_id: int | None) -> AppState:
+    """The saved state, or the run that was asked for. Raises NotAWorkspace and NotFound."""
+    with Reader(directory) as reader:
+        state = load_state(directory)
+        if run_id is not None:
+            line = run_line(reader, find_run(reader, run_id).id)
+            ended = "verdicts" if line.tally.total else "results"
+            return replace(
+                state, project=line.run.project_id, run=run_id, tab=ended if line.run.state.ended else "runs"
+            )
+        known = reader.connection.execute("SELECT 1 FROM project WHERE id = ?", (state.project,)).fetchone()
+        return state if known else replace(state, project=None, run=None)
+
+
+def launch(directory: Path, run_id: int | None = None, mouse: bool = True) -> None:
+    """Run the app on a workspace until the user leaves; ``run_id`` is the run to look at first.
+
+    Raises NotAWorkspace, and NotFound where there is no such run.
+    """
+    SfumatoApp(directory, run_id).run(mouse=mouse)

@@ -1,0 +1,91 @@
+"""What the app does to a workspace. Called in threads: the engine is imported here, when it is first needed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .messages import JobDone
+
+if TYPE_CHECKING:
+    from workspace.workspace import Workspace
+
+__all__ = ["interrupt", "recipe_titles", "resume", "run_again", "run_recipe"]
+
+JOBS = min(2, os.cpu_count() or 1)
+
+
+def run_again(directory: Path, run_id: int) -> JobDone:
+    """Enter a run's recipe and data once more, with a worker. Raises NotFound."""
+    from workspace.runs import enter_again
+
+    workspace = _open(directory)
+    try:
+        again = enter_again(workspace, run_id)
+        return _started(workspace, again, f"Run {again} repeats run {run_id}")
+    finally:
+        workspace.close()
+
+
+def run_recipe(directory: Path, recipe: str, data_file: str | None) -> JobDone:
+    """Start a run of a recipe, a file or a shipped name. Raises BadInput; then nothing was stored."""
+    from workspace.prepare import prepare_run
+    from workspace.recipes import find_recipe
+
+    prepared = prepare_run(find_recipe(recipe), data_file)
+    workspace = _open(directory)
+    try:
+        run_id = prepared.enter(workspace)
+        return _started(workspace, run_id, f"Run {run_id} started")
+    finally:
+        workspace.close()
+
+
+def resume(directory: Path, run_id: int) -> JobDone:
+    """Go on with an interrupted, cancelled or failed run, or give a run that nobody works on a worker."""
+    from workspace.queue import resume as queue_again
+
+    workspace = _open(directory)
+    try:
+        queue_again(workspace, run_id)
+        return _started(workspace, run_id, f"Run {run_id} goes on")
+    finally:
+        workspace.close()
+
+
+def interrupt(directory: Path, run_id: int) -> JobDone:
+    """Stop a run; its finished tasks stay, and it can be resumed."""
+    from workspace.queries import RunState
+    from workspace.queue import request_stop
+
+    workspace = _open(directory)
+    try:
+        stopped = request_stop(workspace, run_id, RunState.INTERRUPTED)
+        return JobDone(f"Run {run_id} is interrupted" if stopped else f"Run {run_id} had ended already", run_id)
+    finally:
+        workspace.close()
+
+
+def recipe_titles() -> list[tuple[str, str]]:
+    """Name and title of every shipped recipe."""
+    from workspace.recipes import shipped_recipes
+
+    return [(recipe.name, str(recipe.table.get("title", ""))) for recipe in shipped_recipes()]
+
+
+def _open(directory: Path) -> Workspace:
+    from workspace.workspace import Workspace
+
+    return Workspace.open(directory)
+
+
+def _started(workspace: Workspace, run_id: int, text: str) -> JobDone:
+    """Start a worker, unless one that computes now will come to this run by itself."""
+    from workspace.views import attended
+    from workspace.worker import start_worker
+
+    busy = workspace.connection.execute("SELECT EXISTS (SELECT 1 FROM task WHERE state = 'running')").fetchone()[0]
+    if busy and attended(workspace):
+        return JobDone(text, run_id)
+    return JobDone(text, run_id, start_worker(workspace.directory, JOBS))

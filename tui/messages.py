@@ -1,0 +1,30 @@
+"""Messages that cross screens. Threads post them; handlers change what is shown."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+
+from textual.message import Message
+
+__all__ = ["JobDone", "Trouble", "WorkspaceChanged"]
+
+
+class WorkspaceChanged(Message, bubble=False):
+    """Somebody wrote to the workspace; what is shown should be read again."""
+
+
+@dataclass
+class Trouble(Message):
+    """Something went wrong; the app goes on. The text holds no confidential value."""
+
+    text: str
+
+
+@dataclass
+class JobDone(Message):
+    """A job was started, resumed or stopped; ``text`` says so, ``run_id`` is the run to look at."""
+
+    text: str
+    run_id: int | None = None
+    worker: subprocess.Popen[bytes] | None = None

@@ -1,0 +1,133 @@
+"""What a number means: from the declaration of its method, and from its row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from textwrap import wrap
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+from tui.console import number
+from tui.widgets.scroll import Scroll
+from tui.widgets.text import fit, printable
+from tui.words import full_params, interval
+from workspace.findings import ResultLine
+
+from .page import Dialog
+
+__all__ = ["Explain", "Meaning"]
+
+NAME = 14
+GOALS = {
+    "low": "low is better",
+    "high": "high is better",
+    "none": "neither: compare it with the confidential data",
+}
+BASELINES = {
+    "risk": "the same on the confidential data: the risk without protection",
+    "studies": "the same on the confidential data: the risk without protection",
+}
+BASELINE = "what it would be without a difference, or on the confidential data"
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a method says of itself and of one of its measures."""
+
+    title: str
+    meaning: str
+    goal: str
+    source: str
+
+
+class Explain(Dialog[None]):
+    """One row of the results, explained."""
+
+    AUTO_FOCUS = "Scroll"
+
+    @dataclass
+    class Understood(Message):
+        """The method was looked up."""
+
+        meaning: Meaning
+
+    def __init__(self, row: ResultLine) -> None:
+        super().__init__()
+        self._row = row
+        self._meaning = Meaning("…", "…", "", "…")
+
+    def compose(self) -> ComposeResult:
+        """A title and text that scrolls."""
+        with Vertical(classes="dialog tall"):
+            yield Static(f"{self._row.key}   (q closes)", classes="dialog-title", markup=False)
+            yield Scroll()
+
+    def on_mount(self) -> None:
+        """Have the method looked up."""
+        self._look_up()
+
+    @work(thread=True, exit_on_error=False)
+    def _look_up(self) -> None:
+        """The registry imports every method with its numerical libraries; that must not hold up the keys."""
+        self.post_message(self.Understood(meaning_of(self._row)))
+
+    @on(Understood)
+    def _understand(self, event: Understood) -> None:
+        self._meaning = event.meaning
+        self._lay_out()
+
+    def on_resize(self) -> None:
+        """Break the lines anew."""
+        self.call_after_refresh(self._lay_out)
+
+    def _lay_out(self) -> None:
+        pane = self.query_one(Scroll)
+        width = pane.scrollable_content_region.width - NAME - 1
+        lines = [
+            Content.assemble((fit("" if place else name, NAME), "$primary"), " ", line)
+            for name, text in facts(self._row, self._meaning)
+            for place, line in enumerate(wrap(printable(text), max(20, width)))
+        ]
+        pane.show(Content("\n").join(lines))
+
+
+def meaning_of(row: ResultLine) -> Meaning:
+    """What this version's method says of the measure of a row; slow the first time."""
+    from engine.methods import registry
+
+    method = registry().get(f"{row.family}.{row.method}")
+    outputs = [] if method is None else [output for output in method.outputs if output.name == row.measure]
+    if method is None or not outputs:
+        return Meaning("a method that this version does not have", "", "", "")
+    return Meaning(method.title, outputs[0].meaning, outputs[0].goal, method.source)
+
+
+def facts(row: ResultLine, meaning: Meaning) -> list[tuple[str, str]]:
+    """Every fact about a row that there is, by name."""
+    draws = "average over the released datasets" if row.draw is None else f"released dataset {row.draw}"
+    of = "the confidential data themselves" if row.dataset == "confidential" else f"{row.dataset} data, {draws}"
+    named: list[tuple[str, str]] = [
+        ("method", meaning.title),
+        ("meaning", meaning.meaning),
+        ("direction", GOALS.get(meaning.goal, "")),
+        ("variable", row.target),
+        ("measured on", of),
+        ("level", "" if row.level is None else f"S = {number(row.level)}"),
+        ("value", row.status if row.value is None else f"{number(row.value)} {row.unit}".strip()),
+        ("interval", _interval(row)),
+        ("baseline", "" if row.baseline is None else f"{number(row.baseline)}: {BASELINES.get(row.family, BASELINE)}"),
+        ("reason", row.reason),
+        *full_params(row.params),
+        ("source", meaning.source),
+    ]
+    return [(name, text) for name, text in named if text]
+
+
+def _interval(row: ResultLine) -> str:
+    text = interval(row.lower, row.upper)
+    return f"{text}, 95 % over the released datasets" if text and row.draw is None else text

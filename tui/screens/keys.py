@@ -1,0 +1,60 @@
+"""Help: every key that works where the user is, read from the live bindings."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Static
+
+from tui.widgets.scroll import Scroll
+
+from .page import Dialog
+
+__all__ = ["Keys", "keys_of"]
+
+SECTIONS = {"Grid": "Table", "Plot": "Plot", "Scroll": "Text", "TabLine": "Tabs", "Input": "Text field"}
+EVERYWHERE = "Everywhere"
+
+
+def keys_of(screen: Screen[object]) -> dict[str, dict[str, list[str]]]:
+    """The bindings that are active on a screen: section, description, keys as the terminal names them."""
+    sections: dict[str, dict[str, list[str]]] = {}
+    for active in screen.active_bindings.values():
+        binding, node = active.binding, active.node
+        if not binding.description:
+            continue
+        kinds = [kind.__name__ for kind in type(node).__mro__]
+        section = next((SECTIONS[kind] for kind in kinds if kind in SECTIONS), "This screen")
+        title = EVERYWHERE if node is screen.app else section
+        shown = screen.app.get_key_display(binding)
+        sections.setdefault(title, {}).setdefault(binding.description, []).append(shown)
+    return {title: sections[title] for title in sorted(sections, key=lambda title: title == EVERYWHERE)}
+
+
+class Keys(Dialog[None]):
+    """The keys of the screen below."""
+
+    AUTO_FOCUS = "Scroll"
+
+    def __init__(self, sections: dict[str, dict[str, list[str]]]) -> None:
+        super().__init__()
+        self._sections = sections
+
+    def compose(self) -> ComposeResult:
+        """A title and text that scrolls."""
+        with Vertical(classes="dialog tall"):
+            yield Static("Keys that work here   (q closes)", classes="dialog-title", markup=False)
+            yield Scroll(self._text())
+
+    def _text(self) -> Content:
+        lines: list[Content] = []
+        for title, actions in self._sections.items():
+            lines.append(Content.styled(title, "$primary bold"))
+            lines += [
+                Content.assemble((f"  {', '.join(keys):<22} ", "bold"), description)
+                for description, keys in actions.items()
+            ]
+            lines.append(Content(""))
+        return Content("\n").join(lines)

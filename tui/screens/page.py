@@ -1,0 +1,120 @@
+"""What the screens share: reading in threads, a title line, and keys that lead out."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.screen import ModalScreen, Screen
+from textual.widget import Widget
+from textual.widgets import Footer, Static
+from textual.worker import get_current_worker
+
+from tui.messages import Trouble, WorkspaceChanged
+from workspace.errors import WorkspaceError
+from workspace.queries import Reader
+from workspace.views import RunLine
+
+if TYPE_CHECKING:
+    from tui.app import SfumatoApp
+
+__all__ = ["Dialog", "Page", "Pane", "Reads"]
+
+Answer = TypeVar("Answer")
+ScreenResult = TypeVar("ScreenResult")
+
+
+class Reads(Widget):
+    """What reads the workspace: in a thread, on a connection of its own, the answer coming back as a message."""
+
+    @property
+    def sfumato(self) -> SfumatoApp:
+        """The app."""
+        return cast("SfumatoApp", self.app)
+
+    @work(thread=True, exclusive=True, group="read", exit_on_error=False)
+    def read(self, query: Callable[[Reader], Answer], arrived: Callable[[Answer], Message]) -> None:
+        """Post ``arrived(query(reader))``; a later call makes an earlier answer void."""
+        worker = get_current_worker()
+        message: Message
+        try:
+            with Reader(self.sfumato.directory) as reader:
+                message = arrived(query(reader))
+        except (sqlite3.Error, WorkspaceError) as error:
+            message = Trouble(f"The workspace cannot be read: {error}")
+        if not worker.is_cancelled:
+            self.post_message(message)
+
+
+class Page(Reads, Screen[None]):
+    """A screen with a title line above and the keys below."""
+
+    def compose(self) -> ComposeResult:
+        """Title line, body, keys."""
+        yield Static(id="where", markup=False)
+        yield from self.compose_body()
+        yield Footer(compact=True, show_command_palette=False)
+
+    def compose_body(self) -> ComposeResult:
+        """What stands between the title line and the keys."""
+        yield from ()
+
+    def on_mount(self) -> None:
+        """Read what is shown."""
+        self.reload()
+
+    def on_workspace_changed(self, _: WorkspaceChanged) -> None:
+        """Read it again."""
+        self.reload()
+
+    def reload(self) -> None:
+        """Read again what is shown."""
+
+    def say_where(self, *parts: tuple[str, str] | str) -> None:
+        """Put words, or words with a style, into the title line."""
+        text = Content.assemble(("Sfumato", "$primary bold"), *parts)
+        line = self.query_one("#where", Static)
+        if line.content != text:
+            line.update(text)
+
+
+class Pane(Reads, Vertical):
+    """One tab of a project: shows what one run found, and reads it only while it is looked at."""
+
+    line: RunLine | None = None
+
+    def show(self, line: RunLine | None) -> None:
+        """Show this run; what was read already is kept unless the run has come further."""
+        changed = _stage(line) != _stage(self.line)
+        self.line = line
+        if changed:
+            self.load()
+
+    def load(self) -> None:
+        """Read what the pane shows of ``line``."""
+
+    def take_focus(self) -> None:
+        """Give the focus to what the keys are for."""
+
+
+def _stage(line: RunLine | None) -> tuple[object, ...]:
+    return () if line is None else (line.run.id, line.run.state, line.run.tasks_done)
+
+
+class Dialog(ModalScreen[ScreenResult]):
+    """Something asked or told above a screen; q and escape close it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "close", "Close", id="dialog.close"),
+    ]
+
+    def action_close(self) -> None:
+        """Close without an answer."""
+        self.dismiss(None)

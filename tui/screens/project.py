@@ -1,0 +1,136 @@
+"""One project: its runs, and in the other tabs what the chosen run found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.widgets import ContentSwitcher
+
+from tui.console import duration
+from tui.widgets.tabs import TabLine
+from tui.words import mark, state_text, tally_text
+from workspace.queries import Reader
+from workspace.views import RunLine, project_lines, run_lines
+
+from .diagnostics import Diagnostics
+from .page import Page, Pane
+from .results import Results
+from .runs import Runs
+from .sweep import Sweep
+from .verdicts import Verdicts
+
+TABS = {"runs": "Runs", "results": "Results", "verdicts": "Verdicts", "sweep": "Sweep", "diagnostics": "Diagnostics"}
+
+
+class Project(Page):
+    """The runs of a project and five ways to look at one of them."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(str(digit), f"show_tab('{name}')", title, show=False, id=f"project.{name}")
+        for digit, (name, title) in enumerate(TABS.items(), start=1)
+    ]
+
+    @dataclass
+    class Arrived(Message):
+        """The project's name and runs were read."""
+
+        name: str
+        lines: list[RunLine]
+
+    def __init__(self, project_id: int, run_id: int | None, tab: str) -> None:
+        super().__init__()
+        self._project_id, self._run_id = project_id, run_id
+        self._tab = tab if tab in TABS else "runs"
+        self._title = ""
+        self._lines: Sequence[RunLine] = ()
+
+    def compose_body(self) -> ComposeResult:
+        """The tabs and what they show."""
+        yield TabLine(TABS)
+        with ContentSwitcher(initial=self._tab, id="panes"):
+            yield Runs()
+            yield Results(id="results")
+            yield Verdicts()
+            yield Sweep()
+            yield Diagnostics()
+
+    def on_mount(self) -> None:
+        """Show the tab that was open last."""
+        self.query_one(TabLine).active = self._tab
+        self.pane.take_focus()
+        super().on_mount()
+
+    @property
+    def pane(self) -> Pane:
+        """The tab that is shown."""
+        return self.query_one(f"#{self._tab}", Pane)
+
+    @property
+    def run_id(self) -> int | None:
+        """The run that the tabs show: the chosen one, else the newest."""
+        known = [line.run.id for line in self._lines]
+        return self._run_id if self._run_id in known else next(iter(known), None)
+
+    def reload(self) -> None:
+        """Read the runs."""
+        project_id = self._project_id
+
+        def query(reader: Reader) -> tuple[str, list[RunLine]]:
+            names = {line.id: line.name for line in project_lines(reader)}
+            return names.get(project_id, ""), run_lines(reader, project_id)
+
+        self.read(query, lambda found: self.Arrived(*found))
+
+    @on(Arrived)
+    def _take(self, event: Arrived) -> None:
+        first = not self._lines
+        self._title, self._lines = event.name, event.lines
+        self.query_one(Runs).show_runs(event.lines, self.run_id if first else None)
+        self._show_run()
+
+    def _show_run(self) -> None:
+        line = next((line for line in self._lines if line.run.id == self.run_id), None)
+        into = f" {mark('into')} "
+        if line is None:
+            self.say_where(into, self._title)
+        else:
+            said = [f"run {line.run.id}", state_text(line), duration(line.run.seconds) if line.run.state.ended else ""]
+            said.append(tally_text(line.tally))
+            self.say_where(into, (self._title, "bold"), into, "  ".join(part for part in said if part))
+        self.pane.show(line)
+
+    def look_at(self, run_id: int) -> None:
+        """Have the tabs show this run; the cursor of the runs goes there when it is known."""
+        self._run_id = run_id
+        self.sfumato.remember(run=run_id)
+        self.reload()
+
+    @on(Runs.Chosen)
+    def _choose(self, event: Runs.Chosen) -> None:
+        self._run_id = event.run_id
+        self.sfumato.remember(run=event.run_id)
+        line = next(line for line in self._lines if line.run.id == event.run_id)
+        self._show_run()
+        self.action_show_tab("verdicts" if line.tally.total else "results")
+
+    @on(TabLine.Chosen)
+    def _choose_tab(self, event: TabLine.Chosen) -> None:
+        self._switch(event.name)
+
+    def action_show_tab(self, name: str) -> None:
+        """Show a tab and give it the keys."""
+        self._switch(name)
+        self.pane.take_focus()
+
+    def _switch(self, name: str) -> None:
+        self._tab = name
+        self.query_one(TabLine).active = name
+        self.query_one("#panes", ContentSwitcher).current = name
+        self.sfumato.remember(tab=name)
+        self._show_run()

@@ -1,0 +1,228 @@
+"""What a run found: its numbers, filtered, sorted and explained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.widgets import Input, Static
+
+from tui.console import number
+from tui.widgets.columns import cells, fitted
+from tui.widgets.grid import Grid
+from tui.widgets.pages import Column, Row
+from tui.words import interval, measured
+from workspace.findings import SORTS, ResultLine, Selection, count_results, has_averages, result_lines
+from workspace.queries import Reader
+
+from .explain import Explain
+from .page import Pane
+
+COLUMNS = (
+    Column("measure", "measure", 20),
+    Column("of", "variable", 15),
+    Column("dataset", "dataset", 12),
+    Column("level", "S", 5, "right"),
+    Column("value", "value", 10, "right"),
+    Column("interval", "interval", 20),
+    Column("baseline", "baseline", 9, "right"),
+    Column("status", "status", 12),
+)
+SORTED_COLUMN = {"measure": "measure", "target": "of"}
+EMPTY = "The run has no results yet."
+
+
+@dataclass(frozen=True)
+class ResultPages:
+    """The results of a selection as a grid reads them, a page at a time; every call on a connection of its own."""
+
+    directory: Path
+    selection: Selection
+    columns: Sequence[Column]
+
+    def count(self) -> int:
+        """How many rows the selection has."""
+        with Reader(self.directory) as reader:
+            return count_results(reader, self.selection)
+
+    def rows(self, offset: int, limit: int) -> Sequence[Row]:
+        """A page of rows."""
+        with Reader(self.directory) as reader:
+            return [
+                cells(self.columns, _values(line, self.columns[0].width))
+                for line in result_lines(reader, self.selection, offset, limit)
+            ]
+
+
+class ResultGrid(Grid):
+    """The rows."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Explain", id="results.explain")]
+
+
+class Results(Pane):
+    """Averages over the released datasets; ``d`` adds the datasets' own rows."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "filter", "Filter", key_display="/", id="results.filter"),
+        Binding("o", "sort", "Sort", id="results.sort"),
+        Binding("d", "draws", "Datasets", id="results.draws"),
+    ]
+
+    @dataclass
+    class Selected(Message):
+        """The row to explain was read."""
+
+        row: ResultLine | None
+
+    @dataclass
+    class Headed(Message):
+        """How many rows there are, and whether they are averages yet."""
+
+        selection: Selection
+        count: int
+        averages: bool
+
+    def compose(self) -> ComposeResult:
+        """What is shown, the filter, and the table."""
+        yield Static("", id="results-head", markup=False)
+        yield ResultGrid(empty=EMPTY)
+        yield Input(placeholder="words that must occur; !word must not", id="filter", compact=True)
+
+    def on_mount(self) -> None:
+        """The filter is out of sight until it is asked for."""
+        field = self.query_one(Input)
+        field.cursor_blink, field.value = False, self.sfumato.state.filter
+        field.display = False
+
+    @property
+    def selection(self) -> Selection | None:
+        """What is to be shown: of this run, as the user last asked."""
+        state = self.sfumato.state
+        return None if self.line is None else Selection(self.line.run.id, state.draws, state.filter, state.sort)
+
+    def load(self) -> None:
+        """Open the selection in the table; the cursor stays where it is while a run goes on."""
+        selection = self.selection
+        if selection is None:
+            return
+        columns = _columns(self.size.width - 1, selection)
+        empty = f'No row has "{selection.text}". Press / for another filter.' if selection.text else EMPTY
+        pages = ResultPages(self.sfumato.directory, selection, columns)
+        self.query_one(Grid).set_source(pages, empty=empty, keep_cursor=selection.run_id == self._open_run())
+        self._opened = pages
+        self.read(
+            lambda reader: (count_results(reader, selection), has_averages(reader, selection.run_id)),
+            lambda found: self.Headed(selection, *found),
+        )
+
+    _opened: ResultPages | None = None
+
+    def _open_run(self) -> int | None:
+        return None if self._opened is None else self._opened.selection.run_id
+
+    @on(Headed)
+    def _head(self, event: Headed) -> None:
+        selection = event.selection
+        kind = "all rows" if selection.draws else "averages over the datasets"
+        if not event.averages:
+            kind = "rows so far; averages come when the run has ended" + ("" if selection.draws else " (d shows all)")
+        parts = [f"{event.count:,} rows", kind, f"by {selection.sort}"]
+        parts += [f"filter: {selection.text}"] if selection.text else []
+        self.query_one("#results-head", Static).update(" · ".join(parts))
+
+    def on_resize(self) -> None:
+        """Give the columns their new widths."""
+        selection = self.selection
+        if self._opened and selection and _columns(self.size.width - 1, selection) != self._opened.columns:
+            self.load()
+
+    def take_focus(self) -> None:
+        """The table takes the keys."""
+        self.query_one(Grid).focus()
+
+    def action_draws(self) -> None:
+        """Add the rows of single datasets, or take them away."""
+        self._change(draws=not self.sfumato.state.draws)
+
+    def action_sort(self) -> None:
+        """Sort by the next column."""
+        names = list(SORTS)
+        self._change(sort=names[(names.index(self.sfumato.state.sort) + 1) % len(names)])
+
+    def _change(self, **changes: object) -> None:
+        self.sfumato.remember(**changes)
+        self._opened = None
+        self.load()
+
+    def action_filter(self) -> None:
+        """Ask for words that rows must have."""
+        field = self.query_one(Input)
+        field.display = True
+        field.focus()
+
+    @on(Input.Submitted, "#filter")
+    def _filter(self, event: Input.Submitted) -> None:
+        self.close_filter(event.value.strip())
+
+    def close_filter(self, text: str | None = None) -> None:
+        """Put the filter away; with a text, it is the new filter."""
+        field = self.query_one(Input)
+        self.take_focus()
+        field.display = False
+        if text is not None and text != self.sfumato.state.filter:
+            self._change(filter=text)
+        field.value = self.sfumato.state.filter
+
+    @property
+    def filtering(self) -> bool:
+        """Whether the filter is being typed."""
+        return bool(self.query_one(Input).display)
+
+    @on(Grid.Selected)
+    def _choose(self, event: Grid.Selected) -> None:
+        """Read the row that was chosen: the table has only its text."""
+        if (opened := self._opened) is not None:
+            selection, index = opened.selection, event.index
+            self.read(lambda reader: next(iter(result_lines(reader, selection, index, 1)), None), self.Selected)
+
+    @on(Selected)
+    def _explain(self, event: Selected) -> None:
+        if event.row is not None:
+            self.app.push_screen(Explain(event.row))
+
+
+def _columns(width: int, selection: Selection) -> tuple[Column, ...]:
+    """The columns; where there is little room the last ones are out of sight, and the table scrolls sideways to them."""
+    chosen = SORTED_COLUMN.get(selection.sort, selection.sort)
+    wide = [replace(c, width=c.width + 12) if width > 150 and c.name == "of" else c for c in COLUMNS]
+    seen = 5 if width < 100 else len(wide)
+    wide = wide if width > 150 else wide[:-1]
+    columns = (*fitted(wide[:seen], width, "measure"), *wide[seen:])
+    return tuple(replace(c, title=f"{c.title} <") if c.name == chosen else c for c in columns)
+
+
+def _values(line: ResultLine, room: int) -> dict[str, object]:
+    dataset = line.dataset if line.draw is None else f"{line.dataset[:9]} {line.draw}"
+    return {
+        "measure": name_in(room, line),
+        "of": measured(line.target, {k: v for k, v in line.params.items() if k not in ("variable", "model")}),
+        "dataset": dataset,
+        "level": "" if line.level is None else number(line.level),
+        "value": number(line.value),
+        "interval": interval(line.lower, line.upper) if line.value is not None else line.status,
+        "baseline": "" if line.baseline is None else number(line.baseline),
+        "status": line.status,
+    }
+
+
+def name_in(width: int, line: ResultLine) -> str:
+    """``family.method.measure``, without family, then without method, where there is no room for them."""
+    names = (line.key, f"{line.method}.{line.measure}", line.measure)
+    return next((name for name in names if len(name) <= width), line.measure)

@@ -1,0 +1,150 @@
+"""The runs of a project, with what can be done to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.message import Message
+
+from tui.console import duration
+from tui.widgets.columns import cells, fitted
+from tui.widgets.grid import Grid
+from tui.widgets.live import LiveGrid
+from tui.widgets.pages import Column
+from tui.words import progress, seconds_left, state_text, tally_text
+from workspace.queries import RunState
+from workspace.views import RunLine
+
+from .confirm import Confirm
+from .page import Pane
+
+COLUMNS = (
+    Column("run", "run", 4, "right"),
+    Column("title", "title", 12),
+    Column("state", "state", 13),
+    Column("tasks", "tasks", 13, "right"),
+    Column("left", "left", 8, "right"),
+    Column("doing", "doing", 22),
+    Column("time", "time", 9, "right"),
+    Column("entered", "entered", 16),
+    Column("verdicts", "verdicts", 16),
+)
+
+
+class RunGrid(LiveGrid):
+    """The runs."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Open", id="runs.open")]
+
+
+class Runs(Pane):
+    """Newest first. Enter chooses the run that the other tabs show."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("s", "again", "Run again", id="runs.again"),
+        Binding("x", "interrupt", "Interrupt", id="runs.interrupt"),
+        Binding("r", "resume", "Resume", id="runs.resume"),
+        Binding("n", "app.new_run", "New run", show=False, id="runs.new"),
+    ]
+
+    @dataclass
+    class Chosen(Message):
+        """The user chose the run that the other tabs show."""
+
+        run_id: int
+
+    def __init__(self) -> None:
+        super().__init__(id="runs")
+        self._lines: Sequence[RunLine] = ()
+        self._can: tuple[bool, ...] = ()
+
+    def compose(self) -> ComposeResult:
+        """One table."""
+        yield RunGrid(empty="No run yet. Press n to run a recipe; or in a shell: sfumato run RECIPE.")
+
+    def show_runs(self, lines: Sequence[RunLine], want: int | None = None) -> None:
+        """Show the runs as they stand now, the cursor on ``want`` or where it was."""
+        self._lines = lines
+        columns = fitted(COLUMNS, self.size.width - 1, "title", ("entered", "doing", "time", "title"))
+        rows = [cells(columns, _values(line)) for line in lines]
+        self.query_one(LiveGrid).show(columns, rows, [line.run.id for line in lines], want)
+        self._update_keys()
+
+    def on_resize(self) -> None:
+        """Give the columns their new widths."""
+        self.show_runs(self._lines)
+
+    def take_focus(self) -> None:
+        """The table takes the keys."""
+        self.query_one(LiveGrid).focus()
+
+    @property
+    def here(self) -> RunLine | None:
+        """The run under the cursor."""
+        key = self.query_one(LiveGrid).key
+        return next((line for line in self._lines if line.run.id == key), None)
+
+    @on(Grid.Highlighted)
+    @on(Grid.Opened)
+    def _update_keys(self) -> None:
+        can = tuple(bool(self.check_action(action, ())) for action in ("interrupt", "resume"))
+        if can != self._can:
+            self._can = can
+            self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A run that goes on can be interrupted, one that stopped can be resumed; else the key is dim."""
+        here = self.here if self.is_mounted else None
+        if action == "interrupt":
+            return (here is not None and not here.run.state.ended) or None
+        if action == "resume":
+            return (here is not None and here.resumable) or None
+        return here is not None or None if action == "again" else True
+
+    @on(Grid.Selected)
+    def _choose(self) -> None:
+        if self.here is not None:
+            self.post_message(self.Chosen(self.here.run.id))
+
+    def action_again(self) -> None:
+        """Run the same recipe on the same data once more."""
+        if self.here is not None:
+            self.sfumato.run_again(self.here.run.id)
+
+    def action_resume(self) -> None:
+        """Go on where the run stopped."""
+        if self.here is not None:
+            self.sfumato.resume(self.here.run.id)
+
+    def action_interrupt(self) -> None:
+        """Ask, then stop the run."""
+        if self.here is None:
+            return
+        run_id = self.here.run.id
+        consequence = "What its finished tasks computed is kept; r resumes it."
+        self.app.push_screen(
+            Confirm(f"Interrupt run {run_id}?", consequence),
+            lambda yes: self.sfumato.interrupt(run_id) if yes else None,
+        )
+
+
+def _values(line: RunLine) -> dict[str, object]:
+    run = line.run
+    ended = run.state.ended
+    return {
+        "run": run.id,
+        "title": run.title,
+        "state": state_text(line),
+        "tasks": progress(run),
+        "left": seconds_left(run),
+        "doing": line.doing if not ended else run.error if run.state is RunState.FAILED else "",
+        "time": duration(run.seconds),
+        "entered": datetime.fromtimestamp(run.created).strftime("%Y-%m-%d %H:%M"),
+        "verdicts": tally_text(line.tally) or run.error,
+    }

@@ -1,0 +1,232 @@
+"""What an intruder who knows less would find: a measure along the levels of a study, confidential beside released."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.widgets import ContentSwitcher, Static
+
+from tui.console import number
+from tui.widgets.columns import cells, fitted
+from tui.widgets.live import LiveGrid
+from tui.widgets.pages import Column
+from tui.widgets.plot import Plot
+from tui.widgets.series import Series
+from tui.words import interval, params_text
+from workspace.findings import Curve, curves
+
+from .page import Pane
+
+__all__ = ["Sweep"]
+
+NONE = "This run has no study. Add [[study]] tables to its recipe to sweep what an intruder knows."
+COLUMNS = (
+    Column("level", "S", 8, "right"),
+    Column("confidential", "confidential", 14, "right"),
+    Column("released", "released", 14, "right"),
+    Column("interval", "interval", 24),
+    Column("ratio", "released / confidential", 23, "right"),
+)
+
+
+class Sweep(Pane):
+    """One measure of one study at a time, drawn or in numbers."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("m", "measure(1)", "Measure", id="sweep.next_measure"),
+        Binding("M", "measure(-1)", "Measure before", show=False, id="sweep.previous_measure"),
+        Binding("right_square_bracket", "study(1)", "Study", key_display="]", id="sweep.next_study"),
+        Binding("left_square_bracket", "study(-1)", "Study before", show=False, id="sweep.previous_study"),
+        Binding("y", "log", "Log scale", id="sweep.log"),
+        Binding("t", "numbers", "Numbers", id="sweep.numbers"),
+    ]
+
+    @dataclass
+    class Arrived(Message):
+        """The curves were read."""
+
+        run_id: int
+        curves: list[Curve]
+
+    def __init__(self) -> None:
+        super().__init__(id="sweep")
+        self._studies: list[list[list[Curve]]] = []
+        self._study = self._measure = 0
+        self._drawn_run: int | None = None
+
+    def compose(self) -> ComposeResult:
+        """What is drawn, the drawing or its numbers, and what the cursor reads."""
+        yield Static("", id="sweep-head", markup=False)
+        with ContentSwitcher(initial="sweep-plot"):
+            yield Plot(id="sweep-plot")
+            yield LiveGrid(empty=NONE, id="sweep-numbers")
+        yield Static("", id="sweep-reading", markup=False)
+
+    def load(self) -> None:
+        """Read the curves."""
+        if self.line is not None:
+            run_id = self.line.run.id
+            self.read(lambda reader: curves(reader, run_id), lambda found: self.Arrived(run_id, found))
+
+    @on(Arrived)
+    def _take(self, event: Arrived) -> None:
+        if self.line is None or event.run_id != self.line.run.id:
+            return
+        self._studies = by_study(event.curves)
+        if event.run_id != self._drawn_run:
+            self._study = self._measure = 0
+        self._draw(keep_view=event.run_id == self._drawn_run)
+        self._drawn_run = event.run_id
+
+    @property
+    def shown(self) -> list[Curve]:
+        """The curves of the measure that is shown, one a dataset."""
+        return self._studies[self._study][self._measure] if self._studies else []
+
+    def _draw(self, *, keep_view: bool = False) -> None:
+        log = self.sfumato.state.log
+        series = [as_series(curve, log=log) for curve in self.shown]
+        plot = self.query_one(Plot)
+        if not series:
+            plot.set_series([])
+            self.query_one("#sweep-head", Static).update(NONE)
+            return
+        first = self.shown[0]
+        label = f"log10 of {first.measure}" if log else first.measure
+        plot.set_series(series, x_label="S", y_label=label, keep_view=keep_view)
+        self.query_one("#sweep-head", Static).update(self._heading(first, log=log))
+        self._fill_numbers()
+        self._say(plot.cursor)
+
+    def _heading(self, first: Curve, *, log: bool) -> str:
+        studies, measures = len(self._studies), len(self._studies[self._study])
+        parts = [
+            f"study {self._study + 1}/{studies}: {_study_name(first)}",
+            f"{first.measure} {self._measure + 1}/{measures}",
+            "log scale" if log else "linear scale",
+        ]
+        return " · ".join(parts)
+
+    def _fill_numbers(self) -> None:
+        rows = numbers(self.shown)
+        columns = fitted(COLUMNS, self.size.width - 1, "", ("ratio",))
+        self.query_one(LiveGrid).show(columns, [cells(columns, row) for row in rows], [row["level"] for row in rows])
+
+    @on(Plot.CursorMoved)
+    def _moved(self, event: Plot.CursorMoved) -> None:
+        self._say(event.x)
+
+    def _say(self, x: float | None) -> None:
+        """Read every curve at the cursor, in the measure's own unit whatever the scale."""
+        if x is None:
+            text = "left and right move the cursor, + and - zoom, 0 shows all"
+        else:
+            text = "   ".join([f"S = {number(x)}", *(reading(curve, x) for curve in self.shown)])
+        self.query_one("#sweep-reading", Static).update(text)
+
+    def on_resize(self) -> None:
+        """Give the columns of the numbers their new widths."""
+        if self.shown:
+            self._fill_numbers()
+
+    def take_focus(self) -> None:
+        """What is shown takes the keys."""
+        current = self.query_one(ContentSwitcher).current
+        self.query_one(f"#{current}").focus()
+
+    def action_measure(self, step: int) -> None:
+        """Show the next measure of the study, or the one before."""
+        if self._studies:
+            self._measure = (self._measure + step) % len(self._studies[self._study])
+            self._draw(keep_view=True)
+
+    def action_study(self, step: int) -> None:
+        """Show the next study, or the one before, with the same measure where it has one."""
+        if self._studies:
+            name = self.shown[0].measure
+            self._study = (self._study + step) % len(self._studies)
+            names = [measure[0].measure for measure in self._studies[self._study]]
+            self._measure = names.index(name) if name in names else 0
+            self._draw()
+
+    def action_log(self) -> None:
+        """Draw logarithms, or the values themselves."""
+        self.sfumato.remember(log=not self.sfumato.state.log)
+        self._draw(keep_view=True)
+
+    def action_numbers(self) -> None:
+        """Show the numbers in place of the drawing, or the drawing again."""
+        switcher = self.query_one(ContentSwitcher)
+        switcher.current = "sweep-numbers" if switcher.current == "sweep-plot" else "sweep-plot"
+        self.take_focus()
+
+
+def _study_name(curve: Curve) -> str:
+    """``price, log_normal, income ±5%``: what is uncertain, how, and how near a match must be."""
+    named = [str(curve.params[key]) for key in ("variable", "model") if key in curve.params]
+    radius = params_text({key: value for key, value in curve.params.items() if key == "radius"})
+    return ", ".join(part for part in (*named, radius) if part) or curve.key
+
+
+def by_study(found: Sequence[Curve]) -> list[list[list[Curve]]]:
+    """Curves by study, measure and dataset, the confidential data first."""
+    studies: dict[str, dict[str, list[Curve]]] = {}
+    for curve in found:
+        study = json.dumps([curve.key, curve.target, dict(curve.params)], sort_keys=True)
+        studies.setdefault(study, {}).setdefault(curve.measure, []).append(curve)
+    return [
+        [sorted(measure, key=lambda curve: curve.dataset != "confidential") for measure in study.values()]
+        for study in studies.values()
+    ]
+
+
+def as_series(curve: Curve, *, log: bool = False) -> Series:
+    """A curve to draw; on the log scale what is not above 0 is left out."""
+    scaled = [[_scaled(value, log=log) for value in column] for column in (curve.values, curve.lower, curve.upper)]
+    banded = any(not math.isnan(value) for value in scaled[1])
+    return Series(curve.dataset, curve.levels, scaled[0], *(scaled[1:] if banded else ()))
+
+
+def _scaled(value: float | None, *, log: bool) -> float:
+    if value is None or (log and value <= 0):
+        return math.nan
+    return math.log10(value) if log else value
+
+
+def reading(curve: Curve, x: float) -> str:
+    """What a curve says at a level: ``synthetic 0.0181 (0.0093 .. 0.0269)``."""
+    at = min(range(len(curve.levels)), key=lambda i: abs(curve.levels[i] - x))
+    band = interval(curve.lower[at], curve.upper[at])
+    return f"{curve.dataset} {number(curve.values[at])}" + (f" ({band})" if band else "")
+
+
+def numbers(measure: Sequence[Curve]) -> list[dict[str, object]]:
+    """A row a level: the confidential value, the released one with its interval, and their ratio."""
+    points = {
+        (curve.dataset == "confidential", level): (curve.values[i], curve.lower[i], curve.upper[i])
+        for curve in measure
+        for i, level in enumerate(curve.levels)
+    }
+    rows: list[dict[str, object]] = []
+    for level in sorted({level for _, level in points}):
+        own = points.get((True, level), (None, None, None))[0]
+        released, lower, upper = points.get((False, level), (None, None, None))
+        ratio = released / own if released is not None and own else None
+        rows.append(
+            {
+                "level": number(level),
+                "confidential": number(own),
+                "released": number(released),
+                "interval": interval(lower, upper),
+                "ratio": number(ratio),
+            }
+        )
+    return rows

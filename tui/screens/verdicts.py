@@ -1,0 +1,69 @@
+"""The verdict board: every threshold with what was observed, and whether it holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual import on
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.message import Message
+
+from tui.widgets.scroll import Scroll
+from tui.widgets.verdicts import board
+from tui.words import state_text
+from workspace.findings import VerdictLine, verdict_lines
+
+from .page import Pane
+
+NONE = "The recipe of this run sets no thresholds. Add [[threshold]] tables to have verdicts."
+
+
+class Verdicts(Pane):
+    """The board of one run."""
+
+    @dataclass
+    class Arrived(Message):
+        """The verdicts were read."""
+
+        run_id: int
+        verdicts: list[VerdictLine]
+
+    def __init__(self) -> None:
+        super().__init__(id="verdicts")
+        self._verdicts: list[VerdictLine] = []
+
+    def compose(self) -> ComposeResult:
+        """Text that scrolls."""
+        yield Scroll()
+
+    def load(self) -> None:
+        """Read the verdicts."""
+        if self.line is not None:
+            run_id = self.line.run.id
+            self.read(lambda reader: verdict_lines(reader, run_id), lambda found: self.Arrived(run_id, found))
+
+    @on(Arrived)
+    def _take(self, event: Arrived) -> None:
+        if self.line is not None and event.run_id == self.line.run.id:
+            self._verdicts = event.verdicts
+            self._show()
+
+    def on_resize(self) -> None:
+        """Lay the board out anew."""
+        self._show()
+
+    def _show(self) -> None:
+        self.query_one(Scroll).show(self._text())
+
+    def _text(self) -> Content | str:
+        if self._verdicts:
+            return board(self._verdicts, max(40, self.size.width - 4))
+        if self.line is None or self.line.run.state.value == "done":
+            return NONE if self.line else ""
+        error = f"\n{self.line.run.error}" if self.line.run.error else ""
+        return f"No verdicts yet: run {self.line.run.id} is not done ({state_text(self.line)}).{error}"
+
+    def take_focus(self) -> None:
+        """The board takes the keys."""
+        self.query_one(Scroll).focus()

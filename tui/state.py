@@ -1,0 +1,55 @@
+"""What the user would miss after a dropped connection: kept in the workspace, written on every change."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+__all__ = ["AppState", "load_state", "save_state"]
+
+FILE = "app-state.json"
+
+
+@dataclass(frozen=True)
+class AppState:
+    """Where the user was: project (None on the list of projects), run, tab, and how the results were shown."""
+
+    project: int | None = None
+    run: int | None = None
+    tab: str = "runs"
+    draws: bool = False
+    filter: str = ""
+    sort: str = "measure"
+    log: bool = False
+    theme: str = ""
+
+
+def load_state(directory: Path) -> AppState:
+    """The state that was saved; what is missing, unreadable or of another kind is as at the first start."""
+    try:
+        saved = json.loads((directory / FILE).read_text("utf-8"))
+    except (OSError, ValueError):
+        return AppState()
+    if not isinstance(saved, dict):
+        return AppState()
+    return AppState(**{f.name: saved[f.name] for f in fields(AppState) if _fits(f.name, saved.get(f.name))})
+
+
+def _fits(name: str, value: Any) -> bool:
+    if name in ("project", "run"):
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, type(getattr(AppState, name)))
+
+
+def save_state(directory: Path, state: AppState) -> None:
+    """Write the state aside, then in place; a workspace that cannot be written is no reason to fail."""
+    aside = directory / f"{FILE}.{os.getpid()}"
+    try:
+        aside.write_text(json.dumps(asdict(state), indent=1), "utf-8")
+        aside.chmod(0o600)
+        aside.replace(directory / FILE)
+    except OSError:
+        aside.unlink(missing_ok=True)

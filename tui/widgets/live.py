@@ -1,0 +1,47 @@
+"""A grid of a small table that changes while it is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from textual import on
+
+from tui.widgets.grid import Grid
+from tui.widgets.pages import ColumnLike, ListPages
+
+
+class LiveGrid(Grid):
+    """Rows have keys: the cursor stays with its row when others come and go."""
+
+    _keys: tuple[Hashable, ...] = ()
+    _followed: Hashable | None = None
+
+    @property
+    def key(self) -> Hashable | None:
+        """The key of the row under the cursor; None when there is none."""
+        row = self.row(self.cursor)
+        return None if row is None else row[-1]
+
+    def show(
+        self,
+        columns: Sequence[ColumnLike],
+        rows: Sequence[Sequence[object]],
+        keys: Sequence[Hashable],
+        want: Hashable | None = None,
+    ) -> None:
+        """Show ``rows`` with a key each; the cursor goes to ``want``, or stays with its row."""
+        self._keys = tuple(keys)
+        self._followed = self._followed if want is None else want
+        keyed = [(*row, key) for row, key in zip(rows, keys, strict=True)]
+        self.set_source(ListPages(columns, keyed), keep_cursor=True)
+
+    def watch_cursor(self, old: int, new: int) -> None:
+        """Follow the row that the cursor came to."""
+        super().watch_cursor(old, new)
+        self._followed = self.key
+
+    @on(Grid.Opened)
+    def _follow(self) -> None:
+        if self._followed in self._keys:
+            self.cursor = self._keys.index(self._followed)
+        self._followed = self.key

@@ -1,0 +1,114 @@
+"""Numbers, states and parameters as the screens word them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from workspace.queries import Run, RunState
+from workspace.views import RunLine, Tally
+
+from .console import duration, number
+
+__all__ = [
+    "interval", "limit_text", "mark", "measured", "outcome_text", "params_text", "progress", "seconds_left", "state_text",
+    "tally_text",
+]  # fmt: skip
+
+_BOUNDS = {"max": "at most {}", "min": "at least {}", "max_ratio": "at most {} × confidential"}
+_MARKS = {
+    "pass": "✓", "fail": "✗", "not computed": "?", "queued": "○", "running": "●", "done": "✓", "failed": "✗",
+    "interrupted": "‖", "cancelled": "–", "stalled": "!", "into": "›", "plus or minus": "±",
+}  # fmt: skip
+_ASCII_MARKS = {
+    "pass": "+", "fail": "x", "not computed": "?", "queued": "o", "running": "*", "done": "+", "failed": "x",
+    "interrupted": "=", "cancelled": "-", "stalled": "!", "into": ">", "plus or minus": "+/-",
+}  # fmt: skip
+
+
+def mark(name: str) -> str:
+    """The sign of a state or an outcome, in ASCII where SFUMATO_GLYPHS says so."""
+    return (_ASCII_MARKS if os.environ.get("SFUMATO_GLYPHS") == "ascii" else _MARKS)[name]
+
+
+def outcome_text(outcome: str) -> str:
+    """``✓ PASS``: a sign and a word, so that colour is never needed to tell."""
+    return f"{mark(outcome)} {outcome.upper()}"
+
+
+def limit_text(bound: str, limit: float) -> str:
+    """``at most 0.02``; a ratio is held against the confidential data's own value."""
+    return _BOUNDS[bound].format(number(limit))
+
+
+def state_text(line: RunLine) -> str:
+    """``● running``; a run that ought to go on and that nobody works on is ``! no worker``."""
+    return f"{mark('stalled')} no worker" if line.stalled else f"{mark(line.run.state.value)} {line.run.state.value}"
+
+
+def tally_text(tally: Tally) -> str:
+    """``✓ 7 pass``, ``✗ 2 of 7 fail``; empty without verdicts."""
+    if not tally.total:
+        return ""
+    if tally.passed == tally.total:
+        return f"{mark('pass')} {tally.total} pass"
+    failed = f"{mark('fail')} {tally.failed} of {tally.total} fail" if tally.failed else ""
+    open_ones = f"{mark('not computed')} {tally.not_computed} not computed" if tally.not_computed else ""
+    return ", ".join(part for part in (failed, open_ones) if part)
+
+
+def progress(run: Run) -> str:
+    """``34/120 28 %``."""
+    share = run.tasks_done * 100 // run.tasks_total if run.tasks_total else 0
+    return f"{run.tasks_done}/{run.tasks_total} {share:>3} %"
+
+
+def seconds_left(run: Run) -> str:
+    """``~3 min``; empty when the run does not go on, a dash before anything can be said."""
+    if run.state is not RunState.RUNNING:
+        return ""
+    return "–" if run.seconds_left is None else f"~{duration(run.seconds_left)}"
+
+
+def interval(lower: float | None, upper: float | None) -> str:
+    """``0.011 .. 0.015``, three digits each; empty without one."""
+    return "" if lower is None or upper is None else f"{_rough(lower)} .. {_rough(upper)}"
+
+
+def _rough(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def params_text(params: Mapping[str, Any] | None) -> str:
+    """What tells a row from its neighbours: short parameters, and radii by variable."""
+    if not params:
+        return ""
+    radius = params.get("radius")
+    short = {
+        key: value
+        for key, value in params.items()
+        if isinstance(value, (str, int, float)) and not isinstance(value, bool) and key != "radius"
+    }
+    parts = [f"{key} {value}" for key, value in short.items()]
+    if isinstance(radius, Mapping):
+        parts += [f"{key} {mark('plus or minus')}{value}" for key, value in radius.items()]
+    return ", ".join(parts)
+
+
+def measured(target: str, params: Mapping[str, Any] | None) -> str:
+    """The target with its parameters: ``price, q 0.25``."""
+    return ", ".join(part for part in (target, params_text(params)) if part)
+
+
+def full_params(params: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+    """Every parameter, spelled out."""
+    return [(key, _spelled(value)) for key, value in params.items()]
+
+
+def _spelled(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_spelled(item)}" for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(_spelled(item) for item in value)
+    return number(value) if isinstance(value, float) else str(value)
