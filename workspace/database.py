@@ -3,23 +3,41 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["DATABASE", "connect", "transaction"]
+__all__ = ["DATABASE", "connect", "is_busy", "set_wal", "transaction"]
 
 DATABASE = "workspace.db"
+BUSY_SECONDS = 5.0
 
 
 def connect(path: Path) -> sqlite3.Connection:
     """A connection in autocommit mode: WAL, full synchronisation, foreign keys, five seconds of patience."""
-    connection = sqlite3.connect(path, isolation_level=None, timeout=5.0)
+    connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS)
     connection.row_factory = sqlite3.Row
-    connection.execute("PRAGMA busy_timeout = 5000")
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA synchronous = FULL")
     return connection
+
+
+def set_wal(connection: sqlite3.Connection) -> None:
+    """Make the database one with a write-ahead log, once and for all.
+
+    SQLite does not wait for the lock that this needs, so we do: others may be making the same workspace.
+    """
+    patience = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if not is_busy(error) or time.monotonic() > patience:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 @contextmanager
@@ -28,7 +46,13 @@ def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield connection
+        connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
         raise
-    connection.execute("COMMIT")
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another connection held the lock for longer than our patience: trying again may help."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)

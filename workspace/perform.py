@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import resource
+import sqlite3
 import sys
+import threading
 import time
 from collections.abc import Callable
 from functools import lru_cache
@@ -19,6 +21,7 @@ from engine.recipe import Recipe
 from engine.results import Fit
 from engine.run import Progress
 
+from .database import is_busy
 from .queue import Claim, Outcome, progress, still_wanted
 from .runs import find_run, raw_rows
 from .workspace import Workspace
@@ -41,9 +44,16 @@ class _Reporter:
         if time.monotonic() - self.last < REPORT_SECONDS:
             return
         self.last = time.monotonic()
-        progress(self.workspace, self.held, made.done, made.total, made.what)
-        if not still_wanted(self.workspace, self.held.run_id):
-            raise Cancelled(f"run {self.held.run_id} was stopped")
+        if not self._written(made) or not still_wanted(self.workspace, self.held.run_id):
+            raise Cancelled(f"run {self.held.run_id} was stopped, or the task went to another worker")
+
+    def _written(self, made: Progress) -> bool:
+        try:
+            return progress(self.workspace, self.held, made.done, made.total, made.what)
+        except sqlite3.OperationalError as error:
+            if not is_busy(error):
+                raise
+            return True
 
 
 def perform(directory: Path, held: Claim) -> Outcome:
@@ -64,8 +74,12 @@ def perform(directory: Path, held: Claim) -> Outcome:
     )
 
 
-@lru_cache(maxsize=4)
 def _workspace(directory: Path) -> Workspace:
+    return _workspace_of_thread(directory, threading.get_ident())
+
+
+@lru_cache(maxsize=4)
+def _workspace_of_thread(directory: Path, thread: int) -> Workspace:
     return Workspace.open(directory)
 
 

@@ -45,6 +45,7 @@ class Reader:
         try:
             migrate(self.connection)
         except sqlite3.DatabaseError as error:
+            self.close()
             raise NotAWorkspace(f"{path} cannot be opened: {error}") from None
 
     def __enter__(self) -> Reader:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,9 +15,25 @@ from engine.thresholds import Verdict
 from .runs import RunState, insert_rows
 from .workspace import Workspace
 
-__all__ = ["Claim", "Outcome", "claim", "extend_leases", "fail", "finish", "release", "request_stop", "resume"]
+__all__ = [
+    "Claim",
+    "Outcome",
+    "claim",
+    "extend_leases",
+    "fail",
+    "finish",
+    "progress",
+    "release",
+    "release_all",
+    "request_stop",
+    "resume",
+    "still_wanted",
+    "unfinished",
+]
 
 LEASE_SECONDS = 30.0
+LOST_AT_MOST = 5
+LOST = f"the worker died {LOST_AT_MOST} times in the midst of one task; the machine may be short of memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +64,26 @@ class Outcome:
     peak_bytes: int = 0
 
 
+_READY = """SELECT task.id FROM task JOIN run ON run.id = task.run_id
+            WHERE run.state IN ('queued', 'running') AND task.blockers = 0
+              AND (task.state = 'waiting' OR (task.state = 'running' AND task.lease_until < :now))
+            ORDER BY task.run_id, task.id LIMIT 1"""
+
+
 def claim(workspace: Workspace, worker: str) -> Claim | None:
-    """Take the next task that is ready, or whose holder's lease has run out; None when there is none."""
+    """Take the next task that is ready, or whose holder's lease has run out; None when there is none.
+
+    A task whose holders died ``LOST_AT_MOST`` times is not tried again: its run fails.
+    """
     now = time.time()
+    if not workspace.connection.execute(_READY, {"now": now}).fetchall():
+        return None
     with workspace.writing() as connection:
+        _give_up(connection, now)
         row = connection.execute(
-            """UPDATE task SET state = 'running', worker = :worker, attempt = attempt + 1, lease_until = :lease,
+            f"""UPDATE task SET state = 'running', worker = :worker, attempt = attempt + 1, lease_until = :lease,
                                done = 0, total = 0, what = ''
-               WHERE id = (SELECT task.id FROM task JOIN run ON run.id = task.run_id
-                           WHERE run.state IN ('queued', 'running') AND task.blockers = 0
-                             AND (task.state = 'waiting' OR (task.state = 'running' AND task.lease_until < :now))
-                           ORDER BY task.run_id, task.id LIMIT 1)
+               WHERE id = ({_READY})
                RETURNING id, run_id, key, kind, item, draw, point, attempt""",
             {"worker": worker, "lease": now + LEASE_SECONDS, "now": now},
         ).fetchone()
@@ -80,6 +106,30 @@ def claim(workspace: Workspace, worker: str) -> Claim | None:
     )
 
 
+def _give_up(connection: sqlite3.Connection, now: float) -> None:
+    lost = connection.execute(
+        """UPDATE task SET state = 'failed', worker = NULL, lease_until = NULL, error = ?
+           WHERE state = 'running' AND lease_until < ? AND attempt >= ? RETURNING run_id""",
+        (LOST, now, LOST_AT_MOST),
+    ).fetchall()
+    for row in lost:
+        _end_run(connection, row["run_id"], RunState.FAILED, LOST)
+
+
+def _end_run(connection: sqlite3.Connection, run_id: int, state: RunState, error: str = "") -> bool:
+    ended = connection.execute(
+        "UPDATE run SET state = ?, finished = ?, error = ? WHERE id = ? AND state IN ('queued', 'running')",
+        (state.value, time.time(), error, run_id),
+    )
+    return ended.rowcount > 0
+
+
+def unfinished(workspace: Workspace) -> bool:
+    """Whether some run is queued or running: a task that another worker holds may yet come back."""
+    query = "SELECT EXISTS (SELECT 1 FROM run WHERE state IN ('queued', 'running'))"
+    return bool(workspace.connection.execute(query).fetchone()[0])
+
+
 def extend_leases(workspace: Workspace, worker: str) -> None:
     """A worker's heartbeat: it is alive and still holds its tasks."""
     now = time.time()
@@ -96,12 +146,13 @@ def still_wanted(workspace: Workspace, run_id: int) -> bool:
     return row is not None and not RunState(row["state"]).ended
 
 
-def progress(workspace: Workspace, held: Claim, done: int, total: int, what: str) -> None:
-    """Write down how far a held task has come."""
-    workspace.connection.execute(
+def progress(workspace: Workspace, held: Claim, done: int, total: int, what: str) -> bool:
+    """Write down how far a held task has come; False when it is no longer this worker's."""
+    written = workspace.connection.execute(
         "UPDATE task SET done = ?, total = ?, what = ? WHERE id = ? AND worker = ? AND attempt = ? AND state = 'running'",
         (done, total, what, held.task_id, held.worker, held.attempt),
     )
+    return written.rowcount > 0
 
 
 def finish(workspace: Workspace, held: Claim, outcome: Outcome) -> bool:
@@ -134,12 +185,14 @@ def finish(workspace: Workspace, held: Claim, outcome: Outcome) -> bool:
             "UPDATE task SET blockers = blockers - 1 WHERE id IN (SELECT task_id FROM task_need WHERE needs_id = ?)",
             (held.task_id,),
         )
-        connection.execute(
-            """UPDATE run SET state = 'done', finished = ? WHERE id = ? AND state = 'running'
-               AND NOT EXISTS (SELECT 1 FROM task WHERE run_id = run.id AND state <> 'done')""",
-            (time.time(), held.run_id),
-        )
+        _end_if_complete(connection, held.run_id)
     return True
+
+
+def _end_if_complete(connection: sqlite3.Connection, run_id: int) -> None:
+    query = "SELECT EXISTS (SELECT 1 FROM task WHERE run_id = ? AND state <> 'done')"
+    if not connection.execute(query, (run_id,)).fetchone()[0]:
+        _end_run(connection, run_id, RunState.DONE)
 
 
 def fail(workspace: Workspace, held: Claim, message: str) -> None:
@@ -151,10 +204,7 @@ def fail(workspace: Workspace, held: Claim, message: str) -> None:
             (message, held.task_id, held.worker, held.attempt),
         )
         if ended.rowcount:
-            connection.execute(
-                "UPDATE run SET state = 'failed', finished = ?, error = ? WHERE id = ? AND state IN ('queued', 'running')",
-                (time.time(), message, held.run_id),
-            )
+            _end_run(connection, held.run_id, RunState.FAILED, message)
 
 
 def release(workspace: Workspace, held: Claim) -> None:
@@ -167,14 +217,20 @@ def release(workspace: Workspace, held: Claim) -> None:
         )
 
 
+def release_all(workspace: Workspace, worker: str) -> None:
+    """Give back every task that a worker still holds."""
+    with workspace.writing() as connection:
+        connection.execute(
+            """UPDATE task SET state = 'waiting', worker = NULL, lease_until = NULL
+               WHERE worker = ? AND state = 'running'""",
+            (worker,),
+        )
+
+
 def request_stop(workspace: Workspace, run_id: int, state: RunState) -> bool:
     """Interrupt or cancel a run; its workers notice at their next report. False when it had ended already."""
     with workspace.writing() as connection:
-        stopped = connection.execute(
-            "UPDATE run SET state = ?, finished = ? WHERE id = ? AND state IN ('queued', 'running')",
-            (state.value, time.time(), run_id),
-        )
-        return stopped.rowcount > 0
+        return _end_run(connection, run_id, state)
 
 
 def resume(workspace: Workspace, run_id: int) -> bool:
@@ -190,4 +246,5 @@ def resume(workspace: Workspace, run_id: int) -> bool:
                 "UPDATE task SET state = 'waiting', error = '', worker = NULL WHERE run_id = ? AND state = 'failed'",
                 (run_id,),
             )
+            _end_if_complete(connection, run_id)
         return again.rowcount > 0

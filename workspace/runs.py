@@ -38,13 +38,14 @@ def enter_run(
     ``given`` are released datasets that another tool made, where the recipe has no synthesis steps.
     """
     title = recipe.title or source.name
+    stored = workspace.tables.write_microdata(data)
+    given_stored = [workspace.tables.write_microdata(released) for _, released in given]
     with workspace.writing() as connection:
         project_id = workspace.ensure_project(project or title)
-        dataset_id = workspace.add_dataset(project_id, source.name, source.sha256, data)
+        dataset_id = workspace.add_dataset(project_id, source.name, source.sha256, data, stored)
         run_id = _enter_row(connection, project_id, dataset_id, title, recipe)
-        for draw, (released_source, released) in enumerate(given, start=1):
-            released_id = workspace.add_dataset(project_id, released_source.name, released_source.sha256, released)
-            sha256 = workspace.dataset(released_id).table_sha256
+        for draw, ((released_source, released), sha256) in enumerate(zip(given, given_stored, strict=True), start=1):
+            workspace.add_dataset(project_id, released_source.name, released_source.sha256, released, sha256)
             connection.execute("INSERT INTO artefact VALUES (?, ?, ?)", (run_id, f"draw/{draw}", sha256))
         _enter_tasks(connection, run_id, plan(recipe))
     return run_id

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import tempfile
+import time
 from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
@@ -23,6 +25,9 @@ from engine.schema import Schema, Variable
 from .errors import DamagedTable
 
 __all__ = ["Tables", "schema_from_json", "schema_to_json"]
+
+ASIDE = ".writing-"
+DAY_SECONDS = 86_400.0
 
 
 class Tables:
@@ -47,7 +52,7 @@ class Tables:
 
     def _put(self, path: Path, content: bytes) -> None:
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, aside = tempfile.mkstemp(dir=self.directory, prefix=".writing-")
+        handle, aside = tempfile.mkstemp(dir=self.directory, prefix=ASIDE)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
@@ -58,6 +63,13 @@ class Tables:
             Path(aside).unlink(missing_ok=True)
             raise
         _sync_directory(self.directory)
+
+    def sweep(self) -> None:
+        """Remove what was being written more than a day ago: whoever wrote it was killed."""
+        for aside in self.directory.glob(f"{ASIDE}*"):
+            with contextlib.suppress(FileNotFoundError):
+                if time.time() - aside.stat().st_mtime > DAY_SECONDS:
+                    aside.unlink()
 
     def read(self, sha256: str) -> pa.Table:
         """The table with this hash. Raises DamagedTable when it is gone or its bytes have changed."""
@@ -86,7 +98,7 @@ class Tables:
                 values = pd.Categorical.from_codes(codes, pd.Index(levels), ordered=bool(chunk.type.ordered))
                 columns[variable.name] = pd.Series(values)
             else:
-                columns[variable.name] = pd.Series(chunk.to_numpy(zero_copy_only=False))
+                columns[variable.name] = pd.Series(_with_seconds(chunk.to_numpy(zero_copy_only=False)))
         return Microdata(schema, pd.DataFrame(columns), origin)
 
     def write_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> str:
@@ -114,6 +126,11 @@ class Tables:
             row["name"]: np.frombuffer(row["data"], dtype=np.dtype(row["dtype"])).reshape(row["shape"])
             for row in self.read(sha256).to_pylist()
         }
+
+
+def _with_seconds(values: NDArray[Any]) -> NDArray[Any]:
+    """Parquet keeps dates in milliseconds, microdata in seconds."""
+    return values.astype("datetime64[s]") if values.dtype.kind == "M" else values
 
 
 def _sync_directory(directory: Path) -> None:

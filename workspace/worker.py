@@ -16,63 +16,41 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from functools import partial
 from pathlib import Path
 from types import FrameType
+from typing import TypeVar
 
-from engine.errors import Cancelled, EngineError
-
+from .attempt import Failure, GivenBack, attempt
+from .database import is_busy
 from .errors import WorkspaceError
-from .perform import perform
-from .queue import Claim, Outcome, claim, extend_leases, fail, finish, release
+from .pool import Pool, pool
+from .queue import Claim, Outcome, claim, extend_leases, fail, finish, release, release_all, unfinished
 from .workspace import Workspace
 
-__all__ = ["start_worker", "work"]
+__all__ = ["start_worker", "work", "worker_log"]
 
 HEARTBEAT_SECONDS = 5.0
 IDLE_SECONDS = 3.0
 POLL_SECONDS = 0.1
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+KILLED_AT_MOST = 3
+Answer = TypeVar("Answer")
+Attempted = Outcome | Failure | GivenBack
 log = logging.getLogger("sfumato.worker")
-
-
-class InProcess(Executor):
-    """Computes at once, in the worker itself: what one job needs."""
-
-    def submit(self, fn, /, *args, **kwargs):  # type: ignore[no-untyped-def]
-        """Run ``fn`` and return a future that is already done."""
-        future: Future[Outcome] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:  # noqa: BLE001  (the future carries it)
-            future.set_exception(error)
-        return future
-
-
-@contextlib.contextmanager
-def executor(jobs: int) -> Iterator[Executor]:
-    """Where tasks are computed: this process for one job, joblib's processes for more."""
-    if jobs == 1:
-        yield InProcess()
-        return
-    from joblib.externals.loky import get_reusable_executor
-
-    pool = get_reusable_executor(max_workers=jobs, timeout=60)
-    try:
-        yield pool
-    finally:
-        pool.shutdown(wait=False, kill_workers=True)
+_STARTED: list[subprocess.Popen[bytes]] = []  # a handle that is dropped while its process runs is a warning
 
 
 class Heart:
-    """A thread that says the worker is alive, on a connection of its own."""
+    """A thread that says the worker is alive, on connections of its own."""
 
     def __init__(self, directory: Path, worker: str) -> None:
         self.directory = directory
         self.worker = worker
         self.stopped = threading.Event()
-        self.thread = threading.Thread(target=self._beat, daemon=True)
+        self.thread = threading.Thread(target=self._live, daemon=True)
 
     def __enter__(self) -> Heart:
         self.thread.start()
@@ -82,79 +60,115 @@ class Heart:
         self.stopped.set()
         self.thread.join()
 
-    def _beat(self) -> None:
-        workspace = Workspace.open(self.directory)
+    def _live(self) -> None:
         while not self.stopped.wait(HEARTBEAT_SECONDS):
             try:
-                extend_leases(workspace, self.worker)
-            except sqlite3.OperationalError:
-                log.warning("heartbeat missed: the database was busy")
-        workspace.close()
+                with contextlib.closing(Workspace.open(self.directory)) as workspace:
+                    extend_leases(workspace, self.worker)
+            except (sqlite3.Error, WorkspaceError, OSError) as error:
+                log.warning("heartbeat missed: %s", type(error).__name__)
 
 
 def work(directory: Path, jobs: int = 1, idle: float = IDLE_SECONDS) -> None:
-    """Work until the queue has been empty for ``idle`` seconds."""
+    """Work until no run has been waiting or running for ``idle`` seconds.
+
+    A run whose last tasks another worker holds is waited for: that worker may die, and its tasks come back.
+    """
     workspace = Workspace.open(directory)
     worker = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
-    with workspace.writing() as connection:
-        now = time.time()
-        connection.execute("INSERT INTO worker VALUES (?, ?, ?, ?, NULL)", (worker, os.getpid(), now, now))
-    held: dict[Future[Outcome], Claim] = {}
     try:
-        with Heart(directory, worker), executor(jobs) as pool:
-            _drain(workspace, worker, pool, jobs, idle, held)
+        patiently(partial(_sign_on, workspace, worker))
+        with Heart(directory, worker), pool(jobs) as opened:
+            _drain(workspace, worker, opened, jobs, idle)
     finally:
-        for unfinished in held.values():
-            release(workspace, unfinished)
-        with workspace.writing() as connection:
-            connection.execute("UPDATE worker SET stopped = ? WHERE id = ?", (time.time(), worker))
+        _sign_off(workspace, worker)
         workspace.close()
 
 
-def _drain(
-    workspace: Workspace, worker: str, pool: Executor, jobs: int, idle: float, held: dict[Future[Outcome], Claim]
-) -> None:
+def patiently(action: Callable[[], Answer]) -> Answer:
+    """``action()``, again and again while the database is locked: what was computed must not be lost to that."""
+    while True:
+        try:
+            return action()
+        except sqlite3.OperationalError as error:
+            if not is_busy(error):
+                raise
+            log.warning("the database is locked; trying again")
+
+
+def _sign_on(workspace: Workspace, worker: str) -> None:
+    workspace.tables.sweep()
+    now = time.time()
+    with workspace.writing() as connection:
+        connection.execute("INSERT INTO worker VALUES (?, ?, ?, ?, NULL)", (worker, os.getpid(), now, now))
+
+
+def _sign_off(workspace: Workspace, worker: str) -> None:
+    try:
+        release_all(workspace, worker)
+        with workspace.writing() as connection:
+            connection.execute("UPDATE worker SET stopped = ? WHERE id = ?", (time.time(), worker))
+    except sqlite3.Error as error:
+        log.warning("no leave taken: %s; leases run out by themselves", type(error).__name__)
+
+
+def _drain(workspace: Workspace, worker: str, opened: Pool, jobs: int, idle: float) -> None:
+    held: dict[Future[Attempted], Claim] = {}
     empty_since = time.monotonic()
-    while held or time.monotonic() - empty_since < idle:
-        while len(held) < jobs and (task := claim(workspace, worker)) is not None:
-            held[pool.submit(perform, workspace.directory, task)] = task
+    while held or unfinished(workspace) or time.monotonic() - empty_since < idle:
+        while len(held) < jobs and (task := patiently(partial(claim, workspace, worker))) is not None:
+            held[opened.submit(attempt, workspace.directory, task)] = task
         if not held:
             time.sleep(POLL_SECONDS)
             continue
-        done, _ = wait(held, return_when=FIRST_COMPLETED)
-        for future in done:
-            _record(workspace, held[future], future)
-            del held[future]
+        for future in wait(held, return_when=FIRST_COMPLETED).done:
+            task = held.pop(future)
+            patiently(partial(_record, workspace, task, _attempted(task, future)))
         empty_since = time.monotonic()
 
 
-def _record(workspace: Workspace, task: Claim, future: Future[Outcome]) -> None:
+def _attempted(task: Claim, future: Future[Attempted]) -> Attempted:
     try:
-        finish(workspace, task, future.result())
-    except Cancelled:
+        return future.result()
+    except BrokenExecutor:
+        log.error("run %s, task %s: its process was killed", task.run_id, task.key)
+        if task.attempt < KILLED_AT_MOST:
+            return GivenBack()
+        return Failure(f"{task.key}: its process was killed {task.attempt} times; the machine may be short of memory")
+    except Exception as error:  # noqa: BLE001  (an answer that cannot cross processes)
+        return Failure(f"{task.key}: {type(error).__name__}")
+
+
+def _record(workspace: Workspace, task: Claim, attempted: Attempted) -> None:
+    if isinstance(attempted, Outcome):
+        finish(workspace, task, attempted)
+    elif isinstance(attempted, Failure):
+        log.error("run %s, task %s: %s\n%s", task.run_id, task.key, attempted.message, attempted.trace)
+        fail(workspace, task, attempted.message)
+    else:
         release(workspace, task)
-    except (EngineError, WorkspaceError) as error:
-        log.error("run %s, task %s: %s", task.run_id, task.key, type(error).__name__)
-        fail(workspace, task, str(error))
-    except Exception as error:
-        log.exception("run %s, task %s", task.run_id, task.key)
-        fail(workspace, task, f"{task.key}: {type(error).__name__}; the worker's log says more")
 
 
 def start_worker(directory: Path, jobs: int = 1) -> subprocess.Popen[bytes]:
     """Start a worker that outlives this process and its terminal."""
-    logs = directory / "logs"
-    logs.mkdir(mode=0o700, exist_ok=True)
+    worker_log(directory).parent.mkdir(mode=0o700, exist_ok=True)
     environment = {**os.environ, **dict.fromkeys(THREAD_LIMITS, "1")}
-    with (logs / "worker.log").open("ab") as file:
-        return subprocess.Popen(
-            [sys.executable, "-m", "workspace.worker", str(directory.resolve()), "--jobs", str(jobs)],
+    with worker_log(directory).open("ab") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "workspace.worker", str(directory.resolve()), "--jobs", str(jobs)],
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=file,
             start_new_session=True,
             env=environment,
         )
+    _STARTED.append(process)
+    return process
+
+
+def worker_log(directory: Path) -> Path:
+    """Where the workers of a workspace write what happened to them."""
+    return directory / "logs" / "worker.log"
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from pathlib import Path
 from engine.microdata import Microdata, Origin
 from engine.schema import Schema
 
-from .database import DATABASE, connect, transaction
+from .database import DATABASE, connect, set_wal, transaction
 from .errors import NotAWorkspace, NotFound
 from .migrations import migrate
 from .tables import Tables, schema_from_json, schema_to_json
@@ -60,15 +61,14 @@ class Workspace:
         """Make a workspace, or open the one that is there. Raises NotAWorkspace on a directory with other things in it."""
         if (directory / DATABASE).exists():
             return cls.open(directory)
-        if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        if directory.exists() and (not directory.is_dir() or any(map(_is_strange, directory.iterdir()))):
             raise NotAWorkspace(f"{directory} has other things in it; name a new or empty directory")
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             directory.chmod(0o700)
-            connection = connect(directory / DATABASE)
-            connection.execute("PRAGMA journal_mode = WAL")
-            migrate(connection)
-            connection.close()
+            with contextlib.closing(connect(directory / DATABASE)) as connection:
+                set_wal(connection)
+                migrate(connection)
         except (OSError, sqlite3.OperationalError) as error:
             raise NotAWorkspace(f"{directory} cannot be made a workspace: {error}") from None
         return cls.open(directory)
@@ -82,7 +82,11 @@ class Workspace:
         try:
             migrate(workspace.connection)
         except sqlite3.DatabaseError as error:
+            workspace.close()
             raise NotAWorkspace(f"{directory / DATABASE} cannot be opened: {error}") from None
+        except NotAWorkspace:
+            workspace.close()
+            raise
         return workspace
 
     @cached_property
@@ -124,9 +128,14 @@ class Workspace:
         self.connection.execute("INSERT OR IGNORE INTO project (name, created) VALUES (?, ?)", (name, now))
         return int(self.connection.execute("SELECT id FROM project WHERE name = ?", (name,)).fetchone()[0])
 
-    def add_dataset(self, project_id: int, name: str, source_sha256: str, data: Microdata) -> int:
-        """Store a table in a project; the same table from the same file is stored once. Call inside a transaction."""
-        table_sha256 = self.tables.write_microdata(data)
+    def add_dataset(
+        self, project_id: int, name: str, source_sha256: str, data: Microdata, table_sha256: str | None = None
+    ) -> int:
+        """Store a table in a project; the same table from the same file is stored once. Call inside a transaction.
+
+        ``table_sha256`` says that the table has been written already: a large one is, before the transaction begins.
+        """
+        table_sha256 = table_sha256 or self.tables.write_microdata(data)
         schema = schema_to_json(data.schema)
         key = (project_id, name, data.origin, source_sha256, table_sha256, schema)
         found = self.connection.execute(
@@ -159,6 +168,10 @@ class Workspace:
     def read(self, dataset: Dataset) -> Microdata:
         """The records of a dataset."""
         return self.tables.read_microdata(dataset.table_sha256, dataset.schema, dataset.origin)
+
+
+def _is_strange(path: Path) -> bool:
+    return not path.name.startswith(DATABASE)
 
 
 def _dataset(row: sqlite3.Row) -> Dataset:

@@ -1,0 +1,98 @@
+"""Fixtures that all tests share: public data where they are, and small microdata, recipes and workspaces."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from engine.microdata import Microdata, conform
+from engine.recipe import Recipe
+from workspace.ingest import Source
+from workspace.runs import enter_run
+from workspace.workspace import Workspace
+
+ROOT = Path(__file__).parents[1]
+PUBLIC_DATA = Path(os.environ.get("SFUMATO_DATA", ROOT.parent / "shared" / "data"))
+
+SMALL: dict[str, Any] = {
+    "title": "Small study",
+    "variables": {
+        "region": {"kind": "categorical", "role": "known", "levels": ["north", "south", "west"]},
+        "age": {"kind": "count", "role": "known"},
+        "visits": {"kind": "count", "role": "sensitive", "bounds": [0, 60]},
+        "income": {"kind": "continuous", "role": "sensitive"},
+    },
+    "release": {"m": 3, "seed": 7},
+    "synthesis": [
+        {"target": "visits", "method": "linear_regression", "predictors": ["region", "age"]},
+        {"target": "income", "method": "linear_regression", "predictors": ["region", "age", "visits"]},
+    ],
+    "measure": [
+        {"method": "utility.ecdf"},
+        {"method": "risk.identification", "radius": {"income": "5%", "visits": 2}},
+    ],
+    "threshold": [{"value": "risk.identification.true_match_rate", "max": 0.5}],
+}
+
+
+@pytest.fixture
+def public_data() -> Callable[[str], Path]:
+    """Where a public file lies; the test is skipped where it is absent."""
+
+    def find(name: str) -> Path:
+        path = PUBLIC_DATA / name
+        if not path.is_file():
+            pytest.skip(f"{name} is not there; SFUMATO_DATA says where")
+        return path
+
+    return find
+
+
+@pytest.fixture
+def small_recipe() -> Callable[..., Recipe]:
+    """A recipe with two regressions and two measures; sections given replace its own."""
+
+    def make(**sections: object) -> Recipe:
+        return Recipe.from_table({**SMALL, **sections})
+
+    return make
+
+
+@pytest.fixture
+def small_data() -> Microdata:
+    """Eighty simulated records that suit the small recipe."""
+    rng = np.random.default_rng(20)
+    age = rng.integers(18, 90, 80)
+    frame = pd.DataFrame(
+        {
+            "region": rng.choice(["north", "south", "west"], 80),
+            "age": age,
+            "visits": rng.poisson(3 + age / 20),
+            "income": np.exp(rng.normal(7, 0.4, 80)),
+        }
+    )
+    return conform(frame, Recipe.from_table(SMALL).schema)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    """An empty workspace."""
+    made = Workspace.create(tmp_path / "workspace")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def enter(workspace: Workspace, small_recipe: Callable[..., Recipe], small_data: Microdata) -> Callable[..., int]:
+    """Enter a run of the small recipe; returns its number."""
+
+    def make(**sections: object) -> int:
+        return enter_run(workspace, small_recipe(**sections), Source("simulated.csv", b"simulated"), small_data)
+
+    return make

@@ -1,0 +1,49 @@
+"""A task tried: whatever goes wrong comes back as a value, so that it crosses processes and never carries data."""
+
+from __future__ import annotations
+
+import sqlite3
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import Cancelled, EngineError
+
+from .database import is_busy
+from .errors import WorkspaceError
+from .perform import perform
+from .queue import Claim, Outcome
+
+__all__ = ["Failure", "GivenBack", "attempt"]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a task failed, in words for its run, and for the log where in the code; no exception's own words."""
+
+    message: str
+    trace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenBack:
+    """The task was not carried out: its run was stopped, or the database was locked for too long."""
+
+
+def attempt(directory: Path, held: Claim) -> Outcome | Failure | GivenBack:
+    """``perform`` a claimed task.
+
+    The engine's and the workspace's own errors are written for people and hold no values of the data. Those of other
+    libraries may (``could not convert string to float``), so of them only the type and the lines of code are kept.
+    """
+    try:
+        return perform(directory, held)
+    except Cancelled:
+        return GivenBack()
+    except (EngineError, WorkspaceError) as error:
+        return Failure(str(error))
+    except Exception as error:  # noqa: BLE001  (whatever a method raises ends its run, not the worker)
+        if isinstance(error, sqlite3.OperationalError) and is_busy(error):
+            return GivenBack()
+        trace = "".join(traceback.format_tb(error.__traceback__))
+        return Failure(f"{held.key}: {type(error).__name__}; the worker's log says where", trace)
