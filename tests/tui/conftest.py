@@ -1,0 +1,106 @@
+"""What the tests of the command line share: a home of their own, a small study, and the command run in process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tui.cli import main
+
+RECIPE = """
+title = "Visits"
+
+[data]
+file = "visits.csv"
+
+[variables]
+region = { kind = "categorical", role = "known" }
+age = { kind = "count", role = "known" }
+visits = { kind = "count", role = "sensitive", bounds = [0, 30] }
+cost = { kind = "continuous", role = "sensitive" }
+
+[release]
+m = 2
+seed = 3
+
+[[synthesis]]
+target = "visits"
+method = "linear_regression"
+predictors = ["region", "log1p(age)"]
+
+[[synthesis]]
+target = "cost"
+method = "linear_regression"
+transform = "log"
+predictors = ["region", "age", "visits"]
+
+[[measure]]
+method = "risk.identification"
+radius = { visits = 1, cost = "5%" }
+
+[[study]]
+method = "studies.intruder_uncertainty"
+variable = "age"
+levels = [0.0, 0.1]
+
+[[threshold]]
+value = "risk.identification.true_match_rate"
+max = 0.5
+"""
+
+
+@pytest.fixture
+def visits_recipe() -> str:
+    """A small recipe: two linear steps, one risk, one sweep, one threshold that is met."""
+    return RECIPE
+
+
+@pytest.fixture
+def visits_table() -> pd.DataFrame:
+    """Sixty simulated records for the small recipe; one column holds a marker that must never be shown."""
+    rng = np.random.default_rng(5)
+    records = 60
+    return pd.DataFrame(
+        {
+            "region": rng.choice(["north", "south"], records),
+            "age": rng.integers(18, 90, records),
+            "visits": rng.poisson(3, records),
+            "cost": np.round(rng.lognormal(3, 1, records), 2),
+            "same": ["x"] * records,
+            "notes": ["731954"] * records,
+        }
+    )
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home directory, which is also the current one."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.delenv("SFUMATO_WORKSPACE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def study(home: Path, visits_recipe: str, visits_table: pd.DataFrame) -> Path:
+    """The small study's recipe, its data beside it."""
+    visits_table.to_csv(home / "visits.csv", index=False)
+    (home / "recipe.toml").write_text(visits_recipe, "utf-8")
+    return home / "recipe.toml"
+
+
+@pytest.fixture
+def sfumato() -> Callable[..., int]:
+    """The command: takes its arguments, returns its exit status."""
+
+    def command(*arguments: str) -> int:
+        with pytest.raises(SystemExit) as ended:
+            main(list(arguments))
+        return ended.value.code if isinstance(ended.value.code, int) else 0
+
+    return command

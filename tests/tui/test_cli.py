@@ -1,0 +1,177 @@
+"""The command line, from an empty home to results: what it prints, writes and exits with."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from engine.recipe import Recipe
+from workspace.workspace import Workspace
+
+Command = Callable[..., int]
+ROW = {
+    "family", "method", "measure", "target", "dataset", "draw", "level", "value", "lower", "upper", "baseline", "unit",
+    "status", "reason", "params",
+}  # fmt: skip
+
+
+def test_a_run_prints_risk_and_verdicts_and_writes_the_contract_s_json(
+    study: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = sfumato("run", str(study), "--workspace", "w", "--jobs", "1", "--json", "out.json")
+
+    out = capsys.readouterr().out
+    assert status == 0
+    assert "Disclosure risk" in out
+    assert "+ PASS" in out
+    found = json.loads(Path("out.json").read_text())
+    assert set(found) == {"run", "recipe_sha256", "data_sha256", "seed", "versions", "seconds", "rows", "verdicts"}
+    assert all(set(row) == ROW for row in found["rows"])
+    assert {(row["dataset"], row["draw"]) for row in found["rows"]} == {
+        ("confidential", None), ("synthetic", None), ("synthetic", 1), ("synthetic", 2),
+    }  # fmt: skip
+    assert {row["level"] for row in found["rows"]} == {None, 0.0, 0.1}
+
+
+def test_a_threshold_that_fails_exits_1(study: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    study.write_text(study.read_text().replace("max = 0.5", "max = -1"))
+    assert sfumato("run", str(study), "--workspace", "w", "--jobs", "1") == 1
+    assert "x FAIL" in capsys.readouterr().out
+
+
+def test_one_job_and_two_give_the_same_rows(study: Path, sfumato: Command) -> None:
+    for jobs in ("1", "2"):
+        assert sfumato("run", str(study), "--workspace", f"w{jobs}", "--jobs", jobs, "--json", f"{jobs}.json", "--quiet") == 0
+    one, two = (json.loads(Path(f"{jobs}.json").read_text()) for jobs in ("1", "2"))
+    assert json.dumps(one["rows"]) == json.dumps(two["rows"])
+    assert one["verdicts"] == two["verdicts"]
+
+
+def test_another_seed_gives_other_rows(study: Path, sfumato: Command) -> None:
+    """The negative control of the test above."""
+    for seed in ("1", "2"):
+        assert sfumato("run", str(study), "--workspace", "w", "--seed", seed, "--json", f"{seed}.json", "--quiet") == 0
+    one, two = (json.loads(Path(f"{seed}.json").read_text()) for seed in ("1", "2"))
+    assert one["rows"] != two["rows"]
+
+
+def test_settings_change_the_recipe(study: Path, sfumato: Command) -> None:
+    sfumato("run", str(study), "--workspace", "w", "--set", "release.m=3", "--json", "out.json", "--quiet")
+    assert {row["draw"] for row in json.loads(Path("out.json").read_text())["rows"]} == {None, 1, 2, 3}
+
+
+def test_runs_and_results_show_what_was_done(
+    study: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sfumato("init", "w") == 0
+    assert sfumato("runs") == 0
+    assert "no runs yet" in capsys.readouterr().out
+    assert sfumato("run", str(study), "--quiet") == 0
+    assert capsys.readouterr().out == ""
+    assert sfumato("runs") == 0
+    assert "all 1 pass" in capsys.readouterr().out
+    assert sfumato("results", "1", "--draws") == 0
+    out = capsys.readouterr().out
+    assert "Every dataset" in out
+    assert "identification.expected_match_risk" in out
+    assert sfumato("cancel", "1") == 0
+    assert "ended already" in capsys.readouterr().out
+
+
+def test_evaluate_scores_a_release_as_the_run_that_made_it_did(study: Path, sfumato: Command) -> None:
+    assert sfumato("run", str(study), "--workspace", "w", "--json", "run.json", "--quiet") == 0
+    workspace = Workspace.open(Path("w"))
+    dataset = workspace.dataset(1)
+    names = []
+    for draw in (1, 2):
+        sha256 = workspace.connection.execute("SELECT sha256 FROM artefact WHERE name = ?", (f"draw/{draw}",)).fetchone()[0]
+        released = workspace.tables.read_microdata(sha256, dataset.schema, "synthetic")
+        names.append(f"released{draw}.csv")
+        released.frame.to_csv(names[-1], index=False)
+    workspace.close()
+
+    status = sfumato(
+        "evaluate", str(study), "--original", "visits.csv", "--released", names[0], "--released", names[1],
+        "--workspace", "v", "--json", "evaluated.json", "--quiet",
+    )  # fmt: skip
+
+    assert status == 0
+    run, evaluated = (json.loads(Path(f).read_text())["rows"] for f in ("run.json", "evaluated.json"))
+    assert [r["value"] for r in run if r["level"] is None] == [r["value"] for r in evaluated if r["level"] is None]
+
+
+def test_evaluate_refuses_a_release_of_other_records(
+    study: Path, visits_table: pd.DataFrame, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    visits_table.head(50).to_csv("fewer.csv", index=False)
+    assert sfumato("evaluate", str(study), "--original", "visits.csv", "--released", "fewer.csv", "--workspace", "v") == 2
+    assert "fewer.csv has 50 records, the original 60" in capsys.readouterr().err
+    assert not Path("v").exists()
+
+
+def test_import_describes_a_file_and_drafts_a_recipe_that_is_valid(
+    study: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sfumato("import", "visits.csv", "--workspace", "w", "--recipe", "draft.toml") == 0
+    out = capsys.readouterr().out
+    assert '60 records in project "visits"' in out
+    assert Recipe.from_toml(Path("draft.toml").read_text()).schema["visits"].kind == "categorical"
+    workspace = Workspace.open(Path("w"))
+    assert [dataset.records for dataset in workspace.datasets(1)] == [60]
+    workspace.close()
+    assert sfumato("import", "visits.csv", "--workspace", "w", "--recipe", "draft.toml") == 2
+
+
+def test_methods_and_recipes_are_listed(sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    assert sfumato("methods") == 0
+    assert "risk.identification" in capsys.readouterr().out
+    assert sfumato("methods", "identification") == 0
+    assert "Reiter & Mitra" in capsys.readouterr().out
+    assert sfumato("recipes") == 0
+    out = capsys.readouterr().out
+    assert "airbnb" in out
+    assert "randhie" in out
+
+
+def test_every_shipped_recipe_is_valid_and_is_printed_as_it_is(
+    sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("airbnb", "randhie"):
+        assert sfumato("recipes", name) == 0
+        recipe = Recipe.from_toml(capsys.readouterr().out)
+        assert Recipe.from_toml(recipe.to_toml()) == recipe
+
+
+def test_doctor_finds_a_damaged_table(study: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    assert sfumato("run", str(study), "--workspace", "w", "--quiet") == 0
+    assert sfumato("doctor", "--workspace", "w", "--json") == 0
+    assert all(finding["state"] != "problem" for finding in json.loads(capsys.readouterr().out))
+    table = next(Path("w/tables").iterdir())
+    content = bytearray(table.read_bytes())
+    content[len(content) // 2] ^= 1
+    table.chmod(0o600)
+    table.write_bytes(bytes(content))
+    assert sfumato("doctor", "--workspace", "w") == 2
+    assert table.name in capsys.readouterr().out
+
+
+def test_the_app_needs_a_terminal(home: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    assert sfumato() == 2
+    assert "needs a terminal" in capsys.readouterr().err
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys\nfrom tui.cli import main\n"
+        "try: main(['--help'])\nexcept SystemExit: pass\n"
+        "heavy = {'textual', 'numpy', 'pandas', 'scipy', 'duckdb', 'pyarrow'} & set(sys.modules)\n"
+        "sys.exit(f'imported {heavy}' if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
