@@ -188,10 +188,10 @@ def fill_dots(upper: Floats, lower: Floats, shape: Shape) -> Mask:
     return np.asarray((row >= np.floor(upper + 0.5)) & (row <= np.floor(lower + 0.5)))
 
 
-def hatch(shape: Shape, glyphs: Glyphs, order: int) -> Mask:
-    """A sparse pattern, one dot in every second cell, that shades the ``order``-th band without colour."""
+def hatch(shape: Shape, glyphs: Glyphs, order: int, every: int = 2) -> Mask:
+    """A pattern of one dot in each ``every``-th cell of a row, which shades the ``order``-th area without colour."""
     mask = np.zeros(shape, dtype=np.bool_)
-    apart = 2 * glyphs.across
+    apart = every * glyphs.across
     mask[order % glyphs.down :: glyphs.down, order * glyphs.across % apart :: apart] = True
     return mask
 

@@ -73,7 +73,7 @@ def _bars(one: Series, order: int, series: Sequence[Series], frame: Frame, look:
     filled = bar_dots(left, right, base, np.where(one.y == 0, np.nan, top), frame.dots)
     if look.glyphs.coarse:
         return filled
-    return filled & (_edge(filled) | hatch(frame.dots, look.glyphs, order))
+    return filled & (_edge(filled) | hatch(frame.dots, look.glyphs, order, every=4))
 
 
 def _edge(mask: Mask) -> Mask:

@@ -45,7 +45,7 @@ def draws_segment(mask, x0, y0, x1, y1):
     return True
 
 
-@settings(max_examples=60, deadline=None)
+@settings(derandomize=True, max_examples=60, deadline=None)
 @given(coordinate, coordinate, coordinate, coordinate)
 def test_a_segment_sets_the_dots_it_passes_and_no_others(x0, y0, x1, y1):
     mask = line_dots(np.array([x0, x1]), np.array([y0, y1]), SHAPE)
@@ -66,7 +66,7 @@ def test_a_wrong_line_is_recognised_as_wrong(damage):
     assert not draws_segment(mask, *ends)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(derandomize=True, max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_many_points_draw_the_same_dots_as_the_same_points_in_small_pieces(seed):
     rng = np.random.default_rng(seed)
@@ -112,6 +112,7 @@ def test_far_away_ends_leave_a_line_in_its_place():
     assert not line_dots(np.array([-1e200, 1e200]), np.array([1e200, 2e200]), SHAPE).any()
 
 
+@settings(derandomize=True, deadline=None)
 @given(st.lists(st.tuples(coordinate, coordinate), max_size=30))
 def test_points_fall_on_the_nearest_dot(points):
     expected = np.zeros(SHAPE, dtype=bool)
@@ -126,7 +127,7 @@ def test_points_fall_on_the_nearest_dot(points):
 bar = st.tuples(st.floats(-5, 25), st.floats(0, 6), st.floats(-3, 15))
 
 
-@settings(deadline=None)
+@settings(derandomize=True, deadline=None)
 @given(st.lists(bar, max_size=6), st.floats(-3, 15))
 def test_bars_fill_what_any_of_them_covers(bars, base):
     left, width, top = np.array(bars, dtype=float).reshape(-1, 3).T
@@ -158,7 +159,7 @@ def braille_by_unicode(cell):
     return sum(1 << (number - 1) for place, number in numbers.items() if cell[place])
 
 
-@settings(deadline=None)
+@settings(derandomize=True, deadline=None)
 @given(st.lists(st.booleans(), min_size=64, max_size=64))
 def test_braille_cells_are_encoded_as_the_standard_numbers_them(bits):
     mask = np.array(bits).reshape(8, 8)

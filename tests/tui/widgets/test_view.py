@@ -1,5 +1,5 @@
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tui.widgets.canvas import BRAILLE
@@ -11,6 +11,7 @@ WHOLE = (0.0, 100.0)
 moves = st.lists(st.tuples(st.sampled_from([0.5, 2.0, 0.3]), st.floats(0, 100)), max_size=12)
 
 
+@settings(derandomize=True, deadline=None)
 @given(moves)
 def test_views_stay_inside_the_whole(steps):
     view = View(WHOLE, WHOLE)
@@ -38,6 +39,7 @@ def test_a_value_out_of_view_is_brought_into_it():
     assert view.showing(100).seen == (90, 100)
 
 
+@settings(derandomize=True, deadline=None)
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=40), st.integers(1, 9), st.data())
 def test_the_next_stop_is_the_first_far_enough(values, cells, data):
     stops = np.unique(values)
