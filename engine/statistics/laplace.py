@@ -1,0 +1,145 @@
+"""Laplace's approximation of a posterior, corrected by importance resampling.
+
+Newton's method finds the mode; a multivariate t with the inverse Hessian's scale proposes; Pareto-smoothed importance
+weights say whether that was good enough (k-hat at most 0.7: Vehtari et al. 2024) and put right what is not exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from ..errors import NotConverged
+from ..results import Diagnostic
+from ..run import Progress
+from .pareto import smooth_weights, weights_sample_size
+from .posterior import Posterior, Target, require_converged
+
+__all__ = ["LARGEST_PARETO_K", "Mode", "StudentT", "find_mode", "sample_laplace"]
+
+Floats = NDArray[np.float64]
+
+LARGEST_PARETO_K = 0.7
+_FEWEST_PROPOSALS = 2000
+_BATCH = 500
+
+
+@dataclass(frozen=True)
+class Mode:
+    """The maximum ``theta`` (d,) of a log density, its ``value`` there and the inverse of minus its Hessian (d, d)."""
+
+    theta: Floats
+    value: float
+    covariance: Floats
+
+
+def find_mode(target: Target, *, tolerance: float = 1e-8, most_steps: int = 100) -> Mode:
+    """Newton's method with a line search; where the Hessian is not negative definite, its eigenvalues' sizes are used.
+
+    Ends when a step promises less than ``tolerance`` log units. Raises NotConverged when it does not get there.
+    """
+    theta = target.start()
+    value, gradient, hessian = target.derivatives(theta)
+    for _ in range(most_steps):
+        step = _ascent_direction(gradient, hessian)
+        promised = float(gradient @ step)
+        if promised < tolerance:
+            return Mode(theta, value, _inverse(target, hessian, gradient))
+        theta, (value, gradient, hessian) = _line_search(target, theta, value, step, promised)
+    worst = int(np.argmax(np.abs(gradient)))
+    raise NotConverged(target.names[worst], "gradient", float(gradient[worst]), "must vanish at the mode")
+
+
+def _ascent_direction(gradient: Floats, hessian: Floats) -> Floats:
+    curvatures, vectors = np.linalg.eigh(-hessian)
+    sizes = np.maximum(np.abs(curvatures), 1e-8 * np.abs(curvatures).max())
+    return np.asarray(vectors @ ((vectors.T @ gradient) / sizes))
+
+
+def _line_search(
+    target: Target, theta: Floats, value: float, step: Floats, promised: float
+) -> tuple[Floats, tuple[float, Floats, Floats]]:
+    length = 1.0
+    for _ in range(50):
+        there = target.derivatives(theta + length * step)
+        if there[0] >= value + 1e-4 * length * promised - 1e-10 * abs(value):
+            return theta + length * step, there
+        length /= 2
+    worst = int(np.argmax(np.abs(step)))
+    raise NotConverged(target.names[worst], "Newton step", float(step[worst]), "must lead uphill")
+
+
+def _inverse(target: Target, hessian: Floats, gradient: Floats) -> Floats:
+    curvatures, vectors = np.linalg.eigh(-hessian)
+    if curvatures[0] <= 0:
+        flattest = int(np.argmax(np.abs(vectors[:, 0])))
+        raise NotConverged(target.names[flattest], "curvature", float(curvatures[0]), "must be positive at the mode")
+    return np.asarray((vectors / curvatures) @ vectors.T)
+
+
+@dataclass(frozen=True)
+class StudentT:
+    """A multivariate t distribution: location (d,), lower Cholesky factor of its scale (d, d), degrees of freedom."""
+
+    location: Floats
+    factor: Floats
+    freedom: float
+
+    def draw(self, n: int, rng: np.random.Generator | np.random.RandomState) -> Floats:
+        """(n, d) draws."""
+        normal = rng.standard_normal((n, self.location.size))
+        spread = np.sqrt(self.freedom / rng.chisquare(self.freedom, n))
+        return self.location + spread[:, None] * (normal @ self.factor.T)
+
+    def log_density(self, theta: Floats) -> Floats:
+        """(T, d) -> (T,)."""
+        d, f = self.location.size, self.freedom
+        white = np.linalg.solve(self.factor, (theta - self.location).T)
+        constant = gammaln((f + d) / 2) - gammaln(f / 2) - d / 2 * np.log(f * np.pi)
+        log_determinant = np.sum(np.log(np.diag(self.factor)))
+        return np.asarray(constant - log_determinant - (f + d) / 2 * np.log1p(np.sum(white**2, axis=0) / f))
+
+
+def sample_laplace(
+    target: Target,
+    draws: int,
+    rng: np.random.Generator,
+    report: Callable[[Progress], None],
+    *,
+    proposals: int | None = None,
+    freedom: float = 10.0,
+    accept_unconverged: bool = False,
+) -> Posterior:
+    """``draws`` draws, resampled by their importance from a multivariate t around the mode.
+
+    Without replacement where the effective sample size is ten times ``draws``, else with. Raises NotConverged when the
+    mode is not found, or when k-hat is above 0.7 unless ``accept_unconverged``.
+    """
+    mode = find_mode(target)
+    proposal = StudentT(mode.theta, np.asarray(np.linalg.cholesky(mode.covariance), dtype=np.float64), freedom)
+    thetas = proposal.draw(proposals or max(_FEWEST_PROPOSALS, 4 * draws), rng)
+    log_density = target.near(mode.theta, mode.covariance)
+    values = np.empty(thetas.shape[0])
+    for first in range(0, values.size, _BATCH):
+        report(Progress(first, values.size, "importance draws"))
+        values[first : first + _BATCH] = log_density(thetas[first : first + _BATCH])
+    weights, shape = smooth_weights(values - proposal.log_density(thetas))
+    sample_size = weights_sample_size(weights)
+    diagnostics = _diagnostics(shape, sample_size)
+    if not accept_unconverged:
+        require_converged(diagnostics)
+    chosen = rng.choice(values.size, draws, replace=10 * draws > sample_size, p=weights)
+    report(Progress(values.size, values.size, "importance draws"))
+    return Posterior(thetas[chosen], target.names, diagnostics)
+
+
+def _diagnostics(shape: float, sample_size: float) -> tuple[Diagnostic, ...]:
+    rule = f"at most {LARGEST_PARETO_K}"
+    return (
+        Diagnostic("pareto_k", "all parameters", shape, rule, shape <= LARGEST_PARETO_K),
+        Diagnostic("effective_sample_size", "all parameters", sample_size),
+    )

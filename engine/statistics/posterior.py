@@ -1,0 +1,50 @@
+"""Draws from a posterior, and what a sampler needs to know of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import NotConverged
+from ..results import Diagnostic
+
+__all__ = ["Posterior", "Target", "require_converged"]
+
+Floats = NDArray[np.float64]
+
+
+class Target(Protocol):
+    """A smooth log density of theta (d,)."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the d parameters."""
+
+    def start(self) -> Floats:
+        """Where the search for the mode starts, (d,)."""
+
+    def derivatives(self, theta: Floats) -> tuple[float, Floats, Floats]:
+        """Log density (-inf outside its support), gradient (d,) and Hessian (d, d)."""
+
+    def near(self, centre: Floats, covariance: Floats) -> Callable[[Floats], Floats]:
+        """The log density of many theta at once, (T, d) -> (T,), made fast around ``centre``."""
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """``theta`` (S, d): draws ready to use; the parameters' names; how the sampler fared."""
+
+    theta: Floats
+    names: tuple[str, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def require_converged(diagnostics: Iterable[Diagnostic]) -> None:
+    """Raise NotConverged for the first diagnostic that does not pass."""
+    for found in diagnostics:
+        if found.passed is False:
+            raise NotConverged(found.parameter, found.name, found.value, f"must be {found.rule}")
