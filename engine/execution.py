@@ -95,10 +95,12 @@ def study_point(
     releases: Sequence[Microdata],
     report: Report = silent,
 ) -> list[Row]:
-    """One point of study ``item``: rows of the confidential data and of every release."""
+    """One point of study ``item``: rows of the confidential data and of every release.
+
+    All points of a study see the same random numbers, so that what differs between them is the point alone.
+    """
     step = recipe.studies[item]
-    index = step.spec.grid().index(point)
-    run = Run(generator(recipe.seed, "study", item, index), report=report)
+    run = Run(generator(recipe.seed, "study", item), report=report)
     found = step.method.func(confidential, releases, point, step.spec.for_release(recipe.schema, recipe.released), run)
     rows = [] if found.confidential is None else rows_of(step.method, found.confidential, "confidential", None, point)
     for draw, (release, measure) in enumerate(zip(releases, found.releases, strict=True), start=1):
