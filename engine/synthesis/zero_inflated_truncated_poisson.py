@@ -147,6 +147,6 @@ def _design(data: Microdata, spec: ZeroInflatedSpec) -> Design:
 def _bound(variable: Variable, place: str) -> int | None:
     if variable.lower not in (None, 0.0):
         raise BadInput(place, f"{variable.lower:g} must be 0: the model is of counts from 0")
-    if variable.upper is not None and not variable.upper.is_integer():
+    if variable.upper is not None and not float(variable.upper).is_integer():
         raise BadInput(place, f"{variable.upper:g} must be a whole number")
     return None if variable.upper is None else int(variable.upper)
