@@ -88,11 +88,11 @@ def read_frame(source: Source, schema: Schema | None = None, place: str = "data.
 
 def _read_parquet(source: Source, place: str) -> pd.DataFrame:
     try:
-        table = pq.read_table(pa.BufferReader(source.content))
+        file = pq.ParquetFile(pa.BufferReader(source.content))
+        _check_header(file.schema_arrow.names, source, place)
+        frame: pd.DataFrame = file.read().to_pandas(ignore_metadata=True)
     except (pa.ArrowException, OSError):
         raise BadInput(place, f'"{source.name}" is a damaged Parquet file') from None
-    _check_header(table.column_names, source, place)
-    frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
     return frame
 
 

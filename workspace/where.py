@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -46,12 +47,11 @@ def select_where(frame: pd.DataFrame, where: str, place: str = "data.where") -> 
 
     number = _unused("record number", frame)
     with duckdb.connect(":memory:", config=dict(SETTINGS)) as connection:
-        unstable = _unstable_functions(connection)
         connection.register("records", frame.assign(**{number: range(len(frame))}))
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute("SET lock_configuration = true")
         try:
-            _check_closed(_parsed(connection, where, place), frame, unstable, place)
+            _check_closed(_parsed(connection, where, place), frame, place)
             condition = duckdb.SQLExpression(where)
             kept = connection.table("records").filter(condition).project(f'"{number}"').order(f'"{number}"')
             chosen = kept.fetchnumpy()[number]
@@ -68,8 +68,13 @@ def _unused(name: str, frame: pd.DataFrame) -> str:
     return name
 
 
-def _unstable_functions(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
-    rows = connection.execute("SELECT lower(function_name), stability, macro_definition FROM duckdb_functions()").fetchall()
+@lru_cache(maxsize=1)
+def _unstable_functions() -> frozenset[str]:
+    import duckdb
+
+    query = "SELECT lower(function_name), stability, macro_definition FROM duckdb_functions()"
+    with duckdb.connect(":memory:", config=dict(SETTINGS)) as connection:
+        rows = connection.execute(query).fetchall()
     unstable = {name for name, stability, _ in rows if stability not in (None, "CONSISTENT")}
     unstable |= FUNCTIONS_WITHOUT_BRACKETS | CLOCKS_THAT_DUCKDB_CALLS_CONSISTENT
     macros = {name: set(re.findall(r"\w+", text.lower())) for name, _, text in rows if text}
@@ -91,7 +96,7 @@ def _parsed(connection: duckdb.DuckDBPyConnection, where: str, place: str) -> ob
     return tree
 
 
-def _check_closed(tree: object, frame: pd.DataFrame, unstable: frozenset[str], place: str) -> None:
+def _check_closed(tree: object, frame: pd.DataFrame, place: str) -> None:
     columns = [str(column).lower() for column in frame.columns]
     for node in _nodes(tree):
         if node.get("class") == "SUBQUERY":
@@ -99,15 +104,15 @@ def _check_closed(tree: object, frame: pd.DataFrame, unstable: frozenset[str], p
         if node.get("class") == "PARAMETER":
             raise BadInput(place, "must be an expression on the file's columns; it holds a parameter")
         if node.get("class") == "FUNCTION":
-            _check_function(node, unstable, place)
+            _check_function(node, place)
         if node.get("class") == "COLUMN_REF":
             _check_name(node["column_names"], columns, place)
 
 
-def _check_function(node: dict[str, Any], unstable: frozenset[str], place: str) -> None:
+def _check_function(node: dict[str, Any], place: str) -> None:
     name = str(node["function_name"]).lower()
     from_today = name == "age" and len(node["arguments"]) == 1
-    if name in unstable or from_today:
+    if name in _unstable_functions() or from_today:
         raise BadInput(
             place, f"{name}() depends on more than the file's columns; for a random sample use [data] sample and the seed"
         )

@@ -33,8 +33,7 @@ def test_a_transaction_is_written_whole(path: Path) -> None:
 def test_a_transaction_that_fails_leaves_nothing_and_the_next_one_works(path: Path) -> None:
     with closing(connect(path)) as connection:
         with pytest.raises(sqlite3.IntegrityError), transaction(connection):
-            connection.execute("INSERT INTO number VALUES (1)")
-            connection.execute("INSERT INTO number VALUES (1)")
+            connection.executemany("INSERT INTO number VALUES (?)", [(1,), (1,)])
         with transaction(connection):
             connection.execute("INSERT INTO number VALUES (2)")
         assert values(connection) == [2]
