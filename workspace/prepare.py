@@ -70,6 +70,7 @@ def prepare_evaluation(
     recipe = Recipe.from_table({**kept, "release": release})
     source = find_source(original, place="--original")
     data = ingest(source, recipe.data, recipe.schema, recipe.seed)
+    check_steps(recipe, data)
     given = tuple(_given(file, recipe, data) for file in released)
     return Prepared(recipe, source, data, given)
 
