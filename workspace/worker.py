@@ -40,7 +40,6 @@ KILLED_AT_MOST = 3
 Answer = TypeVar("Answer")
 Attempted = Outcome | Failure | GivenBack
 log = logging.getLogger("sfumato.worker")
-_STARTED: list[subprocess.Popen[bytes]] = []  # a handle that is dropped while its process runs is a warning
 
 
 class Heart:
@@ -149,12 +148,19 @@ def _record(workspace: Workspace, task: Claim, attempted: Attempted) -> None:
         release(workspace, task)
 
 
-def start_worker(directory: Path, jobs: int = 1) -> subprocess.Popen[bytes]:
+class Detached(subprocess.Popen[bytes]):
+    """A process that outlives its starter on purpose: to drop its handle while it runs is no mistake."""
+
+    def __del__(self) -> None:
+        """Let it go."""
+
+
+def start_worker(directory: Path, jobs: int = 1) -> Detached:
     """Start a worker that outlives this process and its terminal."""
     worker_log(directory).parent.mkdir(mode=0o700, exist_ok=True)
     environment = {**os.environ, **dict.fromkeys(THREAD_LIMITS, "1")}
     with worker_log(directory).open("ab") as file:
-        process = subprocess.Popen(
+        return Detached(
             [sys.executable, "-P", "-m", "workspace.worker", str(directory.resolve()), "--jobs", str(jobs)],
             stdin=subprocess.DEVNULL,
             stdout=file,
@@ -162,8 +168,6 @@ def start_worker(directory: Path, jobs: int = 1) -> subprocess.Popen[bytes]:
             start_new_session=True,
             env=environment,
         )
-    _STARTED.append(process)
-    return process
 
 
 def worker_log(directory: Path) -> Path:
