@@ -68,14 +68,14 @@ class SfumatoApp(App[None]):
         """The root is the list of projects."""
         return Projects()
 
-    def on_mount(self) -> None:
+    async def on_mount(self) -> None:
         """Open what was open, and look for changes once a second."""
         self._reader = Reader(self.directory)
         self._version = self._reader.data_version
         self.set_interval(POLL_SECONDS, self._poll)
         self.theme_changed_signal.subscribe(self, lambda theme: self.remember(theme=theme.name))
         if self.state.project is not None:
-            self.open_project(self.state.project, self.state.run, self.state.tab)
+            await self.open_project(self.state.project, self.state.run, self.state.tab)
 
     def on_unmount(self) -> None:
         """Let go of the workspace."""
@@ -102,12 +102,17 @@ class SfumatoApp(App[None]):
             self.state = state
             save_state(self.directory, state)
 
-    def open_project(self, project_id: int, run_id: int | None = None, tab: str = "runs") -> None:
+    async def open(self, screen: Screen[Any], answered: Callable[[Any], None] | None = None) -> None:
+        """Show a screen above the others, painted once rather than at every step of its mounting."""
+        with self.batch_update():
+            await self.push_screen(screen, answered)
+
+    async def open_project(self, project_id: int, run_id: int | None = None, tab: str = "runs") -> None:
         """Show a project above the list of projects."""
         from .screens.project import Project
 
         self.remember(project=project_id, run=run_id, tab=tab)
-        self.push_screen(Project(project_id, run_id, tab))
+        await self.open(Project(project_id, run_id, tab))
 
     def get_key_display(self, binding: Binding) -> str:
         """Keys by name where their sign is in few fonts."""
@@ -121,20 +126,20 @@ class SfumatoApp(App[None]):
         await self.pop_screen()
         self.remember(project=None)
 
-    def action_keys(self) -> None:
+    async def action_keys(self) -> None:
         """Show the keys that work here."""
         from .screens.keys import Keys, keys_of
 
         if not isinstance(self.screen, Keys):
-            self.push_screen(Keys(keys_of(self.screen)))
+            await self.open(Keys(keys_of(self.screen)))
 
-    def action_notices(self) -> None:
+    async def action_notices(self) -> None:
         """Show what was said in this session."""
         from .screens.notices import Notices
 
-        self.push_screen(Notices(self.notices))
+        await self.open(Notices(self.notices))
 
-    def action_new_run(self) -> None:
+    async def action_new_run(self) -> None:
         """Ask for a recipe, and run it."""
         from .screens.new_run import NewRun
 
@@ -142,7 +147,7 @@ class SfumatoApp(App[None]):
             if answer is not None:
                 self.job(partial(jobs.run_recipe, self.directory, *answer))
 
-        self.push_screen(NewRun(), start)
+        await self.open(NewRun(), start)
 
     def run_again(self, run_id: int) -> None:
         """Repeat a run."""

@@ -12,6 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
+from textual.reactive import Reactive
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 from textual.widgets import Footer, Static
@@ -55,6 +56,9 @@ class Reads(Widget):
 
 class Page(Reads, Screen[None]):
     """A screen with a title line above and the keys below."""
+
+    focused: Reactive[Widget | None] = Reactive(None, repaint=False)
+    """Textual repaints the whole screen when the focus moves; the widgets concerned repaint themselves."""
 
     def compose(self) -> ComposeResult:
         """Title line, body, keys."""
@@ -110,6 +114,8 @@ def _stage(line: RunLine | None) -> tuple[object, ...]:
 
 class Dialog(ModalScreen[ScreenResult]):
     """Something asked or told above a screen; q and escape close it."""
+
+    focused: Reactive[Widget | None] = Reactive(None, repaint=False)
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "close", "Close", id="dialog.close"),

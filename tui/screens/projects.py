@@ -80,8 +80,8 @@ class Projects(Page):
         self.say_where(f"  {self.sfumato.directory}")
 
     @on(Grid.Selected)
-    def _open(self, event: Grid.Selected) -> None:
-        self.sfumato.open_project(self._lines[event.index].id)
+    async def _open(self, event: Grid.Selected) -> None:
+        await self.sfumato.open_project(self._lines[event.index].id)
 
 
 def _values(line: ProjectLine) -> dict[str, object]:

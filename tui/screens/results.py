@@ -193,9 +193,9 @@ class Results(Pane):
             self.read(lambda reader: next(iter(result_lines(reader, selection, index, 1)), None), self.Selected)
 
     @on(Selected)
-    def _explain(self, event: Selected) -> None:
+    async def _explain(self, event: Selected) -> None:
         if event.row is not None:
-            self.app.push_screen(Explain(event.row))
+            await self.sfumato.open(Explain(event.row))
 
 
 def _columns(width: int, selection: Selection) -> tuple[Column, ...]:

@@ -122,16 +122,18 @@ class Runs(Pane):
         if self.here is not None:
             self.sfumato.resume(self.here.run.id)
 
-    def action_interrupt(self) -> None:
+    async def action_interrupt(self) -> None:
         """Ask, then stop the run."""
         if self.here is None:
             return
         run_id = self.here.run.id
-        consequence = "What its finished tasks computed is kept; r resumes it."
-        self.app.push_screen(
-            Confirm(f"Interrupt run {run_id}?", consequence),
-            lambda yes: self.sfumato.interrupt(run_id) if yes else None,
-        )
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self.sfumato.interrupt(run_id)
+
+        question = Confirm(f"Interrupt run {run_id}?", "What its finished tasks computed is kept; r resumes it.")
+        await self.sfumato.open(question, answered)
 
 
 def _values(line: RunLine) -> dict[str, object]:
