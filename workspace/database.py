@@ -43,8 +43,8 @@ def set_wal(connection: sqlite3.Connection) -> None:
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
     """A write transaction: takes the lock at once (a deferred one fails when another wrote), rolls back on error."""
-    connection.execute("BEGIN IMMEDIATE")
     try:
+        connection.execute("BEGIN IMMEDIATE")
         yield connection
         connection.execute("COMMIT")
     except BaseException:

@@ -80,8 +80,8 @@ def work(directory: Path, jobs: int = 1, idle: float = IDLE_SECONDS) -> None:
         with Heart(directory, worker), pool(jobs) as opened:
             _drain(workspace, worker, opened, jobs, idle)
     finally:
-        _sign_off(workspace, worker)
         workspace.close()
+        _sign_off(directory, worker)
 
 
 def patiently(action: Callable[[], Answer]) -> Answer:
@@ -102,12 +102,14 @@ def _sign_on(workspace: Workspace, worker: str) -> None:
         connection.execute("INSERT INTO worker VALUES (?, ?, ?, ?, NULL)", (worker, os.getpid(), now, now))
 
 
-def _sign_off(workspace: Workspace, worker: str) -> None:
+def _sign_off(directory: Path, worker: str) -> None:
+    """On a connection of its own: a signal may have come in the midst of the other one's transaction."""
     try:
-        release_all(workspace, worker)
-        with workspace.writing() as connection:
-            connection.execute("UPDATE worker SET stopped = ? WHERE id = ?", (time.time(), worker))
-    except sqlite3.Error as error:
+        with contextlib.closing(Workspace.open(directory)) as workspace:
+            release_all(workspace, worker)
+            with workspace.writing() as connection:
+                connection.execute("UPDATE worker SET stopped = ? WHERE id = ?", (time.time(), worker))
+    except (sqlite3.Error, WorkspaceError) as error:
         log.warning("no leave taken: %s; leases run out by themselves", type(error).__name__)
 
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -47,6 +51,40 @@ def test_a_commit_that_fails_is_rolled_back(path: Path) -> None:
         assert not connection.in_transaction
         with transaction(connection):
             connection.execute("INSERT INTO number VALUES (3)")
+
+
+def test_a_signal_in_the_midst_of_a_transaction_leaves_none_open(path: Path) -> None:
+    with closing(connect(path)) as connection:
+        for when in range(40):
+            with pytest.raises(SystemExit), ends_after(when), transaction(connection):
+                connection.execute("INSERT INTO number VALUES (?)", (when,))
+            assert not connection.in_transaction
+        assert set(values(connection)) <= set(range(40))
+
+
+@contextmanager
+def ends_after(lines: int) -> Iterator[None]:
+    """SystemExit at the n-th line that is executed in the database's module, or after the block: as a signal may come."""
+    left = lines
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal left
+        if not frame.f_code.co_filename.endswith("workspace/database.py"):
+            return None
+        if event == "line":
+            left -= 1
+            if left < 0:
+                sys.settrace(None)
+                raise SystemExit(0)
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+    raise SystemExit(0)
 
 
 def test_foreign_keys_are_held_and_every_commit_reaches_the_disk(path: Path) -> None:
