@@ -11,7 +11,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-
 Command = Callable[..., int]
 MARKER = "731954"  # stands in every record; must never be shown
 

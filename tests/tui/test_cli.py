@@ -47,7 +47,10 @@ def test_a_threshold_that_fails_exits_1(study: Path, sfumato: Command, capsys: p
 
 def test_one_job_and_two_give_the_same_rows(study: Path, sfumato: Command) -> None:
     for jobs in ("1", "2"):
-        assert sfumato("run", str(study), "--workspace", f"w{jobs}", "--jobs", jobs, "--json", f"{jobs}.json", "--quiet") == 0
+        assert (
+            sfumato("run", str(study), "--workspace", f"w{jobs}", "--jobs", jobs, "--json", f"{jobs}.json", "--quiet")
+            == 0
+        )
     one, two = (json.loads(Path(f"{jobs}.json").read_text()) for jobs in ("1", "2"))
     assert json.dumps(one["rows"]) == json.dumps(two["rows"])
     assert one["verdicts"] == two["verdicts"]
@@ -66,9 +69,7 @@ def test_settings_change_the_recipe(study: Path, sfumato: Command) -> None:
     assert {row["draw"] for row in json.loads(Path("out.json").read_text())["rows"]} == {None, 1, 2, 3}
 
 
-def test_runs_and_results_show_what_was_done(
-    study: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_runs_and_results_show_what_was_done(study: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
     assert sfumato("init", "w") == 0
     assert sfumato("runs") == 0
     assert "no runs yet" in capsys.readouterr().out
@@ -90,7 +91,9 @@ def test_evaluate_scores_a_release_as_the_run_that_made_it_did(study: Path, sfum
     dataset = workspace.dataset(1)
     names = []
     for draw in (1, 2):
-        sha256 = workspace.connection.execute("SELECT sha256 FROM artefact WHERE name = ?", (f"draw/{draw}",)).fetchone()[0]
+        sha256 = workspace.connection.execute(
+            "SELECT sha256 FROM artefact WHERE name = ?", (f"draw/{draw}",)
+        ).fetchone()[0]
         released = workspace.tables.read_microdata(sha256, dataset.schema, "synthetic")
         names.append(f"released{draw}.csv")
         released.frame.to_csv(names[-1], index=False)
@@ -110,7 +113,9 @@ def test_evaluate_refuses_a_release_of_other_records(
     study: Path, visits_table: pd.DataFrame, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     visits_table.head(50).to_csv("fewer.csv", index=False)
-    assert sfumato("evaluate", str(study), "--original", "visits.csv", "--released", "fewer.csv", "--workspace", "v") == 2
+    assert (
+        sfumato("evaluate", str(study), "--original", "visits.csv", "--released", "fewer.csv", "--workspace", "v") == 2
+    )
     assert "fewer.csv has 50 records, the original 60" in capsys.readouterr().err
     assert not Path("v").exists()
 
