@@ -15,6 +15,7 @@ import tomli_w
 from .errors import BadInput, suggestion
 from .methods import Method, find, registry
 from .microdata import MissingPolicy
+from .published import Published, read_published
 from .schema import Schema, Variable
 from .spec import Spec
 from .terms import parse_term
@@ -22,7 +23,10 @@ from .thresholds import Threshold
 
 __all__ = ["DataSource", "Recipe", "Step", "with_settings"]
 
-SECTIONS = ("title", "description", "data", "variables", "release", "synthesis", "measure", "study", "threshold")
+SECTIONS = (
+    "title", "label", "description", "companions", "data", "variables", "release", "synthesis", "measure", "study",
+    "threshold", "published",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A validated plan. ``m`` datasets are released, each with the ``released`` variables replaced."""
+    """A validated plan. ``m`` datasets are released, each with the ``released`` variables replaced.
+
+    ``companions`` name recipes to carry out on the same data; ``label`` is what this one is called beside them.
+    """
 
     title: str
     data: DataSource
@@ -85,6 +92,9 @@ class Recipe:
     studies: tuple[Step, ...] = ()
     thresholds: tuple[Threshold, ...] = ()
     description: str = ""
+    label: str = ""
+    companions: tuple[str, ...] = ()
+    published: tuple[Published, ...] = ()
 
     @classmethod
     def from_toml(cls, text: str) -> Recipe:
@@ -125,6 +135,9 @@ class Recipe:
             studies,
             thresholds,
             _text(table, "description", ""),
+            _text(table, "label", ""),
+            _names(table, "companions"),
+            read_published(_tables(table, "published"), [s.method for s in (*measures, *studies)], schema),
         )
 
     def to_table(self) -> dict[str, Any]:
@@ -134,7 +147,9 @@ class Recipe:
             release["released"] = list(self.released)
         table: dict[str, Any] = {
             "title": self.title,
+            "label": self.label,
             "description": self.description,
+            "companions": list(self.companions),
             "data": self.data.to_table(),
             "variables": {variable.name: variable.to_table() for variable in self.schema},
             "release": release,
@@ -142,6 +157,7 @@ class Recipe:
             "measure": [step.to_table() for step in self.measures],
             "study": [step.to_table() for step in self.studies],
             "threshold": [threshold.to_table() for threshold in self.thresholds],
+            "published": [figure.to_table() for figure in self.published],
         }
         return {key: value for key, value in table.items() if value not in ("", [], {})}
 
@@ -175,6 +191,18 @@ def _text(table: Mapping[str, Any], key: str, place: str) -> str:
     if not isinstance(value, str):
         raise BadInput(f"{place}.{key}" if place else key, f"{value!r} must be text")
     return value
+
+
+def _names(table: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    names = table.get(key, [])
+    if not isinstance(names, list):
+        raise BadInput(key, 'must be a list of recipes, such as ["airbnb-cart"]')
+    for i, name in enumerate(names):
+        if not isinstance(name, str) or not name.strip():
+            raise BadInput(f"{key}[{i}]", f"{name!r} must be the name of a recipe")
+        if name in names[:i]:
+            raise BadInput(f"{key}[{i}]", f'"{name}" is listed twice')
+    return tuple(names)
 
 
 def _whole(table: Mapping[str, Any], key: str, place: str, default: int, ge: int) -> int:

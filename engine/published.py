@@ -1,0 +1,177 @@
+"""Figures that a paper has published, as a recipe quotes them: which row of a run each belongs beside.
+
+    [[published]]
+    source = "Guo & Hu, Table 4"
+    dataset = "synthetic"
+    value = "risk.identification.expected_match_risk"
+    figure = 125.59
+
+Several figures of one source may share a table: ``figures`` lists them, and what the table says holds for each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, get_args
+
+from .errors import BadInput, suggestion
+from .methods import Method
+from .microdata import Origin
+from .schema import Schema
+
+if TYPE_CHECKING:
+    from .rows import Row
+
+__all__ = ["Published", "figure_beside", "read_published"]
+
+KEYS = ("source", "value", "dataset", "target", "level", "params", "figure")
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A published number: of which measure, on which dataset, with which parameters, and where it stands printed.
+
+    It belongs beside every average of its measure, dataset, target and level whose parameters include ``params``.
+    """
+
+    value: str
+    dataset: Origin
+    figure: float
+    source: str
+    target: str = ""
+    level: float | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_table(cls, table: Mapping[str, Any], place: str, values: Sequence[str], schema: Schema) -> Published:
+        """The figure that a recipe quotes; its value must be one of ``values``. Raises BadInput."""
+        _known_keys(table, KEYS, place)
+        for key in ("source", "value", "dataset", "figure"):
+            if key not in table:
+                raise BadInput(f"{place}.{key}", 'must be given, such as source = "Guo & Hu, Table 4"')
+        value, dataset, level = table["value"], table["dataset"], table.get("level")
+        if value not in values:
+            hint = suggestion(str(value), values) or f"; measured: {', '.join(values) or 'nothing'}"
+            raise BadInput(f"{place}.value", f'"{value}" is not measured by this recipe{hint}')
+        if dataset not in get_args(Origin):
+            raise BadInput(f"{place}.dataset", f'"{dataset}" is none of {", ".join(get_args(Origin))}')
+        if level is None and value.startswith("studies."):
+            raise BadInput(f"{place}.level", "a figure of a study needs the level that it was published for")
+        if target := _text(table.get("target", ""), f"{place}.target"):
+            schema.require(target, f"{place}.target")
+        return cls(
+            value,
+            dataset,
+            _number(table["figure"], f"{place}.figure"),
+            _source(table["source"], f"{place}.source"),
+            target,
+            None if level is None else _number(level, f"{place}.level"),
+            _params(table.get("params", {}), f"{place}.params"),
+        )
+
+    def to_table(self) -> dict[str, Any]:
+        """The recipe's table of this figure."""
+        table: dict[str, Any] = {"source": self.source, "value": self.value, "dataset": self.dataset}
+        if self.target:
+            table["target"] = self.target
+        if self.level is not None:
+            table["level"] = self.level
+        if self.params:
+            table["params"] = dict(self.params)
+        return {**table, "figure": self.figure}
+
+    def matches(self, row: Row) -> bool:
+        """Whether it belongs beside this row."""
+        return (
+            row.draw is None
+            and row.key == self.value
+            and row.dataset == self.dataset
+            and row.target == self.target
+            and row.level == self.level
+            and _included(self.params, row.params)
+        )
+
+
+def read_published(
+    tables: Sequence[Mapping[str, Any]], methods: Sequence[Method], schema: Schema
+) -> tuple[Published, ...]:
+    """The figures of a recipe's ``[[published]]`` tables, in their order. Raises BadInput."""
+    values = list(dict.fromkeys(f"{method.key}.{output.name}" for method in methods for output in method.outputs))
+    return tuple(
+        Published.from_table(one, place, values, schema)
+        for i, table in enumerate(tables)
+        for one, place in _spread(table, f"published[{i}]")
+    )
+
+
+def figure_beside(row: Row, published: Sequence[Published]) -> float | None:
+    """The first published figure that belongs beside a row; None when there is none."""
+    return next((one.figure for one in published if one.matches(row)), None)
+
+
+def _spread(table: Mapping[str, Any], place: str) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """The table itself, or each of its ``figures`` with what they share."""
+    if "figures" not in table:
+        yield table, place
+        return
+    figures = table["figures"]
+    if not isinstance(figures, list) or not all(isinstance(one, Mapping) for one in figures):
+        raise BadInput(f"{place}.figures", "must be a list of tables, such as [{ figure = 125.59 }]")
+    shared = {key: value for key, value in table.items() if key != "figures"}
+    _known_keys(shared, KEYS, place)
+    for j, one in enumerate(figures):
+        own = f"{place}.figures[{j}]"
+        _known_keys(one, KEYS, own)
+        params = {**_params(shared.get("params", {}), f"{place}.params"), **_params(one.get("params", {}), f"{own}.params")}
+        yield {**shared, **one, **({"params": params} if params else {})}, own
+
+
+def _included(wanted: object, found: object) -> bool:
+    if isinstance(wanted, Mapping):
+        return isinstance(found, Mapping) and all(k in found and _included(v, found[k]) for k, v in wanted.items())
+    if isinstance(wanted, (list, tuple)):
+        same = isinstance(found, (list, tuple)) and len(found) == len(wanted)
+        return same and all(map(_included, wanted, found))  # type: ignore[call-overload]
+    return bool(wanted == found) and isinstance(wanted, bool) == isinstance(found, bool)
+
+
+def _known_keys(table: Mapping[str, Any], known: Sequence[str], place: str) -> None:
+    for key in table:
+        if key not in known:
+            raise BadInput(f"{place}.{key}", f"unknown key{suggestion(key, known) or '; known: ' + ', '.join(known)}")
+
+
+def _number(value: object, place: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise BadInput(place, f"{value!r} must be a number")
+    return float(value)
+
+
+def _text(value: object, place: str) -> str:
+    if not isinstance(value, str):
+        raise BadInput(place, f"{value!r} must be text")
+    return value
+
+
+def _source(value: object, place: str) -> str:
+    if not _text(value, place).strip():
+        raise BadInput(place, 'must say where the figure stands, such as "Guo & Hu, Table 4"')
+    return str(value)
+
+
+def _params(value: object, place: str) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise BadInput(place, "must be a table, such as { q = 0.9 }")
+    return {str(key): _plain(item, f"{place}.{key}") for key, item in value.items()}
+
+
+def _plain(value: object, place: str) -> Any:
+    if isinstance(value, Mapping):
+        return _params(value, place)
+    if isinstance(value, list):
+        return [_plain(item, f"{place}[{i}]") for i, item in enumerate(value)]
+    if isinstance(value, (str, bool, int)) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise BadInput(place, f"{value!r} must be a number, text, true or false, a list or a table")
