@@ -99,3 +99,17 @@ def first_tables(connection: sqlite3.Connection) -> None:
             id TEXT PRIMARY KEY, pid INTEGER NOT NULL, started REAL NOT NULL, heartbeat REAL NOT NULL, stopped REAL)
         """,
     )
+
+
+@migration
+def companion_runs(connection: sqlite3.Connection) -> None:
+    """Which runs were entered beside which."""
+    _script(
+        connection,
+        """
+        CREATE TABLE companion (
+            run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE, position INTEGER NOT NULL,
+            companion_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+            PRIMARY KEY (run_id, position)) WITHOUT ROWID
+        """,
+    )

@@ -1,0 +1,107 @@
+"""Companions: recipes that are carried out beside another on the same data, and the runs that came of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from engine.checks import check_steps
+from engine.errors import BadInput
+from engine.recipe import Recipe, with_settings
+from engine.reproduction import Findings, SourceTable, source_tables
+
+from .prepare import Prepared
+from .queries import Connected, RunState, find_run
+from .recipes import RecipeFile, find_recipe
+from .runs import result_object, result_rows
+from .workspace import Workspace
+
+__all__ = ["companions_of", "enter_together", "prepare_companions", "published_tables", "result_with_companions"]
+
+SHARED_SETTINGS = ("data.", "variables.", "release.")
+
+
+def prepare_companions(
+    main: Prepared, recipe_file: RecipeFile, settings: Sequence[str] = ()
+) -> tuple[Prepared, ...]:
+    """Check the recipes that ``main`` names as companions. Raises BadInput at ``companions[i]``; stores nothing.
+
+    Each takes over ``main``'s data, seed, and the settings of data, variables and release. Companions of companions
+    are left out.
+    """
+    shared = [setting for setting in settings if setting.strip().startswith(SHARED_SETTINGS)]
+    return tuple(
+        _companion(main, recipe_file, name, shared, f"companions[{i}]") for i, name in enumerate(main.recipe.companions)
+    )
+
+
+def _companion(main: Prepared, recipe_file: RecipeFile, name: str, shared: Sequence[str], place: str) -> Prepared:
+    try:
+        found = _find(name, recipe_file)
+    except BadInput as error:
+        raise BadInput(place, error.message) from None
+    if (found.name, found.beside) == (recipe_file.name, recipe_file.beside):
+        raise BadInput(place, f'"{name}" is this recipe itself; leave it out')
+    try:
+        recipe = Recipe.from_table(_on_data_of(main, with_settings(found.table, shared)))
+        if recipe.schema != main.recipe.schema:
+            raise BadInput("variables", "must be those of the recipe that it stands beside, in the same order")
+        if not recipe.synthesis:
+            raise BadInput("synthesis", "the recipe makes no release; add [[synthesis]]")
+        check_steps(recipe, main.data)
+    except BadInput as error:
+        raise BadInput(f'{place} "{name}": {error.place}', error.message) from None
+    return Prepared(recipe, main.source, main.data)
+
+
+def _find(name: str, recipe_file: RecipeFile) -> RecipeFile:
+    """The companion beside the recipe that names it, else as any recipe is found."""
+    if recipe_file.beside is not None:
+        for path in (recipe_file.beside / name, recipe_file.beside / f"{name}.toml"):
+            if path.is_file():
+                return find_recipe(str(path))
+    return find_recipe(name)
+
+
+def _on_data_of(main: Prepared, table: dict[str, Any]) -> dict[str, Any]:
+    own = {key: value for key, value in table.items() if key != "companions"}
+    release = {**table.get("release", {}), "seed": main.recipe.seed}
+    return {**own, "data": main.recipe.data.to_table(), "release": release}
+
+
+def enter_together(workspace: Workspace, main: Prepared, companions: Sequence[Prepared]) -> list[int]:
+    """Enter a run and those beside it, in one project; returns their numbers, the main one's first."""
+    project = main.recipe.title or main.source.name
+    run_id = main.enter(workspace, project)
+    beside = [companion.enter(workspace, project) for companion in companions]
+    with workspace.writing() as connection:
+        connection.executemany(
+            "INSERT INTO companion (run_id, position, companion_id) VALUES (?, ?, ?)",
+            [(run_id, position, other) for position, other in enumerate(beside)],
+        )
+    return [run_id, *beside]
+
+
+def companions_of(workspace: Connected, run_id: int) -> list[int]:
+    """The runs that were entered beside a run, in the order of its recipe."""
+    query = "SELECT companion_id FROM companion WHERE run_id = ? ORDER BY position"
+    return [int(row[0]) for row in workspace.connection.execute(query, (run_id,))]
+
+
+def published_tables(workspace: Workspace, run_ids: Sequence[int]) -> tuple[SourceTable, ...]:
+    """The published figures that the recipes of these runs quote, beside what the runs that are done found."""
+    runs = [find_run(workspace, run_id) for run_id in run_ids]
+    done = [run for run in runs if run.state is RunState.DONE]
+    plans = [(run, run.recipe) for run in done]
+    return source_tables(
+        [
+            Findings(recipe.label or run.title, recipe.published, result_rows(workspace, run.id))
+            for run, recipe in plans
+        ]
+    )
+
+
+def result_with_companions(workspace: Workspace, run_id: int) -> dict[str, Any]:
+    """The object that ``--json`` writes; a run with companions has theirs under ``companions``."""
+    beside = [result_object(workspace, other) for other in companions_of(workspace, run_id)]
+    return {**result_object(workspace, run_id), **({"companions": beside} if beside else {})}
