@@ -1,0 +1,154 @@
+"""Risk record by record: who can be found, among how many candidates, and which variable gives them away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import NotComputable
+from .microdata import Microdata
+from .recipe import Recipe
+from .statistics.intruder import Knowledge
+from .statistics.leave_one_out import candidates_without
+from .statistics.matching import Matcher
+from .statistics.radius import Radius
+
+__all__ = ["Driver", "LeaveOneOut", "RecordRisk", "has_record_risk", "knowledge_of", "leave_one_out", "matching_records",
+           "record_risk"]  # fmt: skip
+
+Arrays = Mapping[str, NDArray[Any]]
+_NEEDED = ({"candidates", "hit"}, {"matched", "probability"})
+
+
+@dataclass(frozen=True, eq=False)
+class RecordRisk:
+    """Averages over ``datasets`` released datasets, (n,) each.
+
+    ``probability``: of being found by picking one candidate at random, T/c (Reiter & Mitra 2009, §2), or of the
+    sensitive values being given away, p (Guo & Hu §4.1). ``candidates``: how many records match. ``unique``: the share
+    of the datasets in which the record's own is the only candidate; None where the measure does not ask for the own one.
+    """
+
+    probability: NDArray[np.float64]
+    candidates: NDArray[np.float64]
+    unique: NDArray[np.float64] | None
+    datasets: int
+
+    def __len__(self) -> int:
+        return len(self.probability)
+
+    def ranking(self) -> NDArray[np.intp]:
+        """The records, most at risk first: by probability, then unique share, then few candidates, then number."""
+        unique = np.zeros(len(self)) if self.unique is None else self.unique
+        return np.lexsort((self.candidates, -unique, -self.probability))
+
+
+def has_record_risk(names: Sequence[str]) -> bool:
+    """Whether arrays of these names hold what ``record_risk`` needs."""
+    return any(needed <= set(names) for needed in _NEEDED)
+
+
+def record_risk(per_record: Sequence[Arrays]) -> RecordRisk:
+    """The average over released datasets of a measure's arrays with one value a record.
+
+    Args:
+        per_record: for each dataset ``candidates`` and ``hit``, or ``matched`` and ``probability``, (n,) each.
+
+    Raises:
+        NotComputable: when there is no dataset, or its arrays hold no probability of a match.
+    """
+    if not per_record:
+        raise NotComputable("no dataset has values of single records")
+    total, candidates, unique = (np.zeros(len(next(iter(per_record[0].values())))) for _ in range(3))
+    asked = all("hit" in arrays for arrays in per_record)
+    for arrays in per_record:
+        probability, matched = _probability(arrays)
+        total += probability
+        candidates += matched
+        if asked:
+            unique += arrays["hit"] & (matched == 1)
+    m = len(per_record)
+    return RecordRisk(total / m, candidates / m, unique / m if asked else None, m)
+
+
+def _probability(arrays: Arrays) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    if not has_record_risk(list(arrays)):
+        raise NotComputable("the measure says nothing of single records")
+    if "hit" in arrays:
+        candidates = arrays["candidates"]
+        return np.divide(arrays["hit"], candidates, out=np.zeros(len(candidates)), where=candidates > 0), candidates
+    return arrays["probability"].astype(np.float64), arrays["matched"]
+
+
+def knowledge_of(recipe: Recipe, item: int) -> tuple[tuple[str, ...], Mapping[str, Radius]]:
+    """The variables that measure ``item`` of a recipe matches on, and their radii. Raises NotComputable."""
+    step = recipe.measures[item]
+    spec = step.spec.for_release(recipe.schema, recipe.released)
+    names = dict.fromkeys((*getattr(spec, "known", ()), *getattr(spec, "synthesised", ())))
+    if not names:
+        raise NotComputable(f"{step.method.key} does not match on known variables")
+    radius: Mapping[str, Radius] = getattr(spec, "radius", {})
+    return tuple(names), {name: radius[name] for name in names if name in radius}
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """The variable whose removal from the intruder's knowledge gives a record most new candidates: ``without`` in all."""
+
+    variable: str
+    without: float
+
+
+@dataclass(frozen=True, eq=False)
+class LeaveOneOut:
+    """Candidates of R records: (R,) when all ``variables`` are known, and (R, V) when variable v is not."""
+
+    variables: tuple[str, ...]
+    candidates: NDArray[np.float64]
+    without: NDArray[np.float64]
+
+    def driver(self, r: int) -> Driver | None:
+        """What drives the risk of the r-th record, the first of equals; None when no variable adds a candidate alone."""
+        v = int(np.argmax(self.without[r]))
+        if self.without[r, v] <= self.candidates[r]:
+            return None
+        return Driver(self.variables[v], float(self.without[r, v]))
+
+
+def leave_one_out(
+    confidential: Microdata,
+    releases: Sequence[Microdata],
+    names: Sequence[str],
+    radius: Mapping[str, Radius],
+    records: Sequence[int],
+) -> LeaveOneOut:
+    """Mean candidates over released datasets of the chosen records, with all variables known and without each.
+
+    Args:
+        confidential: n records.
+        releases: released datasets, at least one.
+        names: the V variables that the intruder knows.
+        radius: how near is a match, by variable; equal without one.
+        records: R row numbers from 0.
+    """
+    knowledge = Knowledge.of(confidential, names, radius)
+    total = np.zeros((len(records), len(names) + 1))
+    for released in releases:
+        exact, within = knowledge.against(released)
+        total += candidates_without([*exact, *within], records)
+    mean = total / len(releases)
+    matched = [*(name for name in names if name not in radius), *(name for name in names if name in radius)]
+    columns = [1 + matched.index(name) for name in names]
+    return LeaveOneOut(tuple(names), mean[:, 0], mean[:, columns])
+
+
+def matching_records(
+    confidential: Microdata, released: Microdata, names: Sequence[str], radius: Mapping[str, Radius], record: int
+) -> NDArray[np.intp]:
+    """The rows of a released dataset that match one confidential record, ascending."""
+    exact, within = Knowledge.of(confidential, names, radius).against(released)
+    return Matcher.of(exact, (len(confidential), len(released))).members(within, [record])[0]
