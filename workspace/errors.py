@@ -3,12 +3,14 @@
 WorkspaceError
 ├── NotAWorkspace     the directory holds none, or one that this version cannot read
 ├── DamagedTable      a stored table is not what was stored
+├── DifferentData     runs that were to be compared are on different data
+├── NotReady          a run has not come far enough for what was asked of it
 └── NotFound          no such run, project or dataset
 """
 
 from __future__ import annotations
 
-__all__ = ["DamagedTable", "NotAWorkspace", "NotFound", "WorkspaceError"]
+__all__ = ["DamagedTable", "DifferentData", "NotAWorkspace", "NotFound", "NotReady", "WorkspaceError"]
 
 
 class WorkspaceError(Exception):
@@ -21,6 +23,14 @@ class NotAWorkspace(WorkspaceError):
 
 class DamagedTable(WorkspaceError):
     """A table's bytes do not have the hash that was recorded."""
+
+
+class DifferentData(WorkspaceError):
+    """Runs that were to be compared are on different records."""
+
+
+class NotReady(WorkspaceError):
+    """A run has not come far enough, or kept too little, for what was asked of it."""
 
 
 class NotFound(WorkspaceError):

@@ -23,6 +23,7 @@ from engine.run import Progress
 
 from .database import is_busy
 from .queue import Claim, Outcome, progress, still_wanted
+from .record_tables import records_name, write_records
 from .runs import find_run, raw_rows
 from .workspace import Workspace
 
@@ -144,8 +145,11 @@ def _perform_measure(workspace: Workspace, held: Claim, report: _Reporter) -> Ou
     confidential = _confidential(workspace, held)
     released = confidential if held.draw is None else _released(workspace, held, held.draw)
     recipe = _plan_of(workspace, held)
-    _, rows = execution.measure_dataset(recipe, held.item, confidential, released, held.draw, report)
-    return Outcome(rows=rows)
+    measure, rows = execution.measure_dataset(recipe, held.item, confidential, released, held.draw, report)
+    if not measure.per_record:
+        return Outcome(rows=rows)
+    sha256 = write_records(workspace.tables, measure.per_record)
+    return Outcome(rows=rows, artefacts={records_name(held.item, held.draw): sha256})
 
 
 def _perform_study(workspace: Workspace, held: Claim, report: _Reporter) -> Outcome:
