@@ -10,16 +10,25 @@ import numpy as np
 import pandas as pd
 
 from .errors import EngineError, NotComputable
-from .methods import Method
+from .methods import Method, registry
 from .microdata import Microdata
 from .recipe import Recipe
 from .results import Estimate, Fit, Measure
-from .rows import Row, average, from_estimate, with_confidential_baseline
+from .rows import Row, averages, from_estimate, with_confidential_baseline
 from .run import Progress, Run, generator, silent
 from .schema import Kind, Variable
 from .thresholds import Verdict, judge
 
-__all__ = ["Outcome", "combine", "draw_dataset", "execute", "fit_model", "measure_dataset", "study_point"]
+__all__ = [
+    "Outcome",
+    "combine",
+    "combined_rows",
+    "draw_dataset",
+    "execute",
+    "fit_model",
+    "measure_dataset",
+    "study_point",
+]
 
 Report = Callable[[Progress], None]
 
@@ -109,16 +118,22 @@ def study_point(
 
 
 def combine(recipe: Recipe, rows: Sequence[Row]) -> tuple[list[Row], list[Verdict]]:
-    """All rows of a run, averages over its datasets added and baselines filled in, and the verdicts on them."""
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        if row.draw is not None:
-            groups.setdefault((row.dataset, *row.series), []).append(row)
-    averages = [average(group) for group in groups.values()]
+    """All rows of a run, those that combine its datasets added and baselines filled in, and the verdicts on them."""
     complete = with_confidential_baseline(
-        [*(row for row in rows if row.draw is None), *averages, *rows_with_draw(rows)]
+        [*(row for row in rows if row.draw is None), *combined_rows(rows_with_draw(rows)), *rows_with_draw(rows)]
     )
     return complete, judge(recipe.thresholds, complete)
+
+
+def combined_rows(rows: Sequence[Row]) -> list[Row]:
+    """One row for each series of each dataset, in their order: by the method's own rule, or else the average."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    order: dict[tuple[Any, ...], int] = {}
+    for row in rows:
+        groups.setdefault((f"{row.family}.{row.method}", row.dataset, row.level), []).append(row)
+        order.setdefault((row.dataset, *row.series), len(order))
+    found = [row for (key, *_), group in groups.items() for row in (registry()[key].combine or averages)(group)]
+    return sorted(found, key=lambda row: order[row.dataset, *row.series])
 
 
 def rows_with_draw(rows: Sequence[Row]) -> list[Row]:

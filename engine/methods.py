@@ -14,6 +14,10 @@ What the function takes and returns depends on the family:
 A method may also have ``check(data: Microdata, target: str, spec, place)``, which raises BadInput when the confidential
 data cannot be used so; it runs before anything is computed (``engine.checks``). ``target`` is empty outside synthesis.
 
+Rows of the m released datasets are averaged, series by series (``engine.rows.averages``), unless the method has a rule of
+its own: ``combine(rows: Sequence[Row]) -> list[Row]`` gets all its rows of single datasets that share dataset and level,
+and gives one row with ``draw`` None for each of their series.
+
 Key, family and name come from the path of the file; nothing else has to be touched to add one.
 """
 
@@ -61,6 +65,7 @@ class Method:
     confidential: bool
     targets: tuple[str, ...]
     check: Callable[..., None] | None = None
+    combine: Callable[..., Any] | None = None
 
     @property
     def key(self) -> str:
@@ -85,6 +90,7 @@ def method(
     confidential: bool = False,
     targets: tuple[str, ...] = (),
     check: Callable[..., None] | None = None,
+    combine: Callable[..., Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a function as a method of the family that its module lies in.
 
@@ -96,7 +102,7 @@ def method(
     def register(func: Callable[..., Any]) -> Callable[..., Any]:
         family, name = func.__module__.split(".")[-2:]
         func.__sfumato_method__ = Method(  # type: ignore[attr-defined]
-            family, name, title, spec, source, func, outputs, draw, confidential, targets, check
+            family, name, title, spec, source, func, outputs, draw, confidential, targets, check, combine
         )
         return func
 

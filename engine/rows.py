@@ -12,7 +12,7 @@ from .results import Estimate
 from .spec import written
 from .statistics.combining import monte_carlo_mean
 
-__all__ = ["Row", "average", "from_estimate", "with_confidential_baseline"]
+__all__ = ["Row", "average", "averages", "by_series", "from_estimate", "with_confidential_baseline"]
 
 Status = Literal["computed", "not computed"]
 
@@ -78,6 +78,19 @@ def from_estimate(
 
 def _plain(value: float | None) -> float | None:
     return None if value is None else float(value)
+
+
+def by_series(rows: Iterable[Row]) -> list[list[Row]]:
+    """The rows in groups that share a series, groups and rows in the order in which they come."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row.series, []).append(row)
+    return list(groups.values())
+
+
+def averages(rows: Sequence[Row]) -> list[Row]:
+    """The average of every series: how rows are combined where a method has no rule of its own."""
+    return [average(group) for group in by_series(rows)]
 
 
 def average(rows: Sequence[Row]) -> Row:
