@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-INTERRUPTED = 3
 WORKSPACE = click.option(
     "--workspace",
     "directory",
@@ -73,20 +73,6 @@ def _launch(workspace: Workspace, run_id: int | None, *, mouse: bool = True) -> 
     launch(workspace.directory, run_id, mouse=mouse)
 
 
-def _write_json(workspace: Workspace, run_id: int, json_file: str | None) -> None:
-    if json_file is None:
-        return
-    import json
-
-    from workspace.runs import result_object
-
-    text = json.dumps(result_object(workspace, run_id), indent=1, allow_nan=False) + "\n"
-    if json_file == "-":
-        click.echo(text, nl=False)
-    else:
-        Path(json_file).write_text(text, "utf-8")
-
-
 def _check_writable(json_file: str | None) -> None:
     from engine.errors import BadInput
 
@@ -94,35 +80,21 @@ def _check_writable(json_file: str | None) -> None:
         raise BadInput("--json", f'there is no directory "{Path(str(json_file)).parent}"; make it first')
 
 
-def _carry_out(prepared: Prepared, directory: Path | None, jobs: int, json_file: str | None, *, quiet: bool) -> int:
-    from workspace.runs import find_run, verdicts_of
+def _carry_out(
+    prepared: Prepared,
+    directory: Path | None,
+    jobs: int,
+    json_file: str | None,
+    companions: Sequence[Prepared] = (),
+    *,
+    quiet: bool,
+) -> int:
+    from workspace.companions import enter_together
 
-    from .summary import exit_code, summarise
+    from .carrying import carry_out
 
     workspace = _open_or_create(directory)
-    run_id = prepared.enter(workspace)
-    code = _follow_to_end(workspace, run_id, jobs, quiet=quiet)
-    if code is not None:
-        return code
-    _write_json(workspace, run_id, json_file)
-    if not quiet and json_file != "-":
-        click.echo(summarise(workspace, find_run(workspace, run_id)))
-    return exit_code(verdicts_of(workspace, run_id))
-
-
-def _follow_to_end(workspace: Workspace, run_id: int, jobs: int, *, quiet: bool) -> int | None:
-    from engine.errors import EngineError
-    from workspace.runs import RunState
-
-    from .follow import follow
-
-    run = follow(workspace, run_id, jobs, quiet=quiet)
-    if run.state is RunState.DONE:
-        return None
-    if run.state is RunState.FAILED:
-        raise EngineError(f"run {run.id} failed: {run.error}")
-    click.echo(f"run {run.id} is {run.state}; go on with: sfumato resume {run.id}", err=True)
-    return INTERRUPTED
+    return carry_out(workspace, enter_together(workspace, prepared, companions), jobs, json_file, quiet=quiet)
 
 
 @sfumato.command()
@@ -135,6 +107,8 @@ def demo(directory: Path | None, json_file: str | None, jobs: int, *, no_tui: bo
     from workspace.prepare import prepare_run
     from workspace.recipes import find_recipe
     from workspace.runs import find_run
+
+    from .carrying import INTERRUPTED
 
     _check_writable(json_file)
     code = _carry_out(prepare_run(find_recipe("randhie")), directory, jobs, json_file, quiet=False)
@@ -173,6 +147,7 @@ def import_file(file: str, directory: Path | None, project: str | None, recipe_f
 @SET
 @JSON
 @QUIET
+@click.option("--alone", is_flag=True, help="Leave out the recipes that RECIPE names as its companions.")
 def run(
     recipe: str,
     data: str | None,
@@ -183,14 +158,21 @@ def run(
     json_file: str | None,
     *,
     quiet: bool,
+    alone: bool,
 ) -> None:
-    """Carry out RECIPE, a file or a shipped name: synthesise, measure, and hold against the thresholds."""
+    """Carry out RECIPE, a file or a shipped name: synthesise, measure, and hold against the thresholds.
+
+    The recipes it names as companions are carried out beside it on the same data; they do not decide the exit status.
+    """
+    from workspace.companions import prepare_companions
     from workspace.prepare import prepare_run
     from workspace.recipes import find_recipe
 
     _check_writable(json_file)
-    prepared = prepare_run(find_recipe(recipe), data, seed, settings)
-    sys.exit(_carry_out(prepared, directory, jobs, json_file, quiet=quiet))
+    found = find_recipe(recipe)
+    prepared = prepare_run(found, data, seed, settings)
+    companions = () if alone else prepare_companions(prepared, found, settings)
+    sys.exit(_carry_out(prepared, directory, jobs, json_file, companions, quiet=quiet))
 
 
 @sfumato.command()
@@ -245,15 +227,18 @@ def runs(directory: Path | None) -> None:
 @click.option("--draws", is_flag=True, help="Show every dataset's rows, not only the averages.")
 def results(run_id: str, directory: Path | None, json_file: str | None, *, draws: bool) -> None:
     """Show what RUN found (a number, or last)."""
+    from workspace.companions import companions_of
     from workspace.runs import find_run, result_rows
 
-    from .summary import draw_table, summarise
+    from .carrying import show, write_json
+    from .summary import draw_table
 
     workspace = _open(directory)
     found = find_run(workspace, run_id)
-    _write_json(workspace, found.id, json_file)
+    write_json(workspace, found.id, json_file)
     if json_file != "-":
-        click.echo(summarise(workspace, found))
+        beside = [find_run(workspace, other) for other in companions_of(workspace, found.id)]
+        click.echo(show(workspace, [found, *beside]))
         if draws:
             click.echo(f"\nEvery dataset\n{draw_table(result_rows(workspace, found.id))}")
 
@@ -267,21 +252,15 @@ def results(run_id: str, directory: Path | None, json_file: str | None, *, draws
 def resume(run_id: str, directory: Path | None, jobs: int, json_file: str | None, *, quiet: bool) -> None:
     """Go on with a RUN that was interrupted, cancelled or failed; finished tasks are kept."""
     from workspace import queue
-    from workspace.runs import find_run, verdicts_of
+    from workspace.runs import find_run
 
-    from .summary import exit_code, summarise
+    from .carrying import carry_out
 
     _check_writable(json_file)
     workspace = _open(directory)
     found = find_run(workspace, run_id)
     queue.resume(workspace, found.id)
-    code = _follow_to_end(workspace, found.id, jobs, quiet=quiet)
-    if code is None:
-        _write_json(workspace, found.id, json_file)
-        if not quiet and json_file != "-":
-            click.echo(summarise(workspace, find_run(workspace, found.id)))
-        code = exit_code(verdicts_of(workspace, found.id))
-    sys.exit(code)
+    sys.exit(carry_out(workspace, [found.id], jobs, json_file, quiet=quiet))
 
 
 @sfumato.command()

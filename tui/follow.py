@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from workspace.errors import WorkspaceError
 from workspace.queue import request_stop
@@ -14,7 +14,7 @@ from workspace.workspace import Workspace
 
 from .console import duration
 
-__all__ = ["follow"]
+__all__ = ["follow", "follow_all"]
 
 POLL_SECONDS = 0.1
 LINE_SECONDS = 1.0
@@ -22,33 +22,44 @@ DEATHS_AT_MOST = 3
 
 
 def follow(workspace: Workspace, run_id: int, jobs: int, *, quiet: bool) -> Run:
-    """Start a worker and wait for the run to end; Ctrl+C interrupts the run, which can be resumed.
+    """Start a worker and wait for the run to end; see ``follow_all``."""
+    return follow_all(workspace, [run_id], jobs, quiet=quiet)[0]
+
+
+def follow_all(workspace: Workspace, run_ids: Sequence[int], jobs: int, *, quiet: bool) -> list[Run]:
+    """Start one worker and wait for every run to end; Ctrl+C interrupts them, and they can be resumed.
 
     A worker that dies is replaced. Raises WorkspaceError when three in a row die without ending a task.
     """
     say = _silent if quiet else _Line()
     try:
-        return _until_ended(workspace, run_id, jobs, say)
+        return _until_ended(workspace, run_ids, jobs, say)
     except KeyboardInterrupt:
-        request_stop(workspace, run_id, RunState.INTERRUPTED)
-        return find_run(workspace, run_id)
+        for run_id in run_ids:
+            request_stop(workspace, run_id, RunState.INTERRUPTED)
+        return [find_run(workspace, run_id) for run_id in run_ids]
     finally:
         say("")
 
 
-def _until_ended(workspace: Workspace, run_id: int, jobs: int, say: Callable[[str], None]) -> Run:
+def _until_ended(workspace: Workspace, run_ids: Sequence[int], jobs: int, say: Callable[[str], None]) -> list[Run]:
     worker = start_worker(workspace.directory, jobs)
     done, deaths = 0, 0
-    while not (run := find_run(workspace, run_id)).state.ended:
-        say(_progress(workspace, run))
+    while True:
+        runs = [find_run(workspace, run_id) for run_id in run_ids]
+        going_on = [run for run in runs if not run.state.ended]
+        if not going_on:
+            return runs
+        say(_progress(workspace, going_on[0]))
         if worker.poll() is not None:
-            deaths = deaths + 1 if run.tasks_done == done else 1
-            done = run.tasks_done
+            so_far = sum(run.tasks_done for run in runs)
+            deaths = deaths + 1 if so_far == done else 1
+            done = so_far
             if deaths == DEATHS_AT_MOST:
-                raise WorkspaceError(f"the worker of run {run_id} does not stay alive; see {worker_log(workspace.directory)}")
+                log = worker_log(workspace.directory)
+                raise WorkspaceError(f"the worker of run {going_on[0].id} does not stay alive; see {log}")
             worker = start_worker(workspace.directory, jobs)
         time.sleep(POLL_SECONDS)
-    return run
 
 
 def _progress(workspace: Workspace, run: Run) -> str:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from engine.published import Published, figure_beside
+from engine.reproduction import Cell, Line, SourceTable, ratio
 from engine.rows import Row
 from engine.thresholds import Verdict
+from workspace.companions import published_tables
 from workspace.runs import Run, RunState, result_rows, verdicts_of
 from workspace.workspace import Workspace
 
 from .console import duration, number, table
 
-__all__ = ["exit_code", "result_table", "summarise", "verdict_table"]
+__all__ = ["exit_code", "published_text", "result_table", "source_text", "summarise", "verdict_table"]
 
 HEADINGS = {"utility": "Utility", "quality": "Data quality", "risk": "Disclosure risk", "studies": "Intruder knowledge"}
 SIGNS = {"pass": "+ PASS", "fail": "x FAIL", "not computed": "? NOT COMPUTED"}
@@ -28,24 +31,26 @@ def summarise(workspace: Workspace, run: Run) -> str:
     """Everything a reader needs first."""
     rows = [row for row in result_rows(workspace, run.id) if row.draw is None]
     dataset = workspace.dataset(run.dataset_id)
+    recipe = run.recipe
     head = (
         f"{run.title}: run {run.id}, {dataset.records:,} records of {dataset.name}, "
-        f"m = {run.recipe.m}, seed {run.seed}, {duration(run.seconds)}"
+        f"m = {recipe.m}, seed {run.seed}, {duration(run.seconds)}"
     )
     parts = [head]
     for family, heading in HEADINGS.items():
         chosen = [row for row in rows if row.family == family]
         if chosen:
-            parts.append(f"{heading}\n{sweep_table(chosen) if family == 'studies' else result_table(chosen)}")
+            make = sweep_table if family == "studies" else result_table
+            parts.append(f"{heading}\n{make(chosen, recipe.published)}")
     verdicts = verdicts_of(workspace, run.id)
     if verdicts:
         parts.append(f"Verdicts\n{verdict_table(verdicts)}")
     return "\n\n".join(parts)
 
 
-def _params(row: Row) -> str:
-    radius = row.params.get("radius")
-    shown = {**(radius if isinstance(radius, dict) else {}), **{k: v for k, v in row.params.items() if _is_short(k, v)}}
+def _params(params: Mapping[str, Any]) -> str:
+    radius = params.get("radius")
+    shown = {**(radius if isinstance(radius, dict) else {}), **{k: v for k, v in params.items() if _is_short(k, v)}}
     return ", ".join(f"{key} {value}" for key, value in shown.items())
 
 
@@ -53,8 +58,11 @@ def _is_short(key: str, value: Any) -> bool:
     return key != "radius" and isinstance(value, (str, int, float)) and not isinstance(value, bool)
 
 
-def result_table(rows: Sequence[Row]) -> str:
-    """One line a measure: the confidential data's value beside the release's, with its interval and baseline."""
+def result_table(rows: Sequence[Row], published: Sequence[Published] = ()) -> str:
+    """One line a measure: the confidential data's value beside the release's, with its interval and baseline.
+
+    Each is beside the published figure, where the recipe quotes one, and its ratio to it.
+    """
     series: dict[tuple[Any, ...], dict[str, Row]] = {}
     for row in rows:
         series.setdefault(row.series, {})["confidential" if row.dataset == "confidential" else "release"] = row
@@ -67,14 +75,23 @@ def result_table(rows: Sequence[Row]) -> str:
                 f"{row.method}.{row.measure}",
                 row.target,
                 number(own.value) if own else "",
+                *_quoted(own, published),
                 number(released.value) if released else "",
+                *_quoted(released, published),
                 _interval(released),
                 number(row.baseline) if own is None and row.baseline is not None else "",
-                row.reason or _params(row),
+                row.reason or _params(row.params),
             ]
         )
-    heads = ("measure", "variable", "confidential", "release", "interval", "baseline", "")
-    return _without_empty_columns(heads, lines, right=(2, 3, 4, 5))
+    quoted = ("published", "ratio")
+    heads = ("measure", "variable", "confidential", *quoted, "release", *quoted, "interval", "baseline", "")
+    return _without_empty_columns(heads, lines, right=range(2, 10))
+
+
+def _quoted(row: Row | None, published: Sequence[Published]) -> tuple[str, str]:
+    """The published figure that belongs beside a row, and the row's ratio to it."""
+    figure = None if row is None else figure_beside(row, published)
+    return ("", "") if row is None or figure is None else (number(figure), number(ratio(row.value, figure)))
 
 
 def _interval(row: Row | None) -> str:
@@ -87,12 +104,55 @@ def _without_empty_columns(heads: Sequence[str], lines: Sequence[Sequence[str]],
     return table([heads[i] for i in kept], [[line[i] for i in kept] for line in lines], flush)
 
 
-def sweep_table(rows: Sequence[Row]) -> str:
-    """A sweep: one line a level, confidential and release side by side for every measure."""
+def sweep_table(rows: Sequence[Row], published: Sequence[Published] = ()) -> str:
+    """A sweep: one line a level, confidential and release side by side for every measure; then the published figures."""
     sweeps: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         sweeps.setdefault((str(row.params.get("variable", "")), str(row.params.get("model", ""))), []).append(row)
-    return "\n\n".join(_one_sweep(variable, model, own) for (variable, model), own in sweeps.items())
+    parts = [_one_sweep(variable, model, own) for (variable, model), own in sweeps.items()]
+    quoted = {row.series for row in rows if figure_beside(row, published) is not None}
+    if quoted:
+        parts.append(_published_sweep([row for row in rows if row.series in quoted], published))
+    return "\n\n".join(parts)
+
+
+def _published_sweep(rows: Sequence[Row], published: Sequence[Published]) -> str:
+    pairs: dict[tuple[Any, ...], dict[bool, Row]] = {}
+    for row in rows:
+        pairs.setdefault(row.series, {})[row.dataset == "confidential"] = row
+    lines = []
+    for pair in pairs.values():
+        row, own, released = next(iter(pair.values())), pair.get(True), pair.get(False)
+        line = [row.measure, number(row.level)]
+        for one in (own, released):
+            line += [number(one.value) if one else "", *_quoted(one, published)]
+        lines.append([*line, _params(row.params)])
+    heads = ("measure", "S", "confidential", "published", "ratio", "release", "published", "ratio", "")
+    return f"Beside the published figures\n{_without_empty_columns(heads, lines, right=range(1, 8))}"
+
+
+def published_text(workspace: Workspace, run_ids: Sequence[int]) -> list[str]:
+    """A table for every source that the recipes of these runs quote figures from."""
+    return [source_text(table) for table in published_tables(workspace, run_ids)]
+
+
+def source_text(quoted: SourceTable) -> str:
+    """The figures of one source: our value, the published figure and their ratio, for the confidential data and each run."""
+    heads = ["measure", "variable", "S", *(head for name in quoted.columns for head in (name, "published", "ratio")), ""]
+    lines = [_source_line(line) for line in quoted.lines]
+    return f"{quoted.source}\n{_without_empty_columns(heads, lines, right=range(2, len(heads) - 1))}"
+
+
+def _source_line(line: Line) -> list[str]:
+    cells = [text for cell in line.cells for text in _cell_texts(cell)]
+    level = "" if line.level is None else number(line.level)
+    return [line.value.partition(".")[2], line.target, level, *cells, line.note or _params(line.params)]
+
+
+def _cell_texts(cell: Cell) -> tuple[str, str, str]:
+    if cell.published is None:
+        return ("" if cell.ours is None else number(cell.ours), "", "")
+    return number(cell.ours), number(cell.published), number(cell.ratio)
 
 
 def _one_sweep(variable: str, model: str, rows: Sequence[Row]) -> str:
@@ -175,7 +235,7 @@ def draw_table(rows: Sequence[Row]) -> str:
             str(r.draw),
             "" if r.level is None else number(r.level),
             number(r.value),
-            r.reason or _params(r),
+            r.reason or _params(r.params),
         ]
         for r in rows
         if r.draw is not None

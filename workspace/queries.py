@@ -159,9 +159,10 @@ def list_runs(workspace: Connected, project_id: int | None = None) -> list[Run]:
 
 
 def find_run(workspace: Connected, run_id: int | str) -> Run:
-    """The run with this number; ``last`` is the newest. Raises NotFound."""
+    """The run with this number; ``last`` is the newest that does not stand beside another. Raises NotFound."""
     if run_id == "last":
-        row = workspace.connection.execute(f"{_RUN} ORDER BY run.id DESC LIMIT 1").fetchone()
+        alone = "run.id NOT IN (SELECT companion_id FROM companion)"
+        row = workspace.connection.execute(f"{_RUN} WHERE {alone} ORDER BY run.id DESC LIMIT 1").fetchone()
         if row is None:
             raise NotFound("the workspace has no runs yet; start one with: sfumato run RECIPE")
         return _run(row)
