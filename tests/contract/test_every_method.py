@@ -14,7 +14,7 @@ import pytest
 
 from engine.checks import check_steps
 from engine.errors import BadInput, NotComputable
-from engine.execution import as_column
+from engine.execution import as_column, combined_rows, rows_of
 from engine.methods import FAMILIES, Method, registry
 from engine.microdata import Microdata
 from engine.recipe import Recipe
@@ -27,7 +27,13 @@ SYNTHESISED = ("days", "income")
 DRAWS = 3
 
 # What a table cannot be derived for from the declared parameters stands here, by method key.
-SETTINGS: dict[str, dict[str, Any]] = {}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "utility.interval_overlap": {
+        "means": ["days", "sex"],
+        "quantiles": ["income"],
+        "models": ["log(income) ~ region + log1p(visits)", "logit: illness ~ days"],
+    },
+}
 
 METHODS = [pytest.param(found, id=key) for key, found in registry().items()]
 SYNTHESIS = [param for param in METHODS if param.values[0].family == "synthesis"]
@@ -286,6 +292,25 @@ def test_measure_answers_or_says_why_on_few_records(
         except NotComputable as error:
             found = tuple(Estimate.not_computed(output.name, error.reason) for output in method.outputs)
         assert_sound(method, found)
+
+
+@every_measure
+def test_its_datasets_are_combined_into_one_row_a_series(
+    method: Method, confidential: Microdata, releases: list[Microdata]
+) -> None:
+    rows = [
+        row
+        for draw, release in enumerate(releases, start=1)
+        for row in rows_of(method, measured(method, confidential, release, run_of(draw)), "synthetic", draw)
+    ]
+    found = combined_rows(rows)
+    assert {row.series for row in found} == {row.series for row in rows}
+    assert len(found) == len({row.series for row in rows})
+    for row in found:
+        assert (row.draw, row.dataset, row.status) == (None, "synthetic", "computed" if row.value is not None else "not computed")
+        assert row.reason or row.value is not None
+        for end in (row.lower, row.upper):
+            assert end is None or (np.isfinite(end) and row.lower <= row.value <= row.upper)  # type: ignore[operator]
 
 
 @every_synthesis

@@ -1,0 +1,177 @@
+"""Overlap of confidence intervals: would an analyst of the release come to the conclusions of the confidential data?
+
+For a mean, a quantile or a regression coefficient, ``overlap`` I^l of the interval of released dataset l with that of the
+confidential data (Karr et al. 2006; Guo & Hu §3.2, eq. 10), averaged over l. Beside it ``estimate``, with its interval,
+and ``standard_error``; those of the m datasets together follow the combining rules of partial or of full synthesis
+(``engine.statistics.combining``), so that the interval speaks of the population and not of the simulation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Annotated, Any, Literal, Self
+
+from ..combining_rules import by_combining_rules
+from ..errors import BadInput, NotComputable
+from ..methods import Output, method
+from ..microdata import Microdata
+from ..models import Answer, Model
+from ..results import Estimate, Measure
+from ..run import Run
+from ..schema import Kind, Schema
+from ..spec import Param, Spec
+from ..statistics import overlap
+from ..statistics.estimation import IntervalEstimate, mean_estimate, quantile_estimate
+from ..variables import compared_variables
+
+__all__ = ["IntervalOverlapSpec", "interval_overlap"]
+
+NUMERIC = (Kind.COUNT, Kind.CONTINUOUS)
+AVERAGED = (*NUMERIC, Kind.BINARY)
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IntervalOverlapSpec(Spec):
+    """What is estimated, and how datasets are combined."""
+
+    synthesis: Annotated[
+        Literal["partial", "full"], Param("combining rule: some variables are synthesised, or all of them")
+    ] = "partial"
+    confidence: Annotated[float, Param("confidence level of the intervals", ge=0.5, lt=1)] = 0.95
+    means: Annotated[
+        tuple[str, ...],
+        Param(
+            "variables whose mean is estimated; of a binary one the share of its second level",
+            names="variables",
+            kinds=AVERAGED,
+        ),
+    ] = ()
+    quantiles: Annotated[
+        tuple[str, ...], Param("variables whose quantiles are estimated", names="variables", kinds=NUMERIC)
+    ] = ()
+    probabilities: Annotated[tuple[float, ...], Param("which quantiles", ge=0, le=1)] = (0.25, 0.5, 0.9)
+    models: Annotated[
+        tuple[Model, ...],
+        Param('regressions whose coefficients are estimated: "log(price) ~ room_type + days", "logit: smoker ~ age"'),
+    ] = ()
+
+    def check(self, schema: Schema, place: str) -> None:
+        """BadInput when a column is not there or of a wrong kind."""
+        Spec.check(self, schema, place)
+        for i, model in enumerate(self.models):
+            model.check(schema, f"{place}.models[{i}]")
+
+    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
+        """BadInput when nothing is named and no released variable is a number."""
+        spec = self.for_release(schema, released)
+        if not (spec.means or spec.quantiles or spec.models):
+            raise BadInput(place, "no released variable is count or continuous; name means, quantiles or models")
+
+    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
+        """With the means and quantiles of the released numbers, when nothing is named."""
+        if self.means or self.quantiles or self.models:
+            return self
+        names = compared_variables(schema, released, NUMERIC)
+        return replace(self, means=names, quantiles=names)
+
+
+def check(data: Microdata, target: str, spec: IntervalOverlapSpec, place: str) -> None:
+    """BadInput where a model takes a function of a column outside its domain."""
+    for i, model in enumerate(spec.models):
+        model.check_domains(data, f"{place}.models[{i}]")
+
+
+@method(
+    "Confidence interval overlap",
+    spec=IntervalOverlapSpec,
+    source="Karr et al. (2006); Guo & Hu §3.2, eq. 10; Reiter (2003); Raghunathan et al. (2003); Hutson & Ernst (2000)",
+    outputs=(
+        Output(
+            "overlap",
+            "mean of the shares that the common part has of the confidential and of the released confidence interval: "
+            "1 when they are equal, negative when they are apart",
+            "high",
+        ),
+        Output("estimate", "estimate with its confidence interval, of all datasets by the combining rule", "none"),
+        Output("standard_error", "standard error of the estimate, of all datasets by the combining rule", "none"),
+    ),
+    confidential=True,
+    check=check,
+    combine=by_combining_rules,
+)
+def interval_overlap(confidential: Microdata, released: Microdata, spec: IntervalOverlapSpec, run: Run) -> Measure:
+    """Overlap, estimate and standard error of each estimand; the confidential data alone have no overlap."""
+    spec = spec.for_release(confidential.schema, ())
+    shared: dict[str, Any] = {"confidence": spec.confidence, "synthesis": spec.synthesis}
+    if spec.synthesis == "full" and len(released) != len(confidential):
+        shared["size_ratio"] = len(released) / len(confidential)
+    own = dict(_answers(confidential, confidential, spec))
+    estimates: list[Estimate] = []
+    if released.origin == "confidential":
+        for estimand, answer in own.items():
+            estimates += _estimates(estimand, answer, shared)
+        return Measure(tuple(estimates))
+    for estimand, answer in dict(_answers(confidential, released, spec)).items():
+        estimates += _estimates(estimand, answer, shared, own[estimand])
+        estimates.append(_overlap(estimand, answer, own[estimand], shared))
+    return Measure(tuple(estimates))
+
+
+@dataclass(frozen=True, slots=True)
+class Estimand:
+    """What is estimated: the variable it speaks of, and what tells it from others of that variable."""
+
+    target: str
+    params: tuple[tuple[str, Any], ...]
+
+
+def _answers(confidential: Microdata, data: Microdata, spec: IntervalOverlapSpec) -> Iterator[tuple[Estimand, Answer]]:
+    """Every estimand with its estimate on ``data``, or why there is none."""
+    for name in spec.means:
+        work = partial(mean_estimate, data.numbers(name), spec.confidence)
+        yield Estimand(name, (("estimand", "mean"),)), _attempt(work)
+    for name in spec.quantiles:
+        for p in spec.probabilities:
+            work = partial(quantile_estimate, data.numbers(name), p, spec.confidence)
+            yield Estimand(name, (("estimand", "quantile"), ("q", p))), _attempt(work)
+    for model in spec.models:
+        target = model.response_column(data.schema, "")
+        for term, answer in model.estimates(confidential, data, spec.confidence).items():
+            yield Estimand(target, (("estimand", "coefficient"), ("model", model.written), ("term", term))), answer
+
+
+def _attempt(work: Callable[[], IntervalEstimate]) -> Answer:
+    try:
+        return work()
+    except NotComputable as error:
+        return error
+
+
+def _estimates(
+    estimand: Estimand, answer: Answer, shared: dict[str, Any], own: Answer | None = None
+) -> tuple[Estimate, ...]:
+    target, params = estimand.target, dict(estimand.params) | shared
+    if isinstance(answer, NotComputable):
+        names = ("estimate", "standard_error")
+        return tuple(Estimate.not_computed(name, answer.reason, target, **params) for name in names)
+    baseline, error = (own.value, own.standard_error) if isinstance(own, IntervalEstimate) else (None, None)
+    return (
+        Estimate("estimate", answer.value, target, answer.lower, answer.upper, baseline, params=params),
+        Estimate("standard_error", answer.standard_error, target, baseline=error, params=params),
+    )
+
+
+def _overlap(estimand: Estimand, answer: Answer, own: Answer, shared: dict[str, Any]) -> Estimate:
+    target, params = estimand.target, dict(estimand.params) | shared
+    try:
+        value = overlap.interval_overlap(_interval(own), _interval(answer))
+    except NotComputable as error:
+        return Estimate.not_computed("overlap", error.reason, target, **params)
+    return Estimate("overlap", value, target, baseline=1.0, params=params)
+
+
+def _interval(answer: Answer) -> tuple[float, float]:
+    if isinstance(answer, NotComputable):
+        raise answer
+    return answer.interval

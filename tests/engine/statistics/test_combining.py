@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import norm, t
+
+from engine.statistics.combining import Combined, full_synthesis, monte_carlo_mean, partial_synthesis
+
+POPULATIONS = 3000
+RECORDS = 100
+
+positive = st.floats(0.01, 100)
+values = st.lists(st.floats(-100, 100), min_size=2, max_size=8)
+
+
+def test_partial_synthesis_by_hand() -> None:
+    """q = 4, b = 4, u = 2, m = 3: T = 2 + 4/3, df = 2 (1 + 3 * 2 / 4)^2 = 12.5."""
+    found = partial_synthesis([2.0, 4.0, 6.0], [1.0, 2.0, 3.0])
+    assert found == Combined(4.0, pytest.approx(10 / 3), pytest.approx(12.5))
+    assert found.interval(0.9) == pytest.approx(t.interval(0.9, 12.5, 4, np.sqrt(10 / 3)))
+
+
+def test_full_synthesis_by_hand() -> None:
+    """q = 4, b = 4, u = 1, m = 3: T = 16/3 - 1, df = 2 (1 - 3/16)^2 = 1.3203125."""
+    found = full_synthesis([2.0, 4.0, 6.0], [0.5, 1.0, 1.5])
+    assert found == Combined(4.0, pytest.approx(13 / 3), pytest.approx(2 * (13 / 16) ** 2))
+    assert found.interval() == pytest.approx(t.interval(0.95, 1.3203125, 4, np.sqrt(13 / 3)))
+
+
+@pytest.mark.parametrize("between", [0.0, 0.4, 0.79])
+def test_a_variance_of_full_synthesis_that_is_negative_or_all_noise_is_adjusted(between: float) -> None:
+    """m = 2, b = between, u = 1: T = 1.5 b - 1 is negative below 2/3, and at 0.79 it has 0.02 degrees of freedom."""
+    half = np.sqrt(between / 2)
+    found = full_synthesis([-half, half], [1.0, 1.0], size_ratio=2.5)
+    assert (found.variance, found.degrees, found.adjusted) == (2.5, np.inf, True)
+    assert found.interval() == pytest.approx(norm.interval(0.95, 0, np.sqrt(2.5)))
+
+
+def test_a_variance_of_full_synthesis_that_is_large_enough_is_not_adjusted() -> None:
+    found = full_synthesis([-10.0, 10.0, -10.0, 10.0], [1.0, 1.0, 1.0, 1.0])
+    assert not found.adjusted
+    assert found.variance == pytest.approx(1.25 * 400 / 3 - 1)
+
+
+@given(values, positive)
+def test_partial_variance_is_never_below_that_within(estimates: list[float], variance: float) -> None:
+    found = partial_synthesis(estimates, [variance] * len(estimates))
+    assert found.variance >= variance * (1 - 1e-12)
+    assert found.degrees >= len(estimates) - 1 - 1e-9
+
+
+@given(values, positive, st.floats(0.01, 100), st.sampled_from([partial_synthesis, full_synthesis]))
+def test_units_do_not_matter(
+    estimates: list[float], variance: float, unit: float, rule: Callable[..., Combined]
+) -> None:
+    if np.ptp(estimates) < 1e-3:
+        return
+    plain = rule(estimates, [variance] * len(estimates))
+    scaled = rule([unit * q for q in estimates], [unit**2 * variance] * len(estimates))
+    if plain.adjusted == scaled.adjusted:
+        assert scaled.variance == pytest.approx(unit**2 * plain.variance, rel=1e-6)
+
+
+def test_datasets_that_agree_have_a_normal_interval() -> None:
+    found = partial_synthesis([3.0, 3.0], [4.0, 4.0])
+    assert found.interval() == pytest.approx(norm.interval(0.95, 3, 2))
+
+
+@pytest.mark.parametrize("rule", [partial_synthesis, full_synthesis])
+def test_one_dataset_cannot_be_combined(rule: Callable[..., Combined]) -> None:
+    with pytest.raises(ValueError, match="two or more"):
+        rule([1.0], [1.0])
+
+
+def test_the_monte_carlo_interval_is_that_of_student() -> None:
+    mean, lower, upper = monte_carlo_mean([3.0, 5.0, 10.0], 0.9)
+    assert mean == 6.0
+    assert (lower, upper) == pytest.approx(t.interval(0.9, 2, 6, np.std([3, 5, 10], ddof=1) / np.sqrt(3)))
+
+
+def synthetic_means(m: int, ratio: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Means and their variances, (POPULATIONS, m) each, of datasets drawn from the posterior predictive of a normal sample.
+
+    The population's mean is 0; prior proportional to 1 / sigma^2, so that the posterior is exact.
+    """
+    rng = np.random.default_rng(seed)
+    n, size = RECORDS, RECORDS * ratio
+    mean = rng.normal(size=(POPULATIONS, 1)) / np.sqrt(n)
+    squares = rng.chisquare(n - 1, size=(POPULATIONS, 1))
+    sigma2 = squares / rng.chisquare(n - 1, size=(POPULATIONS, m))
+    drawn = mean + np.sqrt(sigma2 / n) * rng.normal(size=(POPULATIONS, m))
+    q = drawn + np.sqrt(sigma2 / size) * rng.normal(size=(POPULATIONS, m))
+    return q, sigma2 * rng.chisquare(size - 1, size=(POPULATIONS, m)) / (size - 1) / size
+
+
+def coverage(rule: Callable[..., Combined], q: np.ndarray, u: np.ndarray) -> float:
+    intervals = [rule(*pair).interval() for pair in zip(q, u, strict=True)]
+    return float(np.mean([lower <= 0 <= upper for lower, upper in intervals]))
+
+
+def only_within(q: np.ndarray, u: np.ndarray) -> Combined:
+    return Combined(float(np.mean(q)), float(np.mean(u)), np.inf)
+
+
+def only_between(q: np.ndarray, u: np.ndarray) -> Combined:
+    return Combined(float(np.mean(q)), float(np.var(q, ddof=1)) / len(q), len(q) - 1)
+
+
+@pytest.mark.parametrize(
+    ("rule", "m", "ratio", "right"),
+    [
+        (partial_synthesis, 3, 1, True),
+        (partial_synthesis, 10, 1, True),
+        (full_synthesis, 20, 4, True),
+        (full_synthesis, 100, 1, True),
+        (only_within, 3, 1, False),
+        (only_between, 10, 1, False),
+        (only_within, 20, 4, False),
+        (only_between, 20, 4, False),
+        (partial_synthesis, 20, 4, False),
+    ],
+)
+def test_intervals_of_a_mean_cover_as_they_should_and_naive_ones_do_not(
+    rule: Callable[..., Combined], m: int, ratio: int, right: bool
+) -> None:
+    """Synthetic records of a normal sample; released files as large as the sample, or four times as large."""
+    assert (0.94 < coverage(rule, *synthetic_means(m, ratio, seed=5)) < 0.965) == right
