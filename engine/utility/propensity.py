@@ -1,15 +1,23 @@
 """Propensity score: how well a classifier tells released records from confidential ones.
 
-Stack both tables, fit a logistic regression of "is released" on the main effects of all variables, and take
-``pmse`` = sum_i (p_i - c)^2 / N, c the share of released records among all N (Woo et al. 2009; Guo & Hu §3.1).
-For a release drawn from the distribution of the confidential sample its expectation is
-``null_pmse`` = (K - 1) c (1 - c)^2 / N with K coefficients (Snoke et al. 2018, §3.1), and ``s_pmse`` = pmse / null_pmse.
-A partly synthetic release repeats its other columns, which cannot differ: its null is then smaller.
+Stack both tables, let a classifier predict "is released" from all variables, and take ``pmse`` = sum_i (p_i - c)^2 / N, c
+the share of released records among all N (Woo et al. 2009; Guo & Hu §3.1). ``null_pmse`` is what it is expected to be for a
+release drawn from the distribution of the confidential sample, and ``s_pmse`` = pmse / null_pmse (Snoke et al. 2018).
+
+    logit               logistic regression on main effects; null (K - 1) c (1 - c)^2 / N with K coefficients (§3.1)
+    logit_interactions  with the products of every two variables' main effects; null alike
+    cart                classification tree; null by permutation of the labels, since a tree fits noise too (§3.2)
+
+A partly synthetic release repeats its other columns, which cannot differ. Permutations take that into account where both
+tables have as many records; the closed form of the logistic regressions does not and is then too large.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
 from typing import Annotated, Literal
 
 import numpy as np
@@ -20,30 +28,40 @@ from ..methods import Output, method
 from ..microdata import Microdata
 from ..results import Estimate, Measure
 from ..run import Run
-from ..schema import Role
+from ..schema import Kind, Role
 from ..spec import Param, Spec
-from ..statistics.collinearity import independent_columns
-from ..statistics.logistic import logistic_regression
+from ..statistics.combining import monte_carlo_mean
+from ..statistics.propensity_score import logit_pmse, permutation_null, tree_pmse
 
 __all__ = ["PropensitySpec", "propensity"]
 
 Floats = NDArray[np.float64]
+
+MOST_COEFFICIENTS = 1000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PropensitySpec(Spec):
     """Classifier and the variables it sees."""
 
-    model: Annotated[Literal["logit"], Param("classifier: logistic regression on main effects")] = "logit"
+    model: Annotated[
+        Literal["logit", "logit_interactions", "cart"],
+        Param("classifier: logistic regression on main effects, on these and their products, or a classification tree"),
+    ] = "logit"
     variables: Annotated[
         tuple[str, ...], Param("variables of the classifier; all but identifiers if empty", names="variables")
     ] = ()
+    minbucket: Annotated[int, Param("fewest records in a leaf of the tree", ge=1)] = 20
+    cp: Annotated[
+        float, Param("share of the root's impurity by which a split of the tree must lower it", ge=0, lt=1)
+    ] = 1e-8
+    permutations: Annotated[int, Param("permutations of the labels that give the tree's null", ge=2)] = 10
 
 
 @method(
     "Propensity score",
     spec=PropensitySpec,
-    source="Woo et al. (2009); Snoke et al. (2018) §3.1; Guo & Hu §3.1",
+    source="Woo et al. (2009); Snoke et al. (2018) §3; Guo & Hu §3.1",
     outputs=(
         Output(
             "pmse",
@@ -53,8 +71,8 @@ class PropensitySpec(Spec):
         ),
         Output(
             "null_pmse",
-            "what pmse is expected to be when every released column is drawn from the confidential distribution; "
-            "columns that are not synthesised make it smaller",
+            "what pmse is expected to be when every released column is drawn from the confidential distribution; too "
+            "large for a logistic regression when columns are not synthesised, not so for a tree",
             "none",
         ),
         Output("s_pmse", "pmse as a multiple of null_pmse", "low"),
@@ -64,34 +82,66 @@ def propensity(confidential: Microdata, released: Microdata, spec: PropensitySpe
     """``pmse`` beside its null expectation, and their ratio.
 
     Raises:
-        NotComputable: when no column varies over the two tables.
+        NotComputable: when no column varies over the two tables, or there are too many products.
     """
     schema = confidential.schema
     names = spec.variables or tuple(v.name for v in schema if v.role is not Role.IDENTIFIER)
-    x = _main_effects(confidential, released, names)
-    if x.shape[1] == 1:
+    stacked = {name: np.concatenate([confidential.numbers(name), released.numbers(name)]) for name in names}
+    varying = {name: values for name, values in stacked.items() if np.ptp(values) > 0}
+    if not varying:
         raise NotComputable("no variable varies, so no classifier can tell the tables apart")
     y = np.repeat([0.0, 1.0], [len(confidential), len(released)])
-    c = len(released) / len(y)
-    pmse = float(np.mean((logistic_regression(x, y).probabilities - c) ** 2))
-    null = (x.shape[1] - 1) * c * (1 - c) ** 2 / len(y)
-    return Measure(
-        (
-            Estimate("pmse", pmse, baseline=null),
-            Estimate("null_pmse", null),
-            Estimate("s_pmse", pmse / null, baseline=1.0),
+    levels = [schema[name].kind.has_levels for name in varying]
+    if spec.model == "cart":
+        unordered = [schema[name].kind in (Kind.CATEGORICAL, Kind.BINARY) for name in varying]
+        return _by_permutation(_tree_columns(list(varying.values()), unordered), y, spec, run)
+    effects = [_main_effects(values, has) for values, has in zip(varying.values(), levels, strict=True)]
+    pmse, null = logit_pmse(_design(effects, interactions=spec.model == "logit_interactions"), y)
+    return _measure(pmse, Estimate("null_pmse", null))
+
+
+def _by_permutation(x: NDArray[np.float32], y: Floats, spec: PropensitySpec, run: Run) -> Measure:
+    pmse = partial(tree_pmse, x, minbucket=spec.minbucket, cp=spec.cp)
+    value = pmse(y, seed=int(run.rng.integers(2**31)))
+    null, lower, upper = monte_carlo_mean(permutation_null(pmse, y, spec.permutations, run))
+    return _measure(value, Estimate("null_pmse", null, lower=lower, upper=upper))
+
+
+def _measure(pmse: float, null: Estimate) -> Measure:
+    if not null.value:
+        ratio = Estimate.not_computed("s_pmse", "the tree does not split when labels are permuted, so its null is 0")
+    else:
+        ratio = Estimate("s_pmse", pmse / null.value, baseline=1.0)
+    return Measure((Estimate("pmse", pmse, baseline=null.value), null, ratio))
+
+
+def _main_effects(values: Floats, has_levels: bool) -> Floats:
+    """Indicators of all but the first of the levels that occur, or the standardised numbers: (N, k)."""
+    if has_levels:
+        return np.equal(values[:, None], np.unique(values)[1:]).astype(np.float64)
+    return np.asarray(((values - values.mean()) / values.std())[:, None])
+
+
+def _design(effects: Sequence[Floats], *, interactions: bool) -> Floats:
+    """Intercept and main effects, and the products of every two variables' effects: (N, K)."""
+    pairs = list(combinations(effects, 2)) if interactions else []
+    count = 1 + sum(e.shape[1] for e in effects) + sum(a.shape[1] * b.shape[1] for a, b in pairs)
+    if pairs and count > MOST_COEFFICIENTS:
+        raise NotComputable(
+            f"{count:,} main effects and products are more than {MOST_COEFFICIENTS:,}; name fewer variables"
         )
-    )
+    return np.hstack([np.ones((len(effects[0]), 1)), *effects, *_products(pairs)])
 
 
-def _main_effects(confidential: Microdata, released: Microdata, names: tuple[str, ...]) -> Floats:
-    """Intercept, indicators of the levels that occur, and standardised numbers: (N, K), independent columns only."""
-    columns = [np.ones((len(confidential) + len(released), 1))]
-    for name in names:
-        values = np.concatenate([confidential.numbers(name), released.numbers(name)])
-        if confidential.schema[name].kind.has_levels:
-            columns.append(np.equal(values[:, None], np.unique(values)[1:]).astype(np.float64))
-        elif (spread := values.std()) > 0:
-            columns.append(((values - values.mean()) / spread)[:, None])
-    x = np.hstack(columns)
-    return np.asarray(x[:, independent_columns(x)])
+def _products(pairs: Sequence[tuple[Floats, Floats]]) -> Iterator[Floats]:
+    for a, b in pairs:
+        yield (a[:, :, None] * b[:, None, :]).reshape(len(a), -1)
+
+
+def _tree_columns(columns: Sequence[Floats], unordered: Sequence[bool]) -> NDArray[np.float32]:
+    """Indicators of unordered levels and ranks of ordered values, which single precision holds exactly: (N, P)."""
+    blocks = []
+    for values, plain in zip(columns, unordered, strict=True):
+        distinct, rank = np.unique(values, return_inverse=True)
+        blocks.append(np.equal(values[:, None], distinct) if plain and len(distinct) > 2 else rank[:, None])
+    return np.hstack(blocks).astype(np.float32)
