@@ -264,6 +264,57 @@ def resume(run_id: str, directory: Path | None, jobs: int, json_file: str | None
 
 
 @sfumato.command()
+@click.argument("first", metavar="RUN")
+@click.argument("second", metavar="RUN")
+@WORKSPACE
+@JSON
+@click.option("--any-data", is_flag=True, help="Compare runs on different data too.")
+def compare(first: str, second: str, directory: Path | None, json_file: str | None, *, any_data: bool) -> None:
+    """Show what two RUNs found side by side (numbers, or last), and which is better where they can be told apart."""
+    from workspace.comparison import compare_runs
+
+    from .comparing import summarise_comparison
+    from .json_file import write_object
+
+    _check_writable(json_file)
+    found = compare_runs(_open(directory), first, second, any_data=any_data)
+    write_object(found.to_dict(), json_file)
+    if json_file != "-":
+        click.echo(summarise_comparison(found))
+
+
+@sfumato.command()
+@click.argument("run_id", metavar="RUN", default="last")
+@WORKSPACE
+@JSON
+@click.option(
+    "--measure", default="", metavar="KEY", help="Such as risk.attribute, or measure[2] (default: the first)."
+)
+@click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="How many records.")
+@click.option("--draw", type=click.IntRange(1), metavar="L", help="One released dataset in place of the average.")
+@click.option("--values", "with_values", is_flag=True, help="Show the records' values too: they are confidential.")
+def records(
+    run_id: str,
+    directory: Path | None,
+    json_file: str | None,
+    measure: str,
+    top: int,
+    draw: int | None,
+    *,
+    with_values: bool,
+) -> None:
+    """Show the records most at risk in RUN (a number, or last), among how many candidates, and which variable drives it."""
+    from .json_file import write_object
+    from .record_list import most_at_risk, record_object, record_text
+
+    _check_writable(json_file)
+    found = most_at_risk(_open(directory), run_id, measure, top, draw, with_values=with_values)
+    write_object(record_object(*found), json_file, private=with_values)
+    if json_file != "-":
+        click.echo(record_text(*found))
+
+
+@sfumato.command()
 @click.argument("run_id", metavar="RUN")
 @WORKSPACE
 def cancel(run_id: str, directory: Path | None) -> None:
