@@ -125,7 +125,8 @@ def compare(first: Sequence[Row], second: Sequence[Row], goal: Callable[[Row], G
     """The numbers of two runs' releases, joined on key, target, parameters and level.
 
     A parameter that lists variables is the same in any order. First the numbers of the first run in their order, then
-    those that only the second has.
+    those that only the second has. Welch's interval takes the datasets of the two runs to be independent; where both
+    have one seed they share random numbers, and the interval is rather too wide than too narrow.
     """
     sides = _sides(first), _sides(second)
     keys = dict.fromkeys([*sides[0], *sides[1]])

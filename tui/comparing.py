@@ -68,7 +68,7 @@ def summarise_comparison(found: RunComparison) -> str:
     for family, heading in HEADINGS.items():
         chosen = [row for row in found.shared if row.key.startswith(f"{family}.")]
         if chosen:
-            parts.append(f"{heading}\n{compared_table(chosen, runs)}")
+            parts.append(compared_text(heading, chosen, runs))
     for place, run in enumerate(runs):
         if only := only_lines(found.only(place), place):
             parts.append(f"Only run {run} has\n" + "\n".join(f"  {line}" for line in only))
@@ -77,20 +77,27 @@ def summarise_comparison(found: RunComparison) -> str:
     return "\n\n".join([*parts, f"{tally(found.shared, runs)}.\n{NOTE}"])
 
 
-def compared_table(rows: Sequence[Compared], runs: tuple[int, int]) -> str:
-    """One line a number: the confidential value once, both values, their baselines, the difference, which is better."""
+def compared_text(heading: str, rows: Sequence[Compared], runs: tuple[int, int]) -> str:
+    """One line a number: the confidential value once, both values, their baselines, the difference, which is better.
+
+    What every line would say of its parameters stands beside the heading.
+    """
+    named = [params_text(row.params) for row in rows]
+    shared = named[0] if len(set(named)) == 1 else ""
     heads = ("measure", "variable", "S", "confidential", *(f"run {run}" for run in runs), "baseline", "difference",
              "95 % interval", "", "")  # fmt: skip
-    return _table(heads, [_line(row, runs) for row in rows], right=(2, 3, 4, 5, 6, 7))
+    lines = [
+        [*_line(row, runs), row.reason or ("" if shared else params)] for row, params in zip(rows, named, strict=True)
+    ]
+    title = f"{heading} ({shared})" if shared else heading
+    return f"{title}\n{_table(heads, lines, right=(2, 3, 4, 5, 6, 7))}"
 
 
 def _line(row: Compared, runs: tuple[int, int]) -> list[str]:
     values = [number(side.value if side else None) for side in (row.first, row.second)]
-    band = interval(row.lower, row.upper)
-    note = row.reason or params_text({k: v for k, v in row.params.items() if v != row.target})
     level = "" if row.level is None else number(row.level)
     return [row.key.partition(".")[2], row.target, level, confidential_text(row), *values, _baselines(row),
-            number(row.difference), band, outcome(row, runs), note]  # fmt: skip
+            number(row.difference), interval(row.lower, row.upper), outcome(row, runs)]  # fmt: skip
 
 
 def confidential_text(row: Compared) -> str:
