@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from engine import execution
 from engine.errors import Cancelled
@@ -30,7 +30,8 @@ from .workspace import Workspace
 __all__ = ["perform"]
 
 REPORT_SECONDS = 0.5
-TABLES_KEPT = 64
+TABLES_KEPT = 8
+FITS_KEPT = 64
 
 
 class _Reporter:
@@ -61,7 +62,7 @@ def perform(directory: Path, held: Claim) -> Outcome:
     """Compute a claimed task on one BLAS thread, so that the answer does not depend on the machine's cores."""
     workspace = _workspace(directory)
     started = time.perf_counter()
-    with threadpool_limits(limits=1):
+    with _thread_pools(len(sys.modules)).limit(limits=1):
         outcome = _KINDS[TaskKind(held.kind)](workspace, held, _Reporter(workspace, held))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     return Outcome(
@@ -73,6 +74,12 @@ def perform(directory: Path, held: Claim) -> Outcome:
         time.perf_counter() - started,
         peak,
     )
+
+
+@lru_cache(maxsize=1)
+def _thread_pools(modules: int) -> ThreadpoolController:
+    """The libraries that have threads. Finding them takes milliseconds: done again only when modules were imported."""
+    return ThreadpoolController()
 
 
 def _workspace(directory: Path) -> Workspace:
@@ -96,7 +103,7 @@ def _table(directory: Path, dataset_id: int, sha256: str, *, confidential: bool)
     return workspace.tables.read_microdata(sha256, schema, "confidential" if confidential else "synthetic")
 
 
-@lru_cache(maxsize=TABLES_KEPT)
+@lru_cache(maxsize=FITS_KEPT)
 def _fit(directory: Path, sha256: str) -> Fit:
     return Fit(_workspace(directory).tables.read_arrays(sha256))
 
