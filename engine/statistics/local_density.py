@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 _DEVIATIONS = 8.0  # the region: this many posterior standard deviations of every eta and of log tau
 _RUNG = 0.15  # largest distance in log tau from a rule's reference
 _MOST_RULES = 24
-_MOST_NODES = 16
+_FEWEST_NODES, _MOST_NODES = 3, 16
 _LARGEST_TILT = 2.0  # in standard deviations of g; 16 nodes are exact to 1e-12 there
 _TOLERANCE = 1e-11
 _CHUNK = 16
@@ -75,8 +75,11 @@ class _Rule:
 
 def _nodes_needed(tilt: Floats, widening: Floats) -> NDArray[np.intp]:
     needed = np.full(tilt.shape, _MOST_NODES)
-    for m in range(_MOST_NODES - 1, 2, -1):
-        needed[tilting_error(m, tilt, widening) < _TOLERANCE] = m
+    undecided = np.arange(tilt.size)
+    for m in range(_FEWEST_NODES, _MOST_NODES):
+        enough = tilting_error(m, tilt[undecided], widening[undecided]) < _TOLERANCE
+        needed[undecided[enough]] = m
+        undecided = undecided[~enough]
     return needed
 
 
@@ -132,7 +135,7 @@ class LocalDensity:
         return cls(model, eta, log_taus, half_width, rules)
 
     def __call__(self, thetas: Floats) -> Floats:
-        """Log density of thetas (T, 2K + 1): (T,). The answer for a theta does not depend on the others."""
+        """Log density of thetas (T, 2K + 1): (T,). The answer for a theta does not depend on the others, up to rounding."""
         answer, done = np.empty(thetas.shape[0]), np.zeros(thetas.shape[0], dtype=bool)
         rung = np.rint((thetas[:, -1] - self.log_taus[0]) / (2 * self.half_width))
         for i, rule in enumerate(self.rules):

@@ -10,6 +10,7 @@ __all__ = ["generalised_pareto", "smooth_weights", "weights_sample_size"]
 Floats = NDArray[np.float64]
 
 _SMALLEST_TAIL = 5
+_LOG_TINY = float(np.log(np.finfo(float).tiny))
 
 
 def generalised_pareto(excess: Floats) -> tuple[float, float]:
@@ -35,22 +36,28 @@ def smooth_weights(log_ratios: Floats) -> tuple[Floats, float]:
     """Normalised weights (S,) with their upper tail smoothed, and the shape k-hat of that tail.
 
     The tail is the largest min(S / 5, 3 sqrt(S)) ratios; they are replaced by the expected order statistics of the
-    fitted distribution, cut at the largest ratio. k-hat is infinite when fewer than five are left to fit.
+    fitted distribution, cut at the largest ratio. k-hat is infinite when fewer than five are left to fit, and minus
+    infinite when the tail is flat.
     """
     log_weights = log_ratios - log_ratios.max()
-    tail = int(np.ceil(min(0.2 * log_weights.size, 3 * np.sqrt(log_weights.size))))
+    tail = int(min(0.2 * log_weights.size, 3 * np.sqrt(log_weights.size)))
+    if tail < _SMALLEST_TAIL:
+        return _normalised(log_weights), np.inf
     order = np.argsort(log_weights, kind="stable")
     largest = order[-tail:]
-    shape = np.inf
-    if _SMALLEST_TAIL <= tail < log_weights.size:
-        threshold = np.exp(max(log_weights[order[-tail - 1]], np.log(np.finfo(float).tiny)))
-        excess = np.exp(log_weights[largest]) - threshold
-        if excess[0] < excess[-1]:
-            shape, scale = generalised_pareto(np.maximum(excess, np.finfo(float).tiny))
-            quantiles = (np.arange(tail) + 0.5) / tail
-            log_weights[largest] = np.minimum(np.log(threshold + _quantile(quantiles, shape, scale)), 0.0)
+    threshold = np.exp(max(log_weights[order[-tail - 1]], _LOG_TINY))
+    excess = np.maximum(np.exp(log_weights[largest]) - threshold, np.finfo(float).tiny)
+    if excess[0] == excess[-1]:
+        return _normalised(log_weights), -np.inf
+    shape, scale = generalised_pareto(excess)
+    smoothed = threshold + _quantile((np.arange(tail) + 0.5) / tail, shape, scale)
+    log_weights[largest] = np.minimum(np.log(smoothed), 0.0)
+    return _normalised(log_weights), float(shape)
+
+
+def _normalised(log_weights: Floats) -> Floats:
     weights = np.exp(log_weights)
-    return weights / weights.sum(), float(shape)
+    return np.asarray(weights / weights.sum())
 
 
 def _quantile(p: Floats, shape: float, scale: float) -> Floats:

@@ -1,0 +1,86 @@
+"""Times of the zero-inflated Poisson posterior and its samplers on 10,000 listings. Run as a script; prints medians.
+
+    python tests/benchmarks/zero_inflated_poisson.py
+
+Uses AB_NYC_2019.csv of the public data (SFUMATO_DATA, else ../shared/data). One thread of linear algebra, as in a worker.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from threadpoolctl import threadpool_limits
+
+from engine.run import Progress
+from engine.statistics.ensemble import sample_emcee
+from engine.statistics.laplace import find_mode, sample_laplace
+from engine.statistics.zero_inflated_draws import draw_counts
+from engine.statistics.zero_inflated_poisson import ZeroInflatedPoisson
+
+FOLDER = Path(os.environ.get("SFUMATO_DATA", Path(__file__).parents[3] / "shared" / "data"))
+BOUND = 365
+
+
+def listings(n: int) -> tuple[np.ndarray, np.ndarray]:
+    frame = pd.read_csv(FOLDER / "AB_NYC_2019.csv").query("price > 0").sample(n, random_state=1)
+    factors = [frame["room_type"], frame["neighbourhood_group"]]
+    indicators = [(f == level).to_numpy(float) for f in factors for level in sorted(f.unique())[1:]]
+    x = np.column_stack([np.ones(n), *indicators, np.log1p(frame["number_of_reviews"])])
+    return frame["availability_365"].to_numpy(), x
+
+
+def silent(progress: Progress) -> None:
+    pass
+
+
+def seconds(work: Callable[[], object], repeats: int) -> float:
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def main() -> None:
+    y, x = listings(10_000)
+    model = ZeroInflatedPoisson.of(y, x, BOUND)
+    mode = find_mode(model)
+    near = model.near(mode.theta, mode.covariance)
+    thetas = np.random.default_rng(0).multivariate_normal(mode.theta, mode.covariance, 500)
+    theta = thetas[:20]
+    rows: list[tuple[str, Callable[[], object], int, int]] = [
+        ("collapse the records", lambda: ZeroInflatedPoisson.of(y, x, BOUND), 1, 5),
+        ("density, gradient and Hessian", lambda: model.derivatives(mode.theta), 1, 9),
+        ("mode", lambda: find_mode(model), 1, 5),
+        ("prepare the local density", lambda: model.near(mode.theta, mode.covariance), 1, 5),
+        ("local density, each theta", lambda: near(thetas), 500, 5),
+        ("laplace, 20 draws", lambda: sample_laplace(model, 20, np.random.default_rng(1), silent), 1, 5),
+        ("emcee, 20 draws", lambda: sample_emcee(model, 20, np.random.default_rng(1), silent), 1, 3),
+        (
+            "20 vectors of new effects",
+            lambda: [draw_counts(t, x, BOUND, "new", np.random.default_rng(1)) for t in theta],
+            1,
+            5,
+        ),
+        (
+            "20 vectors of the records' effects",
+            lambda: [draw_counts(t, x, BOUND, "record", np.random.default_rng(1), y) for t in theta],
+            1,
+            5,
+        ),
+    ]
+    print(f"{y.size} records, {model.y.size} distinct pairs, {mode.theta.size} parameters")
+    for what, work, pieces, repeats in rows:
+        print(f"{what:<36} {1000 * seconds(work, repeats) / pieces:>10.2f} ms")
+
+
+if __name__ == "__main__":
+    with threadpool_limits(limits=1):
+        main()
