@@ -28,6 +28,7 @@ DRAWS = 3
 
 # What a table cannot be derived for from the declared parameters stands here, by method key.
 SETTINGS: dict[str, dict[str, Any]] = {
+    "synthesis.cart": {"predictors": ["region", "size", "visits"]},
     "utility.interval_overlap": {
         "means": ["days", "sex"],
         "quantiles": ["income"],

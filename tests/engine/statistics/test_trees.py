@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from engine.statistics.trees import Trees, grow, joined, level_order
+
+
+def tree_of(x: np.ndarray, y: np.ndarray, *, classes: bool = False, minbucket: int = 5, cp: float = 1e-8) -> Trees:
+    return grow(x, y, classes=classes, minbucket=minbucket, cp=cp, seed=1)
+
+
+def example(n: int, seed: int = 1, classes: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Three predictors of whole numbers, every value of 0..19 present, and a target that depends on them."""
+    rng = np.random.default_rng(seed)
+    x = np.column_stack([rng.permutation(np.arange(n) % 20) for _ in range(3)]).astype(float)
+    score = x[:, 0] + 3 * np.sin(x[:, 1]) + rng.normal(size=n)
+    return x, np.digitize(score, [4, 9, 14]).astype(float) if classes else score
+
+
+def standardised(y: np.ndarray) -> np.ndarray:
+    y = y / np.abs(y).max()
+    return (y - y.mean()) / y.std()
+
+
+def same_parts(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two labellings put the same records together."""
+    pairs = set(zip(one.tolist(), other.tolist(), strict=True))
+    return len(pairs) == len(set(one.tolist())) == len(set(other.tolist()))
+
+
+@pytest.mark.parametrize("classes", [False, True])
+@pytest.mark.parametrize(("minbucket", "cp"), [(5, 1e-8), (1, 0.0), (20, 1e-3)])
+def test_leaves_are_those_of_scikit_learn(classes: bool, minbucket: int, cp: float) -> None:
+    """Node by node, for the records that it was grown on and for others."""
+    x, y = example(600, classes=classes)
+    shares = np.unique(y, return_counts=True)[1] / 600
+    root = 1 - shares @ shares if classes else 1.0
+    model = (DecisionTreeClassifier if classes else DecisionTreeRegressor)(
+        min_samples_leaf=minbucket,
+        min_samples_split=max(3 * minbucket, 2),
+        max_depth=30,
+        ccp_alpha=cp * root,
+        random_state=1,
+    ).fit(x, y if classes else standardised(y))
+    found = tree_of(x, y, classes=classes, minbucket=minbucket, cp=cp)
+    others = np.random.default_rng(2).integers(-3, 24, (2000, 3)).astype(float)
+    for records in (x, others):
+        assert np.array_equal(found.leaves(0, records), model.apply(records))
+    assert not np.array_equal(found.leaves(0, others), model.apply(others + 1))
+
+
+def test_trees_that_are_joined_stay_themselves() -> None:
+    x, y = example(300)
+    trees = [tree_of(x, y + shift * x[:, 2], minbucket=size) for shift, size in ((0, 5), (1, 20), (2, 60))]
+    together = joined(trees)
+    for k, tree in enumerate(trees):
+        assert same_parts(together.leaves(k, x), tree.leaves(0, x))
+        drawn = [found.draw(at, x, np.random.default_rng(1)) for found, at in ((together, k), (tree, 0))]
+        assert np.array_equal(*drawn)
+
+
+@pytest.mark.parametrize("classes", [False, True])
+def test_donors_of_a_leaf_are_the_values_of_its_records(classes: bool) -> None:
+    x, y = example(600, classes=classes)
+    tree = tree_of(x, y, classes=classes)
+    leaf = tree.leaves(0, x)
+    for node in np.unique(leaf):
+        donors = tree.donors[tree.start[node] : tree.start[node] + tree.count[node]]
+        assert sorted(donors) == sorted(y[leaf == node])
+    assert tree.count.sum() == 600
+
+
+@pytest.mark.parametrize("minbucket", [1, 5, 40])
+def test_leaves_are_no_smaller_than_allowed(minbucket: int) -> None:
+    x, y = example(600)
+    tree = tree_of(x, y, minbucket=minbucket)
+    leaves = tree.count[tree.count > 0]
+    assert len(leaves) > 1
+    assert leaves.min() >= minbucket
+    finer = tree_of(x, y, minbucket=max(minbucket // 4, 1))
+    assert minbucket == 1 or finer.count[finer.count > 0].min() < minbucket
+
+
+def test_nothing_smaller_than_three_buckets_is_split() -> None:
+    """14 records of two values, that any split would tell apart, stay together; 15 do not."""
+    for n, leaves in ((14, 1), (15, 2)):
+        x = np.arange(float(n))[:, None]
+        assert (tree_of(x, np.repeat([0.0, 1.0], [n - 7, 7])).count > 0).sum() == leaves
+
+
+@pytest.mark.parametrize(("cp", "leaves"), [(0.0, 4), (0.01, 4), (0.013, 3), (0.1, 3), (0.12, 2), (0.87, 2), (0.89, 1)])
+def test_complexity_is_a_share_of_the_variance_of_the_root(cp: float, leaves: int) -> None:
+    """Four groups of equal size at 0, 2, 10 and 16: the splits lower the variance of 41 by 36, 4.5 and 0.5."""
+    group = np.repeat(np.arange(4), 50)
+    y = np.array([0.0, 2.0, 10.0, 16.0])[group]
+    assert y.var() == 41
+    assert (tree_of(group[:, None] * 1.0, y, cp=cp).count > 0).sum() == leaves
+
+
+def test_a_split_that_changes_probabilities_but_no_majority_is_kept() -> None:
+    """rpart would prune it: errors stay the same. 5 % and 40 % of ones are not one leaf."""
+    x = np.repeat([0.0, 1.0], 100)[:, None]
+    y = np.concatenate([np.repeat([0.0, 1.0], [95, 5]), np.repeat([0.0, 1.0], [60, 40])])
+    assert (tree_of(x, y, classes=True).count > 0).sum() == 2
+
+
+@pytest.mark.parametrize("change", [lambda x: x * 1e250, lambda x: x * 1e-250, lambda x: x + 1e9, np.exp])
+def test_units_and_monotone_functions_of_predictors_do_not_matter(change) -> None:
+    x, y = example(400)
+    assert same_parts(tree_of(change(x), y).leaves(0, change(x)), tree_of(x, y).leaves(0, x))
+
+
+@pytest.mark.parametrize("change", [lambda y: y * 1e250, lambda y: y * 1e-250, lambda y: y * 1e-3 + 1e6, lambda y: -y])
+def test_units_of_the_target_do_not_matter(change) -> None:
+    x, y = example(400)
+    y = np.round(y, 1)
+    assert same_parts(tree_of(x, change(y)).leaves(0, x), tree_of(x, y).leaves(0, x))
+
+
+def test_neighbouring_floats_are_told_apart() -> None:
+    """They are the same in single precision, which is what scikit-learn keeps of its predictors."""
+    pair = np.array([1.0, np.nextafter(1.0, 2.0)])
+    x = np.repeat(pair, 50)[:, None]
+    tree = tree_of(x, np.repeat([3.0, 4.0], 50))
+    assert tree.draw(0, pair[:, None], np.random.default_rng(1)).tolist() == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        (np.empty((40, 0)), np.arange(40.0)),
+        (np.arange(40.0)[:, None], np.full(40, 7.0)),
+        (np.zeros((40, 2)), np.arange(40.0)),
+        (np.arange(14.0)[:, None], np.arange(14.0)),
+        (np.zeros((1, 1)), np.ones(1)),
+    ],
+    ids=["no predictor", "one value", "predictors that do not vary", "few records", "one record"],
+)
+@pytest.mark.parametrize("classes", [False, True])
+def test_what_cannot_be_split_is_one_leaf(x: np.ndarray, y: np.ndarray, classes: bool) -> None:
+    tree = tree_of(x, y, classes=classes)
+    assert tree.leaves(0, x).tolist() == [0] * len(x)
+    assert sorted(tree.donors) == sorted(y)
+
+
+def impurity(y: np.ndarray, left: np.ndarray) -> float:
+    """Squared error within both parts; for codes of two classes that is half their Gini impurity, times n."""
+    return sum(((part - part.mean()) ** 2).sum() for part in (y[left], y[~left]) if len(part))
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(levels=st.integers(2, 6), n=st.integers(12, 60), seed=st.integers(0, 999), classes=st.booleans())
+def test_a_split_in_order_is_the_best_split_of_the_levels(levels: int, n: int, seed: int, classes: bool) -> None:
+    """By brute force over all subsets of levels: numbers, and two classes."""
+    rng = np.random.default_rng(seed)
+    codes = np.concatenate([np.arange(levels), rng.integers(0, levels, n)])
+    y = rng.integers(0, 2, len(codes)).astype(float) if classes else rng.normal(size=len(codes))
+    order = level_order(codes, levels, y, classes)
+    assert sorted(order) == list(range(levels))
+    ordered = min(impurity(y, order[codes] <= place) for place in range(levels - 1))
+    subsets = [subset for size in range(1, levels) for subset in combinations(range(levels), size)]
+    assert ordered == pytest.approx(min(impurity(y, np.isin(codes, subset)) for subset in subsets), abs=1e-9)
+
+
+def test_negative_control_the_order_of_the_alphabet_is_not_best() -> None:
+    codes = np.repeat(np.arange(4), 10)
+    y = np.array([0.0, 1, 0, 1])[codes]
+    best = min(impurity(y, level_order(codes, 4, y, False)[codes] <= place) for place in range(3))
+    assert best == 0
+    assert min(impurity(y, codes <= place) for place in range(3)) > 1
+
+
+def test_levels_of_three_classes_are_ordered_by_what_varies_most() -> None:
+    """Classes 0 and 1 trade places from level to level, class 2 hardly varies."""
+    shares = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.5, 0.38, 0.12], [0.3, 0.62, 0.08]])
+    y = np.concatenate([np.repeat([0.0, 1.0, 2.0], np.round(100 * row).astype(int)) for row in shares])
+    order = level_order(np.repeat(np.arange(4), 100), 4, y, True)
+    assert order.tolist() in ([0, 3, 1, 2], [3, 0, 2, 1])
+
+
+def test_a_level_without_records_stands_at_the_mean() -> None:
+    codes = np.repeat([0, 1, 3], 10)
+    assert level_order(codes, 4, np.repeat([9.0, 1.0, 2.0], 10), False).tolist() == [3, 0, 2, 1]

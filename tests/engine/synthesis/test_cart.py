@@ -1,0 +1,316 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import chisquare
+
+from engine.checks import check_steps
+from engine.errors import BadInput
+from engine.execution import Outcome, as_column, execute
+from engine.microdata import Microdata, conform
+from engine.recipe import Recipe
+from engine.results import Fit
+from engine.run import Run
+from engine.schema import Kind, Role, Schema, Variable
+from engine.synthesis.cart import CartSpec, cart, draw
+
+DATA = Path(os.environ.get("SFUMATO_DATA", Path(__file__).resolve().parents[4] / "shared" / "data"))
+AIRBNB = DATA / "AB_NYC_2019.csv"
+
+SCHEMA = Schema(
+    (
+        Variable("group", Kind.CATEGORICAL, levels=("a", "b", "c", "z")),
+        Variable("size", Kind.ORDINAL, levels=("small", "medium", "large")),
+        Variable("smoker", Kind.BINARY),
+        Variable("visits", Kind.COUNT),
+        Variable("income", Kind.CONTINUOUS),
+        Variable("joined", Kind.DATE),
+    )
+)
+
+
+def example(n: int = 600) -> Microdata:
+    """Incomes of group a lie in 1..4, of b in 11..14, of c in 21..24; the other variables follow them."""
+    rng = np.random.default_rng(1)
+    group = np.arange(n) % 3
+    income = 1.0 + 10 * group + rng.choice(4, n, p=[0.4, 0.3, 0.2, 0.1])
+    frame = pd.DataFrame(
+        {
+            "group": np.array(["a", "b", "c"])[group],
+            "size": np.array(["small", "medium", "large"])[(group + (rng.random(n) < 0.3)) % 3],
+            "smoker": np.where(rng.random(n) < np.array([0.1, 0.3, 0.7])[group], "yes", "no"),
+            "visits": rng.poisson(2 + 3 * group),
+            "income": income,
+            "joined": pd.Timestamp("2019-03-01 13:45:10") + pd.to_timedelta(rng.integers(0, 10**8, n), unit="s"),
+        }
+    )
+    return conform(frame, SCHEMA)
+
+
+def fitted(data: Microdata, target: str, spec: CartSpec, draws: int = 1, seed: int = 3) -> Fit:
+    return cart(data, target, spec, Run(np.random.default_rng(seed)), draws)
+
+
+def drawn(
+    data: Microdata,
+    target: str,
+    spec: CartSpec,
+    fit: Fit,
+    seed: int = 4,
+    index: int = 0,
+    given: Microdata | None = None,
+) -> np.ndarray:
+    return draw(fit, spec, target, data, given or data, index, np.random.default_rng(seed))
+
+
+def cells(data: Microdata, target: str, spec: CartSpec, datasets: int = 60) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """For each group, the confidential values of the target and those that many datasets drew."""
+    fit = fitted(data, target, spec)
+    together = np.stack([drawn(data, target, spec, fit, seed) for seed in range(datasets)])
+    for group in ("a", "b", "c"):
+        rows = (data.column("group") == group).to_numpy()
+        yield data.numbers(target)[rows], together[:, rows].ravel()
+
+
+def pvalue(confidential: np.ndarray, released: np.ndarray, power: float = 1.0) -> float:
+    """Of the hypothesis that values were drawn with probabilities their confidential shares to this power."""
+    values, rows = np.unique(confidential, return_counts=True)
+    assert set(released.tolist()) <= set(values.tolist())
+    expected = rows**power / (rows**power).sum() * len(released)
+    return float(chisquare([(released == value).sum() for value in values], expected).pvalue)
+
+
+@pytest.mark.parametrize("target", ["income", "visits", "size", "smoker"])
+def test_values_have_the_distribution_of_their_leaf(target: str) -> None:
+    """With one predictor of three levels the leaves are its levels, for numbers and for classes."""
+    for confidential, released in cells(example(), target, CartSpec(predictors=("group",))):
+        assert pvalue(confidential, released) > 1e-3
+        assert pvalue(confidential, released, power=1.3) < 1e-3
+
+
+def test_donors_of_one_leaf_are_drawn_independently_and_with_replacement() -> None:
+    """Five records, one leaf: each of the 25 pairs of values is as likely for the first two records."""
+    data = conform(example().frame.head(5).assign(income=np.arange(5.0)), SCHEMA)
+    spec = CartSpec()
+    fit = fitted(data, "income", spec)
+    rng = np.random.default_rng(5)
+    values = np.stack([draw(fit, spec, "income", data, data, 0, rng) for _ in range(4000)]).astype(int)
+    assert chisquare(np.bincount(values[:, 0] * 5 + values[:, 1], minlength=25)).pvalue > 1e-3
+    dealt = np.stack([rng.permutation(5) for _ in range(4000)])
+    assert chisquare(np.bincount(dealt[:, 0] * 5 + dealt[:, 1], minlength=25)).pvalue < 1e-9
+
+
+def test_donors_come_from_the_leaf_of_the_synthetic_predictors() -> None:
+    data, spec = example(), CartSpec(predictors=("group",))
+    moved = data.with_columns({"group": pd.Series(pd.Categorical(["c"] * 600, list("abcz")))}, "synthetic")
+    fit = fitted(data, "income", spec)
+    assert set(drawn(data, "income", spec, fit, given=moved)) == {21, 22, 23, 24}
+    own = drawn(data, "income", spec, fit) // 10
+    assert np.array_equal(own, data.numbers("group"))
+
+
+def test_without_predictors_values_come_from_all_records() -> None:
+    data, spec = example(), CartSpec()
+    fit = fitted(data, "income", spec)
+    values = np.concatenate([drawn(data, "income", spec, fit, seed) for seed in range(30)])
+    assert pvalue(data.numbers("income"), values) > 1e-3
+    assert fit.arrays["count"].tolist() == [600]
+
+
+@pytest.mark.parametrize("target", SCHEMA.names)
+@pytest.mark.parametrize("proper", [False, True])
+def test_every_kind_of_variable_is_given_values_that_occur(target: str, proper: bool) -> None:
+    """Dates to the second."""
+    data = example()
+    spec = CartSpec(predictors=tuple(name for name in SCHEMA.names if name != target), proper=proper)
+    fit = fitted(data, target, spec, draws=2)
+    for index in range(2):
+        values = as_column(drawn(data, target, spec, fit, index=index), data, SCHEMA[target], "")
+        assert values.dtype == data.column(target).dtype
+        assert set(values) <= set(data.column(target))
+        assert len(set(values)) > 1
+
+
+def test_ordinal_levels_are_split_in_their_own_order() -> None:
+    """The middle level alone differs: two splits in order, where a categorical variable needs one."""
+    size, income = np.repeat(["small", "medium", "large"], 200), np.repeat([1.0, 9.0, 1.0], 200)
+    data = conform(example().frame.assign(size=size, group=np.repeat(["a", "b", "c"], 200), income=income), SCHEMA)
+    leaves = {
+        name: (fitted(data, "income", CartSpec(predictors=(name,))).arrays["count"] > 0).sum()
+        for name in ("size", "group")
+    }
+    assert leaves == {"size": 3, "group": 2}
+
+
+def test_a_level_that_only_the_release_has_gets_a_leaf() -> None:
+    data, spec = example(), CartSpec(predictors=("group",))
+    other = data.with_columns({"group": pd.Series(pd.Categorical(["z"] * 600, list("abcz")))}, "synthetic")
+    assert set(drawn(data, "income", spec, fitted(data, "income", spec), given=other)) <= set(data.numbers("income"))
+
+
+def test_one_tree_serves_all_datasets_and_a_seed_gives_one_dataset() -> None:
+    data, spec = example(), CartSpec(predictors=("group", "visits"))
+    fit = fitted(data, "income", spec, draws=4)
+    assert len(fit.arrays["root"]) == 1
+    first = drawn(data, "income", spec, fit, seed=1)
+    assert np.array_equal(first, drawn(data, "income", spec, fit, seed=1, index=3))
+    assert not np.array_equal(first, drawn(data, "income", spec, fit, seed=2))
+
+
+def test_proper_trees_differ_and_come_with_the_seed() -> None:
+    data, spec = example(), CartSpec(predictors=("visits",), proper=True)
+    fit, again, other = (fitted(data, "income", spec, draws=3, seed=seed) for seed in (1, 1, 2))
+    assert len(fit.arrays["root"]) == 3
+    assert all(np.array_equal(array, again.arrays[name]) for name, array in fit.arrays.items())
+    assert not np.array_equal(fit.arrays["donors"], other.arrays["donors"])
+    sums = fit.arrays["donors"].reshape(3, 600).sum(axis=1)
+    assert len(set(sums)) == 3
+
+
+@pytest.mark.parametrize(("proper", "variance"), [(False, 1.0), (True, 2.0)])
+def test_a_proper_release_varies_by_its_fit_too(proper: bool, variance: float) -> None:
+    """The mean of n donors has variance s^2 / n; of donors from a bootstrap sample nearly twice as much."""
+    data, spec = example(300), CartSpec(proper=proper)
+    fit = fitted(data, "income", spec, draws=1500)
+    means = [drawn(data, "income", spec, fit, seed, index=seed).mean() for seed in range(1500)]
+    found = np.var(means, ddof=1) / (data.numbers("income").var() / 300)
+    assert found == pytest.approx(variance, abs=4 * variance * np.sqrt(2 / 1500))
+
+
+def test_the_fit_says_how_much_its_leaves_give_away() -> None:
+    data = conform(
+        example().frame.assign(income=lambda frame: np.where(frame["group"] == "a", 5.0, frame["income"])), SCHEMA
+    )
+    named = {d.name: d.value for d in fitted(data, "income", CartSpec(predictors=("group",))).diagnostics}
+    assert named == {"leaves": 3, "smallest_leaf": 200, "leaves_of_one_value": pytest.approx(1 / 3)}
+
+
+def test_a_fit_from_storage_draws_without_scikit_learn() -> None:
+    """Stored arrays cannot be written to."""
+    data, spec = example(), CartSpec(predictors=("group", "visits"))
+    fit = fitted(data, "income", spec)
+    stored = Fit({name: np.frombuffer(a.tobytes(), a.dtype).reshape(a.shape) for name, a in fit.arrays.items()})
+    assert np.array_equal(drawn(data, "income", spec, stored), drawn(data, "income", spec, fit))
+    code = "import sys, engine.synthesis.cart; sys.exit('sklearn' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def recipe(schema: Schema, *steps: dict[str, Any], **sections: Any) -> Recipe:
+    return Recipe.from_table(
+        {
+            "variables": {variable.name: variable.to_table() for variable in schema},
+            "synthesis": [{"method": "cart", **step} for step in steps],
+            **sections,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("predictors", "message"),
+    [
+        (["group", "income"], "its own confidential value"),
+        (["visits"], "synthesised by a later step"),
+        (["x"], 'no column "x"'),
+    ],
+)
+def test_predictors_that_would_leak_or_are_not_there_are_refused(predictors: list[str], message: str) -> None:
+    with pytest.raises(BadInput, match=message) as caught:
+        recipe(SCHEMA, {"target": "income", "predictors": predictors}, {"target": "visits"})
+    assert caught.value.place == f"synthesis[0].predictors[{len(predictors) - 1}]"
+
+
+def test_a_predictor_that_does_not_vary_is_refused() -> None:
+    data = conform(example().frame.assign(visits=3), SCHEMA)
+    with pytest.raises(BadInput, match="every value") as caught:
+        check_steps(recipe(SCHEMA, {"target": "income", "predictors": ["group", "visits"]}), data)
+    assert caught.value.place == "synthesis[0].predictors[1]"
+
+
+def test_a_full_synthesis_keeps_associations() -> None:
+    names = ("group", "income", "visits", "size")
+    steps = [{"target": name, "predictors": list(names[:k])} for k, name in enumerate(names)]
+    release = execute(recipe(SCHEMA, *steps, release={"m": 1}), example(3000)).releases[0]
+    confidential = example(3000)
+    assert (release.column("group") != confidential.column("group")).mean() > 0.5
+    assert np.array_equal(release.numbers("income") // 10, release.numbers("group"))
+    for table in (pd.crosstab(d.column("group"), d.column("size"), normalize="index") for d in (release, confidential)):
+        assert np.diag(table) == pytest.approx([0.7] * 3, abs=0.05)
+
+
+KNOWN = ["room_type", "neighbourhood_group", "number_of_reviews"]
+RADII = ((5, "5%"), (10, "5%"), (10, "10%"))
+
+
+@pytest.fixture(scope="module")
+def listings() -> pd.DataFrame:
+    if not AIRBNB.exists():
+        pytest.skip("public data are not here")
+    return pd.read_csv(AIRBNB).query("price > 0").sample(10_000, random_state=1)
+
+
+def released(listings: pd.DataFrame, **options: object) -> Outcome:
+    """Days, then price, by trees; m = 10."""
+    schema = Schema(
+        (
+            *(Variable(name, Kind.CATEGORICAL, Role.KNOWN) for name in KNOWN[:2]),
+            Variable("number_of_reviews", Kind.COUNT, Role.KNOWN),
+            Variable("availability_365", Kind.COUNT, bounds=(0, 365)),
+            Variable("price", Kind.CONTINUOUS),
+        )
+    )
+    radii = [{"availability_365": days, "price": price} for days, price in RADII]
+    plan = recipe(
+        schema,
+        {"target": "availability_365", "predictors": KNOWN, **options},
+        {"target": "price", "predictors": [*KNOWN, "availability_365"], **options},
+        release={"m": 10, "seed": 2020},
+        measure=[
+            {"method": "utility.ecdf"},
+            {"method": "utility.propensity"},
+            {"method": "risk.identification", "radius": radii[0]},
+            *({"method": "risk.attribute", "radius": radius} for radius in radii),
+        ],
+    )
+    return execute(plan, conform(listings, schema))
+
+
+def averages(outcome: Outcome) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for row in outcome.rows:
+        if row.draw is None and row.dataset == "synthetic" and row.value is not None:
+            found.setdefault(row.measure, []).append(row.value)
+    return found
+
+
+def test_listings_are_as_useful_as_the_paper_has_them(listings: pd.DataFrame) -> None:
+    """Guo & Hu table 7: largest ecdf difference 0.0083 and 0.0078, mean square 2.2e-5 and 1.8e-5, pmse 1.3e-5."""
+    found = averages(released(listings))
+    assert max(found["max_abs_difference"]) < 0.015
+    assert max(found["mean_squared_difference"]) < 5e-5
+    assert found["pmse"][0] < 3e-5
+    assert 120 < found["expected_match_risk"][0] < 155
+    assert 0.92 < found["false_match_rate"][0] < 0.96
+
+
+def test_the_published_risks_are_those_of_leaves_of_seven(listings: pd.DataFrame) -> None:
+    """Guo & Hu tables 8 and 9. Seven is rpart's own default; leaves of five, synthpop's, give 10 to 25 % more."""
+    found = averages(released(listings, minbucket=7))
+    assert found["risk"] == pytest.approx([239, 264, 434], rel=0.06)
+    assert found["expected_match_risk"][0] == pytest.approx(111.5, rel=0.12)
+    assert found["true_match_rate"][0] == pytest.approx(0.007, abs=1e-3)
+    assert found["false_match_rate"][0] == pytest.approx(0.951, abs=0.01)
+    assert found["unique_matches"][0] == pytest.approx(1367, rel=0.08)
+
+
+def test_negative_control_larger_leaves_do_not_have_the_published_risks(listings: pd.DataFrame) -> None:
+    found = averages(released(listings, minbucket=20))
+    assert (np.array(found["risk"]) < 0.87 * np.array([239, 264, 434])).all()
+    assert found["expected_match_risk"][0] < 0.7 * 111.5
