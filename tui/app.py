@@ -88,12 +88,11 @@ class SfumatoApp(App[None]):
         if version != self._version or self._polls % POLLS_PER_SWEEP == 0:
             self._version = version
             self._started = [worker for worker in self._started if worker.poll() is None]
-            self.refresh_pages()
+            self.refresh_page()
 
-    def refresh_pages(self) -> None:
-        """Have every open screen read the workspace again."""
-        for screen in self.screen_stack:
-            screen.post_message(WorkspaceChanged())
+    def refresh_page(self) -> None:
+        """Have the screen read the workspace again. Those below do so when they are back: Textual would paint them now."""
+        self.screen.post_message(WorkspaceChanged())
 
     def remember(self, **changes: Any) -> None:
         """Change what is kept between sessions, and write it down."""
@@ -181,7 +180,7 @@ class SfumatoApp(App[None]):
         project = next((screen for screen in self.screen_stack if isinstance(screen, Project)), None)
         if project is not None and event.run_id is not None:
             project.look_at(event.run_id)
-        self.refresh_pages()
+        self.refresh_page()
 
     @on(Trouble)
     def _trouble(self, event: Trouble) -> None:

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from workspace.findings import SORTS
+
 __all__ = ["AppState", "load_state", "save_state"]
 
 FILE = "app-state.json"
@@ -41,7 +43,7 @@ def load_state(directory: Path) -> AppState:
 def _fits(name: str, value: Any) -> bool:
     if name in ("project", "run"):
         return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, type(getattr(AppState, name)))
+    return isinstance(value, type(getattr(AppState, name))) and (name != "sort" or value in SORTS)
 
 
 def save_state(directory: Path, state: AppState) -> None:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from textual import on
 from textual.app import ComposeResult
 from textual.message import Message
-from textual.widgets import Static
 
 from tui.console import number
 from tui.widgets.columns import cells, fitted
+from tui.widgets.line import Line
 from tui.widgets.live import LiveGrid
 from tui.widgets.pages import Column
 from tui.words import mark
@@ -46,7 +46,7 @@ class Diagnostics(Pane):
 
     def compose(self) -> ComposeResult:
         """A line that sums up, and the table."""
-        yield Static("", id="diagnostics-head", markup=False)
+        yield Line(name="diagnostics-head")
         yield LiveGrid(empty=EMPTY)
 
     def load(self) -> None:
@@ -67,10 +67,10 @@ class Diagnostics(Pane):
         self._show()
 
     def _show(self) -> None:
-        columns = fitted(COLUMNS, self.size.width - 1, "parameter")
+        columns = fitted(COLUMNS, self.size.width - 1, ("parameter",))
         rows = [cells(columns, _values(line)) for line in self._lines]
         self.query_one(LiveGrid).show(columns, rows, list(range(len(rows))))
-        self.query_one("#diagnostics-head", Static).update(_summary(self._lines))
+        self.query_one(Line).say(_summary(self._lines))
 
     def take_focus(self) -> None:
         """The table takes the keys."""

@@ -15,10 +15,11 @@ from textual.message import Message
 from textual.reactive import Reactive
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
-from textual.widgets import Footer, Static
+from textual.widgets import Footer
 from textual.worker import get_current_worker
 
 from tui.messages import Trouble, WorkspaceChanged
+from tui.widgets.line import Line
 from workspace.errors import WorkspaceError
 from workspace.queries import Reader
 from workspace.views import RunLine
@@ -54,7 +55,7 @@ class Reads(Widget):
             self.post_message(message)
 
 
-class Page(Reads, Screen[None]):
+class Page(Screen[None], Reads):
     """A screen with a title line above and the keys below."""
 
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
@@ -62,7 +63,7 @@ class Page(Reads, Screen[None]):
 
     def compose(self) -> ComposeResult:
         """Title line, body, keys."""
-        yield Static(id="where", markup=False)
+        yield Line(name="where")
         yield from self.compose_body()
         yield Footer(compact=True, show_command_palette=False)
 
@@ -70,8 +71,8 @@ class Page(Reads, Screen[None]):
         """What stands between the title line and the keys."""
         yield from ()
 
-    def on_mount(self) -> None:
-        """Read what is shown."""
+    def on_screen_resume(self) -> None:
+        """Read what is shown; while another screen lay above, nothing was read."""
         self.reload()
 
     def on_workspace_changed(self, _: WorkspaceChanged) -> None:
@@ -83,13 +84,10 @@ class Page(Reads, Screen[None]):
 
     def say_where(self, *parts: tuple[str, str] | str) -> None:
         """Put words, or words with a style, into the title line."""
-        text = Content.assemble(("Sfumato", "$primary bold"), *parts)
-        line = self.query_one("#where", Static)
-        if line.content != text:
-            line.update(text)
+        self.query_one("#where", Line).say(Content.assemble(("Sfumato", "$primary bold"), *parts))
 
 
-class Pane(Reads, Vertical):
+class Pane(Vertical, Reads):
     """One tab of a project: shows what one run found, and reads it only while it is looked at."""
 
     line: RunLine | None = None

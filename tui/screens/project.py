@@ -64,7 +64,6 @@ class Project(Page):
         """Show the tab that was open last."""
         self.query_one(TabLine).active = self._tab
         self.pane.take_focus()
-        super().on_mount()
 
     @property
     def pane(self) -> Pane:

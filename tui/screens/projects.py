@@ -20,7 +20,7 @@ from workspace.views import ProjectLine, project_lines
 
 from .page import Page
 
-EMPTY = "No project yet. Press n to run a recipe; or in a shell: sfumato demo, sfumato import FILE, sfumato run RECIPE."
+EMPTY = "No project yet. Press n to run a recipe, or in a shell: sfumato demo"
 COLUMNS = (
     Column("name", "project", 20),
     Column("datasets", "datasets", 8, "right"),
@@ -74,7 +74,7 @@ class Projects(Page):
         self._show()
 
     def _show(self) -> None:
-        columns = fitted(COLUMNS, self.size.width - 1, "name", ("seconds", "datasets", "run", "progress"))
+        columns = fitted(COLUMNS, self.size.width - 1, ("name",), ("seconds", "datasets", "run", "progress"))
         rows = [cells(columns, _values(line)) for line in self._lines]
         self.query_one(LiveGrid).show(columns, rows, [line.id for line in self._lines])
         self.say_where(f"  {self.sfumato.directory}")

@@ -11,11 +11,12 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from tui.console import number
 from tui.widgets.columns import cells, fitted
 from tui.widgets.grid import Grid
+from tui.widgets.line import Line
 from tui.widgets.pages import Column, Row
 from tui.words import interval, measured
 from workspace.findings import SORTS, ResultLine, Selection, count_results, has_averages, result_lines
@@ -66,6 +67,19 @@ class ResultGrid(Grid):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Explain", id="results.explain")]
 
 
+class Filter(Input):
+    """The words that rows must have; escape leaves them as they were."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Leave", show=False, id="filter.leave")]
+
+    class Left(Message):
+        """Escape was pressed."""
+
+    def action_leave(self) -> None:
+        """Say that the user does not want to filter after all."""
+        self.post_message(self.Left())
+
+
 class Results(Pane):
     """Averages over the released datasets; ``d`` adds the datasets' own rows."""
 
@@ -91,13 +105,13 @@ class Results(Pane):
 
     def compose(self) -> ComposeResult:
         """What is shown, the filter, and the table."""
-        yield Static("", id="results-head", markup=False)
+        yield Line(name="results-head")
         yield ResultGrid(empty=EMPTY)
-        yield Input(placeholder="words that must occur; !word must not", id="filter", compact=True)
+        yield Filter(placeholder="words that must occur; !word must not", id="filter", compact=True)
 
     def on_mount(self) -> None:
         """The filter is out of sight until it is asked for."""
-        field = self.query_one(Input)
+        field = self.query_one(Filter)
         field.cursor_blink, field.value = False, self.sfumato.state.filter
         field.display = False
 
@@ -135,7 +149,7 @@ class Results(Pane):
             kind = "rows so far; averages come when the run has ended" + ("" if selection.draws else " (d shows all)")
         parts = [f"{event.count:,} rows", kind, f"by {selection.sort}"]
         parts += [f"filter: {selection.text}"] if selection.text else []
-        self.query_one("#results-head", Static).update(" · ".join(parts))
+        self.query_one(Line).say(" · ".join(parts))
 
     def on_resize(self) -> None:
         """Give the columns their new widths."""
@@ -163,27 +177,22 @@ class Results(Pane):
 
     def action_filter(self) -> None:
         """Ask for words that rows must have."""
-        field = self.query_one(Input)
+        field = self.query_one(Filter)
         field.display = True
         field.focus()
 
-    @on(Input.Submitted, "#filter")
+    @on(Input.Submitted)
     def _filter(self, event: Input.Submitted) -> None:
-        self.close_filter(event.value.strip())
+        if event.value.strip() != self.sfumato.state.filter:
+            self._change(filter=event.value.strip())
+        self._leave_filter()
 
-    def close_filter(self, text: str | None = None) -> None:
-        """Put the filter away; with a text, it is the new filter."""
-        field = self.query_one(Input)
+    @on(Filter.Left)
+    def _leave_filter(self) -> None:
+        field = self.query_one(Filter)
         self.take_focus()
         field.display = False
-        if text is not None and text != self.sfumato.state.filter:
-            self._change(filter=text)
         field.value = self.sfumato.state.filter
-
-    @property
-    def filtering(self) -> bool:
-        """Whether the filter is being typed."""
-        return bool(self.query_one(Input).display)
 
     @on(Grid.Selected)
     def _choose(self, event: Grid.Selected) -> None:
@@ -204,7 +213,7 @@ def _columns(width: int, selection: Selection) -> tuple[Column, ...]:
     wide = [replace(c, width=c.width + 12) if width > 150 and c.name == "of" else c for c in COLUMNS]
     seen = 5 if width < 100 else len(wide)
     wide = wide if width > 150 else wide[:-1]
-    columns = (*fitted(wide[:seen], width, "measure"), *wide[seen:])
+    columns = (*fitted(wide[:seen], width, ("measure",)), *wide[seen:])
     return tuple(replace(c, title=f"{c.title} <") if c.name == chosen else c for c in columns)
 
 

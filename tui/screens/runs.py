@@ -26,14 +26,14 @@ from .page import Pane
 
 COLUMNS = (
     Column("run", "run", 4, "right"),
-    Column("title", "title", 12),
+    Column("title", "title", 20),
     Column("state", "state", 13),
     Column("tasks", "tasks", 13, "right"),
     Column("left", "left", 8, "right"),
     Column("doing", "doing", 22),
     Column("time", "time", 9, "right"),
     Column("entered", "entered", 16),
-    Column("verdicts", "verdicts", 16),
+    Column("verdicts", "verdicts", 20),
 )
 
 
@@ -66,12 +66,12 @@ class Runs(Pane):
 
     def compose(self) -> ComposeResult:
         """One table."""
-        yield RunGrid(empty="No run yet. Press n to run a recipe; or in a shell: sfumato run RECIPE.")
+        yield RunGrid(empty="No run yet. Press n to run a recipe, or in a shell: sfumato run RECIPE")
 
     def show_runs(self, lines: Sequence[RunLine], want: int | None = None) -> None:
         """Show the runs as they stand now, the cursor on ``want`` or where it was."""
         self._lines = lines
-        columns = fitted(COLUMNS, self.size.width - 1, "title", ("entered", "doing", "time", "title"))
+        columns = fitted(COLUMNS, self.size.width - 1, ("doing", "title"), ("entered", "doing", "time", "title"))
         rows = [cells(columns, _values(line)) for line in lines]
         self.query_one(LiveGrid).show(columns, rows, [line.run.id for line in lines], want)
         self._update_keys()

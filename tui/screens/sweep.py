@@ -12,10 +12,11 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
-from textual.widgets import ContentSwitcher, Static
+from textual.widgets import ContentSwitcher
 
 from tui.console import number
 from tui.widgets.columns import cells, fitted
+from tui.widgets.line import Line
 from tui.widgets.live import LiveGrid
 from tui.widgets.pages import Column
 from tui.widgets.plot import Plot
@@ -64,11 +65,11 @@ class Sweep(Pane):
 
     def compose(self) -> ComposeResult:
         """What is drawn, the drawing or its numbers, and what the cursor reads."""
-        yield Static("", id="sweep-head", markup=False)
+        yield Line(name="sweep-head")
         with ContentSwitcher(initial="sweep-plot"):
             yield Plot(id="sweep-plot")
             yield LiveGrid(empty=NONE, id="sweep-numbers")
-        yield Static("", id="sweep-reading", markup=False)
+        yield Line(name="sweep-reading")
 
     def load(self) -> None:
         """Read the curves."""
@@ -97,12 +98,12 @@ class Sweep(Pane):
         plot = self.query_one(Plot)
         if not series:
             plot.set_series([])
-            self.query_one("#sweep-head", Static).update(NONE)
+            self.query_one("#sweep-head", Line).say(NONE)
             return
         first = self.shown[0]
         label = f"log10 of {first.measure}" if log else first.measure
         plot.set_series(series, x_label="S", y_label=label, keep_view=keep_view)
-        self.query_one("#sweep-head", Static).update(self._heading(first, log=log))
+        self.query_one("#sweep-head", Line).say(self._heading(first, log=log))
         self._fill_numbers()
         self._say(plot.cursor)
 
@@ -117,7 +118,7 @@ class Sweep(Pane):
 
     def _fill_numbers(self) -> None:
         rows = numbers(self.shown)
-        columns = fitted(COLUMNS, self.size.width - 1, "", ("ratio",))
+        columns = fitted(COLUMNS, self.size.width - 1, (), ("ratio",))
         self.query_one(LiveGrid).show(columns, [cells(columns, row) for row in rows], [row["level"] for row in rows])
 
     @on(Plot.CursorMoved)
@@ -130,7 +131,7 @@ class Sweep(Pane):
             text = "left and right move the cursor, + and - zoom, 0 shows all"
         else:
             text = "   ".join([f"S = {number(x)}", *(reading(curve, x) for curve in self.shown)])
-        self.query_one("#sweep-reading", Static).update(text)
+        self.query_one("#sweep-reading", Line).say(text)
 
     def on_resize(self) -> None:
         """Give the columns of the numbers their new widths."""

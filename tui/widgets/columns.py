@@ -11,15 +11,19 @@ from .table import Table
 __all__ = ["cells", "fitted"]
 
 
-def fitted(columns: Sequence[Column], width: int, grows: str, drops: Sequence[str] = ()) -> tuple[Column, ...]:
-    """The columns in ``width`` cells: one grows into what is left, those named in ``drops`` go first when it is too little."""
+def fitted(
+    columns: Sequence[Column], width: int, grows: Sequence[str], drops: Sequence[str] = ()
+) -> tuple[Column, ...]:
+    """The columns in ``width`` cells: those named in ``drops`` go while it is too little, the first of ``grows`` takes what is left."""
     kept = tuple(columns)
     for name in drops:
         if Table(kept).width <= width:
             break
         kept = tuple(column for column in kept if column.name != name)
     spare = max(0, width - Table(kept).width)
-    return tuple(replace(column, width=column.width + spare * (column.name == grows)) for column in kept)
+    names = [column.name for column in kept]
+    grown = next((name for name in grows if name in names), None)
+    return tuple(replace(column, width=column.width + spare * (column.name == grown)) for column in kept)
 
 
 def cells(columns: Sequence[Column], values: Mapping[str, object]) -> tuple[object, ...]:

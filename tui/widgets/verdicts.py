@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 
 from textual.content import Content
 
@@ -36,7 +37,8 @@ def board(verdicts: Sequence[VerdictLine], width: int) -> Content:
     if name >= NAME_LEAST:
         lines.append(Content.styled(_heads(name), "bold"))
     for verdict in verdicts:
-        lines += _wide(verdict, name) if name >= NAME_LEAST else _narrow(verdict, width)
+        lines += [_wide(verdict, name)] if name >= NAME_LEAST else _narrow(verdict, width)
+        lines += _reason(verdict, width)
     return Content("\n").join(lines)
 
 
@@ -46,13 +48,12 @@ def _heads(name: int) -> str:
     )
 
 
-def _wide(verdict: VerdictLine, name: int) -> list[Content]:
-    line = Content.assemble(
+def _wide(verdict: VerdictLine, name: int) -> Content:
+    return Content.assemble(
         (fit(outcome_text(verdict.outcome), OUTCOME), STYLES[verdict.outcome]),
         f"  {fit(_name(verdict), name)}  {number(verdict.observed):>{NUMBER}}  {limit_text(verdict.bound, verdict.limit):<{LIMIT}} ",
         f"{number(verdict.margin):>{NUMBER}}",
     )
-    return [line, *_reason(verdict)]
 
 
 def _narrow(verdict: VerdictLine, width: int) -> list[Content]:
@@ -60,7 +61,7 @@ def _narrow(verdict: VerdictLine, width: int) -> list[Content]:
         (fit(outcome_text(verdict.outcome), OUTCOME), STYLES[verdict.outcome]), f"  {cut(_name(verdict), width - 16)}"
     )
     numbers = f"observed {number(verdict.observed)}, {limit_text(verdict.bound, verdict.limit)}, margin {number(verdict.margin)}"
-    return [first, Content(f"{'':<{OUTCOME}}  {cut(numbers, width - 16)}"), *_reason(verdict)]
+    return [first, Content(f"{'':<{OUTCOME}}  {cut(numbers, width - 16)}")]
 
 
 def _name(verdict: VerdictLine) -> str:
@@ -69,7 +70,9 @@ def _name(verdict: VerdictLine) -> str:
     return printable(verdict.value + level + (f" ({of})" if of else ""))
 
 
-def _reason(verdict: VerdictLine) -> list[Content]:
-    if not verdict.reason:
-        return []
-    return [Content.styled(f"{'':<{OUTCOME}}  {mark('into')} {printable(verdict.reason)}", "$text-muted")]
+def _reason(verdict: VerdictLine, width: int) -> list[Content]:
+    lead = " " * (OUTCOME + 2)
+    lines = wrap(
+        printable(verdict.reason), max(20, width), initial_indent=f"{lead}{mark('into')} ", subsequent_indent=lead
+    )
+    return [Content.styled(line, "$text-muted") for line in lines if verdict.reason]

@@ -1,0 +1,177 @@
+"""A workspace in every state that a screen can meet, and the app on a copy of it."""
+
+import asyncio
+import shutil
+import time
+from contextlib import asynccontextmanager
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from engine.microdata import conform
+from engine.recipe import Recipe
+from tui.app import SfumatoApp
+from tui.state import AppState, save_state
+from workspace.ingest import Source
+from workspace.queue import Outcome as TaskOutcome
+from workspace.queue import claim, fail, finish, progress, request_stop
+from workspace.runs import RunState, enter_run
+from workspace.worker import work
+from workspace.workspace import Workspace
+
+SIZES = [(80, 24), (120, 40), (200, 60)]
+DONE, FAILED, INTERRUPTED, RUNNING = 1, 2, 3, 4
+RECIPE = {
+    "title": "Household survey",
+    "variables": {
+        "region": {"kind": "categorical", "role": "known"},
+        "visits": {"kind": "count", "role": "known"},
+        "income": {"kind": "continuous", "role": "sensitive", "bounds": [0, 100_000]},
+    },
+    "release": {"m": 3, "seed": 7},
+    "synthesis": [
+        {"target": "income", "method": "linear_regression", "transform": "log", "predictors": ["region", "visits"]}
+    ],
+    "measure": [
+        {"method": "utility.ecdf"},
+        {"method": "utility.summary"},
+        {"method": "risk.identification", "radius": {"income": "5%"}},
+    ],
+    "study": [
+        {"method": "studies.intruder_uncertainty", "variable": "visits", "model": model, "levels": [0.0, 0.1, 0.2]}
+        for model in ("log_normal", "log_normal_constant")
+    ],
+    "threshold": [
+        {"value": "risk.identification.true_match_rate", "max": 0.9},
+        {"value": "risk.identification.expected_match_risk", "max_ratio": 1e-9},
+        {"value": "utility.ecdf.max_abs_difference", "target": "visits", "max": 0.5},
+    ],
+}
+
+
+def survey():
+    rng = np.random.default_rng(20)
+    visits = rng.poisson(4, 90)
+    income = np.exp(rng.normal(7 + 0.05 * visits, 0.4, 90))
+    recipe = Recipe.from_table(RECIPE)
+    frame = pd.DataFrame({"region": rng.choice(["north", "south"], 90), "visits": visits, "income": income})
+    return recipe, conform(frame, recipe.schema)
+
+
+def enter(workspace):
+    recipe, data = survey()
+    return enter_run(workspace, recipe, Source("survey.csv", b"simulated"), data)
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory):
+    """Runs 1 to 4: done, failed, interrupted, running; and a project without runs."""
+    workspace = Workspace.create(tmp_path_factory.mktemp("built") / "workspace")
+    assert enter(workspace) == DONE
+    work(workspace.directory, idle=0)
+    assert enter(workspace) == FAILED
+    fail(workspace, claim(workspace, "w"), "the worst R-hat is 1.2, must be at most 1.01")
+    request_stop(workspace, enter(workspace), RunState.INTERRUPTED)
+    assert enter(workspace) == RUNNING
+    finish(workspace, claim(workspace, "w"), TaskOutcome(seconds=1.0))
+    progress(workspace, claim(workspace, "w"), 400, 2000, "emcee")
+    with workspace.writing() as connection:
+        workspace.ensure_project("Second project")
+        connection.execute("INSERT INTO worker VALUES ('w', 1, ?, ?, NULL)", (time.time(), time.time()))
+    workspace.close()
+    return workspace.directory
+
+
+@pytest.fixture
+def directory(built, tmp_path):
+    """A copy of the built workspace whose worker has just given a sign of life."""
+    copy = shutil.copytree(built, tmp_path / "workspace")
+    workspace = Workspace.open(copy)
+    with workspace.writing() as connection:
+        connection.execute("UPDATE worker SET stopped = ?", (time.time(),))
+        connection.execute("UPDATE worker SET heartbeat = ?, stopped = NULL WHERE id = 'w'", (time.time(),))
+    workspace.close()
+    return copy
+
+
+@pytest.fixture
+def empty(tmp_path):
+    """A workspace with nothing in it."""
+    Workspace.create(tmp_path / "empty").close()
+    return tmp_path / "empty"
+
+
+async def settle(pilot):
+    """Wait until no thread reads and no message waits."""
+    quiet = 0
+    while quiet < 3:
+        busy = any(not worker.is_finished for worker in pilot.app.workers)
+        quiet = 0 if busy else quiet + 1
+        await pilot.pause(0.002)
+
+
+def text_of(app):
+    """What the terminal shows."""
+    return "\n".join(strip.text.rstrip() for strip in app.screen._compositor.render_strips())
+
+
+class Seat:
+    """Somebody at the terminal: presses keys, waits, reads."""
+
+    def __init__(self, pilot):
+        self.pilot, self.app = pilot, pilot.app
+
+    async def press(self, *keys):
+        for key in keys:
+            await self.pilot.press(key)
+            await settle(self.pilot)
+        return self.text
+
+    @property
+    def text(self):
+        return text_of(self.app)
+
+    @property
+    def footer(self):
+        return self.text.splitlines()[-1]
+
+
+@pytest.fixture
+def sit(monkeypatch):
+    """Run the app on a workspace and sit down at it."""
+    monkeypatch.setattr(
+        "textual.app.wait_for_idle", lambda _: asyncio.sleep(0.001)
+    )  # Pilot waits after each key anyway
+
+    @asynccontextmanager
+    async def at(directory, *keys, size=(120, 40), run_id=None, tab=None):
+        if tab is not None:
+            save_state(directory, AppState(project=1, run=DONE, tab=tab))
+        app = SfumatoApp(directory, run_id)
+        async with app.run_test(size=size) as pilot:
+            await pilot.pause()
+            await settle(pilot)
+            seat = Seat(pilot)
+            await seat.press(*keys)
+            yield seat
+
+    return at
+
+
+@pytest.fixture(params=SIZES, ids=lambda size: "x".join(map(str, size)))
+def size(request):
+    """The terminals that the app is made for."""
+    return request.param
+
+
+@pytest.fixture
+def no_worker(monkeypatch):
+    """Workers are asked for but not started; the list of who asked."""
+    asked = []
+
+    def start_worker(directory, jobs=1):
+        asked.append((directory, jobs))
+
+    monkeypatch.setattr("workspace.worker.start_worker", start_worker)
+    return asked

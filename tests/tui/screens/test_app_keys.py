@@ -1,0 +1,110 @@
+import importlib
+import pkgutil
+
+import pytest
+from textual.binding import Binding
+from textual.dom import DOMNode
+
+import tui.screens
+import tui.widgets
+from tui.app import SfumatoApp
+from tui.screens.project import TABS, Project
+
+FORBIDDEN = {f"ctrl+{letter}" for letter in "abhijm"}
+FOOTERS = {
+    "runs": "enter Open s Run again x Interrupt r Resume ? Help q Back",
+    "results": "enter Explain / Filter o Sort d Datasets ? Help q Back",
+    "verdicts": "? Help q Back",
+    "sweep": "m Measure ] Study y Log scale t Numbers ? Help q Back",
+    "diagnostics": "? Help q Back",
+}
+
+
+def our_bindings():
+    for package in (tui.screens, tui.widgets):
+        for info in pkgutil.iter_modules(package.__path__):
+            module = importlib.import_module(f"{package.__name__}.{info.name}")
+            for value in vars(module).values():
+                if isinstance(value, type) and issubclass(value, DOMNode) and value.__module__ == module.__name__:
+                    yield from vars(value).get("BINDINGS", [])
+    yield from SfumatoApp.BINDINGS
+
+
+def test_every_binding_is_named_so_that_it_can_be_remapped():
+    ids = [binding.id for binding in our_bindings() if isinstance(binding, Binding)]
+    assert len(ids) > 40
+    assert all(ids)
+    assert len(ids) == len(set(ids))
+
+
+def test_no_key_that_terminals_swallow_is_bound():
+    keys = {key for binding in our_bindings() for key in binding.key.split(",")}
+    assert not keys & FORBIDDEN
+    assert not [key for key in keys if key.startswith("alt+")]
+
+
+@pytest.mark.parametrize("tab", FOOTERS)
+async def test_the_footer_names_at_most_six_keys_and_fits(sit, directory, tab):
+    async with sit(directory, tab=tab, size=(80, 24)) as seat:
+        assert " ".join(seat.footer.split()) == FOOTERS[tab]
+
+
+async def test_digits_and_names_lead_to_the_tabs(sit, directory):
+    async with sit(directory, tab="runs") as seat:
+        for digit, title in enumerate(TABS.values(), start=1):
+            await seat.press(str(digit))
+            assert f"[{digit} {title}]" in seat.text
+            commands = {command.title for command in seat.app.get_system_commands(seat.app.screen)}
+            assert title in commands
+
+
+async def test_tab_goes_to_the_line_of_tabs_and_its_arrows_choose(sit, directory):
+    async with sit(directory, "shift+tab", "right", tab="runs") as seat:
+        assert "[2 Results]" in seat.text
+        await seat.press("l", "h", "left", "left")
+        assert "[5 Diagnostics]" in seat.text
+
+
+@pytest.mark.parametrize(("key", "tab"), [("question_mark", "runs"), ("f1", "results"), ("question_mark", "sweep")])
+async def test_help_lists_the_keys_that_work(sit, directory, key, tab):
+    async with sit(directory, key, tab=tab, size=(120, 60)) as seat:
+        for words in ("Keys that work here", "Everywhere", "Help", "Back", "Sweep"):
+            assert words in seat.text
+        for shown in FOOTERS[tab].split():
+            assert shown in seat.text
+        await seat.press("q")
+        assert isinstance(seat.app.screen, Project)
+
+
+@pytest.mark.parametrize("key", ["ctrl+p", "colon"])
+async def test_the_palette_offers_what_makes_sense(sit, directory, key):
+    async with sit(directory, key, tab="runs") as seat:
+        for words in ("New run", "Help", "Messages", "Theme", "Save picture", "Quit"):
+            assert words in seat.text
+        for words in ("Maximize", "Keys", "Screenshot"):
+            assert words not in seat.text
+
+
+async def test_q_and_escape_lead_out_one_screen_at_a_time(sit, directory):
+    async with sit(directory, "question_mark", tab="sweep") as seat:
+        await seat.press("escape")
+        assert "[4 Sweep]" in seat.text
+        await seat.press("escape")
+        assert "Second project" in seat.text
+        await seat.press("q")
+        assert seat.app._exit
+
+
+async def test_messages_are_kept(sit, directory):
+    async with sit(directory) as seat:
+        seat.app.say("Something was said", severity="error")
+        await seat.app.action_notices()
+        await seat.press("shift")
+        assert "Something was said" in seat.text
+
+
+async def test_keys_can_be_remapped_by_name(sit, directory):
+    async with sit(directory, tab="runs") as seat:
+        seat.app.set_keymap({"project.sweep": "f4"})
+        await seat.press("f4")
+        assert "[4 Sweep]" in seat.text

@@ -1,0 +1,94 @@
+import json
+
+import pytest
+
+from tui.app import SfumatoApp, launch
+from tui.state import AppState, load_state, save_state
+from workspace.errors import NotAWorkspace, NotFound
+
+FILE = "app-state.json"
+
+
+async def test_what_was_open_is_open_again(sit, directory):
+    async with sit(directory, "enter", "j", "j", "j", "enter", "2", "o", "d") as seat:
+        before = seat.text
+    async with sit(directory) as seat:
+        assert seat.text.splitlines()[:3] == before.splitlines()[:3]
+        assert "by target" in seat.text
+        assert "all rows" in seat.text
+
+
+async def test_state_is_written_on_every_change(sit, directory):
+    async with sit(directory, "enter", "4", "y"):
+        state = load_state(directory)
+        assert (state.project, state.tab, state.log) == (1, "sweep", True)
+        assert ((directory / FILE).stat().st_mode & 0o777) == 0o600
+        assert not list(directory.glob(f"{FILE}.*"))
+
+
+async def test_leaving_the_project_is_remembered(sit, directory):
+    async with sit(directory, "enter", "q"):
+        assert load_state(directory).project is None
+
+
+async def test_a_theme_is_remembered(sit, directory):
+    async with sit(directory) as seat:
+        seat.app.theme = "high-contrast"
+        await seat.press("shift")
+    async with sit(directory) as seat:
+        assert seat.app.theme == "high-contrast"
+
+
+@pytest.mark.parametrize("run_id", [1, 2, 4])
+async def test_a_run_that_is_asked_for_is_shown(sit, directory, run_id):
+    async with sit(directory, run_id=run_id) as seat:
+        assert f"run {run_id}" in seat.text.splitlines()[0]
+        tab = {1: "[3 Verdicts]", 2: "[2 Results]", 4: "[1 Runs]"}[run_id]
+        assert tab in seat.text
+
+
+def test_launching_without_such_a_run_or_workspace_is_refused(directory, tmp_path):
+    with pytest.raises(NotFound, match='no run "99"'):
+        launch(directory, 99)
+    with pytest.raises(NotAWorkspace):
+        launch(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        '{"project": "one", "tab": 3, "draws": 1, "filter": null, "unknown": 1}',
+        '{"tab": "gone"}',
+    ],
+)
+async def test_a_damaged_state_is_no_obstacle(sit, directory, text):
+    (directory / FILE).write_text(text)
+    async with sit(directory, "enter") as seat:
+        assert "Household survey" in seat.text.splitlines()[0]
+
+
+async def test_a_project_that_is_gone_is_not_opened(sit, directory):
+    save_state(directory, AppState(project=77, run=5))
+    async with sit(directory) as seat:
+        assert "Second project" in seat.text
+
+
+def test_a_state_comes_back_as_it_was(tmp_path):
+    state = AppState(3, 4, "sweep", True, "risk !known", "value", True, "light")
+    save_state(tmp_path, state)
+    assert load_state(tmp_path) == state
+    assert json.loads((tmp_path / FILE).read_text())["filter"] == "risk !known"
+
+
+def test_a_directory_that_cannot_be_written_is_no_obstacle(tmp_path):
+    save_state(tmp_path / "gone", AppState())
+    assert load_state(tmp_path / "gone") == AppState()
+
+
+def test_sorts_and_tabs_of_another_version_are_not_believed(directory):
+    save_state(directory, AppState(sort="gone", tab="gone"))
+    assert SfumatoApp(directory).state.sort == "measure"

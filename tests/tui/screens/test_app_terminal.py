@@ -1,0 +1,116 @@
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from tui.app import SfumatoApp
+from tui.screens.page import Reads
+from tui.themes import THEMES
+from workspace.queries import Reader
+
+WALK = ["2", "d", "enter", "q", "3", "4", "right", "y", "t", "5", "question_mark", "q", "1"]
+
+
+@pytest.mark.parametrize("theme", THEMES)
+async def test_every_screen_is_drawn_in_every_theme(sit, directory, theme):
+    async with sit(directory, tab="runs") as seat:
+        seat.app.theme = theme
+        await seat.press("2", "3", "4", "question_mark")
+        assert "Keys that work here" in seat.text
+
+
+async def test_every_screen_is_drawn_without_colour(sit, directory, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with sit(directory, tab="runs") as seat:
+        assert seat.app.no_color
+        assert seat.app.theme == "ansi-dark"
+        await seat.press(*WALK, "3")
+        assert "✗ FAIL" in seat.text
+        seat.app.theme = "dark"
+        await seat.press("2", "4", "3")
+        assert "✗ FAIL" in seat.text
+
+
+async def test_every_screen_is_drawn_in_a_tiny_terminal(sit, directory):
+    async with sit(directory, tab="runs", size=(20, 6)) as seat:
+        await seat.press(*WALK)
+        assert seat.app.is_running
+
+
+async def test_a_resize_lays_everything_out_anew(sit, directory):
+    async with sit(directory, tab="results", size=(80, 24)) as seat:
+        assert "status" not in seat.text
+        await seat.pilot.resize_terminal(200, 60)
+        await seat.press("shift")
+        assert "status" in seat.text
+        await seat.press("3")
+        await seat.pilot.resize_terminal(80, 24)
+        await seat.press("shift")
+        assert max(map(len, seat.text.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("variable", ["SSH_CONNECTION", "SSH_TTY"])
+def test_nothing_is_animated_over_ssh(directory, monkeypatch, variable):
+    monkeypatch.delenv("SSH_CONNECTION", raising=False)
+    monkeypatch.delenv("SSH_TTY", raising=False)
+    assert SfumatoApp(directory).animation_level != "none"
+    monkeypatch.setenv(variable, "x")
+    assert SfumatoApp(directory).animation_level == "none"
+
+
+def test_the_themes_are_ours_and_ansi(directory):
+    assert set(SfumatoApp(directory).available_themes) == {"dark", "light", "high-contrast", "ansi-dark", "ansi-light"}
+
+
+def test_starting_imports_no_numerical_library():
+    heavy = ("engine.methods", "engine.recipe", "pandas", "scipy", "pyarrow", "duckdb", "statsmodels", "sklearn")
+    code = f"import sys, tui.app, tui.screens.project; print([name for name in {heavy!r} if name in sys.modules])"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )
+
+
+async def test_the_workspace_is_read_off_the_event_loop(sit, directory, monkeypatch):
+    threads = {}
+    start = Reader.__init__
+
+    def noted(self, path):
+        threads[self] = threading.current_thread()
+        start(self, path)
+
+    async with sit(directory, tab="runs") as seat:
+        monkeypatch.setattr(Reader, "__init__", noted)
+        await seat.press(*WALK)
+        assert len(threads) > 5
+        assert threading.main_thread() not in threads.values()
+
+
+async def test_an_answer_that_comes_too_late_is_dropped(sit, directory):
+    gate, late = threading.Event(), []
+
+    async with sit(directory, tab="runs") as seat:
+        pane = seat.app.screen.pane
+        assert isinstance(pane, Reads)
+        pane.read(lambda _: gate.wait(5), lambda _: late.append(1))
+        pane.read(lambda _: 0, lambda _: pane.Chosen(1))
+        gate.set()
+        await seat.press("shift")
+        assert seat.app.is_running
+
+
+async def test_a_workspace_that_breaks_leaves_the_app_alive(sit, directory):
+    async with sit(directory, tab="runs") as seat:
+        (directory / "workspace.db").rename(directory / "gone.db")
+        seat.app.refresh_page()
+        await seat.press("shift")
+        assert any("cannot be read" in notice for notice in seat.app.notices)
+        assert "[1 Runs]" in seat.text
+
+
+@pytest.mark.parametrize("tab", ["runs", "sweep"])
+async def test_many_keys_at_once_break_nothing(sit, directory, tab):
+    async with sit(directory, tab=tab) as seat:
+        await seat.pilot.press(*"12345d2o4m]yt5143", "enter", "q", *"jkGg", "pagedown", "ctrl+d", "ctrl+u")
+        await seat.press("1")
+        assert seat.app.is_running

@@ -1,0 +1,72 @@
+import pytest
+from textual.widgets import Input, OptionList
+
+from workspace.queries import Reader, list_runs
+from workspace.recipes import shipped_recipes
+
+RECIPE = """
+title = "Typed in"
+[data]
+file = "people.csv"
+[variables]
+age = { kind = "count", role = "known" }
+cost = { kind = "continuous", role = "sensitive" }
+[release]
+m = 1
+[[synthesis]]
+target = "cost"
+method = "linear_regression"
+predictors = ["age"]
+[[measure]]
+method = "utility.ecdf"
+"""
+
+
+@pytest.fixture
+def recipe(tmp_path):
+    rows = "\n".join(f"{20 + i % 40},{(i * 37) % 91 + 0.5}" for i in range(40))
+    (tmp_path / "people.csv").write_text(f"age,cost\n{rows}\n")
+    (tmp_path / "recipe.toml").write_text(RECIPE)
+    return tmp_path / "recipe.toml"
+
+
+async def test_n_offers_the_shipped_recipes(sit, empty, size):
+    async with sit(empty, "n", size=size) as seat:
+        for shipped in shipped_recipes():
+            assert shipped.name in seat.text
+        assert isinstance(seat.app.focused, OptionList)
+        await seat.press("j", "k", "q")
+        assert "No project yet" in seat.text
+
+
+async def test_a_recipe_file_is_run(sit, empty, recipe, no_worker):
+    async with sit(empty, "n", "tab") as seat:
+        seat.app.screen.query_one("#recipe", Input).value = str(recipe)
+        await seat.press("enter")
+        with Reader(empty) as reader:
+            assert [run.title for run in list_runs(reader)] == ["Typed in"]
+        assert seat.app.notices == ["Run 1 started"]
+        assert [directory for directory, _ in no_worker] == [empty]
+        assert "Typed in" in seat.text
+
+
+async def test_another_data_file_can_be_named(sit, empty, recipe, no_worker):
+    other = recipe.parent / "other.csv"
+    (recipe.parent / "people.csv").rename(other)
+    async with sit(empty, "n") as seat:
+        seat.app.screen.query_one("#recipe", Input).value = str(recipe)
+        seat.app.screen.query_one("#data", Input).value = str(other)
+        await seat.press("tab", "tab", "enter")
+        with Reader(empty) as reader:
+            assert len(list_runs(reader)) == 1
+
+
+async def test_a_recipe_that_cannot_be_run_says_why_and_stores_nothing(sit, empty, recipe, no_worker):
+    recipe.write_text(RECIPE.replace('"age"]', '"agee"]'))
+    async with sit(empty, "n", "tab") as seat:
+        seat.app.screen.query_one("#recipe", Input).value = str(recipe)
+        await seat.press("enter")
+        assert any('did you mean "age"?' in notice for notice in seat.app.notices)
+        with Reader(empty) as reader:
+            assert list_runs(reader) == []
+        assert no_worker == []

@@ -1,0 +1,201 @@
+import pytest
+from textual.widgets import Input
+
+from tui.console import number
+from tui.screens.explain import facts, meaning_of
+from tui.screens.results import name_in
+from tui.state import AppState, save_state
+from tui.widgets.grid import Grid
+from tui.words import interval, measured, params_text
+from workspace.findings import ResultLine, Selection, count_results, result_lines
+from workspace.queries import Reader
+from workspace.workspace import Workspace
+
+
+def head(seat):
+    return seat.text.splitlines()[2]
+
+
+async def test_averages_are_shown_first(sit, directory, size):
+    async with sit(directory, size=size, tab="results") as seat:
+        assert "averages over the datasets" in head(seat)
+        assert "max_abs_difference" in seat.text
+        assert "confidential" in seat.text
+        grid = seat.app.screen.query_one("#results Grid")
+        with Reader(directory) as reader:
+            assert grid.count == count_results(reader, Selection(1))
+
+
+async def test_d_adds_the_rows_of_single_datasets_and_takes_them_away(sit, directory):
+    async with sit(directory, "d", tab="results") as seat:
+        assert "all rows" in head(seat)
+        assert "synthetic 3" in seat.text
+        await seat.press("d")
+        assert "averages" in head(seat)
+        assert "synthetic 3" not in seat.text
+
+
+@pytest.mark.parametrize(
+    ("words", "found", "absent"),
+    [
+        ("summary", "summary.mean", "expected_match_risk"),
+        ("RISK synthetic !studies", "expected_match_risk", "confidential "),
+        ("0.25", "q 0.25", "summary.mean"),
+    ],
+)
+async def test_slash_filters_by_words(sit, directory, words, found, absent):
+    async with sit(directory, "slash", tab="results") as seat:
+        assert seat.app.screen.query_one(Input).has_focus
+        seat.app.screen.query_one(Input).value = words
+        await seat.press("enter")
+        assert f"filter: {words}" in head(seat)
+        assert found in seat.text
+        assert absent not in seat.text
+        assert isinstance(seat.app.focused, Grid)
+
+
+async def test_letters_typed_into_the_filter_do_nothing_else(sit, directory):
+    async with sit(directory, "slash", "q", "x", "3", tab="results") as seat:
+        assert seat.app.screen.query_one(Input).value == "qx3"
+        await seat.press("enter")
+        assert 'No row has "qx3". Press / for another filter.' in seat.text
+
+
+async def test_escape_leaves_the_filter_as_it_was(sit, directory):
+    async with sit(directory, "slash", "z", "escape", tab="results") as seat:
+        assert "filter" not in head(seat)
+        assert "[2 Results]" in seat.text
+        assert not seat.app.screen.query_one(Input).display
+
+
+async def test_o_goes_through_the_columns_and_comes_back(sit, directory):
+    async with sit(directory, tab="results") as seat:
+        seen = [head(seat).rsplit("by ", 1)[1]]
+        for _ in range(6):
+            await seat.press("o")
+            seen.append(head(seat).rsplit("by ", 1)[1])
+        assert seen == ["measure", "target", "dataset", "level", "value", "status", "measure"]
+
+
+async def test_enter_explains_the_row_under_the_cursor(sit, directory, size):
+    save_state(directory, AppState(project=1, run=1, tab="results", filter="identification true_match"))
+    async with sit(directory, "j", "enter", size=size) as seat:
+        assert "risk.identification.true_match_rate" in seat.text
+        for words in ("Identification risk", "low is better", "without protection", "Reiter"):
+            assert words in seat.text or size == (80, 24)
+        await seat.press("q")
+        assert "[2 Results]" in seat.text
+
+
+async def test_a_run_in_progress_shows_its_rows_so_far(sit, directory):
+    async with sit(directory, "enter", "2") as seat:
+        assert "rows so far; averages come when the run has ended" in head(seat)
+
+
+async def test_many_rows_are_read_a_page_at_a_time(sit, directory):
+    workspace = Workspace.open(directory)
+    with workspace.writing() as connection:
+        columns = "task_id, family, method, measure, target, dataset, draw, level, value, lower, upper, baseline, unit, status, reason, params"
+        connection.execute(
+            f"""INSERT INTO result (run_id, {columns}) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 3000)
+                SELECT run_id, task_id, family, method, measure, target || i, dataset, draw, level, i, lower, upper, baseline,
+                       unit, status, reason, params
+                FROM n, (SELECT * FROM result WHERE run_id = 1 AND draw IS NULL ORDER BY id DESC LIMIT 1)"""
+        )
+    workspace.close()
+    async with sit(directory, "o", "o", "o", "o", tab="results") as seat:
+        await seat.press("G")
+        await seat.press("shift")
+        assert seat.app.screen.query_one("#results Grid").row(3000) is not None
+        assert "…" not in seat.text.splitlines()[-2]
+
+
+def line(**changes):
+    fields = {
+        "family": "risk", "method": "identification", "measure": "true_match_rate", "target": "", "dataset": "synthetic",
+        "draw": None, "level": None, "value": 0.01813, "lower": 0.009, "upper": 0.027, "baseline": 0.3, "unit": "",
+        "status": "computed", "reason": "", "params": {"known": ["region"], "radius": {"income": "5%"}},
+    }  # fmt: skip
+    return ResultLine(**{**fields, **changes})
+
+
+def test_every_fact_of_a_row_is_told():
+    found = dict(facts(line(level=0.1), meaning_of(line())))
+    assert found["direction"] == "low is better"
+    assert found["level"] == "S = 0.1"
+    assert found["value"] == "0.01813"
+    assert found["interval"] == "0.009 .. 0.027, 95 % over the released datasets"
+    assert found["baseline"] == "0.3: the same on the confidential data: the risk without protection"
+    assert found["known"] == "region"
+    assert found["radius"] == "income 5%"
+
+
+def test_a_row_that_was_not_computed_says_why():
+    found = dict(
+        facts(
+            line(value=None, lower=None, upper=None, status="not computed", reason="no unique match"),
+            meaning_of(line()),
+        )
+    )
+    assert found["value"] == "not computed"
+    assert found["reason"] == "no unique match"
+    assert "interval" not in found
+
+
+def test_a_method_of_another_version_is_named_as_unknown():
+    assert "does not have" in meaning_of(line(method="gone")).title
+    assert "does not have" in meaning_of(line(measure="gone")).title
+
+
+@pytest.mark.parametrize(
+    ("width", "name"),
+    [(40, "risk.identification.true_match_rate"), (30, "identification.true_match_rate"), (16, "true_match_rate")],
+)
+def test_a_name_loses_its_family_and_method_where_there_is_no_room(width, name):
+    assert name_in(width, line()) == name
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "text"),
+    [
+        (0.0093, 0.02695, "0.0093 .. 0.027"),
+        (1234.5, 98765.4, "1,234 .. 98,765"),
+        (None, 1.0, ""),
+        (-0.5, 0, "-0.5 .. 0"),
+    ],
+)
+def test_intervals_have_three_digits(lower, upper, text):
+    assert interval(lower, upper) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.018131, "0.01813"), (12345.6, "12,346"), (1234.56, "1,235"), (None, "-"), (0, "0")]
+)
+def test_numbers_have_four_digits_and_separators(value, text):
+    assert number(value) == text
+
+
+def test_parameters_that_tell_rows_apart():
+    params = {"q": 0.25, "known": ["a", "b"], "radius": {"price": "5%", "days": 5}, "flag": True}
+    assert params_text(params) == "q 0.25, price ±5%, days ±5"
+    assert measured("price", {"q": 0.5}) == "price, q 0.5"
+    assert params_text(None) == ""
+
+
+def test_filters_bind_their_words(directory):
+    with Reader(directory) as reader:
+        assert count_results(reader, Selection(1, text="'; DROP TABLE result; --")) == 0
+        assert count_results(reader, Selection(1, text="100% _")) == 0
+        assert count_results(reader, Selection(1, text="!summary")) + count_results(
+            reader, Selection(1, text="summary")
+        ) == count_results(reader, Selection(1))
+
+
+def test_a_page_is_a_slice_of_the_whole(directory):
+    with Reader(directory) as reader:
+        selection = Selection(1, draws=True, sort="value")
+        whole = result_lines(reader, selection, 0, 10_000)
+        pages = [row for offset in range(0, len(whole), 7) for row in result_lines(reader, selection, offset, 7)]
+        assert pages == whole
+        values = [row.value for row in whole if row.value is not None]
+        assert values == sorted(values, reverse=True)

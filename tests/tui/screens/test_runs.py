@@ -1,0 +1,176 @@
+import pytest
+
+from tui.screens.runs import Runs
+from workspace.queries import Reader, RunState, find_run, list_runs
+from workspace.queue import claim, progress
+from workspace.workspace import Workspace
+
+DONE, FAILED, INTERRUPTED, RUNNING = 1, 2, 3, 4
+DOWN = {RUNNING: 0, INTERRUPTED: 1, FAILED: 2, DONE: 3}
+
+
+def keys_to(run_id):
+    return ["enter", *["j"] * DOWN[run_id]]
+
+
+def line_of(seat, run_id):
+    return next(line for line in seat.text.splitlines()[2:] if line.strip().startswith(f"{run_id} "))
+
+
+async def test_every_state_is_a_word_and_a_sign(sit, directory, size):
+    async with sit(directory, "enter", size=size) as seat:
+        states = {run_id: line_of(seat, run_id) for run_id in (DONE, FAILED, INTERRUPTED, RUNNING)}
+        assert "✓ done" in states[DONE]
+        assert "✗ failed" in states[FAILED]
+        assert "‖ interrupted" in states[INTERRUPTED]
+        assert "● running" in states[RUNNING]
+        assert "✗ 1 of 3 fail" in states[DONE] or size[0] == 80
+
+
+async def test_a_running_run_shows_tasks_and_what_is_computed(sit, directory):
+    async with sit(directory, "enter", size=(200, 60)) as seat:
+        line = line_of(seat, RUNNING)
+        assert "1/22" in line
+        assert "4 %" in line
+        assert "draw 400/2,000 emcee" in line
+        assert "~" in line
+
+
+async def test_a_failed_run_says_why(sit, directory):
+    async with sit(directory, "enter", size=(200, 60)) as seat:
+        assert "the worst R-hat is 1.2" in line_of(seat, FAILED)
+        await seat.press("j", "j", "enter", "3")
+        assert "No verdicts yet: run 2 is not done (✗ failed)" in seat.text
+        assert "the worst R-hat is 1.2, must be at most 1.01" in seat.text
+
+
+async def test_progress_is_followed_and_an_idle_screen_is_not_repainted(sit, directory, monkeypatch):
+    workspace = Workspace.open(directory)
+    with workspace.writing() as connection:
+        connection.execute("UPDATE run SET started = NULL WHERE id = ?", (RUNNING,))  # a clock would tick
+    workspace.close()
+    async with sit(directory, "enter", size=(200, 60)) as seat:
+        await seat.pilot.pause(0.1)
+        painted = []
+        show = seat.app._display
+
+        def display(screen, picture):
+            if picture is not None:
+                painted.append(picture)
+            show(screen, picture)
+
+        monkeypatch.setattr(seat.app, "_display", display)
+        for _ in range(3):
+            seat.app.refresh_page()
+            await seat.press("shift")
+        assert painted == []
+        workspace = Workspace.open(directory)
+        with workspace.writing() as connection:
+            connection.execute("UPDATE task SET done = 900 WHERE run_id = ? AND state = 'running'", (RUNNING,))
+        workspace.close()
+        seat.app._poll()
+        await seat.press("shift")
+        assert "draw 900/2,000 emcee" in seat.text
+        assert sum(len(getattr(picture, "spans", range(60))) for picture in painted) <= 2
+
+
+async def test_a_poll_without_a_change_reads_nothing(sit, directory, monkeypatch):
+    async with sit(directory, "enter") as seat:
+        read = []
+        monkeypatch.setattr(Runs, "show_runs", lambda *_: read.append(1))
+        for _ in range(5):
+            seat.app._poll()
+            await seat.press("shift")
+        assert read == []
+
+
+async def test_enter_chooses_the_run_of_the_other_tabs(sit, directory):
+    async with sit(directory, *keys_to(DONE), "enter") as seat:
+        assert "[3 Verdicts]" in seat.text
+        assert "run 1  ✓ done" in seat.text.splitlines()[0]
+        await seat.press("5")
+        assert "posterior_mean" in seat.text
+
+
+async def test_keys_that_cannot_help_are_dim(sit, directory):
+    async with sit(directory, "enter") as seat:
+        pane = seat.app.screen.query_one(Runs)
+
+        def can():
+            return {action for action in ("again", "interrupt", "resume") if pane.check_action(action, ())}
+
+        assert can() == {"again", "interrupt"}
+        await seat.press("j")
+        assert can() == {"again", "resume"}
+        await seat.press("j")
+        assert can() == {"again", "resume"}
+        await seat.press("j")
+        assert can() == {"again"}
+
+
+@pytest.mark.parametrize("key", ["n", "q", "enter"])
+async def test_interrupting_asks_and_no_has_the_focus(sit, directory, key):
+    async with sit(directory, *keys_to(RUNNING), "x") as seat:
+        assert "Interrupt run 4?" in seat.text
+        assert seat.app.focused.id == "no"
+        await seat.press(key)
+        assert "Interrupt run 4?" not in seat.text
+        with Reader(directory) as reader:
+            assert find_run(reader, RUNNING).state is RunState.RUNNING
+
+
+@pytest.mark.parametrize("keys", [("y",), ("tab", "enter"), ("right", "enter")])
+async def test_interrupting_after_a_yes(sit, directory, keys):
+    async with sit(directory, *keys_to(RUNNING), "x", *keys) as seat:
+        await seat.press("shift")
+        with Reader(directory) as reader:
+            assert find_run(reader, RUNNING).state is RunState.INTERRUPTED
+        assert "‖ interrupted" in line_of(seat, RUNNING)
+        assert seat.app.notices == ["Run 4 is interrupted"]
+
+
+@pytest.mark.parametrize("run_id", [INTERRUPTED, FAILED])
+async def test_resuming_queues_the_run(sit, directory, no_worker, run_id):
+    async with sit(directory, *keys_to(run_id), "r") as seat:
+        with Reader(directory) as reader:
+            assert find_run(reader, run_id).state is RunState.QUEUED
+        assert f"Run {run_id} goes on" in seat.app.notices
+        assert no_worker == []  # the worker that lives comes to it
+
+
+async def test_running_again_enters_the_same_recipe_and_data(sit, directory, no_worker):
+    async with sit(directory, *keys_to(DONE), "s") as seat:
+        with Reader(directory) as reader:
+            newest, old = list_runs(reader)[0], find_run(reader, DONE)
+        assert (newest.id, newest.recipe_sha256, newest.dataset_id) == (5, old.recipe_sha256, old.dataset_id)
+        assert newest.tasks_total == old.tasks_total
+        assert seat.app.screen.run_id == 5
+        assert "○ queued" in line_of(seat, 5)
+
+
+async def test_a_run_whose_worker_died_says_so_and_gets_another(sit, directory, no_worker):
+    workspace = Workspace.open(directory)
+    with workspace.writing() as connection:
+        connection.execute("UPDATE worker SET heartbeat = 0")
+        connection.execute("UPDATE run SET created = 0")
+    workspace.close()
+    async with sit(directory, *keys_to(RUNNING)) as seat:
+        assert "! no worker" in line_of(seat, RUNNING)
+        await seat.press("r")
+        assert [asked[0] for asked in no_worker] == [directory]
+        with Reader(directory) as reader:
+            assert find_run(reader, RUNNING).state is RunState.RUNNING
+
+
+async def test_the_cursor_stays_on_its_run_when_another_comes(sit, directory, no_worker):
+    async with sit(directory, *keys_to(FAILED)) as seat:
+        workspace = Workspace.open(directory)
+        held = claim(workspace, "w")
+        progress(workspace, held, 1, 2, "x")
+        from workspace.runs import enter_again
+
+        enter_again(workspace, DONE)
+        workspace.close()
+        seat.app._poll()
+        await seat.press("shift")
+        assert seat.app.screen.query_one(Runs).here.run.id == FAILED

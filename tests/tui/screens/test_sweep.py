@@ -1,0 +1,105 @@
+import math
+
+import pytest
+
+from tui.screens.sweep import as_series, by_study, numbers, reading
+from tui.widgets.plot import Plot
+from workspace.findings import Curve, curves
+from workspace.queries import Reader
+
+
+def curve(dataset="synthetic", measure="risk", values=(4.0, 2.0, None), **changes):
+    fields = {
+        "key": "studies.intruder_uncertainty", "measure": measure, "target": "", "params": {"model": "log_normal"},
+        "dataset": dataset, "levels": (0.0, 0.1, 0.2), "values": values, "lower": (3.0, 0.0, None), "upper": (5.0, 3.0, None),
+    }  # fmt: skip
+    return Curve(**{**fields, **changes})
+
+
+def head(seat):
+    return seat.text.splitlines()[2]
+
+
+async def test_a_sweep_is_drawn_with_both_data(sit, directory, size):
+    async with sit(directory, size=size, tab="sweep") as seat:
+        assert "study 1/2: visits, log_normal, income ±5% · expected_match_risk 1/5" in head(seat)
+        assert "confidential" in seat.text
+        assert "synthetic" in seat.text
+        assert "left and right move the cursor" in seat.text
+
+
+async def test_m_and_brackets_go_through_measures_and_studies(sit, directory):
+    async with sit(directory, tab="sweep") as seat:
+        seen = [head(seat).split(" · ")[1]]
+        for _ in range(5):
+            await seat.press("m")
+            seen.append(head(seat).split(" · ")[1])
+        assert [name.split(" ")[0] for name in seen] == [
+            "expected_match_risk", "true_match_rate", "false_match_rate", "unique_matches", "attribute_risk",
+            "expected_match_risk",
+        ]  # fmt: skip
+        await seat.press("M")
+        assert "attribute_risk 5/5" in head(seat)
+        await seat.press("right_square_bracket")
+        assert "study 2/2: visits, log_normal_constant" in head(seat)
+        assert "attribute_risk 5/5" in head(seat)
+        await seat.press("left_square_bracket")
+        assert "study 1/2" in head(seat)
+
+
+async def test_the_cursor_reads_values_in_their_own_unit_on_both_scales(sit, directory):
+    async with sit(directory, "home", tab="sweep") as seat:
+        said = seat.text.splitlines()[-2]
+        assert said.strip().startswith("S = 0   confidential")
+        with Reader(directory) as reader:
+            found = [one for one in curves(reader, 1) if one.measure == "expected_match_risk"]
+        assert reading(found[0], 0.0) in said
+        await seat.press("y")
+        assert "log10 of expected_match_risk" in seat.text
+        assert seat.text.splitlines()[-2] == said
+        await seat.press("y")
+        assert "linear scale" in head(seat)
+
+
+async def test_t_shows_the_numbers(sit, directory):
+    async with sit(directory, "t", tab="sweep") as seat:
+        assert "released / confidential" in seat.text
+        assert "0.2" in seat.text
+        await seat.press("m")
+        assert "true_match_rate" in head(seat)
+        await seat.press("t")
+        assert isinstance(seat.app.focused, Plot)
+
+
+async def test_a_run_without_a_study_yet_says_so(sit, directory):
+    async with sit(directory, "enter", "4", "m", "right_square_bracket", "y", "t") as seat:
+        assert "This run has no study" in seat.text
+
+
+def test_curves_are_grouped_by_study_and_measure_confidential_first():
+    other = {"model": "log_relative"}
+    found = by_study([curve(), curve("confidential"), curve(measure="rate"), curve(params=other)])
+    assert [[[c.dataset for c in measure] for measure in study] for study in found] == [
+        [["confidential", "synthetic"], ["synthetic"]],
+        [["synthetic"]],
+    ]
+
+
+def test_what_is_not_positive_is_left_out_of_the_log_scale():
+    series = as_series(curve(values=(100.0, 0.0, None)), log=True)
+    assert series.y[0] == pytest.approx(2.0)
+    assert math.isnan(series.y[1])
+    assert math.isnan(series.lower[1])
+    assert series.upper[1] == pytest.approx(math.log10(3))
+
+
+def test_a_curve_without_intervals_has_no_band():
+    series = as_series(curve(lower=(None,) * 3, upper=(None,) * 3))
+    assert series.lower is None
+    assert series.y[:2].tolist() == [4.0, 2.0]
+
+
+def test_numbers_set_the_release_against_the_confidential_data():
+    rows = numbers([curve("confidential", values=(8.0, 0.0, 1.0)), curve()])
+    assert [row["ratio"] for row in rows] == ["0.5", "-", "-"]
+    assert rows[0] == {"level": "0", "confidential": "8", "released": "4", "interval": "3 .. 5", "ratio": "0.5"}

@@ -1,0 +1,84 @@
+import pytest
+
+from tui.widgets.verdicts import board, overall
+from workspace.findings import VerdictLine
+
+
+def verdict(outcome, observed=0.01, **changes):
+    fields = {
+        "value": "risk.identification.true_match_rate", "target": "", "level": None, "bound": "max", "limit": 0.02,
+        "observed": observed, "margin": None if observed is None else 0.02 - observed, "outcome": outcome, "reason": "",
+        "params": None,
+    }  # fmt: skip
+    return VerdictLine(**{**fields, **changes})
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "text"),
+    [
+        (["pass", "pass"], "✓ PASS  all 2 thresholds are met"),
+        (["pass", "fail", "not computed"], "✗ FAIL  of 3 thresholds 1 failed, 1 not computed, 1 passed"),
+        (["pass", "not computed"], "? NOT COMPUTED  of 2 thresholds 1 not computed, 1 passed"),
+    ],
+)
+def test_the_overall_line_passes_only_when_every_threshold_does(outcomes, text):
+    assert overall([verdict(outcome) for outcome in outcomes]).plain == text
+
+
+@pytest.mark.parametrize("width", [76, 96, 116, 196])
+def test_every_line_of_the_board_fits(width):
+    verdicts = [
+        verdict("pass"),
+        verdict("fail", 0.5, bound="max_ratio", level=0.05, target="price", params={"radius": {"availability_365": 5}}),
+        verdict("not computed", None, bound="min"),
+    ]
+    text = board(verdicts, width)
+    assert max(len(line) for line in text.plain.splitlines()) <= width
+    for words in ("✓ PASS", "✗ FAIL", "? NOT COMPUTED"):
+        assert words in text.plain
+
+
+def test_a_board_says_observed_limit_margin_and_reason():
+    text = board([verdict("not computed", None, reason="no unique match"), verdict("pass")], 140).plain
+    assert "at most 0.02" in text
+    assert "0.01" in text
+    assert "› no unique match" in text
+
+
+def test_signs_are_ascii_where_asked(monkeypatch):
+    monkeypatch.setenv("SFUMATO_GLYPHS", "ascii")
+    text = board([verdict("pass"), verdict("fail"), verdict("not computed", None, reason="why")], 140).plain
+    assert "+ PASS" in text
+    assert "x FAIL" in text
+    assert text.replace("×", "x").isascii()
+
+
+async def test_the_board_of_a_finished_run(sit, directory, size):
+    async with sit(directory, size=size, tab="verdicts") as seat:
+        assert "✗ FAIL  of 3 thresholds 1 failed, 1 not computed, 1 passed" in seat.text
+        assert "risk.identification.true_match_rate" in seat.text
+        assert "the run has no such row" in seat.text
+        assert "at most 0.9" in seat.text
+
+
+async def test_a_run_without_verdicts_says_why(sit, directory):
+    async with sit(directory, "enter", "3") as seat:
+        assert "No verdicts yet: run 4 is not done (● running)" in seat.text
+
+
+async def test_the_board_follows_the_chosen_run(sit, directory):
+    async with sit(directory, "1", "k", "enter", "3", tab="verdicts") as seat:
+        assert "run 2" in seat.text
+        assert "✓ PASS" not in seat.text
+
+
+async def test_the_board_scrolls_with_the_keys_of_a_pager(sit, directory):
+    async with sit(directory, size=(80, 8), tab="verdicts") as seat:
+        first = seat.text
+        assert "✓ PASS" in first
+        await seat.press("G")
+        assert "the run has no such row" in seat.text
+        await seat.press("g")
+        assert seat.text == first
+        await seat.press("j", "ctrl+d", "ctrl+u", "k", "pagedown", "pageup", "home", "end")
+        assert "the run has no such row" in seat.text
