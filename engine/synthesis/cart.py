@@ -4,8 +4,8 @@ Reiter (2005); Guo & Hu Supp 4. A tree for the target is grown on the confidenti
 a leaf by its predictors, those synthesised earlier with their synthetic values, and takes the target's value of one of the
 leaf's confidential records at random, with replacement: for a variable with levels that is a draw from the leaf's class
 probabilities. The defaults are those of synthpop (Nowok, Raab & Dibben 2016): leaves of 5 or more records, cp = 1e-8,
-no smoothing. The risks that Guo & Hu publish are those of leaves of 7, rpart's own default; leaves of 5 give 10 to 25 %
-more. Donated values are values that occur: an intruder sees true numbers of other records.
+no smoothing. Guo & Hu do not print their settings; their published risks are met with leaves of 7, rpart's own default,
+and lie 10 to 25 % below those of leaves of 5. Donated values occur: an intruder sees true numbers of other records.
 
 ``proper`` fits each of the m trees to a bootstrap sample of the records, which lets the datasets vary as much as the
 tree is uncertain.

@@ -90,7 +90,12 @@ def seconds(plan: Recipe, data: Microdata) -> tuple[float, float]:
 
 
 def main() -> None:
-    plans = {"default": recipe(), "proper": recipe(proper=True), "minbucket 20": recipe(minbucket=20)}
+    plans = {
+        "default": recipe(),
+        "proper": recipe(proper=True),
+        "minbucket 7": recipe(minbucket=7),
+        "minbucket 20": recipe(minbucket=20),
+    }
     data = listings(plans["default"])
     seconds(plans["default"], data)  # scikit-learn is imported
     print(f"{'m = 20':<14} {'n':>9} {'fit s':>8} {'draw s':>8}")
