@@ -138,7 +138,8 @@ def _levels(values: pd.Series, variable: Variable, place: str) -> pd.Series:
     text = _as_text(values)
     found = text.unique()
     levels = list(variable.levels) or _natural_order(list(found))
-    strange = [level for level in found if level not in set(levels)]
+    listed = set(levels)
+    strange = [level for level in found if level not in listed]
     if strange:
         count = int(text.isin(strange).sum())
         raise BadInput(

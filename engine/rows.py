@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
@@ -55,7 +56,8 @@ class Row:
 def from_estimate(
     method: Method, estimate: Estimate, dataset: str, draw: int | None, level: float | None = None
 ) -> Row:
-    """The row of one estimate of a method on one dataset."""
+    """The row of one estimate of a method on one dataset; a value that is not finite is a value not computed."""
+    value = _finite(estimate.value)
     unit = estimate.unit or method.output(estimate.measure).unit
     return Row(
         method.family,
@@ -65,19 +67,19 @@ def from_estimate(
         dataset,
         draw,
         level,
-        _plain(estimate.value),
-        _plain(estimate.lower),
-        _plain(estimate.upper),
-        _plain(estimate.baseline),
+        value,
+        None if value is None else _finite(estimate.lower),
+        None if value is None else _finite(estimate.upper),
+        _finite(estimate.baseline),
         unit,
-        "not computed" if estimate.value is None else "computed",
-        estimate.reason,
+        "not computed" if value is None else "computed",
+        estimate.reason or ("" if value is not None else "the result is not a finite number"),
         {key: written(value) for key, value in estimate.params.items()},
     )
 
 
-def _plain(value: float | None) -> float | None:
-    return None if value is None else float(value)
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(value)
 
 
 def by_series(rows: Iterable[Row]) -> list[list[Row]]:

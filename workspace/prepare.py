@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from engine.checks import check_steps
 from engine.errors import BadInput
 from engine.microdata import Microdata
@@ -17,6 +19,8 @@ from .runs import enter_run
 from .workspace import Workspace
 
 __all__ = ["Prepared", "prepare_evaluation", "prepare_run"]
+
+ROUNDING = 1e-6  # numbers that were not released may have been written with fewer digits
 
 
 @dataclass(frozen=True)
@@ -76,20 +80,35 @@ def prepare_evaluation(
 
 
 def _given(file: str, recipe: Recipe, data: Microdata) -> tuple[Source, Microdata]:
-    place = "--released"
-    source = find_source(file, place=place)
-    whole = DataSource(missing=recipe.data.missing)
+    source = find_source(file, place="--released")
+    place = f"--released {source.name}"
     try:
-        table = ingest(source, whole, _levels_of(recipe, data), recipe.seed, "synthetic")
+        table = ingest(source, DataSource(), _levels_of(recipe, data), recipe.seed, "synthetic")
     except BadInput as error:
-        raise BadInput(f"{place} {source.name}: {error.place}", error.message) from None
+        raise BadInput(f"{place}: {error.place}", error.message) from None
+    _check_pairing(table, data, recipe, place)
+    return source, table
+
+
+def _check_pairing(table: Microdata, data: Microdata, recipe: Recipe, place: str) -> None:
+    """BadInput unless record i of the release is record i of the original: as many, and alike where nothing is released."""
     if len(table) != len(data):
+        left_out = f" after {data.dropped:,} with missing values were left out" if data.dropped else ""
         raise BadInput(
             place,
-            f"{source.name} has {len(table):,} records, the original {len(data):,}; "
-            "record i of a release must be record i of the original (leave out [data] where and sample, or apply them to both)",
+            f"{len(table):,} records, the original has {len(data):,}{left_out}; record i of a release must be record i "
+            "of the original, so filter, sample and leave out alike in both",
         )
-    return source, table
+    for variable in recipe.schema:
+        if variable.name in recipe.released:
+            continue
+        ours, theirs = data.numbers(variable.name), table.numbers(variable.name)
+        if different := int(np.sum(~np.isclose(ours, theirs, rtol=ROUNDING, atol=0))):
+            raise BadInput(
+                f"{place}: {variable.name}",
+                f"{different:,} of {len(data):,} records differ from the original, and it is not released; keep the "
+                f'records in the original\'s order, or name "{variable.name}" under [release] released',
+            )
 
 
 def _levels_of(recipe: Recipe, data: Microdata) -> Schema:

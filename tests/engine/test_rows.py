@@ -98,3 +98,10 @@ def test_rows_of_one_series_differ_in_dataset_and_draw_only() -> None:
     assert row(1.0, params={"a": 1, "b": 2}).series == row(1.0, params={"b": 2, "a": 1}).series
     for changes in ({"target": "price"}, {"level": 0.1}, {"params": {"a": 1}}, {"measure": "other"}):
         assert row(1.0, **changes).series != row(1.0).series
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_a_value_that_is_not_finite_is_not_computed(value: float) -> None:
+    found = from_estimate(ECDF, Estimate("max_abs_difference", value, lower=0.0, upper=value), "synthetic", 1)
+    assert (found.value, found.lower, found.upper, found.status) == (None, None, None, "not computed")
+    assert found.reason == "the result is not a finite number"

@@ -116,8 +116,36 @@ def test_evaluate_refuses_a_release_of_other_records(
     assert (
         sfumato("evaluate", str(study), "--original", "visits.csv", "--released", "fewer.csv", "--workspace", "v") == 2
     )
-    assert "fewer.csv has 50 records, the original 60" in capsys.readouterr().err
+    assert "fewer.csv: 50 records, the original has 60" in capsys.readouterr().err
     assert not Path("v").exists()
+
+
+def test_evaluate_refuses_a_release_in_another_order(
+    study: Path, visits_table: pd.DataFrame, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A shuffled release would look safer than it is."""
+    visits_table.sort_values("age").to_csv("sorted.csv", index=False)
+    assert (
+        sfumato("evaluate", str(study), "--original", "visits.csv", "--released", "sorted.csv", "--workspace", "v") == 2
+    )
+    assert "differ from the original, and it is not released" in capsys.readouterr().err
+
+
+def test_evaluate_pairs_a_release_with_the_records_that_have_no_missing_value(
+    study: Path, visits_table: pd.DataFrame, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Leaving different records out of both files would pair strangers; equal numbers must not hide it."""
+    study.write_text(study.read_text().replace("[data]", '[data]\nmissing = "drop"'))
+    original, released = visits_table.astype({"age": object}), visits_table.astype({"age": object})
+    original.loc[3, "age"], released.loc[9, "age"] = None, None
+    original.to_csv("visits.csv", index=False)
+    arguments = ("evaluate", str(study), "--original", "visits.csv", "--workspace", "v", "--quiet", "--released")
+    released.to_csv("other.csv", index=False)
+    assert sfumato(*arguments, "other.csv") == 2
+    assert "no value" in capsys.readouterr().err
+    visits_table.drop(index=3).to_csv("same.csv", index=False)
+    assert sfumato(*arguments, "same.csv") == 1  # the confidential values themselves were released
+    assert capsys.readouterr().err == ""
 
 
 def test_import_describes_a_file_and_drafts_a_recipe_that_is_valid(

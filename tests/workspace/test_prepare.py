@@ -94,7 +94,7 @@ def test_a_released_file_with_other_records_or_levels_is_refused_by_its_name(rec
     frame = pd.read_csv(folder / "people.csv")
     frame.head(79).to_csv(folder / "short.csv", index=False)
     frame.assign(region="nowhere").to_csv(folder / "strange.csv", index=False)
-    with pytest.raises(BadInput, match=r"--released: short.csv has 79 records, the original 80"):
+    with pytest.raises(BadInput, match=r"--released short.csv: 79 records, the original has 80"):
         prepare_evaluation(recipe_file(), str(folder / "people.csv"), [str(folder / "short.csv")])
     with pytest.raises(BadInput, match=r"--released strange.csv: variables.region.levels: 80 records"):
         prepare_evaluation(recipe_file(), str(folder / "people.csv"), [str(folder / "strange.csv")])
