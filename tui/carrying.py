@@ -53,10 +53,10 @@ def show(workspace: Workspace, runs: Sequence[Run]) -> str:
     from workspace.runs import RunState, find_run
 
     main, *beside = [find_run(workspace, run.id) for run in runs]
-    parts = [summarise(workspace, main)]
-    parts += [f"Beside it: {summarise(workspace, run)}" for run in beside if run.state is RunState.DONE]
+    done = [run for run in beside if run.state is RunState.DONE]
+    parts = [summarise(workspace, main), *[f"Beside it: {summarise(workspace, run)}" for run in done]]
     if beside:
-        parts += published_text(workspace, [run.id for run in runs])
+        parts += published_text(workspace, [main, *done])
         parts.append(f"The thresholds of run {main.id} decide the exit status; those of the runs beside it are only shown.")
     return "\n\n".join(parts)
 

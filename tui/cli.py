@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,29 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .failures import guarded
-from .places import default_workspace, remember_workspace
+from .options import JOBS, JSON, QUIET, SET, WORKSPACE, open_or_create, open_workspace
+from .places import default_workspace
+from .showing import figures, report
 
 if TYPE_CHECKING:
     from workspace.prepare import Prepared
     from workspace.workspace import Workspace
 
 __all__ = ["main"]
-
-WORKSPACE = click.option(
-    "--workspace",
-    "directory",
-    type=click.Path(path_type=Path),
-    help="Workspace directory (default: the last one used).",
-)
-JSON = click.option("--json", "json_file", metavar="FILE", help="Write the results as JSON; - for standard output.")
-JOBS = click.option(
-    "--jobs", type=click.IntRange(1), default=min(2, os.cpu_count() or 1), show_default=True, help="Tasks at a time."
-)
-QUIET = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
-SET = click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change the recipe, such as release.m=5. Repeatable."
-)
-
 
 @click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="sfumato")
@@ -46,22 +31,8 @@ def sfumato(context: click.Context, directory: Path | None, *, no_mouse: bool) -
     Without a command, opens the terminal app on the last workspace.
     """
     if context.invoked_subcommand is None:
-        workspace = _open_or_create(directory)
+        workspace = open_or_create(directory)
         _launch(workspace, None, mouse=not no_mouse)
-
-
-def _open_or_create(directory: Path | None) -> Workspace:
-    from workspace.workspace import Workspace
-
-    workspace = Workspace.create(directory or default_workspace())
-    remember_workspace(workspace.directory)
-    return workspace
-
-
-def _open(directory: Path | None) -> Workspace:
-    from workspace.workspace import Workspace
-
-    return Workspace.open(directory or default_workspace())
 
 
 def _launch(workspace: Workspace, run_id: int | None, *, mouse: bool = True) -> None:
@@ -93,7 +64,7 @@ def _carry_out(
 
     from .carrying import carry_out
 
-    workspace = _open_or_create(directory)
+    workspace = open_or_create(directory)
     return carry_out(workspace, enter_together(workspace, prepared, companions), jobs, json_file, quiet=quiet)
 
 
@@ -113,7 +84,7 @@ def demo(directory: Path | None, json_file: str | None, jobs: int, *, no_tui: bo
     _check_writable(json_file)
     code = _carry_out(prepare_run(find_recipe("randhie")), directory, jobs, json_file, quiet=False)
     if code != INTERRUPTED and not no_tui and sys.stdout.isatty() and sys.stdin.isatty():
-        workspace = _open(directory)
+        workspace = open_workspace(directory)
         _launch(workspace, find_run(workspace, "last").id)
     sys.exit(code)
 
@@ -122,7 +93,7 @@ def demo(directory: Path | None, json_file: str | None, jobs: int, *, no_tui: bo
 @click.argument("directory", type=click.Path(path_type=Path))
 def init(directory: Path) -> None:
     """Make a workspace in DIRECTORY and remember it."""
-    workspace = _open_or_create(directory)
+    workspace = open_or_create(directory)
     click.echo(f"workspace ready in {workspace.directory}; next: sfumato import FILE, or sfumato run RECIPE")
 
 
@@ -135,7 +106,7 @@ def import_file(file: str, directory: Path | None, project: str | None, recipe_f
     """Bring FILE (CSV, TSV or Parquet) into a project and describe its columns."""
     from .importing import import_and_describe
 
-    click.echo(import_and_describe(lambda: _open_or_create(directory), file, project, recipe_file))
+    click.echo(import_and_describe(lambda: open_or_create(directory), file, project, recipe_file))
 
 
 @sfumato.command()
@@ -212,7 +183,7 @@ def runs(directory: Path | None) -> None:
 
     from .summary import outcome_in_words, run_lines
 
-    workspace = _open(directory)
+    workspace = open_workspace(directory)
     found = list_runs(workspace)
     if not found:
         click.echo("no runs yet; start one with: sfumato run RECIPE (sfumato recipes lists what ships)")
@@ -233,7 +204,7 @@ def results(run_id: str, directory: Path | None, json_file: str | None, *, draws
     from .carrying import show, write_json
     from .summary import draw_table
 
-    workspace = _open(directory)
+    workspace = open_workspace(directory)
     found = find_run(workspace, run_id)
     write_json(workspace, found.id, json_file)
     if json_file != "-":
@@ -257,7 +228,7 @@ def resume(run_id: str, directory: Path | None, jobs: int, json_file: str | None
     from .carrying import carry_out
 
     _check_writable(json_file)
-    workspace = _open(directory)
+    workspace = open_workspace(directory)
     found = find_run(workspace, run_id)
     queue.resume(workspace, found.id)
     sys.exit(carry_out(workspace, [found.id], jobs, json_file, quiet=quiet))
@@ -277,7 +248,7 @@ def compare(first: str, second: str, directory: Path | None, json_file: str | No
     from .json_file import write_object
 
     _check_writable(json_file)
-    found = compare_runs(_open(directory), first, second, any_data=any_data)
+    found = compare_runs(open_workspace(directory), first, second, any_data=any_data)
     write_object(found.to_dict(), json_file)
     if json_file != "-":
         click.echo(summarise_comparison(found))
@@ -308,7 +279,7 @@ def records(
     from .record_list import most_at_risk, record_object, record_text
 
     _check_writable(json_file)
-    found = most_at_risk(_open(directory), run_id, measure, top, draw, with_values=with_values)
+    found = most_at_risk(open_workspace(directory), run_id, measure, top, draw, with_values=with_values)
     write_object(record_object(*found), json_file, private=with_values)
     if json_file != "-":
         click.echo(record_text(*found))
@@ -322,7 +293,7 @@ def cancel(run_id: str, directory: Path | None) -> None:
     from workspace.queue import request_stop
     from workspace.runs import RunState, find_run
 
-    workspace = _open(directory)
+    workspace = open_workspace(directory)
     found = find_run(workspace, run_id)
     stopped = request_stop(workspace, found.id, RunState.CANCELLED)
     click.echo(f"run {found.id} is cancelled" if stopped else f"run {found.id} had ended already: {found.state}")
@@ -366,6 +337,10 @@ def doctor(directory: Path | None, *, as_json: bool) -> None:
     else:
         click.echo(findings_text(findings))
     sys.exit(2 if any(finding.state == "problem" for finding in findings) else 0)
+
+
+sfumato.add_command(figures)
+sfumato.add_command(report)
 
 
 def main(arguments: list[str] | None = None) -> Any:

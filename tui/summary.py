@@ -131,9 +131,9 @@ def _published_sweep(rows: Sequence[Row], published: Sequence[Published]) -> str
     return f"Beside the published figures\n{_without_empty_columns(heads, lines, right=range(1, 8))}"
 
 
-def published_text(workspace: Workspace, run_ids: Sequence[int]) -> list[str]:
+def published_text(workspace: Workspace, runs: Sequence[Run]) -> list[str]:
     """A table for every source that the recipes of these runs quote figures from."""
-    return [source_text(table) for table in published_tables(workspace, run_ids)]
+    return [source_text(table) for table in published_tables(workspace, runs)]
 
 
 def source_text(quoted: SourceTable) -> str:

@@ -10,13 +10,17 @@ from engine.errors import BadInput
 from engine.recipe import Recipe, with_settings
 from engine.reproduction import Findings, SourceTable, source_tables
 
+from .errors import NotReady
 from .prepare import Prepared
-from .queries import Connected, RunState, find_run
+from .queries import Connected, Run, RunState, find_run
 from .recipes import RecipeFile, find_recipe
 from .runs import result_object, result_rows
 from .workspace import Workspace
 
-__all__ = ["companions_of", "enter_together", "prepare_companions", "published_tables", "result_with_companions"]
+__all__ = [
+    "companions_of", "done_together", "enter_together", "names_of", "prepare_companions", "published_tables",
+    "result_with_companions",
+]  # fmt: skip
 
 SHARED_SETTINGS = ("data.", "variables.", "release.")
 
@@ -88,17 +92,25 @@ def companions_of(workspace: Connected, run_id: int) -> list[int]:
     return [int(row[0]) for row in workspace.connection.execute(query, (run_id,))]
 
 
-def published_tables(workspace: Workspace, run_ids: Sequence[int]) -> tuple[SourceTable, ...]:
-    """The published figures that the recipes of these runs quote, beside what the runs that are done found."""
-    runs = [find_run(workspace, run_id) for run_id in run_ids]
-    done = [run for run in runs if run.state is RunState.DONE]
-    plans = [(run, run.recipe) for run in done]
-    return source_tables(
-        [
-            Findings(recipe.label or run.title, recipe.published, result_rows(workspace, run.id))
-            for run, recipe in plans
-        ]
-    )
+def done_together(workspace: Workspace, run_id: int | str) -> list[Run]:
+    """A run that is done, and those beside it that are. Raises NotFound and NotReady."""
+    main = find_run(workspace, run_id)
+    if main.state is not RunState.DONE:
+        raise NotReady(f"run {main.id} is {main.state}; wait for it, or go on with: sfumato resume {main.id}")
+    beside = [find_run(workspace, other) for other in companions_of(workspace, main.id)]
+    return [main, *(run for run in beside if run.state is RunState.DONE)]
+
+
+def names_of(runs: Sequence[Run]) -> list[str]:
+    """What runs are called beside each other: a recipe's label, else the title, with the number where that is not enough."""
+    plain = [run.recipe.label or (run.title if len(runs) > 1 else "release") for run in runs]
+    return [f"{name} (run {run.id})" if plain.count(name) > 1 else name for name, run in zip(plain, runs, strict=True)]
+
+
+def published_tables(workspace: Workspace, runs: Sequence[Run]) -> tuple[SourceTable, ...]:
+    """The published figures that the recipes of these runs quote, beside what they found."""
+    named = zip(names_of(runs), runs, strict=True)
+    return source_tables([Findings(name, run.recipe.published, result_rows(workspace, run.id)) for name, run in named])
 
 
 def result_with_companions(workspace: Workspace, run_id: int) -> dict[str, Any]:

@@ -173,6 +173,7 @@ def draw_text(
     x_label: str = "",
     y_label: str = "",
     x_names: Sequence[str] = (),
+    x_range: Limits | None = None,
 ) -> str:
     """The chart as ``height`` lines of at most ``width`` cells, with ANSI colours when ``colour``.
 
@@ -180,7 +181,7 @@ def draw_text(
     """
     look = Look(glyphs_named(glyphs), colour, "background" if colour else "dots")
     labels = Labels(title, x_label, y_label, tuple(x_names))
-    picture = draw(series, (width, height), labels, look).picture
+    picture = draw(series, (width, height), labels, look, x_range).picture
     if not colour:
         return "\n".join(picture.line(row).rstrip() for row in range(picture.height))
     return "\n".join(_ansi_line(picture, row, series) for row in range(picture.height))

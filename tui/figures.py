@@ -1,0 +1,101 @@
+"""Figures on the terminal: every panel a chart of characters, one below the other."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.errors import BadInput
+from workspace.companions import done_together
+from workspace.figures.build import figures_of
+from workspace.figures.figure import Figure, Panel
+from workspace.figures.svg import svg
+
+from .widgets.chart import draw_text
+from .widgets.series import Series
+from .widgets.text import printable
+
+if TYPE_CHECKING:
+    from workspace.workspace import Workspace
+
+__all__ = ["bin_widths", "draw_figures", "figure_text", "write_svgs"]
+
+
+def draw_figures(
+    workspace: Workspace, run_id: str, width: int | None, height: int, datasets: int, widths: Sequence[str]
+) -> str:
+    """The figures of a run as text; as wide as the terminal when no width is given."""
+    figures = figures_of(workspace, done_together(workspace, run_id), datasets, bin_widths(widths))
+    across = width or shutil.get_terminal_size().columns
+    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    return "\n\n".join(figure_text(figure, across, height, colour=colour) for figure in figures)
+
+
+def write_svgs(workspace: Workspace, run_id: str, directory: Path, datasets: int, widths: Sequence[str]) -> list[Path]:
+    """One file a figure in a directory, made if need be; files that are there are replaced. Returns their paths."""
+    figures = figures_of(workspace, done_together(workspace, run_id), datasets, bin_widths(widths))
+    directory.mkdir(parents=True, exist_ok=True)
+    paths = [directory / f"figure-{i:02d}.svg" for i in range(1, len(figures) + 1)]
+    for path, figure in zip(paths, figures, strict=True):
+        path.write_text(f'<?xml version="1.0" encoding="UTF-8"?>\n{svg(figure, path.stem)}\n', "utf-8")
+    return paths
+
+
+def bin_widths(texts: Sequence[str]) -> dict[str, float]:
+    """The widths that ``availability_365=25`` writes. Raises BadInput."""
+    widths = {}
+    for text in texts:
+        name, equals, value = text.rpartition("=")
+        try:
+            widths[name.strip()] = float(value)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise BadInput(f"--bin-width {text}", "write variable=width, such as availability_365=25")
+    return widths
+
+
+def figure_text(figure: Figure, width: int, height: int, *, colour: bool = False) -> str:
+    """Title, panels and caption in lines of at most ``width`` cells, each panel ``height`` lines high."""
+    panels = [_panel_text(figure, panel, width, height, colour=colour) for panel in figure.panels]
+    caption = fill(printable(figure.caption), width) if figure.caption else ""
+    return "\n".join(part for part in (f"{printable(figure.title)}\n", *panels, caption) if part)
+
+
+def _panel_text(figure: Figure, panel: Panel, width: int, height: int, *, colour: bool) -> str:
+    chart = draw_text(
+        _intervals(panel) if figure.kind == "intervals" else _series(figure, panel),
+        width,
+        height,
+        colour=colour,
+        title=panel.title,
+        x_label=f"log10 of {panel.x_label}" if panel.log_x else panel.x_label,
+        y_label=panel.y_label,
+        x_names=panel.x_names,
+        x_range=(-0.5, len(panel.x_names) - 0.5) if panel.x_names else None,
+    )
+    return f"{chart}\n{fill(printable(panel.note), width)}" if panel.note else chart
+
+
+def _series(figure: Figure, panel: Panel) -> list[Series]:
+    return [
+        Series(one.name, np.log10(one.x) if panel.log_x else one.x, one.y, one.lower, one.upper, marker=figure.marker)
+        for one in panel.series
+    ]
+
+
+def _intervals(panel: Panel) -> list[Series]:
+    """All estimates as one series: their names stand below the axis."""
+    nothing = np.full(1, np.nan)
+    parts = [(one.x, one.y, one.lower, one.upper) for one in panel.series]
+    x, y, lower, upper = (
+        np.concatenate([nothing if part[i] is None else part[i] for part in parts]) for i in range(4)
+    )
+    return [Series("estimate, interval", x, y, lower, upper, marker="points")]

@@ -1,0 +1,25 @@
+"""Writing a run's report from the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.errors import BadInput
+from workspace.report.page import report_page
+
+if TYPE_CHECKING:
+    from workspace.workspace import Workspace
+
+__all__ = ["write_report"]
+
+
+def write_report(workspace: Workspace, run_id: str, path: Path, *, force: bool) -> str:
+    """Write the report; returns what to tell the user. A file that is there stays, unless ``force``. Raises BadInput."""
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise BadInput("-o", f'"{path}" is not a file in a directory that exists; name one, such as report.html')
+    if path.exists() and not force:
+        raise BadInput("-o", f'"{path}" exists; name another file, or add --force to replace it')
+    page = report_page(workspace, run_id)
+    path.write_text(page, "utf-8")
+    return f"report written to {path} ({len(page.encode()) // 1024:,} KiB)"

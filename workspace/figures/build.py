@@ -1,0 +1,76 @@
+"""The figures of a run and of the runs beside it, read from the workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from engine.errors import BadInput
+from engine.microdata import Microdata
+from engine.schema import Variable
+
+from ..companions import names_of
+from ..queries import Run
+from ..runs import result_rows
+from ..workspace import Workspace
+from .curves import RunRows, interval_figures, sweep_figures
+from .distributions import Group, distribution_figure
+from .figure import Figure
+
+__all__ = ["figures_of"]
+
+DATASETS = 3
+MOST_BINS = 1000
+
+
+def figures_of(
+    workspace: Workspace,
+    runs: Sequence[Run],
+    datasets: int = DATASETS,
+    bin_widths: Mapping[str, float] | None = None,
+) -> list[Figure]:
+    """Distributions of the released variables, intervals and sweeps, of runs on the same data; the first is the main one.
+
+    ``datasets`` of each run are drawn; ``bin_widths`` are in the unit of the variable. Raises BadInput.
+    """
+    names = names_of(runs)
+    rows = [
+        RunRows(name, [row for row in result_rows(workspace, run.id) if row.draw is None])
+        for name, run in zip(names, runs, strict=True)
+    ]
+    return [
+        *_distributions(workspace, runs, names, datasets, bin_widths or {}),
+        *interval_figures(rows),
+        *sweep_figures(rows),
+    ]
+
+
+def _distributions(
+    workspace: Workspace, runs: Sequence[Run], names: Sequence[str], datasets: int, bin_widths: Mapping[str, float]
+) -> list[Figure]:
+    recipe = runs[0].recipe
+    confidential = workspace.read(workspace.dataset(runs[0].dataset_id))
+    groups = [
+        Group(name, tuple(_released(workspace, run, draw) for draw in range(1, min(datasets, run.recipe.m) + 1)))
+        for name, run in zip(names, runs, strict=True)
+    ]
+    variables = [recipe.schema.require(name, "--bin-width") for name in dict.fromkeys((*recipe.released, *bin_widths))]
+    for variable in variables:
+        _check_width(variable, confidential, bin_widths.get(variable.name))
+    return [distribution_figure(v, confidential, groups, bin_widths.get(v.name)) for v in variables]
+
+
+def _check_width(variable: Variable, confidential: Microdata, width: float | None) -> None:
+    if width is None:
+        return
+    place = f"--bin-width {variable.name}"
+    if variable.kind.has_levels:
+        raise BadInput(place, f"a {variable.kind} variable has levels, not bins; leave it out")
+    values = confidential.numbers(variable.name)
+    if not width > 0 or float(values.max() - values.min()) / width > MOST_BINS:
+        raise BadInput(place, f"must be above 0 and make no more than {MOST_BINS:,} bins")
+
+
+def _released(workspace: Workspace, run: Run, draw: int) -> Microdata:
+    query = "SELECT sha256 FROM artefact WHERE run_id = ? AND name = ?"
+    sha256 = workspace.connection.execute(query, (run.id, f"draw/{draw}")).fetchone()[0]
+    return workspace.tables.read_microdata(sha256, workspace.dataset(run.dataset_id).schema, "synthetic")

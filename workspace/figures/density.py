@@ -1,0 +1,58 @@
+"""Gaussian kernel densities, by binning: the cost does not grow with records times points."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter1d
+
+__all__ = ["bandwidth", "kernel_density", "prefers_log"]
+
+Floats = NDArray[np.float64]
+
+CELLS_PER_BANDWIDTH = 20
+MOST_CELLS = 200_000
+REACH = 5.0
+
+
+def bandwidth(values: Floats) -> float:
+    """Silverman's rule of thumb, 0.9 min(sd, IQR / 1.34) n^(-1/5) (Silverman 1986, eq. 3.31); values are (n,).
+
+    A spread of 0 gives way to the other one, and when both are 0 to 1.
+    """
+    low, high = np.quantile(values, [0.25, 0.75])
+    spreads = [float(np.std(values, ddof=1)) if values.size > 1 else 0.0, float(high - low) / 1.34]
+    spread = min((one for one in spreads if one > 0), default=1.0)
+    return 0.9 * spread / math.pow(values.size, 0.2)
+
+
+def kernel_density(values: Floats, points: Floats, width: float) -> Floats:
+    """The mean of normal densities of standard deviation ``width`` around the values (n,), at the points (k,).
+
+    Each value is split between the two nearest of a fine grid of cells, whose counts are smoothed (Silverman 1982).
+    """
+    low, high = float(points.min()) - REACH * width, float(points.max()) + REACH * width
+    cells = min(MOST_CELLS, max(2, math.ceil((high - low) / width * CELLS_PER_BANDWIDTH)))
+    step = (high - low) / cells
+    position = (values[(values >= low) & (values < high)] - low) / step
+    left = np.minimum(position.astype(np.int64), cells - 1)
+    share = position - left
+    weights = np.bincount(left, 1 - share, cells + 1) + np.bincount(left + 1, share, cells + 1)
+    smooth = gaussian_filter1d(weights, width / step, mode="constant", truncate=REACH)
+    grid = low + step * np.arange(cells + 1)
+    return np.asarray(np.interp(points, grid, smooth / (values.size * step)))
+
+
+def prefers_log(values: Floats) -> bool:
+    """Whether positive values (n,) are much more symmetric on the log scale: long tails then do not crush the rest."""
+    if values.size < 3 or values.min() <= 0 or values.min() == values.max():
+        return False
+    raw = _skewness(values)
+    return raw > 2 and abs(_skewness(np.log(values))) < raw
+
+
+def _skewness(values: Floats) -> float:
+    centred = values - values.mean()
+    return float(np.mean(centred**3) / np.mean(centred**2) ** 1.5)

@@ -1,0 +1,105 @@
+"""A figure as a value: panels of series with their labels, whatever draws them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["CONFIDENTIAL", "Figure", "Kind", "Marker", "Panel", "Series", "description"]
+
+Floats = NDArray[np.float64]
+Kind = Literal["histogram", "shares", "density", "intervals", "sweep"]
+Marker = Literal["bars", "line", "points"]
+
+CONFIDENTIAL = "confidential"
+DESCRIBED_POINTS = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Points ``x``, ``y`` (n,) with an interval from ``lower`` to ``upper`` (n,) or none; NaN where there is no value."""
+
+    name: str
+    x: Floats
+    y: Floats
+    lower: Floats | None = None
+    upper: Floats | None = None
+
+    @classmethod
+    def of(
+        cls, name: str, x: ArrayLike, y: ArrayLike, lower: ArrayLike | None = None, upper: ArrayLike | None = None
+    ) -> Series:
+        """A series of anything that is an array of numbers."""
+        columns = [None if one is None else np.asarray(one, dtype=np.float64) for one in (x, y, lower, upper)]
+        assert columns[0] is not None
+        assert columns[1] is not None
+        return cls(name, columns[0], columns[1], columns[2], columns[3])
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One pair of axes. ``x_names`` name the places x = 0, 1, 2, …; ``bar`` is the width of a bar on the x axis."""
+
+    title: str
+    series: tuple[Series, ...]
+    x_label: str = ""
+    y_label: str = ""
+    x_names: tuple[str, ...] = ()
+    bar: float = 1.0
+    log_x: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Figure:
+    """Panels of one kind under a title; ``caption`` says what is to be known to read them."""
+
+    title: str
+    kind: Kind
+    panels: tuple[Panel, ...]
+    caption: str = ""
+
+    @property
+    def marker(self) -> Marker:
+        """How the series of this kind are drawn."""
+        return {"histogram": "bars", "shares": "bars", "density": "line", "intervals": "points", "sweep": "line"}[self.kind]  # type: ignore[return-value]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all series, each once, the confidential data first."""
+        names = dict.fromkeys(series.name for panel in self.panels for series in panel.series)
+        return tuple(sorted(names, key=lambda name: name != CONFIDENTIAL))
+
+
+def description(figure: Figure) -> str:
+    """The figure in words: its caption, and the values of every series that has not too many."""
+    parts = [figure.caption] if figure.caption else []
+    for panel in figure.panels:
+        head = panel.title or figure.title
+        parts += [f"{head}: {_words(series, panel)}." for series in panel.series]
+        parts += [f"{panel.note}."] if panel.note else []
+    return " ".join(parts)
+
+
+def _words(series: Series, panel: Panel) -> str:
+    if series.x.size > DESCRIBED_POINTS:
+        finite = series.y[np.isfinite(series.y)]
+        return f"{series.name}, a curve of at most {finite.max():.3g}" if finite.size else f"{series.name}, nothing shown"
+    points = [f"{_place(x, panel)} {_value(series, i)}" for i, x in enumerate(series.x.tolist())]
+    return f"{series.name}, " + ", ".join(points)
+
+
+def _place(x: float, panel: Panel) -> str:
+    return f"{panel.x_names[round(x)]}:" if panel.x_names else f"at {x:g}"
+
+
+def _value(series: Series, i: int) -> str:
+    if not np.isfinite(series.y[i]):
+        return "not shown"
+    bounds: Sequence[Floats | None] = (series.lower, series.upper)
+    ends = [float(bound[i]) for bound in bounds if bound is not None and np.isfinite(bound[i])]
+    return f"{series.y[i]:.4g}" + (f" ({ends[0]:.4g} to {ends[1]:.4g})" if len(ends) == 2 else "")

@@ -1,0 +1,71 @@
+"""From data to places on a drawing: linear and logarithmic scales with round ticks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.statistics.ticks import Limits, limits, nice_ticks, short_number, tick_labels
+
+from .figure import Figure, Panel
+
+__all__ = ["Scale", "x_scale", "y_scale"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """``low`` falls on ``start`` and ``high`` on ``end``; on a logarithmic scale, their logarithms do."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool = False
+
+    def at(self, value: float) -> float:
+        """Where a value falls."""
+        value, low, high = (math.log10(v) if self.log else v for v in (value, self.low, self.high))
+        return self.start + (value - low) / (high - low) * (self.end - self.start)
+
+    def ticks(self, most: int) -> list[tuple[float, str]]:
+        """At most ``most`` round values, each with its label; on a logarithmic scale 1, 2, 5 or powers of ten."""
+        if not self.log:
+            ticks = nice_ticks(self.low, self.high, most)
+            return list(zip(ticks.tolist(), tick_labels(ticks), strict=True))
+        powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+        for leading in ((1, 2, 5), (1, 3), (1,)):
+            values = [first * 10.0**power for power in powers for first in leading]
+            inside = [value for value in values if self.low <= value <= self.high]
+            if len(inside) <= most:
+                return [(value, short_number(value)) for value in inside]
+        step = math.ceil(len(inside) / most)
+        return [(value, short_number(value)) for value in inside[::step]]
+
+
+def _limits(columns: Sequence[Floats]) -> Limits:
+    found = limits(np.concatenate(columns)) if columns else None
+    return found or (0.0, 1.0)
+
+
+def x_scale(figure: Figure, panel: Panel, start: float, end: float) -> Scale:
+    """The scale of a panel's x axis, with room for whole bars, and for points to stand apart from the sides."""
+    if panel.x_names:
+        return Scale(-0.6, len(panel.x_names) - 0.4, start, end)
+    low, high = _limits([one.x for one in panel.series])
+    room = panel.bar / 2 if figure.marker == "bars" else 0.0
+    return Scale(low - room, high + room, start, end, panel.log_x)
+
+
+def y_scale(figure: Figure, panel: Panel, start: float, end: float) -> Scale:
+    """The scale of a panel's y axis: bars and densities rise from 0, everything else has a margin."""
+    columns = [c for one in panel.series for c in (one.y, one.lower, one.upper) if c is not None]
+    from_zero = figure.kind in ("histogram", "shares", "density")
+    low, high = _limits([*columns, np.zeros(1)] if from_zero else columns)
+    margin = 0.05 * (high - low)
+    return Scale(low if from_zero else low - margin, high + margin, start, end)
