@@ -6,6 +6,8 @@ import sqlite3
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from . import audit
+from .backup import back_up
 from .database import transaction
 from .errors import NotAWorkspace
 
@@ -27,12 +29,17 @@ def version_of(connection: sqlite3.Connection) -> int:
 
 
 def migrate(connection: sqlite3.Connection) -> None:
-    """Bring a database up to this version. Raises NotAWorkspace when it comes from a newer one."""
+    """Bring a database up to this version, an older one after a copy was put beside it.
+
+    Raises NotAWorkspace when it comes from a newer one.
+    """
     version = version_of(connection)
     if version > len(MIGRATIONS):
         raise NotAWorkspace(
             f"the workspace is of version {version}, this Sfumato knows up to {len(MIGRATIONS)}; use a newer Sfumato"
         )
+    if 0 < version < len(MIGRATIONS):
+        back_up(connection, version)
     for number, step in enumerate(MIGRATIONS, start=1):
         if number > version_of(connection):
             with transaction(connection):
@@ -113,3 +120,28 @@ def companion_runs(connection: sqlite3.Connection) -> None:
             PRIMARY KEY (run_id, position)) WITHOUT ROWID
         """,
     )
+
+
+@migration
+def audit_log(connection: sqlite3.Connection) -> None:
+    """The audit log and its head; where a worker's process is, to know when it is gone; when a task was started."""
+    _script(
+        connection,
+        """
+        CREATE TABLE audit (
+            number INTEGER PRIMARY KEY, time TEXT NOT NULL, act TEXT NOT NULL, subject TEXT NOT NULL,
+            details TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL);
+        CREATE TABLE audit_head (id INTEGER PRIMARY KEY CHECK (id = 1), number INTEGER NOT NULL, hash TEXT NOT NULL);
+        INSERT INTO audit_head VALUES (1, 0, '');
+        CREATE TABLE worker_process (
+            worker_id TEXT PRIMARY KEY REFERENCES worker ON DELETE CASCADE, host TEXT NOT NULL, birth TEXT NOT NULL);
+        ALTER TABLE task ADD COLUMN started REAL
+        """,
+    )
+    for act in ("UPDATE", "DELETE"):
+        connection.execute(
+            f"""CREATE TRIGGER audit_keeps_{act} BEFORE {act} ON audit
+                BEGIN SELECT RAISE(ABORT, 'the audit log is only added to'); END"""
+        )
+    runs = int(connection.execute("SELECT count(*) FROM run").fetchone()[0])
+    audit.append(connection, audit.Act.WORKSPACE_MADE, "workspace", runs_before=runs)

@@ -12,6 +12,7 @@ from engine.results import Diagnostic
 from engine.rows import Row
 from engine.thresholds import Verdict
 
+from .audit import Act, append
 from .runs import RunState, insert_rows
 from .workspace import Workspace
 
@@ -82,7 +83,7 @@ def claim(workspace: Workspace, worker: str) -> Claim | None:
         _give_up(connection, now)
         row = connection.execute(
             f"""UPDATE task SET state = 'running', worker = :worker, attempt = attempt + 1, lease_until = :lease,
-                               done = 0, total = 0, what = ''
+                               started = :now, done = 0, total = 0, what = ''
                WHERE id = ({_READY})
                RETURNING id, run_id, key, kind, item, draw, point, attempt""",
             {"worker": worker, "lease": now + LEASE_SECONDS, "now": now},
@@ -116,12 +117,29 @@ def _give_up(connection: sqlite3.Connection, now: float) -> None:
         _end_run(connection, row["run_id"], RunState.FAILED, LOST)
 
 
+_END = {
+    RunState.DONE: Act.RUN_FINISHED,
+    RunState.FAILED: Act.RUN_FAILED,
+    RunState.INTERRUPTED: Act.RUN_INTERRUPTED,
+    RunState.CANCELLED: Act.RUN_CANCELLED,
+}
+
+
 def _end_run(connection: sqlite3.Connection, run_id: int, state: RunState, error: str = "") -> bool:
     ended = connection.execute(
         "UPDATE run SET state = ?, finished = ?, error = ? WHERE id = ? AND state IN ('queued', 'running')",
         (state.value, time.time(), error, run_id),
     )
+    if ended.rowcount:
+        _write_down(connection, _END[state], run_id)
     return ended.rowcount > 0
+
+
+def _write_down(connection: sqlite3.Connection, act: Act, run_id: int) -> None:
+    done, total = connection.execute(
+        "SELECT count(*) FILTER (WHERE state = 'done'), count(*) FROM task WHERE run_id = ?", (run_id,)
+    ).fetchone()
+    append(connection, act, f"run {run_id}", tasks_done=done, tasks=total)
 
 
 def unfinished(workspace: Workspace) -> bool:
@@ -242,6 +260,7 @@ def resume(workspace: Workspace, run_id: int) -> bool:
             (run_id,),
         )
         if again.rowcount:
+            _write_down(connection, Act.RUN_RESUMED, run_id)
             connection.execute(
                 "UPDATE task SET state = 'waiting', error = '', worker = NULL WHERE run_id = ? AND state = 'failed'",
                 (run_id,),

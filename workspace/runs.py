@@ -16,6 +16,7 @@ from engine.results import Diagnostic
 from engine.rows import Row
 from engine.thresholds import Verdict
 
+from .audit import Act, append
 from .ingest import Source
 from .queries import Run, RunState, TaskRow, find_run, list_runs, tasks_of
 from .workspace import Dataset, Workspace
@@ -83,7 +84,10 @@ def _enter_row(connection: sqlite3.Connection, project_id: int, dataset_id: int,
             time.time(),
         ),
     )
-    return int(cursor.lastrowid or 0)
+    run_id = int(cursor.lastrowid or 0)
+    subject = f"run {run_id}"
+    append(connection, Act.RUN_ENTERED, subject, dataset=dataset_id, recipe_sha256=recipe.sha256, seed=recipe.seed)
+    return run_id
 
 
 def _enter_tasks(connection: sqlite3.Connection, run_id: int, tasks: Sequence[Task]) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from engine.microdata import Microdata, Origin
 from engine.schema import Schema
 
+from .audit import Act, append, head_of, keep_head
 from .database import DATABASE, connect, set_wal, transaction
 from .errors import NotAWorkspace, NotFound
 from .migrations import migrate
@@ -55,6 +56,7 @@ class Workspace:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.tables = Tables(directory / "tables")
+        self._head_number = 0
 
     @classmethod
     def create(cls, directory: Path) -> Workspace:
@@ -102,9 +104,13 @@ class Workspace:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A write transaction."""
+        """A write transaction; when it has added to the audit log, the log's head is written beside the database."""
         with transaction(self.connection) as connection:
             yield connection
+        head = head_of(self.connection)
+        if head.number != self._head_number:
+            keep_head(self.directory, head)
+            self._head_number = head.number
 
     @property
     def data_version(self) -> int:
@@ -125,8 +131,11 @@ class Workspace:
     def ensure_project(self, name: str) -> int:
         """The number of the project with this name, made if need be. Call inside a transaction."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        self.connection.execute("INSERT OR IGNORE INTO project (name, created) VALUES (?, ?)", (name, now))
-        return int(self.connection.execute("SELECT id FROM project WHERE name = ?", (name,)).fetchone()[0])
+        made = self.connection.execute("INSERT OR IGNORE INTO project (name, created) VALUES (?, ?)", (name, now))
+        project_id = int(self.connection.execute("SELECT id FROM project WHERE name = ?", (name,)).fetchone()[0])
+        if made.rowcount:
+            append(self.connection, Act.PROJECT_MADE, f"project {project_id}")
+        return project_id
 
     def add_dataset(
         self, project_id: int, name: str, source_sha256: str, data: Microdata, table_sha256: str | None = None
@@ -151,7 +160,18 @@ class Workspace:
                created) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
             (*key, len(data), data.dropped, now),
         )
-        return int(cursor.lastrowid or 0)
+        dataset_id = int(cursor.lastrowid or 0)
+        append(
+            self.connection,
+            Act.DATASET_IMPORTED,
+            f"dataset {dataset_id}",
+            project=project_id,
+            origin=data.origin,
+            source_sha256=source_sha256,
+            table_sha256=table_sha256,
+            records=len(data),
+        )
+        return dataset_id
 
     def datasets(self, project_id: int) -> list[Dataset]:
         """The datasets of a project, newest first."""
