@@ -13,6 +13,7 @@ from engine.microdata import conform
 from engine.recipe import Recipe
 from tui.app import SfumatoApp
 from tui.state import AppState, save_state
+from workspace.database import DATABASE
 from workspace.ingest import Source
 from workspace.queue import Outcome as TaskOutcome
 from workspace.queue import claim, fail, finish, progress, request_stop
@@ -86,7 +87,10 @@ def built(tmp_path_factory):
 @pytest.fixture
 def directory(built, tmp_path):
     """A copy of the built workspace whose worker has just given a sign of life."""
-    copy = shutil.copytree(built, tmp_path / "workspace")
+    copy = tmp_path / "workspace"
+    copy.mkdir()
+    for file in built.glob(f"{DATABASE}*"):
+        shutil.copy(file, copy)
     workspace = Workspace.open(copy)
     with workspace.writing() as connection:
         connection.execute("UPDATE worker SET stopped = ?", (time.time(),))
