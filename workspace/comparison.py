@@ -72,8 +72,7 @@ def compare_runs(workspace: Workspace, first: int | str, second: int | str, *, a
     datasets = workspace.dataset(runs[0].dataset_id), workspace.dataset(runs[1].dataset_id)
     same = _same_records(runs, datasets)
     if not (same or any_data):
-        described = " and ".join(_described(run, data) for run, data in zip(runs, datasets, strict=True))
-        raise DifferentData(f"the runs are on different data: {described}; --any-data compares them all the same")
+        raise DifferentData((_described(runs[0], datasets[0]), _described(runs[1], datasets[1])))
     rows = compare(result_rows(workspace, runs[0].id), result_rows(workspace, runs[1].id))
     verdicts = compare_verdicts(verdicts_of(workspace, runs[0].id), verdicts_of(workspace, runs[1].id))
     return RunComparison(runs, datasets, same, rows, verdicts)

@@ -26,7 +26,12 @@ class DamagedTable(WorkspaceError):
 
 
 class DifferentData(WorkspaceError):
-    """Runs that were to be compared are on different records."""
+    """Runs that were to be compared are on different records; ``described`` says of each what it is on."""
+
+    def __init__(self, described: tuple[str, str]) -> None:
+        on = " and ".join(described)
+        super().__init__(f"the runs are on different data: {on}; --any-data compares them all the same")
+        self.described = described
 
 
 class NotReady(WorkspaceError):

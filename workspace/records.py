@@ -32,7 +32,7 @@ from .record_tables import read_records
 from .workspace import Workspace
 
 __all__ = ["Candidates", "RecordLine", "RecordMeasure", "Records", "candidates", "drivers", "find_measure", "open_records",
-           "record_measures", "values"]  # fmt: skip
+           "record_measures", "values", "worst_draw"]  # fmt: skip
 
 _NAME = re.compile(r"records/(\d+)/(confidential|\d+)")
 RELEASED = "draw/{}"
@@ -146,6 +146,15 @@ def open_records(workspace: Workspace, run_id: int, measure: RecordMeasure, draw
     risk = record_risk([read_records(workspace.tables, sha256) for sha256 in chosen])
     own = None if measure.confidential is None else record_risk([read_records(workspace.tables, measure.confidential)])
     return Records(run_id, measure, draw, risk, own, risk.ranking())
+
+
+def worst_draw(workspace: Workspace, measure: RecordMeasure, record: int) -> int:
+    """The released dataset in which a record (its number from 1) is most at risk; of equals the first."""
+    risks = {
+        draw: float(record_risk([read_records(workspace.tables, sha256)]).probability[record - 1])
+        for draw, sha256 in measure.draws.items()
+    }
+    return max(risks, key=lambda draw: risks[draw])
 
 
 def _table(measure: RecordMeasure, run_id: int, draw: int) -> str:

@@ -20,16 +20,24 @@ from workspace.views import RunLine, project_lines, run_lines
 
 from .diagnostics import Diagnostics
 from .page import Page, Pane
+from .records import Records
 from .results import Results
 from .runs import Runs
 from .sweep import Sweep
 from .verdicts import Verdicts
 
-TABS = {"runs": "Runs", "results": "Results", "verdicts": "Verdicts", "sweep": "Sweep", "diagnostics": "Diagnostics"}
+TABS = {
+    "runs": "Runs",
+    "results": "Results",
+    "verdicts": "Verdicts",
+    "sweep": "Sweep",
+    "diagnostics": "Diagnostics",
+    "records": "Records",
+}
 
 
 class Project(Page):
-    """The runs of a project and five ways to look at one of them."""
+    """The runs of a project and six ways to look at one of them."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(str(digit), f"show_tab('{name}')", title, show=False, id=f"project.{name}")
@@ -59,6 +67,7 @@ class Project(Page):
             yield Verdicts()
             yield Sweep()
             yield Diagnostics()
+            yield Records()
 
     def on_mount(self) -> None:
         """Show the tab that was open last."""

@@ -21,10 +21,12 @@ from tui.words import progress, seconds_left, state_text, tally_text
 from workspace.queries import RunState
 from workspace.views import RunLine
 
+from .compare import Compare
 from .confirm import Confirm
 from .page import Pane
 
 COLUMNS = (
+    Column("mark", "", 1),
     Column("run", "run", 4, "right"),
     Column("title", "title", 20),
     Column("state", "state", 13),
@@ -51,6 +53,8 @@ class Runs(Pane):
         Binding("x", "interrupt", "Interrupt", id="runs.interrupt"),
         Binding("r", "resume", "Resume", id="runs.resume"),
         Binding("n", "app.new_run", "New run", show=False, id="runs.new"),
+        Binding("space", "mark", "Mark to compare", show=False, id="runs.mark"),
+        Binding("c", "compare", "Compare the marked runs", show=False, id="runs.compare"),
     ]
 
     @dataclass
@@ -62,6 +66,7 @@ class Runs(Pane):
     def __init__(self) -> None:
         super().__init__(id="runs")
         self._lines: Sequence[RunLine] = ()
+        self._marked: tuple[int, ...] = ()
         self._can: tuple[bool, ...] = ()
 
     def compose(self) -> ComposeResult:
@@ -72,7 +77,7 @@ class Runs(Pane):
         """Show the runs as they stand now, the cursor on ``want`` or where it was."""
         self._lines = lines
         columns = fitted(COLUMNS, self.size.width - 1, ("doing", "title"), ("entered", "doing", "time", "title"))
-        rows = [cells(columns, _values(line)) for line in lines]
+        rows = [cells(columns, _values(line, marked=line.run.id in self._marked)) for line in lines]
         self.query_one(LiveGrid).show(columns, rows, [line.run.id for line in lines], want)
         self._update_keys()
 
@@ -112,6 +117,25 @@ class Runs(Pane):
         if self.here is not None:
             self.post_message(self.Chosen(self.here.run.id))
 
+    def action_mark(self) -> None:
+        """Mark the run to compare it, or take its mark away; of three marks the oldest goes."""
+        if self.here is not None:
+            run_id = self.here.run.id
+            others = tuple(marked for marked in self._marked if marked != run_id)
+            self._marked = others if run_id in self._marked else (*others, run_id)[-2:]
+            self.show_runs(self._lines)
+
+    def action_compare(self) -> None:
+        """Compare the two marked runs, or the one marked with the one under the cursor."""
+        known = [line.run.id for line in self._lines]
+        chosen = [run_id for run_id in self._marked if run_id in known]
+        if len(chosen) < 2 and self.here is not None and self.here.run.id not in chosen:
+            chosen.append(self.here.run.id)
+        if len(chosen) < 2:
+            self.sfumato.say("Mark two runs with space, then press c to compare them")
+            return
+        self.app.push_screen(Compare(chosen[0], chosen[1]))
+
     def action_again(self) -> None:
         """Run the same recipe on the same data once more."""
         if self.here is not None:
@@ -136,10 +160,11 @@ class Runs(Pane):
         await self.sfumato.open(question, answered)
 
 
-def _values(line: RunLine) -> dict[str, object]:
+def _values(line: RunLine, *, marked: bool) -> dict[str, object]:
     run = line.run
     ended = run.state.ended
     return {
+        "mark": "*" if marked else "",
         "run": run.id,
         "title": run.title,
         "state": state_text(line),

@@ -1,0 +1,283 @@
+"""Runs compared and records drilled into, on a workspace with runs of two recipes and of other data."""
+
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from engine.microdata import conform
+from engine.recipe import Recipe
+from tui.screens.compare import Compare
+from tui.screens.project import Project
+from tui.screens.record import Record
+from workspace.ingest import Source
+from workspace.records import candidates, drivers, open_records, record_measures, values
+from workspace.runs import enter_run
+from workspace.worker import work
+from workspace.workspace import Workspace
+
+ONE, TWO, OTHER, PLAIN = 1, 2, 3, 4
+SECRET = "zqxregion"
+RECIPE = {
+    "title": "Household survey",
+    "variables": {
+        "region": {"kind": "categorical", "role": "known"},
+        "visits": {"kind": "count", "role": "known"},
+        "income": {"kind": "continuous", "role": "sensitive", "bounds": [0, 100_000]},
+        "name": {"kind": "categorical", "role": "identifier"},
+    },
+    "release": {"m": 3, "seed": 7},
+    "synthesis": [
+        {"target": "income", "method": "linear_regression", "transform": "log", "predictors": ["region", "visits"]}
+    ],
+    "measure": [
+        {"method": "utility.ecdf"},
+        {"method": "risk.identification", "radius": {"income": "25%", "visits": 1}},
+        {"method": "risk.attribute", "radius": {"income": "5%", "visits": 2}},
+    ],
+    "threshold": [{"value": "risk.identification.true_match_rate", "max": 0.9}],
+}
+SIZES = [(80, 24), (160, 50)]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Runs 1 and 2: one data, two recipes; run 3: other data; run 4: no risk."""
+    workspace = Workspace.create(tmp_path_factory.mktemp("compared") / "workspace")
+    rng = np.random.default_rng(20)
+    visits = rng.poisson(4, 90)
+    frame = pd.DataFrame(
+        {
+            "region": rng.choice([SECRET, "south"], 90),
+            "visits": visits,
+            "income": np.round(np.exp(rng.normal(7 + 0.05 * visits, 0.4, 90)), 2),
+            "name": [f"zqxname{i}" for i in range(90)],
+        }
+    )
+
+    def enter(frame, content=b"simulated", **sections):
+        recipe = Recipe.from_table({**RECIPE, **sections})
+        enter_run(workspace, recipe, Source("survey.csv", content), conform(frame, recipe.schema))
+
+    enter(frame)
+    poor = [{"target": "income", "method": "linear_regression", "predictors": ["visits"]}]
+    enter(frame, synthesis=poor, release={"m": 4, "seed": 8}, threshold=[])
+    enter(frame.head(60), content=b"other")
+    enter(frame, measure=RECIPE["measure"][:1], threshold=[])
+    work(workspace.directory, idle=0)
+    workspace.close()
+    return workspace.directory
+
+
+@pytest.fixture
+def directory(built, tmp_path):
+    return shutil.copytree(built, tmp_path / "workspace")
+
+
+@pytest.fixture
+def workspace(directory):
+    opened = Workspace.open(directory)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(params=SIZES, ids=lambda size: "x".join(map(str, size)))
+def size(request):
+    return request.param
+
+
+async def compare(seat, *runs):
+    """Mark runs (newest first in the list) and press c."""
+    for run in runs:
+        await seat.press("g", *["j"] * (PLAIN - run), "space")
+    return await seat.press("c")
+
+
+async def test_space_marks_two_runs_and_c_compares_them(sit, directory, size):
+    async with sit(directory, "enter", size=size) as seat:
+        text = await compare(seat, ONE, TWO)
+        assert isinstance(seat.app.screen, Compare)
+        assert "run 1 beside run 2 Household survey, on the same data" in text
+        header = text.splitlines()[2]
+        assert header.split()[0] == "number"
+        assert header.index("run 1") < header.index("run 2") < header.index("better")
+        assert "[numbers]" in text
+        lines = [line for line in text.splitlines() if "run 1 better" in line or "not distinguishable" in line]
+        assert any(line.strip().startswith("utility.ecdf.max_abs_difference") or "max_abs" in line for line in lines)
+        assert "t Numbers, verdicts, only one run" in seat.footer
+        assert "all the same" not in seat.footer
+        await seat.press("q")
+        assert isinstance(seat.app.screen, Project)
+
+
+async def test_the_cursor_reads_what_the_table_has_no_room_for(sit, directory):
+    async with sit(directory, "enter", size=(80, 24)) as seat:
+        await compare(seat, ONE, TWO)
+        readings = set()
+        for _ in range(4):
+            text = await seat.press("j")
+            readings.add(text.splitlines()[-2].strip())
+        assert len(readings) == 4
+        assert any(" · 2 less 1: " in reading and " .. " in reading for reading in readings)
+
+
+async def test_t_shows_verdicts_and_what_only_one_run_has(sit, directory, size):
+    async with sit(directory, "enter", size=size) as seat:
+        await compare(seat, ONE, TWO)
+        text = await seat.press("t")
+        assert "[verdicts]" in text
+        assert "✓ PASS" in text
+        assert "no threshold" in text
+        text = await seat.press("t")
+        assert "There is nothing of this kind" in text
+        await seat.press("q")
+        await seat.press("g", "space")
+        text = await seat.press("c")
+        assert "run 2 beside run 4 Household survey" in text
+        text = await seat.press("t", "t")
+        assert "risk.identification.true_match_rate (income ±25%" in text
+
+
+async def test_marks_are_shown_and_the_oldest_of_three_goes(sit, directory):
+    async with sit(directory, "enter") as seat:
+        await seat.press("g", "space", "j", "space")
+        marked = [line.split()[1] for line in seat.text.splitlines() if line.startswith(" *")]
+        assert marked == ["4", "3"]
+        await seat.press("j", "space")
+        assert [line.split()[1] for line in seat.text.splitlines() if line.startswith(" *")] == ["3", "2"]
+        await seat.press("space")
+        assert [line.split()[1] for line in seat.text.splitlines() if line.startswith(" *")] == ["3"]
+
+
+async def test_c_without_two_runs_says_what_to_do(sit, directory):
+    async with sit(directory, "enter", "c") as seat:
+        assert isinstance(seat.app.screen, Project)
+        assert "Mark two runs with space" in " ".join(seat.app.notices)
+
+
+async def test_runs_on_different_data_are_compared_on_request_only(sit, directory, size):
+    async with sit(directory, "enter", size=size) as seat:
+        text = await compare(seat, ONE, OTHER)
+        assert "The runs are on different data. Press a to compare them all the same." in text
+        assert "run 1: 90 records of survey.csv" in text
+        assert "run 3: 60 records of survey.csv" in text
+        assert "max_abs" not in text
+        text = await seat.press("a")
+        assert "on DIFFERENT data" in text
+        assert "max_abs" in text
+
+
+def shown_records(text):
+    """Record numbers of the lines of the table."""
+    words = [line.split() for line in text.splitlines()[4:-1]]
+    return [int(line[0]) for line in words if line and line[0].isdigit()]
+
+
+async def test_the_records_tab_lists_the_records_most_at_risk(sit, directory, workspace, size):
+    (measure, _) = record_measures(workspace, ONE)
+    records = open_records(workspace, ONE, measure)
+    top = records.lines(0, 10)
+    found = drivers(workspace, records, [line.record for line in top])
+    async with sit(directory, "enter", "G", "enter", "6", size=size) as seat:
+        assert "[6 Records]" in seat.text
+        assert "risk.identification 1/2 · average over 3 datasets · 90 records" in seat.text
+        assert shown_records(seat.text)[:10] == [line.record for line in top]
+        first = next(line for line in seat.text.splitlines() if line.split()[:1] == [str(top[0].record)])
+        driver = found.driver(0)
+        assert driver is not None
+        assert driver.variable in first
+        assert "enter Why" in seat.footer
+
+
+async def test_m_shows_another_measure_and_brackets_another_dataset(sit, directory, workspace):
+    _, attribute = record_measures(workspace, ONE)
+    async with sit(directory, "enter", "G", "enter", "6") as seat:
+        await seat.press("m")
+        assert "risk.attribute 2/2" in seat.text
+        assert "only candidate" not in seat.text
+        await seat.press("]")
+        assert "dataset 1" in seat.text
+        expected = open_records(workspace, ONE, attribute, 1).lines(0, 10)
+        assert shown_records(seat.text)[:10] == [line.record for line in expected]
+        await seat.press("[")
+        assert "average over 3 datasets" in seat.text
+        await seat.press("[")
+        assert "dataset 3" in seat.text
+
+
+async def test_a_run_without_risks_of_records_says_so(sit, directory):
+    async with sit(directory, "enter", "g", "enter", "6") as seat:
+        assert "This run keeps no values of single records" in seat.text
+
+
+async def test_enter_shows_who_matches_a_record_and_why_but_no_values(sit, directory, workspace, size):
+    (measure, _) = record_measures(workspace, ONE)
+    top = open_records(workspace, ONE, measure).lines(0, 1)[0].record
+    async with sit(directory, "enter", "G", "enter", "6", "enter", size=size) as seat:
+        assert isinstance(seat.app.screen, Record)
+        (draw,) = (d for d in (1, 2, 3) if f"dataset {d} of 3" in seat.text)
+        found = candidates(workspace, ONE, measure, top, draw)
+        assert f"record {top} of run 1 · risk.identification" in seat.text
+        assert f"{len(found.matching)} of 90 released records match; its own record is among them." in seat.text
+        for variable in ("region", "visits", "income"):
+            assert variable in seat.text
+        assert shown_rows(seat.text) == list(found.matching)
+        assert_no_value(seat.text, workspace, top)
+
+
+def shown_rows(text):
+    """Numbers of the released records that are listed."""
+    words = [line.split() for line in text.splitlines()]
+    return [int(line[0]) for line in words if len(line) > 1 and line[0].isdigit() and line[1] in ("the", "another's")]
+
+
+def value_texts(workspace, record):
+    own = values(workspace, ONE, [record])[0]
+    return [str(own["name"]), f"{own['income']:.6g}", SECRET, "south"]
+
+
+def assert_no_value(text, workspace, record):
+    assert not [value for value in value_texts(workspace, record) if value in text]
+
+
+async def test_v_shows_values_after_a_yes_and_hides_them_again(sit, directory, workspace):
+    (measure, _) = record_measures(workspace, ONE)
+    top = open_records(workspace, ONE, measure).lines(0, 1)[0].record
+    own = values(workspace, ONE, [top])[0]
+    async with sit(directory, "enter", "G", "enter", "6", "enter", size=(160, 50)) as seat:
+        text = await seat.press("v")
+        assert f"Show the values of record {top}" in text
+        await seat.press("enter")
+        assert isinstance(seat.app.screen, Record)
+        assert_no_value(seat.text, workspace, top)
+        text = await seat.press("v", "y")
+        assert own["region"] in text
+        assert str(own["income"]) in text
+        released = next(
+            line for line in text.splitlines() if line.split()[:1] == [str(top)] and "the record's own" in line
+        )
+        assert own["name"] in released
+        text = await seat.press("]")
+        assert own["region"] in text
+        await seat.press("v")
+        assert_no_value(seat.text, workspace, top)
+        await seat.press("q", "enter")
+        assert_no_value(seat.text, workspace, top)
+
+
+async def test_no_value_is_said_or_kept(sit, directory, workspace):
+    """Neither messages nor the saved state hold what was shown."""
+    async with sit(directory, "enter", "G", "enter", "6", "enter", "v", "y") as seat:
+        assert SECRET in seat.text or "south" in seat.text
+        assert not seat.app.notices
+    for file in directory.rglob("*"):
+        if file.is_file() and "tables" not in file.parts:
+            assert b"zqxname" not in file.read_bytes()
+
+
+async def test_the_tab_and_the_footers_fit_a_small_terminal(sit, directory):
+    async with sit(directory, "enter", "G", "enter", "6", size=(80, 24)) as seat:
+        assert all(len(line) <= 80 for line in seat.text.splitlines())
+        await seat.press("enter")
+        assert " ".join(seat.footer.split()).startswith("esc Close ] Dataset v Values")

@@ -1,0 +1,261 @@
+"""Two runs side by side: every number of their releases, their verdicts, and what only one of them has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.message import Message
+from textual.widgets import Footer
+
+from tui.comparing import confidential_text, limits_text, name_of, observed_text, outcome, tally
+from tui.console import number
+from tui.widgets.columns import cells, fitted
+from tui.widgets.grid import Grid
+from tui.widgets.line import Line
+from tui.widgets.pages import Column, ListPages
+from tui.words import interval, measured, outcome_text, params_text
+
+from .page import Dialog
+from .threads import Computes
+
+if TYPE_CHECKING:
+    from engine.comparison import Compared, ComparedVerdict
+    from engine.thresholds import Verdict
+    from workspace.comparison import RunComparison
+    from workspace.workspace import Workspace
+
+__all__ = ["Compare"]
+
+Lines = Sequence[Mapping[str, object]]
+VIEWS = ("numbers", "verdicts", "only one run")
+NUMBERS = (
+    Column("name", "number", 28),
+    Column("confidential", "confidential", 12, "right"),
+    Column("first", "", 9, "right"),
+    Column("second", "", 9, "right"),
+    Column("difference", "difference", 10, "right"),
+    Column("interval", "95 % interval", 21),
+    Column("better", "better", 22),
+)
+VERDICTS = (
+    Column("name", "threshold", 26),
+    Column("bound", "bound", 18),
+    Column("first", "", 14),
+    Column("first_value", "observed", 9, "right"),
+    Column("second", "", 14),
+    Column("second_value", "observed", 9, "right"),
+)
+ONLY = (Column("run", "run", 4, "right"), Column("name", "number", 40), Column("value", "value", 10, "right"))
+NONE = "There is nothing of this kind. Press t for another view."
+
+
+class Compare(Dialog[None], Computes):
+    """Looks at two finished runs."""
+
+    DEFAULT_CSS = "Compare > .whole { width: 100%; height: 100%; background: $background; }"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("t", "view", "Numbers, verdicts, only one run", id="compare.view"),
+        Binding("a", "any_data", "Compare all the same", id="compare.any_data"),
+    ]
+    AUTO_FOCUS = "Grid"
+
+    @dataclass
+    class Arrived(Message):
+        """The runs were compared."""
+
+        found: RunComparison
+
+    @dataclass
+    class Refused(Message):
+        """The runs are on different data: on which."""
+
+        described: tuple[str, str]
+
+    def __init__(self, first: int, second: int) -> None:
+        super().__init__()
+        self._runs = first, second
+        self._view, self._shown = VIEWS[0], ""
+        self._found: RunComparison | None = None
+        self._refused = False
+
+    def compose(self) -> ComposeResult:
+        """What is compared, what is shown, the table, what the cursor reads, and the keys."""
+        with Vertical(classes="whole"):
+            yield Line(name="compare-head")
+            yield Line(name="compare-tally")
+            yield Grid(empty="…")
+            yield Line(name="compare-reading")
+            yield Footer(compact=True, show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Have the runs compared."""
+        self._compare(any_data=False)
+
+    def _compare(self, *, any_data: bool) -> None:
+        runs = self._runs
+
+        def query(workspace: Workspace) -> RunComparison | tuple[str, str]:
+            from workspace.comparison import compare_runs
+            from workspace.errors import DifferentData
+
+            try:
+                return compare_runs(workspace, *runs, any_data=any_data)
+            except DifferentData as error:
+                return error.described
+
+        self.compute(query, lambda found: self.Refused(found) if isinstance(found, tuple) else self.Arrived(found))
+
+    @on(Arrived)
+    def _take(self, event: Arrived) -> None:
+        self._found, self._refused = event.found, False
+        self.refresh_bindings()
+        self._show()
+
+    @on(Refused)
+    def _refuse(self, event: Refused) -> None:
+        self._refused = True
+        self.refresh_bindings()
+        self._say("compare-head", "The runs are on different data. Press a to compare them all the same.")
+        self._say("compare-tally", event.described[0])
+        self._say("compare-reading", event.described[1])
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Runs on different data are compared on request only."""
+        if action == "any_data":
+            return self._refused
+        return self._found is not None or action != "view"
+
+    def action_any_data(self) -> None:
+        """Compare runs on different data."""
+        self._compare(any_data=True)
+
+    def action_view(self) -> None:
+        """Show the next of numbers, verdicts and what only one run has."""
+        self._view = VIEWS[(VIEWS.index(self._view) + 1) % len(VIEWS)]
+        self._show()
+
+    def on_resize(self) -> None:
+        """Give the columns their new widths."""
+        self._show()
+
+    def _show(self) -> None:
+        found = self._found
+        if found is None:
+            return
+        on_data = "on the same data" if found.same_data else "on DIFFERENT data"
+        self._say("compare-head", f"{_titles(found)}, {on_data}")
+        self._say("compare-tally", f"[{self._view}] {tally(found.shared, self._runs)}")
+        columns, lines = _VIEWS[self._view](found, self.size.width - 1)
+        titled = [replace(column, title=self._title(column)) for column in columns]
+        grid = self.query_one(Grid)
+        same = self._view == self._shown
+        grid.set_source(ListPages(titled, [cells(columns, line) for line in lines]), empty=NONE, keep_cursor=same)
+        self._shown = self._view
+        self._read(grid.cursor if same else 0)
+
+    def _title(self, column: Column) -> str:
+        first, second = self._runs
+        named = {"first": f"run {first}", "second": f"run {second}", "difference": f"{second} less {first}"}
+        return named.get(column.name, column.title)
+
+    def _say(self, line: str, text: str) -> None:
+        self.query_one(f"#{line}", Line).say(text)
+
+    @on(Grid.Highlighted)
+    def _move(self, event: Grid.Highlighted) -> None:
+        self._read(event.index)
+
+    def _read(self, index: int) -> None:
+        """Say all about the row under the cursor that the table has no room for."""
+        found = self._found
+        text = ""
+        if found is not None and self._view == "numbers" and index < len(found.shared):
+            text = reading(found.shared[index], self._runs)
+        self._say("compare-reading", text)
+
+
+def _titles(found: RunComparison) -> str:
+    """``run 3 Airbnb beside run 5 Airbnb CART``; a title that both have is said once."""
+    (first, title), (second, other) = ((run.id, run.title) for run in found.runs)
+    return f"run {first}{'' if title == other else f' {title}'} beside run {second} {other}"
+
+
+def reading(row: Compared, runs: tuple[int, int]) -> str:
+    """One number in full: ``> run 5 better · 5 less 3: -0.01 (-0.02 .. -0.003) · confidential 0.6 · price ±5%``."""
+    band = interval(row.lower, row.upper)
+    parts = [outcome(row, runs)]
+    if row.difference:
+        parts.append(f"{runs[1]} less {runs[0]}: {number(row.difference)}" + (f" ({band})" if band else ""))
+    own = confidential_text(row)
+    parts += [f"confidential {own}"] if own else []
+    parts += [text for text in (row.reason, params_text(row.params)) if text]
+    return " · ".join(parts)
+
+
+def name_in(room: int, row: Compared | ComparedVerdict, key: str) -> str:
+    """The name with its family, else its method, else the measure alone, at last without parameters: what there is room for."""
+    family, method, measure = key.split(".", 2)
+    of = measured(row.target, {name: value for name, value in (row.params or {}).items() if name != "radius"})
+    names = [name_of(name, of, row.level) for name in (f"{family}.{method}.{measure}", f"{method}.{measure}", measure)]
+    names.append(name_of(measure, row.target, row.level))
+    return next((name for name in names if len(name) <= room), names[-1])
+
+
+def _numbers(found: RunComparison, width: int) -> tuple[Sequence[Column], Lines]:
+    columns = fitted(NUMBERS, width, ("name",), ("interval", "confidential", "difference"))
+    runs = found.runs[0].id, found.runs[1].id
+    return columns, [_number_line(row, runs, columns[0].width) for row in found.shared]
+
+
+def _number_line(row: Compared, runs: tuple[int, int], room: int) -> Mapping[str, object]:
+    return {
+        "name": name_in(room, row, row.key),
+        "confidential": confidential_text(row),
+        "first": number(row.first.value if row.first else None),
+        "second": number(row.second.value if row.second else None),
+        "difference": number(row.difference),
+        "interval": interval(row.lower, row.upper),
+        "better": outcome(row, runs),
+    }
+
+
+def _verdicts(found: RunComparison, width: int) -> tuple[Sequence[Column], Lines]:
+    columns = fitted(VERDICTS, width, ("name",), ("first_value", "second_value", "bound"))
+    return columns, [_verdict_line(verdict, columns[0].width) for verdict in found.verdicts]
+
+
+def _verdict_line(verdict: ComparedVerdict, room: int) -> Mapping[str, object]:
+    return {
+        "name": name_in(room, verdict, verdict.value),
+        "bound": limits_text(verdict),
+        "first": _verdict_text(verdict.first),
+        "first_value": observed_text(verdict.first),
+        "second": _verdict_text(verdict.second),
+        "second_value": observed_text(verdict.second),
+    }
+
+
+def _verdict_text(verdict: Verdict | None) -> str:
+    return "no threshold" if verdict is None else outcome_text(verdict.outcome)
+
+
+def _only(found: RunComparison, width: int) -> tuple[Sequence[Column], Lines]:
+    columns = fitted(ONLY, width, ("name",))
+    lines = []
+    for place, run in enumerate(found.runs):
+        for row in found.only(place):
+            side = (row.first, row.second)[place]
+            name = name_of(row.key, row.target, row.level)
+            params = params_text(row.params)
+            value = number(side.value if side else None)
+            lines.append({"run": run.id, "name": name + (f" ({params})" if params else ""), "value": value})
+    return columns, lines
+
+
+_VIEWS = {"numbers": _numbers, "verdicts": _verdicts, "only one run": _only}
