@@ -41,8 +41,8 @@ class Reader:
         if not path.is_file():
             raise NotAWorkspace(f"{directory} is not a workspace; make one with: sfumato init {directory}")
         self.directory = directory
-        self.connection = connect(path)
         try:
+            self.connection = connect(path)
             migrate(self.connection)
         except sqlite3.DatabaseError as error:
             self.close()
