@@ -43,9 +43,12 @@ class Reader:
         self.directory = directory
         try:
             self.connection = connect(path)
-            migrate(self.connection)
+            try:
+                migrate(self.connection)
+            except BaseException:
+                self.close()
+                raise
         except sqlite3.DatabaseError as error:
-            self.close()
             raise NotAWorkspace(f"{path} cannot be opened: {error}") from None
 
     def __enter__(self) -> Reader:
