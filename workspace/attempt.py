@@ -10,6 +10,7 @@ from pathlib import Path
 from engine.errors import Cancelled, EngineError
 
 from .database import is_busy
+from .disk import disk_trouble
 from .errors import WorkspaceError
 from .perform import perform
 from .queue import Claim, Outcome
@@ -45,5 +46,7 @@ def attempt(directory: Path, held: Claim) -> Outcome | Failure | GivenBack:
     except Exception as error:  # noqa: BLE001  (whatever a method raises ends its run, not the worker)
         if isinstance(error, sqlite3.OperationalError) and is_busy(error):
             return GivenBack()
+        if trouble := disk_trouble(error):
+            return Failure(f"{held.key}: {trouble}")
         trace = "".join(traceback.format_tb(error.__traceback__))
-        return Failure(f"{held.key}: {type(error).__name__}; the worker's log says where", trace)
+        return Failure(f"{held.key}: {type(error).__name__}; the run's log says where", trace)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import sqlite3
 import sys
 import threading
@@ -22,6 +21,7 @@ from engine.results import Fit
 from engine.run import Progress
 
 from .database import is_busy
+from .memory import forget_peak, peak_bytes
 from .queue import Claim, Outcome, progress, still_wanted
 from .record_tables import records_name, write_records
 from .runs import find_run, raw_rows
@@ -61,10 +61,10 @@ class _Reporter:
 def perform(directory: Path, held: Claim) -> Outcome:
     """Compute a claimed task on one BLAS thread, so that the answer does not depend on the machine's cores."""
     workspace = _workspace(directory)
+    forget_peak()
     started = time.perf_counter()
     with _thread_pools(len(sys.modules)).limit(limits=1):
         outcome = _KINDS[TaskKind(held.kind)](workspace, held, _Reporter(workspace, held))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     return Outcome(
         outcome.rows,
         outcome.verdicts,
@@ -72,7 +72,7 @@ def perform(directory: Path, held: Claim) -> Outcome:
         outcome.diagnostics,
         outcome.artefacts,
         time.perf_counter() - started,
-        peak,
+        peak_bytes(),
     )
 
 

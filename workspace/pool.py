@@ -1,17 +1,27 @@
-"""Where a worker's tasks are computed: in the worker itself, or in joblib's processes."""
+"""Where a worker's tasks are computed: in the worker itself, in processes of its own, or on a Dask cluster."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
+import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["Pool", "pool"]
+__all__ = ["IN_PROCESS", "Pool", "ProcessPool", "pool"]
+
+IN_PROCESS = 0
+ORPHAN_SECONDS = 0.5
 
 
 class Pool:
-    """Computes in this process, at once: what one job needs."""
+    """Computes in this process, at once: a task ends only by itself."""
+
+    size = 1
 
     def submit(self, func: Callable[..., Any], *args: Any) -> Future[Any]:
         """A future that is done: of what ``func`` returns or raises."""
@@ -22,41 +32,102 @@ class Pool:
             future.set_exception(error)
         return future
 
+    def stop(self, future: Future[Any]) -> None:
+        """End a computation whose answer nobody wants."""
+
     def close(self) -> None:
-        """Nothing to end."""
+        """End everything."""
 
 
 class ProcessPool(Pool):
-    """Computes in processes that are started again when one of them was killed."""
+    """Computes in processes, each alone with its task: one that is killed takes no other along, and is started again."""
 
     def __init__(self, jobs: int) -> None:
-        self.jobs = jobs
-
-    def _executor(self) -> Executor:
-        from joblib.externals.loky import get_reusable_executor
-
-        executor: Executor = get_reusable_executor(max_workers=self.jobs, timeout=60)
-        return executor
+        self.size = jobs
+        self._idle = [_Process() for _ in range(jobs)]
+        self._busy: dict[Future[Any], _Process] = {}
 
     def submit(self, func: Callable[..., Any], *args: Any) -> Future[Any]:
         """A future of what ``func`` returns or raises; BrokenExecutor when its process was killed."""
-        try:
-            return self._executor().submit(func, *args)
-        except BrokenExecutor:
-            return self._executor().submit(func, *args)
+        for future in [one for one in self._busy if one.done()]:
+            self._idle.append(self._busy.pop(future))
+        process = self._idle.pop()
+        future = process.submit(func, *args)
+        self._busy[future] = process
+        return future
+
+    def stop(self, future: Future[Any]) -> None:
+        """Kill the process that computes this, wherever it is."""
+        process = self._busy.pop(future)
+        process.kill()
+        self._idle.append(process)
 
     def close(self) -> None:
-        """End the processes, whatever they are doing."""
-        from joblib.externals.loky import get_reusable_executor
+        """Kill every process."""
+        for process in (*self._idle, *self._busy.values()):
+            process.kill()
 
-        get_reusable_executor(max_workers=self.jobs, timeout=60).shutdown(wait=False, kill_workers=True)
+
+class _Process:
+    """One of loky's processes, started when it is first needed and again after it was killed."""
+
+    def __init__(self) -> None:
+        self._executor: Executor | None = None
+
+    def submit(self, func: Callable[..., Any], *args: Any) -> Future[Any]:
+        if self._executor is not None:
+            with contextlib.suppress(BrokenExecutor):
+                return self._executor.submit(func, *args)
+        self._executor = self._started()
+        return self._executor.submit(func, *args)
+
+    @staticmethod
+    def _started() -> Executor:
+        from joblib.externals.loky.process_executor import ProcessPoolExecutor
+
+        executor: Executor = ProcessPoolExecutor(max_workers=1, initializer=settle, initargs=(os.getpid(),))
+        return executor
+
+    def kill(self) -> None:
+        executor: Any = self._executor
+        if executor is None:
+            return
+        for pid in list(executor._processes):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        executor.shutdown(wait=False, kill_workers=True)
+        self._executor = None
+
+
+def settle(parent: int) -> None:
+    """In a process that computes: leave signals of the terminal to the worker, and do not outlive it."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
+
+
+def _leave_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(ORPHAN_SECONDS)
+    os._exit(1)
 
 
 @contextmanager
-def pool(jobs: int) -> Iterator[Pool]:
-    """A pool for so many tasks at a time, ended with the block."""
-    opened = Pool() if jobs == 1 else ProcessPool(jobs)
+def pool(jobs: int, dask: str = "") -> Iterator[Pool]:
+    """A pool for so many tasks at a time, ended with the block: in this process for 0 jobs.
+
+    ``dask`` is the address of a scheduler whose cluster computes in place of processes here.
+    """
+    opened = _open(jobs, dask)
     try:
         yield opened
     finally:
         opened.close()
+
+
+def _open(jobs: int, dask: str) -> Pool:
+    if dask:
+        from .dask_pool import DaskPool
+
+        return DaskPool(dask)
+    return Pool() if jobs == IN_PROCESS else ProcessPool(jobs)

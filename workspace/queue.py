@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import time
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,7 @@ from engine.rows import Row
 from engine.thresholds import Verdict
 
 from .audit import Act, append
+from .processes import birth_of, gone, host
 from .runs import RunState, insert_rows
 from .workspace import Workspace
 
@@ -26,8 +28,11 @@ __all__ = [
     "progress",
     "release",
     "release_all",
+    "release_of_the_dead",
     "request_stop",
     "resume",
+    "sign_on",
+    "still_held",
     "still_wanted",
     "unfinished",
 ]
@@ -164,6 +169,16 @@ def still_wanted(workspace: Workspace, run_id: int) -> bool:
     return row is not None and not RunState(row["state"]).ended
 
 
+def still_held(workspace: Workspace, held: Claim) -> bool:
+    """Whether a task is still this worker's, and its run goes on."""
+    row = workspace.connection.execute(
+        """SELECT run.state FROM task JOIN run ON run.id = task.run_id
+           WHERE task.id = ? AND worker = ? AND attempt = ? AND task.state = 'running'""",
+        (held.task_id, held.worker, held.attempt),
+    ).fetchone()
+    return row is not None and not RunState(row["state"]).ended
+
+
 def progress(workspace: Workspace, held: Claim, done: int, total: int, what: str) -> bool:
     """Write down how far a held task has come; False when it is no longer this worker's."""
     written = workspace.connection.execute(
@@ -235,18 +250,50 @@ def release(workspace: Workspace, held: Claim) -> None:
         )
 
 
-def release_all(workspace: Workspace, worker: str) -> None:
-    """Give back every task that a worker still holds."""
+def sign_on(workspace: Workspace, worker: str) -> None:
+    """A worker says that it is there, and which process it is."""
+    now, pid = time.time(), os.getpid()
     with workspace.writing() as connection:
         connection.execute(
-            """UPDATE task SET state = 'waiting', worker = NULL, lease_until = NULL
-               WHERE worker = ? AND state = 'running'""",
-            (worker,),
+            "INSERT INTO worker (id, pid, started, heartbeat) VALUES (?, ?, ?, ?)", (worker, pid, now, now)
         )
+        connection.execute("INSERT INTO worker_process VALUES (?, ?, ?)", (worker, host(), birth_of(pid)))
+
+
+def release_all(workspace: Workspace, worker: str) -> None:
+    """A worker ends: give back every task that it still holds."""
+    with workspace.writing() as connection:
+        _sign_off(connection, worker)
+
+
+def release_of_the_dead(workspace: Workspace) -> int:
+    """Give back the tasks of workers of this machine whose process is gone, without waiting for their leases to end.
+
+    Returns how many workers they were.
+    """
+    rows = workspace.connection.execute(
+        """SELECT id, pid, host, birth FROM worker JOIN worker_process ON worker_id = worker.id
+           WHERE stopped IS NULL OR id IN (SELECT worker FROM task WHERE state = 'running')"""
+    ).fetchall()
+    dead = [row["id"] for row in rows if gone(row["pid"], row["host"], row["birth"])]
+    if dead:
+        with workspace.writing() as connection:
+            for worker in dead:
+                _sign_off(connection, worker)
+    return len(dead)
+
+
+def _sign_off(connection: sqlite3.Connection, worker: str) -> None:
+    connection.execute(
+        """UPDATE task SET state = 'waiting', worker = NULL, lease_until = NULL
+           WHERE worker = ? AND state = 'running'""",
+        (worker,),
+    )
+    connection.execute("UPDATE worker SET stopped = ? WHERE id = ?", (time.time(), worker))
 
 
 def request_stop(workspace: Workspace, run_id: int, state: RunState) -> bool:
-    """Interrupt or cancel a run; its workers notice at their next report. False when it had ended already."""
+    """Interrupt or cancel a run; its workers kill its tasks within a second. False when it had ended already."""
     with workspace.writing() as connection:
         return _end_run(connection, run_id, state)
 

@@ -1,6 +1,8 @@
 """The worker: a process of its own session that claims tasks, has them computed, and records what they found.
 
-python -m workspace.worker DIRECTORY [--jobs N] [--idle SECONDS]
+python -m workspace.worker DIRECTORY [--jobs N] [--idle SECONDS] [--dask ADDRESS]
+
+It survives whatever a task does: tasks are computed in processes of their own, which it kills when their run is stopped.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import sys
 import threading
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from functools import partial
@@ -25,18 +28,34 @@ from typing import TypeVar
 
 from .attempt import Failure, GivenBack, attempt
 from .database import is_busy
+from .disk import DISK_STATUS, disk_trouble
 from .errors import WorkspaceError
-from .pool import Pool, pool
-from .queue import Claim, Outcome, claim, extend_leases, fail, finish, release, release_all, unfinished
+from .pool import IN_PROCESS, Pool, pool
+from .queue import (
+    Claim,
+    Outcome,
+    claim,
+    extend_leases,
+    fail,
+    finish,
+    release,
+    release_all,
+    release_of_the_dead,
+    sign_on,
+    still_held,
+    unfinished,
+)
+from .run_log import note, rotate
 from .workspace import Workspace
 
-__all__ = ["start_worker", "work", "worker_log"]
+__all__ = ["main", "serve", "start_worker", "work", "worker_log"]
 
 HEARTBEAT_SECONDS = 5.0
 IDLE_SECONDS = 3.0
 POLL_SECONDS = 0.1
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 KILLED_AT_MOST = 3
+ENDING = (signal.SIGTERM, signal.SIGINT)
 Answer = TypeVar("Answer")
 Attempted = Outcome | Failure | GivenBack
 log = logging.getLogger("sfumato.worker")
@@ -64,21 +83,25 @@ class Heart:
             try:
                 with contextlib.closing(Workspace.open(self.directory)) as workspace:
                     extend_leases(workspace, self.worker)
+                    release_of_the_dead(workspace)
             except (sqlite3.Error, WorkspaceError, OSError) as error:
                 log.warning("heartbeat missed: %s", type(error).__name__)
 
 
-def work(directory: Path, jobs: int = 1, idle: float = IDLE_SECONDS) -> None:
+def work(directory: Path, jobs: int = IN_PROCESS, idle: float = IDLE_SECONDS, dask: str = "") -> None:
     """Work until no run has been waiting or running for ``idle`` seconds.
 
-    A run whose last tasks another worker holds is waited for: that worker may die, and its tasks come back.
+    Computes ``jobs`` tasks at a time in processes of their own, in this process for 0, or on the cluster of a Dask
+    scheduler. A run whose last tasks another worker holds is waited for: that worker may die, and its tasks come back.
     """
     workspace = Workspace.open(directory)
     worker = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
     try:
-        patiently(partial(_sign_on, workspace, worker))
-        with Heart(directory, worker), pool(jobs) as opened:
-            _drain(workspace, worker, opened, jobs, idle)
+        workspace.tables.sweep()
+        patiently(partial(sign_on, workspace, worker))
+        patiently(partial(release_of_the_dead, workspace))
+        with Heart(directory, worker), pool(jobs, dask) as opened:
+            Shift(workspace, worker, opened).drain(idle)
     finally:
         workspace.close()
         _sign_off(directory, worker)
@@ -95,59 +118,83 @@ def patiently(action: Callable[[], Answer]) -> Answer:
             log.warning("the database is locked; trying again")
 
 
-def _sign_on(workspace: Workspace, worker: str) -> None:
-    workspace.tables.sweep()
-    now = time.time()
-    with workspace.writing() as connection:
-        connection.execute("INSERT INTO worker VALUES (?, ?, ?, ?, NULL)", (worker, os.getpid(), now, now))
-
-
 def _sign_off(directory: Path, worker: str) -> None:
     """On a connection of its own: a signal may have come in the midst of the other one's transaction."""
     try:
         with contextlib.closing(Workspace.open(directory)) as workspace:
             release_all(workspace, worker)
-            with workspace.writing() as connection:
-                connection.execute("UPDATE worker SET stopped = ? WHERE id = ?", (time.time(), worker))
     except (sqlite3.Error, WorkspaceError) as error:
         log.warning("no leave taken: %s; leases run out by themselves", type(error).__name__)
 
 
-def _drain(workspace: Workspace, worker: str, opened: Pool, jobs: int, idle: float) -> None:
-    held: dict[Future[Attempted], Claim] = {}
-    empty_since = time.monotonic()
-    while held or unfinished(workspace) or time.monotonic() - empty_since < idle:
-        while len(held) < jobs and (task := patiently(partial(claim, workspace, worker))) is not None:
-            held[opened.submit(attempt, workspace.directory, task)] = task
-        if not held:
-            time.sleep(POLL_SECONDS)
-            continue
-        for future in wait(held, return_when=FIRST_COMPLETED).done:
-            task = held.pop(future)
-            patiently(partial(_record, workspace, task, _attempted(task, future)))
+class Shift:
+    """One worker's time at work: the tasks it holds, and what becomes of them."""
+
+    def __init__(self, workspace: Workspace, worker: str, opened: Pool) -> None:
+        self.workspace = workspace
+        self.worker = worker
+        self.pool = opened
+        self.held: dict[Future[Attempted], Claim] = {}
+        self.killed: Counter[int] = Counter()
+        self.looked = time.monotonic()
+
+    def drain(self, idle: float) -> None:
+        """Work until nothing has been there to do for ``idle`` seconds."""
         empty_since = time.monotonic()
+        while self.held or unfinished(self.workspace) or time.monotonic() - empty_since < idle:
+            self._claim()
+            if not self.held:
+                time.sleep(POLL_SECONDS)
+                continue
+            for future in wait(self.held, POLL_SECONDS, FIRST_COMPLETED).done:
+                task = self.held.pop(future)
+                self._record(task, self._attempted(task, future))
+            self._stop_unwanted()
+            empty_since = time.monotonic()
 
+    def _claim(self) -> None:
+        while len(self.held) < self.pool.size:
+            task = patiently(partial(claim, self.workspace, self.worker))
+            if task is None:
+                return
+            self.held[self.pool.submit(attempt, self.workspace.directory, task)] = task
 
-def _attempted(task: Claim, future: Future[Attempted]) -> Attempted:
-    try:
-        return future.result()
-    except BrokenExecutor:
-        log.error("run %s, task %s: its process was killed", task.run_id, task.key)
-        if task.attempt < KILLED_AT_MOST:
-            return GivenBack()
-        return Failure(f"{task.key}: its process was killed {task.attempt} times; the machine may be short of memory")
-    except Exception as error:  # noqa: BLE001  (an answer that cannot cross processes)
-        return Failure(f"{task.key}: {type(error).__name__}")
+    def _stop_unwanted(self) -> None:
+        if time.monotonic() - self.looked < POLL_SECONDS:
+            return
+        self.looked = time.monotonic()
+        for future, task in list(self.held.items()):
+            if not future.done() and not patiently(partial(still_held, self.workspace, task)):
+                del self.held[future]
+                self.pool.stop(future)
+                self._record(task, GivenBack())
 
+    def _attempted(self, task: Claim, future: Future[Attempted]) -> Attempted:
+        try:
+            return future.result()
+        except BrokenExecutor:
+            self.killed[task.task_id] += 1
+            times = self.killed[task.task_id]
+            self._note(task, "its process was killed")
+            if times < KILLED_AT_MOST:
+                return GivenBack()
+            return Failure(f"{task.key}: its process was killed {times} times; the machine may be short of memory")
+        except Exception as error:  # noqa: BLE001  (an answer that cannot cross processes)
+            return Failure(f"{task.key}: {type(error).__name__}")
 
-def _record(workspace: Workspace, task: Claim, attempted: Attempted) -> None:
-    if isinstance(attempted, Outcome):
-        finish(workspace, task, attempted)
-    elif isinstance(attempted, Failure):
-        log.error("run %s, task %s: %s\n%s", task.run_id, task.key, attempted.message, attempted.trace)
-        fail(workspace, task, attempted.message)
-    else:
-        release(workspace, task)
+    def _record(self, task: Claim, attempted: Attempted) -> None:
+        if isinstance(attempted, Outcome):
+            if patiently(partial(finish, self.workspace, task, attempted)):
+                self._note(task, f"done in {attempted.seconds:.3f} s, peak {attempted.peak_bytes / 1e6:.0f} MB")
+        elif isinstance(attempted, Failure):
+            self._note(task, f"failed: {attempted.message}\n{attempted.trace}")
+            patiently(partial(fail, self.workspace, task, attempted.message))
+        else:
+            self._note(task, "given back unfinished")
+            patiently(partial(release, self.workspace, task))
+
+    def _note(self, task: Claim, text: str) -> None:
+        note(self.workspace.directory, task.run_id, f"{task.key} (attempt {task.attempt}, {self.worker}): {text}")
 
 
 class Detached(subprocess.Popen[bytes]):
@@ -160,6 +207,7 @@ class Detached(subprocess.Popen[bytes]):
 def start_worker(directory: Path, jobs: int = 1) -> Detached:
     """Start a worker that outlives this process and its terminal."""
     worker_log(directory).parent.mkdir(mode=0o700, exist_ok=True)
+    rotate(worker_log(directory))
     environment = {**os.environ, **dict.fromkeys(THREAD_LIMITS, "1")}
     with worker_log(directory).open("ab") as file:
         return Detached(
@@ -178,7 +226,30 @@ def worker_log(directory: Path) -> Path:
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:
+    for name in ENDING:
+        signal.signal(name, signal.SIG_IGN)
     raise SystemExit(0)
+
+
+def serve(directory: Path, jobs: int, idle: float, dask: str = "", *, hang_up: bool = True) -> None:
+    """``work`` as a process of its own: signals end it in good order, and a disk that fails ends it with DISK_STATUS.
+
+    ``hang_up`` says whether the loss of its terminal ends it too.
+    """
+    for name in ENDING:
+        signal.signal(name, _terminated)
+    signal.signal(signal.SIGHUP, _terminated if hang_up else signal.SIG_IGN)
+    for limit in THREAD_LIMITS:
+        os.environ.setdefault(limit, "1")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        work(directory, jobs, idle, dask)
+    except (sqlite3.Error, OSError) as error:
+        trouble = disk_trouble(error)
+        if not trouble:
+            raise
+        log.error("%s", trouble)
+        raise SystemExit(DISK_STATUS) from None
 
 
 def main() -> None:
@@ -187,12 +258,10 @@ def main() -> None:
     parser.add_argument("directory", type=Path)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--idle", type=float, default=IDLE_SECONDS)
+    parser.add_argument("--dask", default="")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    signal.signal(signal.SIGTERM, _terminated)
-    for name in THREAD_LIMITS:
-        os.environ.setdefault(name, "1")
-    work(arguments.directory, arguments.jobs, arguments.idle)
+    serve(arguments.directory, arguments.jobs, arguments.idle, arguments.dask, hang_up=False)
 
 
 if __name__ == "__main__":

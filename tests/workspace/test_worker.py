@@ -28,6 +28,7 @@ from workspace.database import DATABASE, connect
 from workspace.ingest import Source
 from workspace.pool import Pool
 from workspace.queue import claim, request_stop, resume
+from workspace.run_log import run_log
 from workspace.runs import (
     RunState,
     diagnostics_of,
@@ -158,9 +159,10 @@ def test_an_error_nobody_expected_leaves_its_type_and_no_word_of_the_data(
     with caplog.at_level(logging.DEBUG):
         work(workspace.directory, idle=0)
     run = find_run(workspace, run_id)
-    assert (run.state, run.error) == (RunState.FAILED, "fit/0: KeyError; the worker's log says where")
-    assert "in clumsy" in caplog.text
-    assert SECRET not in caplog.text
+    assert (run.state, run.error) == (RunState.FAILED, "fit/0: KeyError; the run's log says where")
+    log = run_log(workspace.directory, run_id).read_text()
+    assert "in clumsy" in log
+    assert SECRET not in caplog.text + log
     assert SECRET not in run.error
 
 
@@ -331,7 +333,7 @@ def test_a_task_whose_process_is_killed_is_tried_three_times(
     workspace: Workspace, enter: Enter, monkeypatch: pytest.MonkeyPatch, killed: int, state: RunState
 ) -> None:
     @contextmanager
-    def fragile(jobs: int) -> Any:
+    def fragile(jobs: int, dask: str) -> Any:
         yield FragilePool(killed)
 
     run_id = enter()
