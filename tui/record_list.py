@@ -25,7 +25,7 @@ Values = Sequence[Mapping[str, str | int | float]]
 
 def driver_text(driver: Driver | None) -> str:
     """``price (12.5)``: what drives the risk, and how many candidates there would be without it; a dash for none."""
-    return "-" if driver is None else f"{driver.variable} ({number(driver.without)})"
+    return "-" if driver is None else f"{printable(driver.variable)} ({number(driver.without)})"
 
 
 def meaning_of(key: str) -> str:

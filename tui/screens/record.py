@@ -162,14 +162,14 @@ class Record(Dialog[None], Computes):
             self._draw = draws[(draws.index(self._draw) + step) % len(draws)]
             self._load()
 
-    def action_values(self) -> None:
+    async def action_values(self) -> None:
         """Hide the values, or ask and show them."""
         if self._values:
             self._reveal(False)
             return
         question = f"Show the values of record {self._record:,} and of its candidates?"
         consequence = "They are confidential: whoever can see this screen will see them. v hides them again."
-        self.app.push_screen(Confirm(question, consequence), self._reveal)
+        await self.sfumato.open(Confirm(question, consequence), self._reveal)
 
     def _reveal(self, yes: bool | None) -> None:
         """Show values, or hide them: at once, what has been read is forgotten."""

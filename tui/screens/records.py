@@ -199,10 +199,10 @@ class Records(Pane, Computes):
             self.load()
 
     @on(Grid.Selected)
-    def _open(self, event: Grid.Selected) -> None:
+    async def _open(self, event: Grid.Selected) -> None:
         if self._records is not None:
             (line,) = self._records.lines(event.index, 1)
-            self.app.push_screen(Record(self._records, line.record))
+            await self.sfumato.open(Record(self._records, line.record))
 
 
 class _Nothing:

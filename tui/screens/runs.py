@@ -125,7 +125,7 @@ class Runs(Pane):
             self._marked = others if run_id in self._marked else (*others, run_id)[-2:]
             self.show_runs(self._lines)
 
-    def action_compare(self) -> None:
+    async def action_compare(self) -> None:
         """Compare the two marked runs, or the one marked with the one under the cursor."""
         known = [line.run.id for line in self._lines]
         chosen = [run_id for run_id in self._marked if run_id in known]
@@ -134,7 +134,7 @@ class Runs(Pane):
         if len(chosen) < 2:
             self.sfumato.say("Mark two runs with space, then press c to compare them")
             return
-        self.app.push_screen(Compare(chosen[0], chosen[1]))
+        await self.sfumato.open(Compare(chosen[0], chosen[1]))
 
     def action_again(self) -> None:
         """Run the same recipe on the same data once more."""
