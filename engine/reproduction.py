@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 from .published import Published, figure_beside
@@ -94,12 +95,13 @@ def _side(row: Row) -> str:
 
 
 def _matched(runs: Sequence[Findings]) -> Iterator[Series]:
-    """The series that some figure belongs beside, each once."""
-    seen: dict[Series, None] = {}
-    for run in runs:
-        for figure in run.published:
-            seen |= dict.fromkeys(row.series for row in _rows_for(figure, run, runs) if figure.matches(row))
-    yield from seen
+    """The series that some figure belongs beside, each once: the first of every figure in their order, then the second."""
+    found = [
+        [row.series for row in _rows_for(figure, run, runs) if figure.matches(row)]
+        for run in runs
+        for figure in run.published
+    ]
+    yield from dict.fromkeys(series for each in zip_longest(*found) for series in each if series is not None)
 
 
 def _rows_for(figure: Published, run: Findings, runs: Sequence[Findings]) -> Iterator[Row]:

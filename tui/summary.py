@@ -19,6 +19,8 @@ __all__ = ["exit_code", "published_text", "result_table", "source_text", "summar
 
 HEADINGS = {"utility": "Utility", "quality": "Data quality", "risk": "Disclosure risk", "studies": "Intruder knowledge"}
 SIGNS = {"pass": "+ PASS", "fail": "x FAIL", "not computed": "? NOT COMPUTED"}
+HOW = ("confidence", "synthesis", "size_ratio")
+"""Parameters that say how an interval was made, not what it speaks of."""
 BOUNDS = {"max": "at most", "min": "at least", "max_ratio": "at most, as a share of the confidential"}
 
 
@@ -55,7 +57,7 @@ def _params(params: Mapping[str, Any]) -> str:
 
 
 def _is_short(key: str, value: Any) -> bool:
-    return key != "radius" and isinstance(value, (str, int, float)) and not isinstance(value, bool)
+    return key not in ("radius", *HOW) and isinstance(value, (str, int, float)) and not isinstance(value, bool)
 
 
 def result_table(rows: Sequence[Row], published: Sequence[Published] = ()) -> str:

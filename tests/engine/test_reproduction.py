@@ -46,6 +46,13 @@ def test_a_figure_without_parameters_stands_beside_every_row_it_speaks_of() -> N
     assert [line.cells[1] for line in table.lines] == [Cell(120.0, 130.0), Cell(150.0, 130.0)]
 
 
+def test_the_first_rows_of_all_figures_come_before_the_second() -> None:
+    rows = [row(1.0), row(2.0, radius=10), replace(row(3.0), level=0.1), replace(row(4.0, radius=10), level=0.1)]
+    figures = [figure(9.0, radius=None), replace(figure(9.0, radius=None), level=0.1)]
+    (table,) = source_tables([Findings("x", figures, rows)])
+    assert [line.cells[1].ours for line in table.lines] == [1.0, 3.0, 2.0, 4.0]
+
+
 def test_a_figure_without_a_row_is_shown_as_such() -> None:
     lost = replace(figure(0.008), value=GAP, target="days")
     inherent = replace(figure(0.5, "confidential"), value=GAP)
