@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from ..run import Run
 from .collinearity import independent_columns
 from .logistic import logistic_regression
+from .trees import DEEPEST
 
 __all__ = ["logit_pmse", "permutation_null", "tree_pmse"]
 
@@ -39,17 +41,24 @@ def logit_pmse(x: Floats, y: Floats) -> tuple[float, float]:
 
 
 def tree_pmse(x: NDArray[np.float32], y: Floats, seed: int, minbucket: int, cp: float) -> float:
-    """The pMSE of a classification tree of y (N,) on x (N, P): at least ``minbucket`` records a leaf.
+    """The pMSE of a classification tree of y (N,) on x (N, P), grown and pruned as ``engine.statistics.trees`` does.
 
-    A split must lower the Gini impurity by the share ``cp`` of the root's. Equally good splits are chosen by ``seed``.
+    Leaves of at least ``minbucket`` records; branches lower the Gini impurity by the share ``cp`` of the root's for each
+    of their splits. Equally good splits are chosen by ``seed``.
     """
     from sklearn.tree import DecisionTreeClassifier
 
     c = float(y.mean())
     tree = DecisionTreeClassifier(
-        min_samples_leaf=minbucket, min_impurity_decrease=cp * 2 * c * (1 - c), random_state=seed
+        min_samples_leaf=minbucket,
+        min_samples_split=max(3 * minbucket, 2),
+        max_depth=DEEPEST,
+        ccp_alpha=cp * 2 * c * (1 - c),
+        random_state=seed,
     )
-    leaf = tree.fit(x, y).apply(x)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        leaf = tree.fit(x, y.astype(np.int64)).apply(x)
     shares = np.bincount(leaf, weights=y) / np.maximum(np.bincount(leaf), 1)
     return mean_squared_distance(shares[leaf], y)
 

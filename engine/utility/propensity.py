@@ -53,9 +53,9 @@ class PropensitySpec(Spec):
     ] = ()
     minbucket: Annotated[int, Param("fewest records in a leaf of the tree", ge=1)] = 20
     cp: Annotated[
-        float, Param("share of the root's impurity by which a split of the tree must lower it", ge=0, lt=1)
+        float, Param("share of the root's impurity by which each split of the tree must lower it", ge=0, lt=1)
     ] = 1e-8
-    permutations: Annotated[int, Param("permutations of the labels that give the tree's null", ge=2)] = 10
+    permutations: Annotated[int, Param("permutations of the labels that give the tree's null", ge=2)] = 5
 
 
 @method(

@@ -1,0 +1,132 @@
+"""How rows of single datasets become the rows of the release."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from scipy.stats import t
+
+from engine.combining_rules import by_combining_rules
+from engine.execution import combined_rows
+from engine.rows import Row, averages, by_series
+from engine.statistics.combining import full_synthesis, partial_synthesis
+
+ESTIMATES = (2.0, 4.0, 6.0)
+VARIANCES = (1.0, 2.0, 3.0)
+
+
+def row(measure: str, value: float | None, draw: int, **params: object) -> Row:
+    return Row(
+        "utility", "interval_overlap", measure, "price", "synthetic", draw, None, value,
+        status="not computed" if value is None else "computed", reason="too few" if value is None else "",
+        params={"estimand": "mean", "confidence": 0.9, "synthesis": "partial", **params},
+    )  # fmt: skip
+
+
+def rows(
+    estimates: tuple[float | None, ...] = ESTIMATES, variances: tuple[float, ...] = VARIANCES, **params: object
+) -> list[Row]:
+    found = []
+    for draw, (value, variance) in enumerate(zip(estimates, variances, strict=True), start=1):
+        error = None if value is None else variance**0.5
+        values = {"estimate": value, "standard_error": error, "overlap": 0.1 * draw}
+        found += [row(measure, number, draw, **params) for measure, number in values.items()]
+    return found
+
+
+def by_measure(found: list[Row]) -> dict[str, Row]:
+    return {row.measure: row for row in found}
+
+
+def test_estimates_of_partial_synthesis_are_combined_and_overlaps_averaged() -> None:
+    found = by_measure(by_combining_rules(rows()))
+    rule = partial_synthesis(ESTIMATES, VARIANCES)
+    assert (found["estimate"].value, found["standard_error"].value) == (4.0, pytest.approx(rule.variance**0.5))
+    assert (found["estimate"].lower, found["estimate"].upper) == pytest.approx(rule.interval(0.9))
+    assert (found["standard_error"].lower, found["standard_error"].upper) == (None, None)
+    assert found["overlap"] == averages(rows())[2]
+    assert found["overlap"].value == pytest.approx(0.2)
+    assert all(row.draw is None and row.reason == "" for row in found.values())
+
+
+def test_the_interval_is_not_that_of_the_average() -> None:
+    """The average's own interval, which speaks of the simulation alone, is the one to be replaced."""
+    average = by_measure(averages(rows()))["estimate"]
+    assert (average.lower, average.upper) == pytest.approx(t.interval(0.95, 2, 4, (4 / 3) ** 0.5))
+    assert by_measure(by_combining_rules(rows()))["estimate"].upper != pytest.approx(average.upper)
+
+
+def test_the_rule_is_the_one_that_the_rows_name() -> None:
+    small = (0.1, 0.2, 0.3)
+    found = by_measure(by_combining_rules(rows(variances=small, synthesis="full")))
+    rule = full_synthesis(ESTIMATES, small)
+    assert not rule.adjusted
+    assert (found["estimate"].lower, found["estimate"].upper) == pytest.approx(rule.interval(0.9))
+
+
+def test_an_adjusted_variance_is_said() -> None:
+    found = by_measure(by_combining_rules(rows(variances=(10.0, 10.0, 10.0), synthesis="full", size_ratio=0.5)))
+    assert found["standard_error"].value == pytest.approx(5**0.5)
+    for measure in ("estimate", "standard_error"):
+        assert "came out negative" in found[measure].reason
+        assert found[measure].status == "computed"
+    assert found["overlap"].reason == ""
+
+
+def test_one_dataset_has_an_estimate_and_no_interval() -> None:
+    found = by_measure(by_combining_rules(rows((2.0,), (1.0,))))
+    assert (found["estimate"].value, found["estimate"].lower) == (2.0, None)
+    assert (found["standard_error"].value, found["standard_error"].status) == (None, "not computed")
+    for measure in ("estimate", "standard_error"):
+        assert "one dataset alone" in found[measure].reason
+
+
+def test_datasets_without_an_estimate_are_left_out_and_counted() -> None:
+    found = by_measure(by_combining_rules(rows((2.0, None, 6.0))))
+    rule = partial_synthesis([2.0, 6.0], [1.0, 3.0])
+    assert (found["estimate"].lower, found["estimate"].upper) == pytest.approx(rule.interval(0.9))
+    assert found["estimate"].reason == "average over 2 of 3 datasets; the others: too few"
+
+
+def test_without_any_estimate_the_reason_stays() -> None:
+    found = by_measure(by_combining_rules(rows((None, None, None))))
+    for measure in ("estimate", "standard_error"):
+        assert (found[measure].value, found[measure].status, found[measure].reason) == (None, "not computed", "too few")
+
+
+def test_estimands_are_combined_each_for_itself() -> None:
+    both = [*rows(), *rows((10.0, 10.0, 10.0), estimand="median")]
+    found = by_combining_rules(both)
+    assert [row.value for row in found if row.measure == "estimate"] == [4.0, 10.0]
+    assert found == [*by_combining_rules(rows()), *by_combining_rules(rows((10.0, 10.0, 10.0), estimand="median"))]
+
+
+def test_methods_with_a_rule_use_it_and_the_others_are_averaged_in_the_rows_order() -> None:
+    other = [replace(row, method="ecdf", measure="max_abs_difference") for row in rows() if row.measure == "overlap"]
+    mixed = [row for pair in zip(other, by_draw(rows()), strict=True) for row in (pair[0], *pair[1])]
+    found = combined_rows(mixed)
+    assert found == [*averages(other), *by_combining_rules(rows())]
+
+
+def by_draw(every: list[Row]) -> list[list[Row]]:
+    return [[row for row in every if row.draw == draw] for draw in (1, 2, 3)]
+
+
+def test_datasets_of_other_kinds_and_levels_are_kept_apart() -> None:
+    apart = [rows(), [replace(row, level=0.5) for row in rows()], [replace(row, dataset="anonymised") for row in rows()]]
+    found = combined_rows([row for part in apart for row in part])
+    assert len(found) == 9
+    assert {(row.dataset, row.level) for row in found} == {("synthetic", None), ("synthetic", 0.5), ("anonymised", None)}
+    assert len({row.upper for row in found if row.measure == "estimate"}) == 1
+
+
+def test_stored_rows_are_combined_alike() -> None:
+    stored = [Row(**json.loads(json.dumps(row.to_dict()))) for row in rows()]
+    assert combined_rows(stored) == combined_rows(rows())
+
+
+def test_series_come_in_the_order_of_their_first_row() -> None:
+    assert [[row.draw for row in group] for group in by_series(rows())] == [[1, 2, 3]] * 3
+    assert [group[0].measure for group in by_series(rows())] == ["estimate", "standard_error", "overlap"]

@@ -1,0 +1,241 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import t
+
+from engine.checks import check_steps
+from engine.errors import BadInput
+from engine.execution import Outcome, execute
+from engine.microdata import Microdata, conform
+from engine.recipe import Recipe
+from engine.results import Estimate
+from engine.rows import Row
+from engine.run import Run
+from engine.schema import Kind, Role, Schema, Variable
+from engine.utility.interval_overlap import IntervalOverlapSpec, interval_overlap
+
+VARIABLES = {
+    "group": {"kind": "categorical", "role": "known", "levels": ["a", "b"]},
+    "smoker": {"kind": "binary", "role": "known"},
+    "days": {"kind": "count", "role": "sensitive"},
+    "price": {"kind": "continuous", "role": "sensitive"},
+}
+SCHEMA = Schema(
+    (
+        Variable("group", Kind.CATEGORICAL, Role.KNOWN, levels=("a", "b")),
+        Variable("smoker", Kind.BINARY, Role.KNOWN),
+        Variable("days", Kind.COUNT, Role.SENSITIVE),
+        Variable("price", Kind.CONTINUOUS, Role.SENSITIVE),
+    )
+)
+
+
+def sample(n: int = 100, seed: int = 1, shift: float = 0.0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "group": rng.choice(["a", "b"], n),
+            "smoker": rng.choice(["no", "yes"], n, p=[0.7, 0.3]),
+            "days": rng.poisson(5, n),
+            "price": rng.normal(100 + shift, 10, n),
+        }
+    )
+
+
+def micro(frame: pd.DataFrame, origin: str = "synthetic") -> Microdata:
+    return conform(frame, SCHEMA, origin=origin)  # type: ignore[arg-type]
+
+
+def measured(confidential: pd.DataFrame, released: Microdata, **table: object) -> list[Estimate]:
+    spec = IntervalOverlapSpec.from_table(table, "measure[0]")
+    run = Run(np.random.default_rng(1))
+    return list(interval_overlap(micro(confidential, "confidential"), released, spec, run).estimates)
+
+
+def value_of(found: list[Estimate], measure: str, **params: object) -> Estimate:
+    wanted = [e for e in found if e.measure == measure and params.items() <= dict(e.params).items()]
+    assert len(wanted) == 1
+    return wanted[0]
+
+
+def recipe(m: int = 4, **measure: object) -> Recipe:
+    return Recipe.from_table(
+        {
+            "variables": VARIABLES,
+            "release": {"m": m, "seed": 3},
+            "synthesis": [
+                {"target": "price", "method": "linear_regression", "predictors": ["days"], "prior_sd": 1000.0}
+            ],
+            "measure": [{"method": "utility.interval_overlap", **measure}],
+        }
+    )
+
+
+def executed(m: int = 4, **measure: object) -> Outcome:
+    return execute(recipe(m, **measure), micro(sample(), "confidential"))
+
+
+def rows_of(outcome: Outcome, measure: str, dataset: str = "synthetic") -> list[Row]:
+    return [row for row in outcome.rows if (row.measure, row.dataset, row.draw) == (measure, dataset, None)]
+
+
+def test_the_overlap_of_two_means_by_hand() -> None:
+    """Equation 10 with t intervals."""
+    tables = sample(50, 1), sample(80, 2, shift=1.0)
+    (lc, uc), (ls, us) = (
+        t.interval(0.9, len(x) - 1, x.mean(), x.std() / np.sqrt(len(x))) for x in (table["price"] for table in tables)
+    )
+    common = min(uc, us) - max(lc, ls)
+    found = measured(tables[0], micro(tables[1]), means=["price"], confidence=0.9)
+    overlap, estimate = value_of(found, "overlap"), value_of(found, "estimate")
+    assert overlap.value == pytest.approx(common / (2 * (uc - lc)) + common / (2 * (us - ls)))
+    assert (estimate.lower, estimate.upper) == pytest.approx((ls, us))
+    assert (estimate.baseline, overlap.baseline) == (pytest.approx(tables[0]["price"].mean()), 1.0)
+
+
+def test_the_mean_of_a_binary_variable_is_its_second_levels_share() -> None:
+    found = measured(sample(), micro(sample()), means=["smoker"])
+    assert value_of(found, "estimate").value == pytest.approx((sample()["smoker"] == "yes").mean())
+
+
+def test_a_release_equal_to_the_confidential_data_overlaps_wholly() -> None:
+    found = measured(
+        sample(), micro(sample()), means=["price", "smoker"], quantiles=["days"],
+        models=["price ~ days + group", "logit: smoker ~ price"],
+    )  # fmt: skip
+    overlaps = [e.value for e in found if e.measure == "overlap"]
+    assert len(overlaps) == 2 + 3 + 3 + 2
+    assert overlaps == pytest.approx([1.0] * len(overlaps))
+
+
+def test_intervals_far_apart_have_a_negative_overlap() -> None:
+    found = measured(sample(), micro(sample(seed=2, shift=50.0)), means=["price"])
+    assert value_of(found, "overlap").value == pytest.approx(-50 / 3.97 + 1, abs=3)
+
+
+@pytest.mark.parametrize(("shift", "right"), [(0.0, True), (1.0, False)])
+def test_two_samples_of_one_population_overlap_by_71_per_cent(shift: float, right: bool) -> None:
+    """The distance of two means is normal with variance 2 s^2 and the interval 3.92 s wide, so the expected overlap is
+    1 - 2 / (3.92 sqrt(pi)) = 0.712, with a standard deviation of 0.217."""
+    overlaps = [
+        value_of(measured(sample(400, seed), micro(sample(400, 9000 + seed, shift)), means=["price"]), "overlap").value
+        for seed in range(120)
+    ]
+    expected = 1 - 2 / (3.92 * np.sqrt(np.pi))
+    assert (abs(np.mean(np.array(overlaps, dtype=float)) - expected) < 3 * 0.217 / np.sqrt(120)) == right
+
+
+def test_quantiles_that_never_vary_have_no_overlap_and_say_so() -> None:
+    zeros = sample().assign(days=np.where(np.arange(100) < 90, 0, 3))
+    found = measured(zeros, micro(zeros), quantiles=["days"], probabilities=[0.25])
+    overlap, estimate = value_of(found, "overlap", q=0.25), value_of(found, "estimate", q=0.25)
+    assert overlap.value is None
+    assert overlap.reason == "the interval of the confidential data has no width, so it has no share in common"
+    assert (estimate.value, estimate.lower, estimate.upper) == (0, 0, 0)
+
+
+def test_a_release_that_a_model_cannot_be_fitted_to_says_why_beside_the_rest() -> None:
+    released = micro(sample().assign(price=-1.0))
+    found = measured(sample(), released, means=["days"], models=["days ~ log(price)"])
+    for measure in ("overlap", "estimate", "standard_error"):
+        missing = value_of(found, measure, term="log(price)")
+        assert missing.value is None
+        assert "undefined for 100 records" in missing.reason
+    assert value_of(found, "overlap", estimand="mean").value == pytest.approx(1.0)
+
+
+def test_the_confidential_data_have_estimates_alone() -> None:
+    found = measured(sample(), micro(sample(), "confidential"), means=["price"])
+    assert [e.measure for e in found] == ["estimate", "standard_error"]
+    assert found[0].value == pytest.approx(sample()["price"].mean())
+
+
+def test_what_is_named_twice_is_estimated_once() -> None:
+    found = measured(sample(), micro(sample(seed=2)), means=["price", "price"], models=["price ~ days"] * 2)
+    assert len(found) == 3 * (1 + 2)
+
+
+def test_released_numbers_are_compared_where_nothing_is_named() -> None:
+    spec = IntervalOverlapSpec().for_release(SCHEMA, ("price", "group"))
+    assert (spec.means, spec.quantiles) == (("price",), ("price",))
+    named = IntervalOverlapSpec(means=("days",)).for_release(SCHEMA, ("price",))
+    assert (named.means, named.quantiles) == (("days",), ())
+
+
+def test_the_size_of_a_full_release_is_kept_where_it_differs() -> None:
+    for size, expected in ((100, None), (250, 2.5)):
+        found = measured(sample(), micro(sample(size, 2)), means=["price"], synthesis="full")
+        assert found[0].params.get("size_ratio") == expected
+
+
+def test_a_run_combines_its_datasets_by_the_rule() -> None:
+    """T_p = u + b / m from the rows of the single datasets."""
+    outcome = executed(means=["price"], quantiles=["price"])
+    draws = [row for row in outcome.rows if row.draw is not None and row.params["estimand"] == "mean"]
+    q = [row.value for row in draws if row.measure == "estimate"]
+    u = [row.value**2 for row in draws if row.measure == "standard_error" and row.value is not None]
+    b = np.var(np.array(q, dtype=float), ddof=1)
+    estimate = rows_of(outcome, "estimate")[0]
+    degrees = 3 * (1 + 4 * np.mean(u) / b) ** 2
+    ends = t.interval(0.95, degrees, np.mean(np.array(q, dtype=float)), np.sqrt(np.mean(u) + b / 4))
+    assert (estimate.lower, estimate.upper) == pytest.approx(ends)
+    assert estimate.baseline == pytest.approx(sample()["price"].mean())
+    assert rows_of(outcome, "standard_error")[0].value == pytest.approx(np.sqrt(np.mean(u) + b / 4))
+    assert rows_of(outcome, "overlap")[0].baseline == 1.0
+    assert not rows_of(outcome, "overlap", "confidential")
+
+
+def test_one_dataset_gives_an_estimate_without_an_interval() -> None:
+    outcome = executed(1, means=["price"])
+    (estimate,) = rows_of(outcome, "estimate")
+    assert estimate.value is not None
+    assert (estimate.lower, estimate.upper) == (None, None)
+    assert "one dataset alone" in estimate.reason
+    assert rows_of(outcome, "standard_error")[0].status == "not computed"
+
+
+def test_a_recipe_with_models_comes_back_the_same() -> None:
+    made = recipe(models=["log(price)~group", "logit : smoker ~ days + group:days"], synthesis="full")
+    assert Recipe.from_toml(made.to_toml()) == made
+    assert made.measures[0].spec.to_table()["models"] == ["log(price) ~ group", "logit: smoker ~ days + group:days"]
+
+
+@pytest.mark.parametrize(
+    ("table", "place", "message"),
+    [
+        ({"models": ["price ~ dais"]}, "measure[0].models[0]", 'no column "dais"; did you mean "days"?'),
+        ({"models": ["price ~ days", "price"]}, "measure[0].models[1]", "is not a model"),
+        ({"models": ["group ~ days"]}, "measure[0].models[0]", 'the response "group" is categorical'),
+        ({"means": ["group"]}, "measure[0].means[0]", '"group" is categorical'),
+        ({"quantiles": ["smoker"]}, "measure[0].quantiles[0]", '"smoker" is binary'),
+        ({"probabilities": [1.5]}, "measure[0].probabilities[0]", "at most 1"),
+        ({"confidence": 1}, "measure[0].confidence", "below 1"),
+        ({"synthesis": "whole"}, "measure[0].synthesis", "none of partial, full"),
+    ],
+)
+def test_a_recipe_that_cannot_be_used_is_refused_at_its_place(table: dict[str, Any], place: str, message: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        recipe(**table)
+    assert caught.value.place == place
+    assert message in caught.value.message
+
+
+def test_a_release_without_numbers_needs_a_name() -> None:
+    table = {
+        "variables": VARIABLES,
+        "release": {"released": ["group"]},
+        "measure": [{"method": "utility.interval_overlap"}],
+    }
+    with pytest.raises(BadInput, match=r"^measure\[0\]: no released variable is count or continuous"):
+        Recipe.from_table(table)
+
+
+def test_a_function_outside_its_domain_is_found_before_anything_runs() -> None:
+    made = recipe(models=["price ~ days", "price ~ log(days)"])
+    days = np.arange(100) % 5
+    with pytest.raises(BadInput, match=r"^measure\[0\].models\[1\]: log\(days\) is undefined for 20 records"):
+        check_steps(made, micro(sample().assign(days=days), "confidential"))
