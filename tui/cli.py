@@ -11,8 +11,8 @@ import click
 
 from .failures import guarded
 from .options import JOBS, JSON, QUIET, SET, WORKSPACE, open_or_create, open_workspace
-from .places import default_workspace
 from .showing import figures, report
+from .upkeep import audit, cancel, doctor, runs, worker
 
 if TYPE_CHECKING:
     from workspace.prepare import Prepared
@@ -176,22 +176,6 @@ def evaluate(
 
 
 @sfumato.command()
-@WORKSPACE
-def runs(directory: Path | None) -> None:
-    """List the runs of the workspace, newest first."""
-    from workspace.runs import list_runs
-
-    from .summary import outcome_in_words, run_lines
-
-    workspace = open_workspace(directory)
-    found = list_runs(workspace)
-    if not found:
-        click.echo("no runs yet; start one with: sfumato run RECIPE (sfumato recipes lists what ships)")
-        return
-    click.echo(run_lines(found, [outcome_in_words(workspace, one) for one in found]))
-
-
-@sfumato.command()
 @click.argument("run_id", metavar="RUN", default="last")
 @WORKSPACE
 @JSON
@@ -286,20 +270,6 @@ def records(
 
 
 @sfumato.command()
-@click.argument("run_id", metavar="RUN")
-@WORKSPACE
-def cancel(run_id: str, directory: Path | None) -> None:
-    """Stop a RUN; what it has finished stays readable, and it can be resumed."""
-    from workspace.queue import request_stop
-    from workspace.runs import RunState, find_run
-
-    workspace = open_workspace(directory)
-    found = find_run(workspace, run_id)
-    stopped = request_stop(workspace, found.id, RunState.CANCELLED)
-    click.echo(f"run {found.id} is cancelled" if stopped else f"run {found.id} had ended already: {found.state}")
-
-
-@sfumato.command()
 @click.argument("key", required=False)
 def methods(key: str | None) -> None:
     """List every method, or show one: its measures, parameters and source."""
@@ -322,25 +292,8 @@ def recipes(name: str | None) -> None:
     click.echo(find_recipe(name).text, nl=False)
 
 
-@sfumato.command()
-@WORKSPACE
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
-def doctor(directory: Path | None, *, as_json: bool) -> None:
-    """Check this installation, the terminal and the workspace."""
-    import json
-
-    from .checkup import checkup, findings_text
-
-    findings = checkup(directory or default_workspace())
-    if as_json:
-        click.echo(json.dumps([finding.to_dict() for finding in findings], indent=1))
-    else:
-        click.echo(findings_text(findings))
-    sys.exit(2 if any(finding.state == "problem" for finding in findings) else 0)
-
-
-sfumato.add_command(figures)
-sfumato.add_command(report)
+for command in (audit, cancel, doctor, figures, report, runs, worker):
+    sfumato.add_command(command)
 
 
 def main(arguments: list[str] | None = None) -> Any:

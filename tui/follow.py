@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
+from workspace.disk import DISK_STATUS
 from workspace.errors import WorkspaceError
 from workspace.queue import request_stop
 from workspace.runs import Run, RunState, find_run, tasks_of
@@ -29,11 +33,13 @@ def follow(workspace: Workspace, run_id: int, jobs: int, *, quiet: bool) -> Run:
 def follow_all(workspace: Workspace, run_ids: Sequence[int], jobs: int, *, quiet: bool) -> list[Run]:
     """Start one worker and wait for every run to end; Ctrl+C interrupts them, and they can be resumed.
 
-    A worker that dies is replaced. Raises WorkspaceError when three in a row die without ending a task.
+    So does SIGTERM. When the terminal is lost (SIGHUP) this process ends and the runs go on.
+    A worker that dies is replaced. Raises WorkspaceError when three in a row die without ending a task, or its disk fails.
     """
     say = _silent if quiet else _Line()
     try:
-        return _until_ended(workspace, run_ids, jobs, say)
+        with _termination_interrupts():
+            return _until_ended(workspace, run_ids, jobs, say)
     except KeyboardInterrupt:
         for run_id in run_ids:
             request_stop(workspace, run_id, RunState.INTERRUPTED)
@@ -51,6 +57,8 @@ def _until_ended(workspace: Workspace, run_ids: Sequence[int], jobs: int, say: C
         if not going_on:
             return runs
         say(_progress(workspace, going_on[0]))
+        if worker.poll() == DISK_STATUS:
+            raise WorkspaceError(_last_words(workspace, going_on[0].id))
         if worker.poll() is not None:
             so_far = sum(run.tasks_done for run in runs)
             deaths = deaths + 1 if so_far == done else 1
@@ -60,6 +68,25 @@ def _until_ended(workspace: Workspace, run_ids: Sequence[int], jobs: int, say: C
                 raise WorkspaceError(f"the worker of run {going_on[0].id} does not stay alive; see {log}")
             worker = start_worker(workspace.directory, jobs)
         time.sleep(POLL_SECONDS)
+
+
+@contextmanager
+def _termination_interrupts() -> Iterator[None]:
+    """Let SIGTERM do what Ctrl+C does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _last_words(workspace: Workspace, run_id: int) -> str:
+    log = worker_log(workspace.directory)
+    said = "" if not log.is_file() else log.read_text("utf-8", "replace").strip().rpartition(" ERROR ")[2]
+    return f"run {run_id} stands still: {said or 'its disk fails'}; go on with: sfumato resume {run_id}"
 
 
 def _progress(workspace: Workspace, run: Run) -> str:

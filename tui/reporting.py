@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import BadInput
+from workspace.audit import Act, append
+from workspace.queries import find_run
 from workspace.report.page import report_page
 
 if TYPE_CHECKING:
@@ -22,4 +25,6 @@ def write_report(workspace: Workspace, run_id: str, path: Path, *, force: bool) 
         raise BadInput("-o", f'"{path}" exists; name another file, or add --force to replace it')
     page = report_page(workspace, run_id)
     path.write_text(page, "utf-8")
+    with workspace.writing() as connection:
+        append(connection, Act.REPORT_WRITTEN, f"run {find_run(workspace, run_id).id}", sha256=hashlib.sha256(page.encode()).hexdigest())
     return f"report written to {path} ({len(page.encode()) // 1024:,} KiB)"

@@ -211,12 +211,13 @@ def run_lines(runs: Sequence[Run], outcomes: Sequence[str]) -> str:
             run.state.value,
             f"{run.tasks_done}/{run.tasks_total}",
             duration(run.seconds),
+            "" if run.seconds_left is None else f"~{duration(run.seconds_left)}",
             outcome,
             run.error,
         ]
         for run, outcome in zip(runs, outcomes, strict=True)
     ]
-    return _without_empty_columns(("run", "title", "state", "tasks", "time", "verdicts", ""), lines, right=(0, 3, 4))
+    return _without_empty_columns(("run", "title", "state", "tasks", "time", "left", "verdicts", ""), lines, right=(0, 3, 4, 5))
 
 
 def outcome_in_words(workspace: Workspace, run: Run) -> str:

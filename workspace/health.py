@@ -10,7 +10,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from .audit import audit_rows, broken, head_of, kept_head
 from .errors import DamagedTable, WorkspaceError
+from .orphans import known_tables, orphans
 from .workspace import Workspace
 
 __all__ = ["Finding", "workspace_findings"]
@@ -54,6 +56,7 @@ def _findings(workspace: Workspace) -> Iterator[Finding]:
     yield Finding("free disk", "ok" if free > LITTLE_SPACE else "problem", f"{free / (1 << 30):.1f} GiB")
     yield _integrity(workspace)
     yield from _tables(workspace)
+    yield _audit(workspace)
     yield _log_out()
 
 
@@ -90,12 +93,6 @@ def _integrity(workspace: Workspace) -> Finding:
     return Finding("database", "ok" if answer == "ok" else "problem", "intact" if answer == "ok" else answer)
 
 
-def known_tables(workspace: Workspace) -> set[str]:
-    """Hashes of all tables that the database speaks of."""
-    rows = workspace.connection.execute("SELECT table_sha256 FROM dataset UNION SELECT sha256 FROM artefact")
-    return {row[0] for row in rows}
-
-
 def _tables(workspace: Workspace) -> Iterator[Finding]:
     known = known_tables(workspace)
     damaged = 0
@@ -107,11 +104,16 @@ def _tables(workspace: Workspace) -> Iterator[Finding]:
             yield Finding("table", "problem", str(error))
     if not damaged:
         yield Finding("tables", "ok", f"{len(known)} stored, all as they were written")
-    directory = workspace.tables.directory
-    files = list(directory.iterdir()) if directory.is_dir() else []
-    orphans = [file for file in files if file.stem not in known]
-    if orphans:
-        yield Finding("orphans", "note", f"{len(orphans)} files in {directory} belong to no run")
+    left_over = orphans(workspace)
+    if left_over:
+        text = f"{len(left_over)} files that no run needs; remove them with: sfumato doctor --fix"
+        yield Finding("orphans", "note", text)
+
+
+def _audit(workspace: Workspace) -> Finding:
+    rows, kept = audit_rows(workspace.connection), kept_head(workspace.directory)
+    wrong = broken(rows, head_of(workspace.connection), [] if kept is None else [kept])
+    return Finding("audit log", "problem" if wrong else "ok", wrong or f"{len(rows)} rows, none changed")
 
 
 def _log_out() -> Finding:

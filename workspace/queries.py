@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from .database import DATABASE, connect
 from .errors import NotAWorkspace, NotFound
+from .estimate import seconds_left
 from .migrations import migrate
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ class TaskRow:
     seconds: float | None
     peak_bytes: int | None
     error: str
+    started: float | None
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,8 @@ class Run:
     error: str
     tasks_done: int
     tasks_total: int
+    seconds_left: float | None = None
+    """An estimate while the run goes on; None before there is anything to judge by."""
 
     @property
     def recipe(self) -> Recipe:
@@ -136,29 +140,24 @@ class Run:
             return None
         return (self.finished or time.time()) - self.started
 
-    @property
-    def seconds_left(self) -> float | None:
-        """An estimate from the tasks done so far; None before the first has ended or when nothing is left."""
-        if self.state is not RunState.RUNNING or not self.tasks_done or self.seconds is None:
-            return None
-        return self.seconds / self.tasks_done * (self.tasks_total - self.tasks_done)
-
 
 _RUN = """SELECT run.*, (SELECT count(*) FROM task WHERE run_id = run.id) AS tasks_total,
           (SELECT count(*) FROM task WHERE run_id = run.id AND state = 'done') AS tasks_done FROM run"""
 
 
-def _run(row: sqlite3.Row) -> Run:
+def _run(workspace: Connected, row: sqlite3.Row) -> Run:
     fields: dict[str, Any] = dict(row)
     fields["recipe_toml"] = fields.pop("recipe")
-    return Run(**{**fields, "state": RunState(row["state"]), "versions": json.loads(row["versions"])})
+    state = RunState(row["state"])
+    left = seconds_left(workspace.connection, row["id"], time.time()) if state is RunState.RUNNING else None
+    return Run(**{**fields, "state": state, "versions": json.loads(row["versions"]), "seconds_left": left})
 
 
 def list_runs(workspace: Connected, project_id: int | None = None) -> list[Run]:
     """Runs, newest first, of one project or of all."""
     where = "" if project_id is None else " WHERE project_id = ?"
     arguments = () if project_id is None else (project_id,)
-    return [_run(row) for row in workspace.connection.execute(f"{_RUN}{where} ORDER BY run.id DESC", arguments)]
+    return [_run(workspace, row) for row in workspace.connection.execute(f"{_RUN}{where} ORDER BY run.id DESC", arguments)]
 
 
 def find_run(workspace: Connected, run_id: int | str) -> Run:
@@ -168,17 +167,17 @@ def find_run(workspace: Connected, run_id: int | str) -> Run:
         row = workspace.connection.execute(f"{_RUN} WHERE {alone} ORDER BY run.id DESC LIMIT 1").fetchone()
         if row is None:
             raise NotFound("the workspace has no runs yet; start one with: sfumato run RECIPE")
-        return _run(row)
+        return _run(workspace, row)
     row = workspace.connection.execute(f"{_RUN} WHERE run.id = ?", (str(run_id),)).fetchone()
     if row is None:
         raise NotFound(f'there is no run "{run_id}"; sfumato runs lists them')
-    return _run(row)
+    return _run(workspace, row)
 
 
 def tasks_of(workspace: Connected, run_id: int) -> list[TaskRow]:
     """The tasks of a run in their order."""
     rows = workspace.connection.execute(
-        """SELECT id, key, kind, state, attempt, done, total, what, seconds, peak_bytes, error
+        """SELECT id, key, kind, state, attempt, done, total, what, seconds, peak_bytes, error, started
            FROM task WHERE run_id = ? ORDER BY id""",
         (run_id,),
     )

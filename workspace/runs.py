@@ -17,6 +17,7 @@ from engine.rows import Row
 from engine.thresholds import Verdict
 
 from .audit import Act, append
+from .disk import bytes_needed, check_disk
 from .ingest import Source
 from .queries import Run, RunState, TaskRow, find_run, list_runs, tasks_of
 from .workspace import Dataset, Workspace
@@ -37,7 +38,9 @@ def enter_run(
     """Enter a run with all its tasks in one transaction; returns its number. A worker does the rest.
 
     ``given`` are released datasets that another tool made, where the recipe has no synthesis steps.
+    Raises NotEnoughDisk, when nothing has been stored.
     """
+    check_disk(workspace.directory, bytes_needed(recipe, data))
     title = recipe.title or source.name
     stored = workspace.tables.write_microdata(data)
     given_stored = [workspace.tables.write_microdata(released) for _, released in given]

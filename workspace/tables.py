@@ -46,9 +46,18 @@ class Tables:
         pq.write_table(table, sink, compression="zstd", write_statistics=True)
         content = sink.getvalue()
         sha256 = hashlib.sha256(content).hexdigest()
-        if not self.path(sha256).exists():
+        if not self._touched(self.path(sha256)):
             self._put(self.path(sha256), content)
         return sha256
+
+    @staticmethod
+    def _touched(path: Path) -> bool:
+        """Whether the table is there, now as young as one just written: no row may name it yet, and it must not be removed."""
+        try:
+            os.utime(path)
+        except FileNotFoundError:
+            return False
+        return True
 
     def _put(self, path: Path, content: bytes) -> None:
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)

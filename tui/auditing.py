@@ -1,0 +1,55 @@
+"""What ``sfumato audit`` says."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from engine.errors import BadInput
+from workspace.audit import HEAD_FILE, Head, audit_rows, broken, head_of, kept_head
+
+from .console import table
+
+if TYPE_CHECKING:
+    from workspace.workspace import Workspace
+
+__all__ = ["act_table", "verified"]
+
+
+def act_table(workspace: Workspace) -> str:
+    """Every act, oldest first; hashes by their first digits."""
+    lines = [
+        [str(row.number), row.time[:19].replace("T", " "), row.act, row.subject, _in_words(row.details)]
+        for row in audit_rows(workspace.connection)
+    ]
+    return table(("", "time (UTC)", "act", "of", "details"), lines, right=(0,))
+
+
+def _in_words(details: str) -> str:
+    try:
+        found = json.loads(details)
+        return ", ".join(f"{key} {str(value)[:12]}" for key, value in found.items())
+    except (ValueError, AttributeError):
+        return details
+
+
+def verified(workspace: Workspace, noted: str | None) -> tuple[bool, str]:
+    """Whether the audit log is whole, and that in words. Raises BadInput when ``noted`` is no head."""
+    connection = workspace.connection
+    connection.execute("BEGIN")
+    rows, head = audit_rows(connection), head_of(connection)
+    connection.execute("COMMIT")
+    kept = [one for one in (kept_head(workspace.directory), _head(noted)) if one is not None]
+    if wrong := broken(rows, head, kept):
+        return False, f"the audit log is broken: {wrong}"
+    missing = "" if kept_head(workspace.directory) else f"; the file {HEAD_FILE} is gone: rows removed at the end may go unnoticed"
+    return True, f"{len(rows)} rows, none changed; head {head}{missing}"
+
+
+def _head(noted: str | None) -> Head | None:
+    if noted is None:
+        return None
+    number, _, hashed = noted.partition(":")
+    if not (number.isdigit() and len(hashed) == 64):
+        raise BadInput("--head", f'"{noted}" is no head such as sfumato audit verify prints: NUMBER:HASH')
+    return Head(int(number), hashed)

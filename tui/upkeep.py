@@ -1,0 +1,126 @@
+"""Commands that look after runs and their workspace: runs, cancel, worker, audit, doctor."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from .options import WORKSPACE, open_workspace
+from .places import default_workspace
+
+__all__ = ["audit", "cancel", "doctor", "runs", "worker"]
+
+
+@click.command()
+@click.argument("run_id", metavar="[RUN]", required=False)
+@WORKSPACE
+def runs(run_id: str | None, directory: Path | None) -> None:
+    """List the runs of the workspace, newest first, or the tasks of one RUN (a number, or last)."""
+    from workspace.runs import find_run, list_runs, tasks_of
+
+    from .summary import outcome_in_words, run_lines
+    from .task_list import run_head, task_table
+
+    workspace = open_workspace(directory)
+    if run_id is not None:
+        found = find_run(workspace, run_id)
+        click.echo(f"{run_head(workspace, found)}\n\n{task_table(tasks_of(workspace, found.id))}")
+        return
+    every = list_runs(workspace)
+    if not every:
+        click.echo("no runs yet; start one with: sfumato run RECIPE (sfumato recipes lists what ships)")
+        return
+    click.echo(run_lines(every, [outcome_in_words(workspace, one) for one in every]))
+
+
+@click.command()
+@click.argument("run_id", metavar="RUN")
+@WORKSPACE
+def cancel(run_id: str, directory: Path | None) -> None:
+    """Stop a RUN; what it has finished stays readable, and it can be resumed."""
+    from workspace.queue import request_stop
+    from workspace.runs import RunState, find_run
+
+    workspace = open_workspace(directory)
+    found = find_run(workspace, run_id)
+    stopped = request_stop(workspace, found.id, RunState.CANCELLED)
+    click.echo(f"run {found.id} is cancelled" if stopped else f"run {found.id} had ended already: {found.state}")
+
+
+@click.command()
+@WORKSPACE
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Tasks at a time, each in a process.")
+@click.option(
+    "--idle", type=click.FloatRange(0), default=3.0, show_default=True, metavar="S", help="End when idle so many seconds."
+)
+@click.option(
+    "--dask", default="", metavar="ADDRESS", help="Compute on the cluster of this Dask scheduler (needs sfumato[dask])."
+)
+def worker(directory: Path | None, jobs: int, idle: float, dask: str) -> None:
+    """Work on the runs of the workspace here, until none is left. Any number of workers may share a workspace.
+
+    Ctrl+C, SIGTERM and the loss of the terminal end it; its unfinished tasks go back to the queue.
+    """
+    from workspace.disk import DISK_STATUS, disk_trouble
+    from workspace.errors import WorkspaceError
+    from workspace.worker import serve
+
+    workspace = open_workspace(directory)
+    workspace.close()
+    try:
+        serve(workspace.directory, jobs, idle, dask)
+    except SystemExit as ended:
+        if ended.code == DISK_STATUS:
+            raise WorkspaceError(disk_trouble(ended.__context__) if ended.__context__ else "") from None
+        raise
+
+
+@click.group()
+def audit() -> None:
+    """List the acts that changed the workspace, or verify that the list was not changed."""
+
+
+@audit.command("list")
+@WORKSPACE
+def list_acts(directory: Path | None) -> None:
+    """List every act, oldest first."""
+    from .auditing import act_table
+
+    click.echo(act_table(open_workspace(directory)))
+
+
+@audit.command()
+@WORKSPACE
+@click.option("--head", "noted", metavar="NUMBER:HASH", help="A head that an earlier verify printed: it must be in the chain.")
+def verify(directory: Path | None, noted: str | None) -> None:
+    """Check every row of the audit log; exit status 1 and the first broken row when it was changed."""
+    from .auditing import verified
+
+    whole, text = verified(open_workspace(directory), noted)
+    click.echo(text, err=not whole)
+    sys.exit(0 if whole else 1)
+
+
+@click.command()
+@WORKSPACE
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+@click.option("--fix", is_flag=True, help="Remove files that no run needs.")
+def doctor(directory: Path | None, *, as_json: bool, fix: bool) -> None:
+    """Check this installation, the terminal and the workspace."""
+    import json
+
+    from .checkup import checkup, findings_text
+
+    if fix:
+        from workspace.orphans import remove_orphans
+
+        removed = remove_orphans(open_workspace(directory))
+        click.echo(f"{removed} files removed that no run needed", err=True)
+    findings = checkup(directory or default_workspace())
+    if as_json:
+        click.echo(json.dumps([finding.to_dict() for finding in findings], indent=1))
+    else:
+        click.echo(findings_text(findings))
+    sys.exit(2 if any(finding.state == "problem" for finding in findings) else 0)
