@@ -91,6 +91,9 @@ def _beyond(k: NDArray[np.int_], last: NDArray[np.int_], n: int, r: int) -> Floa
 
 
 def _distribution(values: Floats, probabilities: Floats) -> BootstrapQuantile:
+    """Without the tails, where probabilities are mostly rounding errors."""
     order = np.argsort(values)
-    kept = np.maximum(probabilities[order], 0.0)
-    return BootstrapQuantile(values[order], kept / kept.sum())
+    ordered, kept = values[order], np.maximum(probabilities[order], 0.0)
+    first, last = np.searchsorted(np.cumsum(kept) / kept.sum(), [_NEGLIGIBLE, 1 - _NEGLIGIBLE])
+    inside = slice(first, last + 1)
+    return BootstrapQuantile(ordered[inside], kept[inside] / kept[inside].sum())

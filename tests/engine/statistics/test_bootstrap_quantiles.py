@@ -66,3 +66,9 @@ def test_values_that_are_all_the_same_have_no_spread() -> None:
     found = bootstrap_quantile(np.full(50, 0.1), 0.37)
     assert found.sd == 0.0
     assert found.interval() == (0.1, 0.1)
+
+
+def test_a_quantile_deep_inside_equal_values_does_not_move_at_all() -> None:
+    values = np.repeat([0.0, 1.0], [720, 1280])
+    assert bootstrap_quantile(values, 0.25).sd == 0.0
+    assert bootstrap_quantile(values, 0.34).sd > 0.0
