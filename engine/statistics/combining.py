@@ -47,8 +47,9 @@ class Combined:
 def partial_synthesis(estimates: Sequence[float], variances: Sequence[float]) -> Combined:
     """Estimates q_l and variances u_l of m >= 2 partially synthetic datasets combined (Reiter 2003)."""
     q, b, u, m = _moments(estimates, variances)
-    degrees = (m - 1) * (1 + m * u / b) ** 2 if b > 0 else np.inf
-    return Combined(q, u + b / m, float(degrees))
+    total = u + b / m
+    share = (b / m / total) ** 2 if total > 0 else 0.0
+    return Combined(q, total, (m - 1) / share if share > 0 else np.inf)
 
 
 def full_synthesis(estimates: Sequence[float], variances: Sequence[float], size_ratio: float = 1.0) -> Combined:
@@ -58,9 +59,9 @@ def full_synthesis(estimates: Sequence[float], variances: Sequence[float], size_
     """
     q, b, u, m = _moments(estimates, variances)
     total = (1 + 1 / m) * b - u
-    degrees = (m - 1) * (1 - u / ((1 + 1 / m) * b)) ** 2 if b > 0 else 0.0
-    if total > 0 and degrees >= 1:
-        return Combined(q, total, float(degrees))
+    degrees = (m - 1) * (total / ((1 + 1 / m) * b)) ** 2 if total > 0 else 0.0
+    if degrees >= 1:
+        return Combined(q, total, degrees)
     return Combined(q, size_ratio * u, np.inf, adjusted=True)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.formula.api as smf
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import BadInput, NotComputable
@@ -58,6 +58,7 @@ def test_a_model_is_read_as_it_is_written(text: str, model: Model) -> None:
     assert Model.parse(model) == model
 
 
+@settings(derandomize=True, deadline=None)
 @given(names, st.lists(names, min_size=1, unique=True), st.sampled_from(["linear", "logit"]))
 def test_a_model_comes_back_from_what_it_writes(response: str, terms: list[str], family: str) -> None:
     model = Model(response, tuple(terms), family)  # type: ignore[arg-type]

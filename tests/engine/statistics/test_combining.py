@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm, t
 
@@ -46,6 +46,7 @@ def test_a_variance_of_full_synthesis_that_is_large_enough_is_not_adjusted() -> 
     assert found.variance == pytest.approx(1.25 * 400 / 3 - 1)
 
 
+@settings(derandomize=True, deadline=None)
 @given(values, positive)
 def test_partial_variance_is_never_below_that_within(estimates: list[float], variance: float) -> None:
     found = partial_synthesis(estimates, [variance] * len(estimates))
@@ -53,6 +54,7 @@ def test_partial_variance_is_never_below_that_within(estimates: list[float], var
     assert found.degrees >= len(estimates) - 1 - 1e-9
 
 
+@settings(derandomize=True, deadline=None)
 @given(values, positive, st.floats(0.01, 100), st.sampled_from([partial_synthesis, full_synthesis]))
 def test_units_do_not_matter(
     estimates: list[float], variance: float, unit: float, rule: Callable[..., Combined]
