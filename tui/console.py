@@ -6,12 +6,17 @@ from collections.abc import Sequence
 
 from workspace.numbers import duration, number
 
+from .widgets.text import printable
+
 __all__ = ["duration", "number", "table"]
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
-    """Columns of text under their heads; the columns numbered in ``right`` are set flush right."""
-    cells = [list(heads), *[list(row) for row in rows]]
+    """Columns of text under their heads; the columns numbered in ``right`` are set flush right.
+
+    Names come from untrusted files: what is not printable is shown as a question mark.
+    """
+    cells = [[printable(cell) for cell in row] for row in (heads, *rows)]
     widths = [max(len(line[i]) for line in cells) for i in range(len(heads))]
     lines = [
         "  ".join(

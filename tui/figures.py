@@ -11,6 +11,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.errors import BadInput
 from workspace.companions import done_together
@@ -93,9 +94,10 @@ def _series(figure: Figure, panel: Panel) -> list[Series]:
 
 def _intervals(panel: Panel) -> list[Series]:
     """All estimates as one series: their names stand below the axis."""
-    nothing = np.full(1, np.nan)
-    parts = [(one.x, one.y, one.lower, one.upper) for one in panel.series]
-    x, y, lower, upper = (
-        np.concatenate([nothing if part[i] is None else part[i] for part in parts]) for i in range(4)
-    )
+    columns = [(one.x, one.y, _known(one.lower, one.x), _known(one.upper, one.x)) for one in panel.series]
+    x, y, lower, upper = (np.concatenate(parts) for parts in zip(*columns, strict=True))
     return [Series("estimate, interval", x, y, lower, upper, marker="points")]
+
+
+def _known(bound: NDArray[np.float64] | None, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.full(x.shape, np.nan) if bound is None else bound

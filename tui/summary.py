@@ -14,6 +14,7 @@ from workspace.runs import Run, RunState, result_rows, verdicts_of
 from workspace.workspace import Workspace
 
 from .console import duration, number, table
+from .widgets.text import printable
 
 __all__ = ["exit_code", "published_text", "result_table", "source_text", "summarise", "verdict_table"]
 
@@ -38,7 +39,7 @@ def summarise(workspace: Workspace, run: Run) -> str:
         f"{run.title}: run {run.id}, {dataset.records:,} records of {dataset.name}, "
         f"m = {recipe.m}, seed {run.seed}, {duration(run.seconds)}"
     )
-    parts = [head]
+    parts = [printable(head)]
     for family, heading in HEADINGS.items():
         chosen = [row for row in rows if row.family == family]
         if chosen:
@@ -142,7 +143,7 @@ def source_text(quoted: SourceTable) -> str:
     """The figures of one source: our value, the published figure and their ratio, for the confidential data and each run."""
     heads = ["measure", "variable", "S", *(head for name in quoted.columns for head in (name, "published", "ratio")), ""]
     lines = [_source_line(line) for line in quoted.lines]
-    return f"{quoted.source}\n{_without_empty_columns(heads, lines, right=range(2, len(heads) - 1))}"
+    return f"{printable(quoted.source)}\n{_without_empty_columns(heads, lines, right=range(2, len(heads) - 1))}"
 
 
 def _source_line(line: Line) -> list[str]:

@@ -14,6 +14,7 @@ from tui.carrying import carry_out
 from workspace.companions import companions_of
 from workspace.queries import find_run
 from workspace.runs import list_runs
+from workspace.worker import work
 from workspace.workspace import Workspace
 
 Command = Callable[..., int]
@@ -59,6 +60,21 @@ def pair(study: Path, visits_recipe: str) -> Path:
     return study
 
 
+@pytest.fixture
+def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worker's work done here: no process is started."""
+
+    class Done:
+        def poll(self) -> None:
+            return None
+
+    def start(directory: Path, jobs: int) -> Done:
+        work(directory.resolve(), idle=0)
+        return Done()
+
+    monkeypatch.setattr("tui.follow.start_worker", start)
+
+
 def run(sfumato: Command, recipe: Path, *more: str) -> tuple[int, Any]:
     status = sfumato("run", str(recipe), "--workspace", "w", "--json", "out.json", *more)
     return status, json.loads(Path("out.json").read_text())
@@ -87,6 +103,7 @@ def test_both_are_carried_out_on_the_same_data_and_the_main_one_decides(
     workspace.close()
 
 
+@pytest.mark.usefixtures("in_process")
 def test_every_source_has_a_table_of_ours_beside_the_published(
     pair: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -109,6 +126,7 @@ def test_every_source_has_a_table_of_ours_beside_the_published(
     assert capsys.readouterr().out == out
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_companion_alone_or_left_out_is_no_companion(pair: Path, sfumato: Command) -> None:
     status, found = run(sfumato, pair, "--alone")
     assert status == 0
@@ -118,11 +136,13 @@ def test_a_companion_alone_or_left_out_is_no_companion(pair: Path, sfumato: Comm
     workspace.close()
 
 
+@pytest.mark.usefixtures("in_process")
 def test_the_main_recipe_s_own_threshold_still_fails(pair: Path, sfumato: Command) -> None:
     pair.write_text(pair.read_text().replace("max = 0.5", "max = -1"))
     assert run(sfumato, pair, "--quiet")[0] == 1
 
 
+@pytest.mark.usefixtures("in_process")
 def test_seed_and_settings_of_data_and_release_are_passed_on(pair: Path, sfumato: Command) -> None:
     _, found = run(
         sfumato, pair, "--quiet", "--seed", "11", "--set", "release.m=3", "--set", "data.sample=40", "--set", "threshold[0].max=0.9"
@@ -158,6 +178,7 @@ def test_a_companion_that_cannot_be_is_refused_before_anything_is_stored(
     assert not Path("w").exists()
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_companion_that_failed_is_told_after_what_the_main_run_found(
     pair: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -174,6 +195,7 @@ def test_a_companion_that_failed_is_told_after_what_the_main_run_found(
     workspace.close()
 
 
+@pytest.mark.usefixtures("in_process")
 def test_runs_that_were_stopped_can_be_resumed(
     pair: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
