@@ -10,7 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from textual import on, work
+from rich.console import RenderableType
+from textual import events, on, work
+from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
@@ -24,6 +26,7 @@ from .messages import JobDone, Trouble, WorkspaceChanged
 from .screens.projects import Projects
 from .state import AppState, load_state, save_state
 from .themes import THEMES, first_theme
+from .wire import Thinned, Wire
 
 __all__ = ["SfumatoApp", "launch"]
 
@@ -42,6 +45,7 @@ class SfumatoApp(App[None]):
         Binding("q", "back", "Back", id="app.back"),
         Binding("escape", "back", "Back", show=False, id="app.escape"),
         Binding("ctrl+p", "command_palette", "Commands", show=False, priority=True, id="app.palette"),
+        Binding("ctrl+l", "redraw", "Redraw", show=False, id="app.redraw"),
         Binding("colon", "command_palette", "Commands", show=False, id="app.palette_colon"),
     ]
 
@@ -52,6 +56,7 @@ class SfumatoApp(App[None]):
         self.state = _first_state(directory, run_id)
         self.notices: list[str] = []
         self._started: list[subprocess.Popen[bytes]] = []
+        self._wire = Wire()
         self._polls = 0
         self._use_own_themes()
         if os.environ.get("SSH_CONNECTION") or os.environ.get("SSH_TTY"):
@@ -73,6 +78,7 @@ class SfumatoApp(App[None]):
         self._reader = Reader(self.directory)
         self._version = self._reader.data_version
         self.set_interval(POLL_SECONDS, self._poll)
+        self.app_resume_signal.subscribe(self, lambda _: self.action_redraw())
         self.theme_changed_signal.subscribe(self, lambda theme: self.remember(theme=theme.name))
         if self.state.project is not None:
             await self.open_project(self.state.project, self.state.run, self.state.tab)
@@ -112,6 +118,24 @@ class SfumatoApp(App[None]):
 
         self.remember(project=project_id, run=run_id, tab=tab)
         await self.open(Project(project_id, run_id, tab))
+
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        """Send what has changed; inline pictures are beyond us."""
+        update: Any = renderable
+        if isinstance(update, (LayoutUpdate, ChopsUpdate)):
+            update = Thinned(update, self._wire)
+        super()._display(screen, update)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Forget what stands on the terminal when it may have been cleared."""
+        if isinstance(event, events.Resize):
+            self._wire.forget()
+        await super().on_event(event)
+
+    def action_redraw(self) -> None:
+        """Paint the whole screen again, whatever another program has left on it."""
+        self._wire.forget()
+        self.screen.refresh()
 
     def get_key_display(self, binding: Binding) -> str:
         """Keys by name where their sign is in few fonts."""
@@ -201,6 +225,7 @@ class SfumatoApp(App[None]):
         yield SystemCommand("New run", "Run a recipe", self.action_new_run)
         yield SystemCommand("Help", "The keys that work here", self.action_keys)
         yield SystemCommand("Messages", "What was said in this session", self.action_notices)
+        yield SystemCommand("Redraw", "Paint the whole screen again", self.action_redraw)
         yield SystemCommand("Theme", "Dark, light, high contrast or the terminal's colours", self.action_change_theme)
         yield SystemCommand("Save picture", "Write this screen to an SVG file", self.deliver_screenshot)
         yield SystemCommand("Quit", "Leave the app; runs go on", self.action_quit)

@@ -41,12 +41,14 @@ class Terminal:
         self.process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environment)
         os.close(slave)
 
-    def until(self, text: bytes) -> float:
-        """Seconds from the start until ``text`` is on the screen."""
-        seen = b""
-        while text not in seen:
-            seen += os.read(self.master, 1 << 16)
-        return time.perf_counter() - self.started
+    def until(self, *texts: bytes) -> list[float]:
+        """Milliseconds from the start until each of ``texts`` is on the screen."""
+        seen, found = b"", []
+        for text in texts:
+            while text not in seen:
+                seen += os.read(self.master, 1 << 16)
+            found.append(1000 * (time.perf_counter() - self.started))
+        return found
 
     def read(self, quiet: float = QUIET) -> tuple[int, float]:
         """Bytes until nothing comes for ``quiet`` seconds, and the seconds to the last of them."""
@@ -85,16 +87,14 @@ def report(what: str, measured: list[tuple[int, float]], target: str) -> None:
 
 
 def measure_start(workspace: Path, columns: int, lines: int) -> None:
-    frame, content = [], []
+    times = []
     for _ in range(REPEATS):
         terminal = Terminal(workspace, columns, lines)
-        frame.append(1000 * terminal.until(b"Sfumato"))
-        content.append(1000 * terminal.until(b"verdicts"))
+        times.append(terminal.until(b"Sfumato", b"newest run"))
         terminal.read()
         terminal.close()
-    print(
-        f"start to first paint {statistics.median(frame):>6.0f} ms, to the projects {statistics.median(content):.0f} ms  (400 ms)"
-    )
+    frame, content = (statistics.median(column) for column in zip(*times, strict=True))
+    print(f"start to first paint {frame:>6.0f} ms, to the projects {content:.0f} ms  (400 ms)")
 
 
 def measure_keys(workspace: Path, columns: int, lines: int) -> None:

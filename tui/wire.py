@@ -1,0 +1,139 @@
+"""What goes over the wire: of every picture that Textual paints, only the cells that differ from what stands there.
+
+Textual repaints whole regions, often several times for one key; over a slow connection that is most of the waiting.
+Rests on parts of Textual 8.2 that are not public: ``App._display``, ``LayoutUpdate``, ``ChopsUpdate``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from rich.cells import cell_len
+from rich.color import ColorSystem
+from rich.console import Console
+from rich.style import Style
+from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
+from textual.strip import Strip
+
+__all__ = ["Piece", "Thinned", "Wire"]
+
+Piece = tuple[int, int, Strip]
+"""Row, column, and what is to stand from there on."""
+Cell = tuple[str, str]
+"""A character with what has no width of its own, empty in the second half of a wide one; and the codes of its style."""
+BRIDGE = 6
+"""Unchanged cells between changed ones that are sent again: moving the cursor would take more bytes."""
+
+
+class Wire:
+    """Knows what stands on the terminal."""
+
+    def __init__(self) -> None:
+        self._standing: dict[tuple[int, int], Cell] = {}
+
+    def forget(self) -> None:
+        """The terminal may show anything now; the next picture is sent whole."""
+        self._standing = {}
+
+    def send(self, pieces: Iterable[Piece], console: Console) -> str:
+        """The escape sequences that bring the terminal to show ``pieces``; empty when it does already."""
+        system = console._color_system or ColorSystem.TRUECOLOR
+        parts: list[str] = []
+        pen = ""
+        for y, x, strip in pieces:
+            cells = _cells(strip, system)
+            if cells is None:
+                self._lose(y, x, strip.cell_length)
+                parts.append(f"\x1b[0m\x1b[{y + 1};{x + 1}H{strip.render(console)}")
+                pen = ""
+                continue
+            for start, stop in self._changes(y, x, cells):
+                parts.append(f"\x1b[{y + 1};{x + start + 1}H")
+                for codes, group in groupby(cells[start:stop], key=lambda cell: cell[1]):
+                    parts.append("" if codes == pen else f"\x1b[0;{codes}m" if codes else "\x1b[0m")
+                    parts.extend(text for text, _ in group)
+                    pen = codes
+        return "".join([*parts, "\x1b[0m" if pen else ""])
+
+    def _changes(self, y: int, x: int, cells: Sequence[Cell]) -> Iterator[tuple[int, int]]:
+        """Where ``cells`` differ from what stands there, which is now taken to be them."""
+        standing = self._standing
+        changed = [i for i, cell in enumerate(cells) if standing.get((y, x + i)) != cell]
+        for i in changed:
+            standing[y, x + i] = cells[i]
+        for start, stop in _joined(changed):
+            yield start - (not cells[start][0] and start > 0), stop
+
+    def _lose(self, y: int, x: int, width: int) -> None:
+        for column in range(x, x + width):
+            self._standing.pop((y, column), None)
+
+
+class Thinned(CompositorUpdate):
+    """An update of Textual's, thinned out when it is written and not before: some never are."""
+
+    def __init__(self, update: LayoutUpdate | ChopsUpdate, wire: Wire) -> None:
+        self._update, self._wire = update, wire
+
+    def render_segments(self, console: Console) -> str:
+        """The escape sequences."""
+        update = self._update
+        pieces = _of_layout(update) if isinstance(update, LayoutUpdate) else _of_chops(update)
+        return self._wire.send(pieces, console)
+
+
+def _of_layout(update: LayoutUpdate) -> Iterator[Piece]:
+    for y, line in enumerate(update.strips, update.region.y):
+        yield y, update.region.x, Strip.join(line)
+
+
+def _of_chops(update: ChopsUpdate) -> Iterator[Piece]:
+    """The parts of the chops that lie in the spans, as ``ChopsUpdate.render_segments`` takes them."""
+    for y, x1, x2 in update.spans:
+        for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
+            if strip is not None and x <= x2 and end > x1:
+                whole = x2 > x >= x1 and end <= x2
+                yield y, x, strip if whole else strip.crop(0, min(end, x2) - x)
+
+
+def _cells(strip: Strip, system: ColorSystem) -> list[Cell] | None:
+    """The cells of a strip; None where it has a link, or characters that do not add up to its width one by one."""
+    cells: list[Cell] = []
+    for text, style, _ in strip:
+        if style is not None and style.link:
+            return None
+        codes = _codes(style, system)
+        if text.isascii():
+            cells.extend([(character, codes) for character in text])
+        else:
+            _extend(cells, text, codes)
+    return cells if len(cells) == strip.cell_length else None
+
+
+def _codes(style: Style | None, system: ColorSystem) -> str:
+    if style is None:
+        return ""
+    return style._ansi if style._ansi is not None else Strip.render_ansi(style, system)
+
+
+def _extend(cells: list[Cell], text: str, codes: str) -> None:
+    for character in text:
+        width = cell_len(character)
+        if width:
+            cells.extend([(character, codes), *[("", codes)] * (width - 1)])
+        elif cells:
+            at = -1 if cells[-1][0] or len(cells) == 1 else -2
+            cells[at] = (cells[at][0] + character, cells[at][1])
+
+
+def _joined(places: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Start and stop of the runs of rising ``places``, those that are nearly together joined."""
+    start = stop = -1
+    for place in places:
+        if start >= 0 and place - stop > BRIDGE:
+            yield start, stop
+            start = place
+        start, stop = place if start < 0 else start, place + 1
+    if start >= 0:
+        yield start, stop
