@@ -44,34 +44,44 @@ async def test_a_failed_run_says_why(sit, directory):
         assert "the worst R-hat is 1.2, must be at most 1.01" in seat.text
 
 
-async def test_progress_is_followed_and_an_idle_screen_is_not_repainted(sit, directory, monkeypatch):
+def set_sql(directory, statement):
     workspace = Workspace.open(directory)
     with workspace.writing() as connection:
-        connection.execute("UPDATE run SET started = NULL WHERE id = ?", (RUNNING,))  # a clock would tick
+        connection.execute(statement)
     workspace.close()
+
+
+async def paints(seat, monkeypatch):
+    """The updates that are painted from now on."""
+    await seat.pilot.pause(0.2)
+    painted, show = [], seat.app._display
+
+    def display(screen, picture):
+        painted.extend([] if picture is None else [picture])
+        show(screen, picture)
+
+    monkeypatch.setattr(seat.app, "_display", display)
+    return painted
+
+
+async def test_a_screen_on_which_nothing_changes_is_not_repainted(sit, directory, monkeypatch):
+    set_sql(directory, "UPDATE run SET state = 'interrupted', finished = created WHERE state = 'running'")
     async with sit(directory, "enter", size=(200, 60)) as seat:
-        await seat.pilot.pause(0.1)
-        painted = []
-        show = seat.app._display
-
-        def display(screen, picture):
-            if picture is not None:
-                painted.append(picture)
-            show(screen, picture)
-
-        monkeypatch.setattr(seat.app, "_display", display)
+        painted = await paints(seat, monkeypatch)
         for _ in range(3):
             seat.app.refresh_page()
             await seat.press("shift")
         assert painted == []
-        workspace = Workspace.open(directory)
-        with workspace.writing() as connection:
-            connection.execute("UPDATE task SET done = 900 WHERE run_id = ? AND state = 'running'", (RUNNING,))
-        workspace.close()
+
+
+async def test_progress_is_followed_in_its_own_line(sit, directory, monkeypatch):
+    async with sit(directory, "enter", size=(200, 60)) as seat:
+        painted = await paints(seat, monkeypatch)
+        set_sql(directory, "UPDATE task SET done = 900 WHERE state = 'running'")
         seat.app._poll()
         await seat.press("shift")
-        assert "draw 900/2,000 emcee" in seat.text
-        assert sum(len(getattr(picture, "spans", range(60))) for picture in painted) <= 2
+        assert "draw 900/2,000 emcee" in line_of(seat, RUNNING)
+        assert {y for picture in painted for y, _, _ in picture.spans} == {3}
 
 
 async def test_a_poll_without_a_change_reads_nothing(sit, directory, monkeypatch):
