@@ -42,11 +42,14 @@ def message_of(error: Exception) -> str:
     import sqlite3
 
     from engine.errors import EngineError
+    from workspace.disk import disk_trouble
     from workspace.errors import WorkspaceError
 
     if isinstance(error, (EngineError, WorkspaceError)):
         return str(error)
     if isinstance(error, sqlite3.Error):
+        if trouble := disk_trouble(error):
+            return trouble
         return f"the workspace's database cannot be used: {error}; see sfumato doctor"
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror

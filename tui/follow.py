@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from workspace.disk import DISK_STATUS
+from workspace.disk import TROUBLES
 from workspace.errors import WorkspaceError
 from workspace.queue import request_stop
 from workspace.runs import Run, RunState, find_run, tasks_of
@@ -57,8 +57,9 @@ def _until_ended(workspace: Workspace, run_ids: Sequence[int], jobs: int, say: C
         if not going_on:
             return runs
         say(_progress(workspace, going_on[0]))
-        if worker.poll() == DISK_STATUS:
-            raise WorkspaceError(_last_words(workspace, going_on[0].id))
+        if (trouble := TROUBLES.get(worker.poll() or 0)) is not None:
+            stopped = going_on[0].id
+            raise WorkspaceError(f"run {stopped} stands still: {trouble}. Go on with: sfumato resume {stopped}")
         if worker.poll() is not None:
             so_far = sum(run.tasks_done for run in runs)
             deaths = deaths + 1 if so_far == done else 1
@@ -81,12 +82,6 @@ def _termination_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _last_words(workspace: Workspace, run_id: int) -> str:
-    log = worker_log(workspace.directory)
-    said = "" if not log.is_file() else log.read_text("utf-8", "replace").strip().rpartition(" ERROR ")[2]
-    return f"run {run_id} stands still: {said or 'its disk fails'}; go on with: sfumato resume {run_id}"
 
 
 def _progress(workspace: Workspace, run: Run) -> str:

@@ -63,7 +63,7 @@ def worker(directory: Path | None, jobs: int, idle: float, dask: str) -> None:
 
     Ctrl+C, SIGTERM and the loss of the terminal end it; its unfinished tasks go back to the queue.
     """
-    from workspace.disk import DISK_STATUS, disk_trouble
+    from workspace.disk import TROUBLES
     from workspace.errors import WorkspaceError
     from workspace.worker import serve
 
@@ -72,8 +72,8 @@ def worker(directory: Path | None, jobs: int, idle: float, dask: str) -> None:
     try:
         serve(workspace.directory, jobs, idle, dask)
     except SystemExit as ended:
-        if ended.code == DISK_STATUS:
-            raise WorkspaceError(disk_trouble(ended.__context__) if ended.__context__ else "") from None
+        if isinstance(ended.code, int) and ended.code in TROUBLES:
+            raise WorkspaceError(TROUBLES[ended.code]) from None
         raise
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -15,8 +16,13 @@ BUSY_SECONDS = 5.0
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """A connection in autocommit mode: WAL, full synchronisation, foreign keys, five seconds of patience."""
-    connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS)
+    """A connection in autocommit mode: WAL, full synchronisation, foreign keys, five seconds of patience.
+
+    Where nothing may be written and nobody is writing (there is no log), the database is only read.
+    """
+    still = not os.access(path.parent, os.W_OK) and path.is_file() and not path.with_name(f"{path.name}-wal").exists()
+    name = f"{path.resolve().as_uri()}?immutable=1" if still else str(path)
+    connection = sqlite3.connect(name, isolation_level=None, timeout=BUSY_SECONDS, uri=still)
     connection.row_factory = sqlite3.Row
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA synchronous = FULL")

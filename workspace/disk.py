@@ -5,17 +5,17 @@ from __future__ import annotations
 import errno
 import shutil
 import sqlite3
+from collections.abc import Mapping
 from pathlib import Path
-
-from engine.microdata import Microdata
-from engine.recipe import Recipe
+from typing import TYPE_CHECKING
 
 from .errors import WorkspaceError
 
-__all__ = ["DISK_STATUS", "NotEnoughDisk", "bytes_needed", "check_disk", "disk_trouble"]
+if TYPE_CHECKING:
+    from engine.microdata import Microdata
+    from engine.recipe import Recipe
 
-DISK_STATUS = 74
-"""Exit status of a worker that its disk has stopped (EX_IOERR of sysexits.h)."""
+__all__ = ["TROUBLES", "NotEnoughDisk", "bytes_needed", "check_disk", "disk_trouble", "status_of"]
 
 ALWAYS_BYTES = 32 << 20
 RECORD_BYTES = 40
@@ -66,6 +66,9 @@ def disk_trouble(error: BaseException) -> str:
 NO_SPACE = "the workspace's disk is full, or a quota on it is used up; free some space, then resume the run"
 NO_RIGHT = "the workspace cannot be written: it is read-only here, or belongs to somebody else"
 BAD_DISK = "the workspace's disk reports an input/output error, or is full; look at it with sfumato doctor"
+TROUBLES: Mapping[int, str] = {73: NO_SPACE, 74: BAD_DISK, 77: NO_RIGHT}
+"""Exit statuses of a worker that its disk has stopped (sysexits.h), and what they mean: its log cannot say it then."""
+
 _DATABASE = {
     sqlite3.SQLITE_FULL: NO_SPACE,
     sqlite3.SQLITE_READONLY: NO_RIGHT,
@@ -73,3 +76,8 @@ _DATABASE = {
     sqlite3.SQLITE_PERM: NO_RIGHT,
     sqlite3.SQLITE_IOERR: BAD_DISK,
 }
+
+
+def status_of(trouble: str) -> int:
+    """The exit status that stands for what ``disk_trouble`` said."""
+    return next(status for status, text in TROUBLES.items() if text == trouble)

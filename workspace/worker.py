@@ -28,7 +28,7 @@ from typing import TypeVar
 
 from .attempt import Failure, GivenBack, attempt
 from .database import is_busy
-from .disk import DISK_STATUS, disk_trouble
+from .disk import disk_trouble, status_of
 from .errors import WorkspaceError
 from .pool import IN_PROCESS, Pool, pool
 from .queue import (
@@ -232,7 +232,7 @@ def _terminated(number: int, frame: FrameType | None) -> None:
 
 
 def serve(directory: Path, jobs: int, idle: float, dask: str = "", *, hang_up: bool = True) -> None:
-    """``work`` as a process of its own: signals end it in good order, and a disk that fails ends it with DISK_STATUS.
+    """``work`` as a process of its own: signals end it in good order, and a disk that fails ends it with one of disk.TROUBLES.
 
     ``hang_up`` says whether the loss of its terminal ends it too.
     """
@@ -249,7 +249,7 @@ def serve(directory: Path, jobs: int, idle: float, dask: str = "", *, hang_up: b
         if not trouble:
             raise
         log.error("%s", trouble)
-        raise SystemExit(DISK_STATUS) from None
+        raise SystemExit(status_of(trouble)) from None
 
 
 def main() -> None:
