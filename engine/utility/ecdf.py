@@ -2,13 +2,15 @@
 
 With F_c and F_s the empirical cdfs of the confidential and the released values and z_i the N = n + m pooled points:
 ``max_abs_difference`` max_i |F_c(z_i) - F_s(z_i)| and ``mean_squared_difference`` sum_i (F_c(z_i) - F_s(z_i))^2 / N.
+With ``points = "distinct"`` the mean is over the distinct values among them, each once: what the figures that Guo & Hu
+publish are, where a third of the records share one value.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +38,10 @@ class EcdfSpec(Spec):
     variables: Annotated[
         tuple[str, ...], Param("variables to compare; the released ones if empty", names="variables", kinds=ORDERED)
     ] = ()
+    points: Annotated[
+        Literal["pooled", "distinct"],
+        Param("what the squared difference is averaged over: the values of all records, or every distinct value once"),
+    ] = "pooled"
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
         """BadInput when no variable is named and none that is released has an order."""
@@ -57,8 +63,8 @@ class EcdfDifference:
     expected_mean_squared: float
 
 
-def ecdf_difference(confidential: Floats, released: Floats) -> EcdfDifference:
-    """The differences between the empirical cdfs of (n,) and (m,) values.
+def ecdf_difference(confidential: Floats, released: Floats, *, distinct: bool = False) -> EcdfDifference:
+    """The differences between the empirical cdfs of (n,) and (m,) values, averaged over all or over distinct values.
 
     The expected mean square is exact given the pooled values, ties included: every split of them into n and m is
     equally likely, and (F_c - F_s)(z) has variance H(z) (1 - H(z)) (1/n + 1/m) N / (N - 1), H the pooled cdf. The
@@ -72,11 +78,12 @@ def ecdf_difference(confidential: Floats, released: Floats) -> EcdfDifference:
     difference = below_confidential - below_released
     pooled = np.cumsum(repeats) / (n + m)
     variance = pooled * (1 - pooled) * (1 / n + 1 / m) * (n + m) / (n + m - 1)
+    weights = np.full(points.size, 1 / points.size) if distinct else repeats / (n + m)
     return EcdfDifference(
         float(np.abs(difference).max()),
-        float(repeats @ difference**2 / (n + m)),
+        float(weights @ difference**2),
         math.sqrt(math.pi / 2) * math.log(2) * math.sqrt(1 / n + 1 / m),
-        float(repeats @ variance / (n + m)),
+        float(weights @ variance),
     )
 
 
@@ -93,7 +100,8 @@ def ecdf_difference(confidential: Floats, released: Floats) -> EcdfDifference:
         ),
         Output(
             "mean_squared_difference",
-            "squared gap between the confidential and the released cumulative shares, averaged over all values of both",
+            "squared gap between the confidential and the released cumulative shares, averaged over all values of both, "
+            "or over the distinct ones",
             "low",
         ),
     ),
@@ -102,9 +110,15 @@ def ecdf(confidential: Microdata, released: Microdata, spec: EcdfSpec, run: Run)
     """Both differences for each variable, beside their expectations for two samples of one distribution."""
     estimates = []
     for name in spec.for_release(confidential.schema, ()).variables:
-        found = ecdf_difference(confidential.numbers(name), released.numbers(name))
+        found = ecdf_difference(confidential.numbers(name), released.numbers(name), distinct=spec.points == "distinct")
         estimates += [
             Estimate("max_abs_difference", found.max_abs, name, baseline=found.expected_max_abs),
-            Estimate("mean_squared_difference", found.mean_squared, name, baseline=found.expected_mean_squared),
+            Estimate(
+                "mean_squared_difference",
+                found.mean_squared,
+                name,
+                baseline=found.expected_mean_squared,
+                params={} if spec.points == "pooled" else {"points": spec.points},
+            ),
         ]
     return Measure(tuple(estimates))

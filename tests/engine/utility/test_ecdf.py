@@ -20,9 +20,10 @@ few_values = st.lists(st.integers(0, 5).map(float), min_size=1, max_size=12)
 many_values = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=12)
 
 
-def direct(confidential: np.ndarray, released: np.ndarray) -> tuple[float, float]:
-    """Both differences by their definition, point by point over the pooled values."""
-    gaps = [np.mean(confidential <= z) - np.mean(released <= z) for z in (*confidential, *released)]
+def direct(confidential: np.ndarray, released: np.ndarray, *, distinct: bool = False) -> tuple[float, float]:
+    """Both differences by their definition, point by point over the pooled values, or over the distinct ones."""
+    points = [*confidential, *released]
+    gaps = [np.mean(confidential <= z) - np.mean(released <= z) for z in (sorted(set(points)) if distinct else points)]
     return max(abs(gap) for gap in gaps), sum(gap**2 for gap in gaps) / len(gaps)
 
 
@@ -30,8 +31,9 @@ def direct(confidential: np.ndarray, released: np.ndarray) -> tuple[float, float
 @given(confidential=few_values | many_values, released=few_values | many_values)
 def test_differences_are_those_of_the_definition(confidential: list[float], released: list[float]) -> None:
     c, s = np.array(confidential), np.array(released)
-    found = ecdf_difference(c, s)
-    assert (found.max_abs, found.mean_squared) == pytest.approx(direct(c, s), abs=1e-12)
+    for distinct in (False, True):
+        found = ecdf_difference(c, s, distinct=distinct)
+        assert (found.max_abs, found.mean_squared) == pytest.approx(direct(c, s, distinct=distinct), abs=1e-12)
 
 
 @pytest.mark.parametrize(("n", "m", "values"), [(50, 80, 1000), (200, 30, 5), (7, 9, 2)])
@@ -42,19 +44,20 @@ def test_maximum_is_the_kolmogorov_smirnov_statistic(n: int, m: int, values: int
     assert ecdf_difference(c.astype(float), s.astype(float)).max_abs == pytest.approx(theirs, abs=1e-12)
 
 
+@pytest.mark.parametrize("distinct", [False, True])
 @pytest.mark.parametrize(
     ("confidential", "released"),
     [([1, 1, 2, 3], [1, 4]), ([0, 0, 0], [0, 1, 1]), ([5], [7]), ([1, 2, 3, 4], [5, 6, 7]), ([2, 2], [2, 2])],
 )
 def test_expected_mean_square_is_the_mean_over_every_split_of_the_pooled_values(
-    confidential: list[float], released: list[float]
+    confidential: list[float], released: list[float], distinct: bool
 ) -> None:
     pooled = np.array([*confidential, *released], dtype=float)
     splits = [
-        direct(pooled[list(chosen)], np.delete(pooled, list(chosen)))[1]
+        direct(pooled[list(chosen)], np.delete(pooled, list(chosen)), distinct=distinct)[1]
         for chosen in combinations(range(len(pooled)), len(confidential))
     ]
-    found = ecdf_difference(np.array(confidential, dtype=float), np.array(released, dtype=float))
+    found = ecdf_difference(np.array(confidential, dtype=float), np.array(released, dtype=float), distinct=distinct)
     assert found.expected_mean_squared == pytest.approx(np.mean(splits), abs=1e-14)
 
 
