@@ -41,7 +41,7 @@ def mounted(directory: Path, *options: str) -> Iterator[None]:
 
 
 def sfumato(workspace: Path, *arguments: str) -> tuple[int, str]:
-    command = [sys.executable, "-c", "from tui.cli import main; main()", *arguments, "--workspace", str(workspace)]
+    command = [sys.executable, "-P", "-c", "from tui.cli import main; main()", *arguments, "--workspace", str(workspace)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     return done.returncode, done.stderr.strip()
 
