@@ -22,7 +22,7 @@ from tui.app import SfumatoApp
 from workspace.database import DATABASE
 from workspace.queries import Reader, find_run
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
 CELL = 12.2
 SCREENS = (
     ("projects", ()),
@@ -125,11 +125,10 @@ def main() -> None:
     arguments = parser.parse_args()
     width, height = map(int, arguments.size.split("x"))
     with tempfile.TemporaryDirectory() as temporary:
-        directory = Path(temporary) / "demo"
-        if arguments.workspace is None:
-            demo_workspace(directory)
-        else:
-            copy_of(arguments.workspace, directory)
+        given = arguments.workspace and arguments.workspace.resolve()
+        os.chdir(temporary)  # the pictures show the workspace's path
+        directory = Path("demo")
+        demo_workspace(directory) if given is None else copy_of(given, directory)
         files = asyncio.run(take(directory, (width, height), arguments.theme))
     for file in files:
         to_png(file)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from textual import on
 from textual.app import ComposeResult
@@ -20,12 +20,12 @@ from workspace.findings import DiagnosticLine, diagnostic_lines
 from .page import Pane
 
 COLUMNS = (
-    Column("target", "model of", 14),
-    Column("name", "statistic", 20),
-    Column("parameter", "parameter", 14),
-    Column("value", "value", 10, "right"),
-    Column("rule", "rule", 14),
-    Column("passed", "result", 10),
+    Column("target", "model of", 10),
+    Column("name", "statistic", 18),
+    Column("parameter", "parameter", 10),
+    Column("value", "value", 9, "right"),
+    Column("rule", "rule", 12),
+    Column("passed", "result", 8),
 )
 EMPTY = "No model has been fitted in this run yet."
 
@@ -67,7 +67,10 @@ class Diagnostics(Pane):
         self._show()
 
     def _show(self) -> None:
-        columns = fitted(COLUMNS, self.size.width - 1, ("parameter",))
+        width = self.size.width - 1
+        more = 8 if width >= 100 else 0
+        wide = [replace(c, width=c.width + more) if c.name in ("target", "name") else c for c in COLUMNS]
+        columns = fitted(wide, width, ("parameter",))
         rows = [cells(columns, _values(line)) for line in self._lines]
         self.query_one(LiveGrid).show(columns, rows, list(range(len(rows))))
         self.query_one(Line).say(_summary(self._lines))
@@ -88,7 +91,7 @@ def _summary(lines: Sequence[DiagnosticLine]) -> str:
         return said + "none of them has a rule to meet"
     if broken:
         return said + f"{mark('fail')} {len(broken)} of {len(judged)} rules broken"
-    return said + f"{mark('pass')} all {len(judged)} rules met"
+    return said + f"{mark('pass')} every rule met ({len(judged)})"
 
 
 def _values(line: DiagnosticLine) -> dict[str, object]:

@@ -16,7 +16,8 @@ __all__ = ["board", "overall"]
 
 STYLES = {"pass": "$success bold", "fail": "$error bold", "not computed": "$warning bold"}
 NAME_LEAST = 30
-OUTCOME, NUMBER, LIMIT = 14, 10, 26
+OUTCOME, NUMBER, LIMIT = 14, 10, 27
+INDENT = OUTCOME + 2
 
 
 def overall(verdicts: Sequence[VerdictLine]) -> Content:
@@ -31,14 +32,16 @@ def overall(verdicts: Sequence[VerdictLine]) -> Content:
 
 
 def board(verdicts: Sequence[VerdictLine], width: int) -> Content:
-    """Every verdict in ``width`` cells: one line each where there is room, else two."""
+    """Every verdict in ``width`` cells: numbers beside the name where there is room, else below it."""
     lines = [overall(verdicts), Content("")]
     name = width - OUTCOME - LIMIT - 2 * NUMBER - 8
-    if name >= NAME_LEAST:
+    wide = name >= NAME_LEAST
+    if wide:
         lines.append(Content.styled(_heads(name), "bold"))
     for verdict in verdicts:
-        lines += [_wide(verdict, name)] if name >= NAME_LEAST else _narrow(verdict, width)
-        lines += _reason(verdict, width)
+        lines += [_wide(verdict, name)] if wide else _narrow(verdict, width)
+        lines += _below(_params(verdict) if len(_name(verdict)) > (name if wide else width - INDENT) else "", width)
+        lines += _below(f"{mark('into')} {verdict.reason}" if verdict.reason else "", width)
     return Content("\n").join(lines)
 
 
@@ -49,30 +52,43 @@ def _heads(name: int) -> str:
 
 
 def _wide(verdict: VerdictLine, name: int) -> Content:
+    limit = fit(limit_text(verdict.bound, verdict.limit), LIMIT)
     return Content.assemble(
         (fit(outcome_text(verdict.outcome), OUTCOME), STYLES[verdict.outcome]),
-        f"  {fit(_name(verdict), name)}  {number(verdict.observed):>{NUMBER}}  {limit_text(verdict.bound, verdict.limit):<{LIMIT}} ",
-        f"{number(verdict.margin):>{NUMBER}}",
+        f"  {_name_in(verdict, name)}  {number(verdict.observed):>{NUMBER}}  {limit} {number(verdict.margin):>{NUMBER}}",
     )
 
 
 def _narrow(verdict: VerdictLine, width: int) -> list[Content]:
-    first = Content.assemble(
-        (fit(outcome_text(verdict.outcome), OUTCOME), STYLES[verdict.outcome]), f"  {cut(_name(verdict), width - 16)}"
-    )
-    numbers = f"observed {number(verdict.observed)}, {limit_text(verdict.bound, verdict.limit)}, margin {number(verdict.margin)}"
-    return [first, Content(f"{'':<{OUTCOME}}  {cut(numbers, width - 16)}")]
+    outcome = (fit(outcome_text(verdict.outcome), OUTCOME), STYLES[verdict.outcome])
+    limit, margin = limit_text(verdict.bound, verdict.limit), number(verdict.margin)
+    numbers = f"observed {number(verdict.observed)}, {limit}, margin {margin}"
+    room = width - INDENT
+    return [
+        Content.assemble(outcome, "  ", _name_in(verdict, room)),
+        Content(" " * INDENT + cut(numbers, room)),
+    ]
+
+
+def _name_in(verdict: VerdictLine, width: int) -> str:
+    whole = _name(verdict)
+    return fit(whole if len(whole) <= width else _measure(verdict), width)
 
 
 def _name(verdict: VerdictLine) -> str:
-    level = "" if verdict.level is None else f" at S = {number(verdict.level)}"
-    of = measured(verdict.target, verdict.params)
-    return printable(verdict.value + level + (f" ({of})" if of else ""))
+    params = _params(verdict)
+    return _measure(verdict) + (f" ({params})" if params else "")
 
 
-def _reason(verdict: VerdictLine, width: int) -> list[Content]:
-    lead = " " * (OUTCOME + 2)
-    lines = wrap(
-        printable(verdict.reason), max(20, width), initial_indent=f"{lead}{mark('into')} ", subsequent_indent=lead
-    )
-    return [Content.styled(line, "$text-muted") for line in lines if verdict.reason]
+def _measure(verdict: VerdictLine) -> str:
+    return printable(verdict.value + ("" if verdict.level is None else f" at S = {number(verdict.level)}"))
+
+
+def _params(verdict: VerdictLine) -> str:
+    return printable(measured(verdict.target, verdict.params))
+
+
+def _below(text: str, width: int) -> list[Content]:
+    lead = " " * INDENT
+    lines = wrap(printable(text), max(INDENT + 20, width), initial_indent=lead, subsequent_indent=lead)
+    return [Content.styled(line, "dim") for line in lines if text]
