@@ -1,0 +1,138 @@
+"""Two apps and four workers on one workspace at the same time: no lock error, no lost update, no task run twice."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.execution import execute
+from engine.microdata import Microdata
+from engine.recipe import Recipe
+from workspace.audit import audit_rows, broken, head_of, kept_head
+from workspace.findings import Selection, result_lines
+from workspace.ingest import Source
+from workspace.queries import Reader, list_runs, tasks_of
+from workspace.queue import request_stop, resume
+from workspace.runs import RunState, enter_run, find_run, result_rows
+from workspace.views import project_lines, run_lines
+from workspace.workspace import Workspace
+
+WORKERS = 4
+LARGE = {"m": 12, "seed": 5}
+
+
+class App(threading.Thread):
+    """Looks at a workspace as the app does, several times a second, and now and then stops a run and resumes it."""
+
+    def __init__(self, directory: Path, stops: bool) -> None:
+        super().__init__()
+        self.directory = directory
+        self.stops = stops
+        self.ended = threading.Event()
+        self.polls = 0
+        self.stopped = 0
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            while not self.ended.is_set():
+                self.look()
+                self.polls += 1
+                time.sleep(0.05)
+        except BaseException as error:  # noqa: BLE001  (the test asserts that there is none)
+            self.error = error
+
+    def look(self) -> None:
+        with Reader(self.directory) as reader:
+            for line in project_lines(reader):
+                for run in run_lines(reader, line.id):
+                    tasks_of(reader, run.run.id)
+                    result_lines(reader, Selection(run.run.id, draws=True), 0, 50)
+            going_on = [run.id for run in list_runs(reader) if run.state is RunState.RUNNING]
+        if self.stops and going_on and self.polls % 20 == 19:
+            with contextlib.closing(Workspace.open(self.directory)) as workspace:
+                if request_stop(workspace, going_on[0], RunState.INTERRUPTED):
+                    self.stopped += resume(workspace, going_on[0])
+
+
+def carry_out_together(
+    workspace: Workspace, enter: Callable[[], int], seconds: float
+) -> tuple[list[int], list[App], str]:
+    """Enter runs for so long, with four workers and two apps at work; their numbers, the apps, and what the workers said."""
+    for statement in (
+        "CREATE TABLE happened (task_id INTEGER, attempt INTEGER, state TEXT)",
+        """CREATE TRIGGER witness AFTER UPDATE OF state ON task WHEN NEW.state <> OLD.state
+           BEGIN INSERT INTO happened VALUES (NEW.id, NEW.attempt, NEW.state); END""",
+    ):
+        workspace.connection.execute(statement)
+    runs = [enter()]
+    options = [str(workspace.directory), "--idle", "2"]
+    workers = [
+        subprocess.Popen([sys.executable, "-P", "-m", "workspace.worker", *options], stderr=subprocess.PIPE, text=True)
+        for _ in range(WORKERS)
+    ]
+    apps = [App(workspace.directory, stops) for stops in (False, True)]
+    for app in apps:
+        app.start()
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends:
+        if sum(not run.state.ended for run in list_runs(workspace)) < 3:
+            runs.append(enter())
+        time.sleep(0.05)
+    said = "".join(worker.communicate(timeout=120)[1] for worker in workers)
+    for app in apps:
+        app.ended.set()
+        app.join()
+    return runs, apps, said
+
+
+def check(
+    workspace: Workspace, recipe: Recipe, data: Microdata, seconds: float
+) -> None:
+    runs, apps, said = carry_out_together(
+        workspace, lambda: enter_run(workspace, recipe, Source("simulated.csv", b"simulated"), data), seconds
+    )
+    stopped = sum(app.stopped for app in apps)
+    print(f"{len(runs)} runs, {sum(app.polls for app in apps)} polls, {stopped} stops")
+    assert "locked" not in said, said
+    assert "Traceback" not in said, said
+    assert [app.error for app in apps] == [None, None]
+    expected = list(execute(recipe, data).rows)
+    for run_id in runs:
+        assert find_run(workspace, run_id).state is RunState.DONE
+        assert result_rows(workspace, run_id) == expected
+    twice = workspace.connection.execute(
+        """SELECT task_id FROM happened GROUP BY task_id
+           HAVING sum(state = 'done') <> 1 OR max(rowid) <> max(CASE WHEN state = 'done' THEN rowid END)"""
+    ).fetchall()
+    assert twice == []
+    claims, attempts = workspace.connection.execute(
+        "SELECT (SELECT count(*) FROM happened WHERE state = 'running'), (SELECT sum(attempt) FROM task)"
+    ).fetchone()
+    assert claims == attempts
+    kept = kept_head(workspace.directory)
+    assert kept is not None
+    assert broken(audit_rows(workspace.connection), head_of(workspace.connection), [kept]) == ""
+    acts = [row.act for row in audit_rows(workspace.connection)]
+    assert acts.count("run entered") == acts.count("run finished") == len(runs)
+    assert acts.count("run resumed") == acts.count("run interrupted") == stopped
+
+
+def test_four_workers_and_two_apps_share_a_workspace_for_a_few_seconds(
+    workspace: Workspace, small_recipe: Callable[..., Recipe], small_data: Microdata
+) -> None:
+    check(workspace, small_recipe(release=LARGE), small_data, 5)
+
+
+@pytest.mark.study
+def test_four_workers_and_two_apps_share_a_workspace_for_five_minutes(
+    workspace: Workspace, small_recipe: Callable[..., Recipe], small_data: Microdata
+) -> None:
+    check(workspace, small_recipe(release=LARGE), small_data, 300)
