@@ -1,0 +1,65 @@
+"""The Information Loss Metric of a whole table (Byun et al. 2006, Definition 7; Lighthouse data quality §3.3).
+
+IL(e) = |e| sum over numerical quasi-identifiers of perim(e_i) / perim(O_i); ILM = sum over classes of IL(e) / |A|.
+It grows with the number of quasi-identifiers, so that 1 - ILM may be negative.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Self
+
+from ..errors import BadInput, NotComputable
+from ..methods import Output, method
+from ..microdata import Microdata
+from ..results import Estimate, Measure
+from ..run import Run
+from ..schema import Schema
+from ..spec import Param, Spec
+from ..statistics.geometric_size import numerical_loss
+from ..statistics.pairs import NUMBERS, Pairs, quasi_identifiers
+
+__all__ = ["IlmSpec", "ilm"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IlmSpec(Spec):
+    """What makes an equivalence class."""
+
+    quasi_identifiers: Annotated[
+        tuple[str, ...],
+        Param(
+            "variables in which the records of an equivalence class are alike; left out, those known", names="variables"
+        ),
+    ] = ()
+
+    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
+        """Quasi-identifiers filled in."""
+        return replace(self, quasi_identifiers=self.quasi_identifiers or quasi_identifiers(schema, released))
+
+    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
+        """BadInput when no quasi-identifier is numerical."""
+        names = self.for_release(schema, released).quasi_identifiers
+        if not any(schema[name].kind in NUMBERS for name in names):
+            raise BadInput(place, f"no quasi-identifier is {', '.join(NUMBERS[:-1])} or {NUMBERS[-1]}; leave it out")
+
+
+@method(
+    "Information loss metric",
+    spec=IlmSpec,
+    source="Byun, Sohn, Bertino & Li (2006), Definition 7; Measuring Data Quality for Project Lighthouse §3.3",
+    outputs=(
+        Output("ilm", "ranges of the equivalence classes as shares of the columns' ranges, summed over columns", "low"),
+        Output("one_minus_ilm", "1 - the information loss metric; negative where many columns lose much", "high"),
+    ),
+)
+def ilm(confidential: Microdata, released: Microdata, spec: IlmSpec, run: Run) -> Measure:
+    """ILM of the numerical quasi-identifiers, and 1 - ILM."""
+    names = spec.for_release(confidential.schema, ()).quasi_identifiers
+    pairs = Pairs.of(confidential, released)
+    if not len(pairs.rows):
+        raise NotComputable("every record is suppressed")
+    classes = pairs.classes(names)
+    numerical = [name for name in names if confidential.schema[name].kind in NUMBERS]
+    loss = sum(numerical_loss(confidential.numbers(name), classes) for name in numerical)
+    return Measure((Estimate("ilm", loss), Estimate("one_minus_ilm", 1 - loss)))

@@ -1,0 +1,32 @@
+"""The share of records that are not suppressed (Lighthouse data quality §3.5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..methods import Output, method
+from ..microdata import Microdata
+from ..results import Estimate, Measure
+from ..run import Run
+from ..spec import Spec
+from ..statistics.pairs import Pairs
+
+__all__ = ["NonSuppressedSpec", "non_suppressed"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NonSuppressedSpec(Spec):
+    """Nothing to choose."""
+
+
+@method(
+    "Records not suppressed",
+    spec=NonSuppressedSpec,
+    source="Measuring Data Quality for Project Lighthouse §3.5",
+    outputs=(
+        Output("share", "records that are not suppressed; the threshold in use at Lighthouse is 0.99", "high", "share"),
+    ),
+)
+def non_suppressed(confidential: Microdata, released: Microdata, spec: NonSuppressedSpec, run: Run) -> Measure:
+    """PCTNS = |A| / |O|."""
+    return Measure((Estimate("share", Pairs.of(confidential, released).kept),))

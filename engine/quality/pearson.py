@@ -1,0 +1,52 @@
+"""Pearson's correlation of original and anonymised values, column by column (Lighthouse data quality §3.2).
+
+RHO(O, A, i) = max(0, cov(O_i, A_i) / (std(O_i) std(A_i))) over the records that are not suppressed; binary columns are 0/1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import NotComputable
+from ..methods import Output, method
+from ..microdata import Microdata
+from ..results import Measure
+from ..run import Run
+from .columns import ColumnsSpec, measure_columns
+
+__all__ = ["pearson", "rho"]
+
+Floats = NDArray[np.float64]
+
+
+def rho(original: Floats, anonymised: Floats) -> float:
+    """max(0, r) of values (n,). NotComputable when either has no variance."""
+    for values, which in ((original, "original"), (anonymised, "released")):
+        if np.ptp(values) == 0:
+            raise NotComputable(f"the {which} values are all the same, so there is no correlation")
+    x, y = (_standardised(values) for values in (original, anonymised))
+    return float(np.clip(np.mean(x * y), 0, 1))
+
+
+def _standardised(values: Floats) -> Floats:
+    shifted = (values - values[0]) / np.ptp(values)
+    centred = shifted - shifted.mean()
+    return np.asarray(centred / np.sqrt(np.mean(centred**2)))
+
+
+@method(
+    "Pearson's correlation",
+    spec=ColumnsSpec,
+    source="Measuring Data Quality for Project Lighthouse §3.2",
+    outputs=(
+        Output("rho", "correlation of original and released values, 0 where it is negative", "high"),
+        Output(
+            "minimum_rho", "smallest correlation of the columns; the threshold in use at Lighthouse is 0.90", "high"
+        ),
+    ),
+)
+def pearson(confidential: Microdata, released: Microdata, spec: ColumnsSpec, run: Run) -> Measure:
+    """The correlation of each numerical column, and the smallest."""
+    chosen = spec.for_release(confidential.schema, ())
+    return measure_columns(confidential, released, chosen, ("rho",), lambda o, a: (rho(o, a),))

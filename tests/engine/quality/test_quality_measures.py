@@ -1,0 +1,198 @@
+"""The data quality measures on the paper's example, on edge cases, and through a recipe's thresholds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.errors import BadInput, NotComputable
+from engine.execution import execute
+from engine.methods import find
+from engine.microdata import Microdata, conform
+from engine.quality.pearson import rho
+from engine.recipe import Recipe
+from engine.results import Estimate
+from engine.run import Run
+from engine.schema import Kind, Role, Schema, Variable
+
+SCHEMA = Schema(
+    (
+        Variable("n_accept", Kind.CONTINUOUS, Role.KNOWN),
+        Variable("n_reject", Kind.CONTINUOUS, Role.KNOWN),
+        Variable("city", Kind.CATEGORICAL, Role.KNOWN),
+    )
+)
+
+
+def table(accept: list[float], reject: list[float], city: list[str], origin: Any = "confidential") -> Microdata:
+    raw = pd.DataFrame({"n_accept": accept, "n_reject": reject, "city": city})
+    return conform(raw, SCHEMA, origin=origin)
+
+
+# The non-suppressed records of the paper's Figure 1, and a city that one class had to generalise.
+ORIGINAL = table([1, 1, 2, 2], [1, 2, 1, 1], ["foo", "bar", "test", "test"])
+ANONYMISED = table([1, 1, 2, 2], [1.5, 1.5, 1, 1], ["foobar", "foobar", "test", "test"], "anonymised")
+
+
+def measured(key: str, original: Microdata, released: Microdata, **table: Any) -> dict[tuple[str, str], Estimate]:
+    found = find(f"quality.{key}", "")
+    spec = found.spec.from_table(table, "measure[0]")
+    spec.check(original.schema, "measure[0]")
+    chosen = spec.for_release(original.schema, ())
+    measure = found.func(original, released, chosen, Run(np.random.default_rng(1)))
+    return {(estimate.measure, estimate.target): estimate for estimate in measure.estimates}
+
+
+def values(key: str, original: Microdata, released: Microdata, **table: Any) -> dict[tuple[str, str], float | None]:
+    return {name: found.value for name, found in measured(key, original, released, **table).items()}
+
+
+def test_correlation_of_the_papers_example() -> None:
+    found = values("pearson", ORIGINAL, ANONYMISED)
+    assert found["rho", "n_accept"] == pytest.approx(1)
+    assert found["rho", "n_reject"] == pytest.approx(0.58, abs=0.005)
+    assert found["minimum_rho", ""] == found["rho", "n_reject"]
+
+
+def test_information_loss_of_the_papers_example() -> None:
+    found = values("rilm", ORIGINAL, ANONYMISED, sizes={"city": {"foobar": 10, "*": 100}})
+    assert found["numerical", "n_accept"] == 1
+    assert found["numerical", "n_reject"] == 0.5
+    assert found["minimum_numerical", ""] == 0.5
+    assert found["categorical", "city"] == pytest.approx(1 - (2 * 0.1 + 2 * 0) / 4)
+    assert values("rilm", ORIGINAL, ANONYMISED)["categorical", "city"] == 0.5, "flat: foobar is the root"
+
+
+def test_the_dataset_level_loss_is_the_sum_of_the_columns() -> None:
+    found = values("ilm", ORIGINAL, ANONYMISED)
+    assert found == {("ilm", ""): 0.5, ("one_minus_ilm", ""): 0.5}
+
+
+def test_nothing_changed_is_perfect_and_shuffled_is_not() -> None:
+    rng = np.random.default_rng(3)
+    numbers = np.arange(400.0)
+    cities = [str(number) for number in rng.integers(3, size=400)]
+    original = table(list(numbers), list(rng.normal(size=400)), cities)
+    shuffled = table(list(rng.permutation(numbers)), list(rng.normal(size=400)), cities)
+    for key, measure, target in (
+        ("pearson", "rho", "n_accept"),
+        ("nmi_v1", "nmi", "n_accept"),
+        ("nmi_v2", "nmi", "n_accept"),
+    ):
+        kept, lost = values(key, original, original), values(key, original, shuffled)
+        assert (kept[measure, target] or 0) > 0.94
+        assert (lost[measure, target] or 0) < 0.85
+    assert values("rilm", original, original)["minimum_numerical", ""] == 1
+    assert values("non_suppressed", original, original) == {("share", ""): 1}
+
+
+def test_version_1_penalises_what_is_lost_and_version_2_what_is_added() -> None:
+    rng = np.random.default_rng(4)
+    fine = rng.integers(100, size=3000).astype(float)
+    coarse, city = np.floor(fine / 10), ["x"] * 3000
+    first, second = table(list(fine), list(coarse), city), table(list(coarse), list(fine), city)
+    one, two = (values(f"nmi_v{version}", first, second) for version in (1, 2))
+    assert (one["unscaled", "n_accept"] or 0) < 0.6
+    assert (two["unscaled", "n_accept"] or 0) > 0.9
+    assert (one["unscaled", "n_reject"] or 0) > 0.9
+    assert (two["unscaled", "n_reject"] or 0) < 0.6
+
+
+def test_a_constant_column_is_not_computed_and_spoils_the_minimum_only_where_it_was_lost() -> None:
+    flat = table([1, 2, 3, 4], [7, 7, 7, 7], ["x", "x", "y", "y"])
+    merged = table([2.5, 2.5, 2.5, 2.5], [7, 7, 7, 7], ["x", "x", "y", "y"])
+    for key, measure in (("pearson", "rho"), ("nmi_v2", "nmi")):
+        kept, lost = measured(key, flat, flat), measured(key, flat, merged)
+        assert kept[measure, "n_reject"].value is None
+        assert "all the same" in kept[measure, "n_reject"].reason
+        assert kept[f"minimum_{measure}", ""].value == kept[measure, "n_accept"].value
+        assert lost[f"minimum_{measure}", ""].value is None
+        assert "n_accept" in lost[f"minimum_{measure}", ""].reason
+    assert values("rilm", flat, merged)["numerical", "n_reject"] == 1
+
+
+def test_a_release_that_lost_records_is_not_compared() -> None:
+    for key in ("pearson", "rilm", "ilm", "nmi_v1", "non_suppressed"):
+        with pytest.raises(NotComputable, match="does not say which"):
+            measured(key, ORIGINAL, table([1], [1], ["foo"]))
+
+
+def test_binary_columns_are_zeros_and_ones() -> None:
+    schema = Schema((Variable("ill", Kind.BINARY, Role.KNOWN, levels=("no", "yes")),))
+    after = Schema((Variable("ill", Kind.CONTINUOUS, Role.KNOWN),))
+    original = conform(pd.DataFrame({"ill": ["no", "no", "yes", "yes"]}), schema)
+    averaged = conform(pd.DataFrame({"ill": [0, 0.5, 0.5, 1.0]}), after, origin="anonymised")
+    assert values("pearson", original, averaged)["rho", "ill"] == pytest.approx(
+        np.corrcoef([0, 0, 1, 1], [0, 0.5, 0.5, 1])[0, 1]
+    )
+    reordered = conform(
+        pd.DataFrame({"ill": ["no", "no", "yes", "yes"]}),
+        Schema((Variable("ill", Kind.BINARY, Role.KNOWN, levels=("yes", "no")),)),
+    )
+    assert values("pearson", original, reordered)["rho", "ill"] == pytest.approx(1)
+
+
+def test_intervals_have_no_correlation() -> None:
+    schema = Schema((Variable("n_accept", Kind.CATEGORICAL, Role.KNOWN), *tuple(SCHEMA)[1:]))
+    raw = pd.DataFrame({"n_accept": ["[1, 2]"] * 4, "n_reject": [1, 2, 1, 1], "city": ["foo", "bar", "test", "test"]})
+    found = measured("pearson", ORIGINAL, conform(raw, schema, origin="anonymised"))
+    assert "intervals" in found["rho", "n_accept"].reason
+
+
+@given(st.lists(st.tuples(st.integers(-50, 50), st.integers(-50, 50)), min_size=2, max_size=30))
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_rho_is_numpys_correlation_floored(pairs: list[tuple[int, int]]) -> None:
+    x, y = np.array(pairs, dtype=float).T
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        with pytest.raises(NotComputable):
+            rho(x, y)
+        return
+    assert rho(x, y) == pytest.approx(max(0, np.corrcoef(x, y)[0, 1]), abs=1e-9)
+
+
+def test_rho_survives_huge_and_tiny_values() -> None:
+    x = np.array([1e-300, 2e-300, 4e-300])
+    assert rho(x, 1e300 * np.array([1.0, 2, 4])) == pytest.approx(1)
+    assert rho(x + 0, -x) == 0
+
+
+@pytest.mark.parametrize(
+    ("key", "settings_", "place"),
+    [
+        ("rilm", {"sizes": {"n_accept": {"*": 1}}}, "sizes.n_accept"),
+        ("rilm", {"sizes": {"town": {"*": 1}}}, "sizes.town"),
+        ("rilm", {"sizes": {"city": {"*": 0}}}, "sizes.city"),
+        ("pearson", {"variables": ["city"]}, "variables"),
+        ("nmi_v1", {"samples": 0}, "samples"),
+    ],
+)
+def test_settings_that_do_not_suit_are_named(key: str, settings_: dict[str, Any], place: str) -> None:
+    with pytest.raises(BadInput, match=place):
+        measured(key, ORIGINAL, ANONYMISED, **settings_)
+
+
+def test_thresholds_say_whether_the_release_meets_minimum_data_quality() -> None:
+    recipe = Recipe.from_table(
+        {
+            "variables": {variable.name: variable.to_table() for variable in SCHEMA},
+            "release": {"released": ["n_accept", "n_reject"]},
+            "measure": [
+                {"method": "quality.pearson"},
+                {"method": "quality.rilm"},
+                {"method": "quality.non_suppressed"},
+            ],
+            "threshold": [
+                {"value": "quality.pearson.minimum_rho", "min": 0.90},
+                {"value": "quality.pearson.rho", "target": "n_accept", "min": 0.90},
+                {"value": "quality.rilm.minimum_categorical", "min": 0.90},
+                {"value": "quality.non_suppressed.share", "min": 0.99},
+            ],
+        }
+    )
+    outcome = execute(recipe, ORIGINAL, [ANONYMISED])
+    assert [verdict.outcome for verdict in outcome.verdicts] == ["fail", "pass", "fail", "pass"]

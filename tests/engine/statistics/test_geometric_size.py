@@ -1,0 +1,71 @@
+"""Geometric sizes of equivalence classes: the paper's examples, and brute force."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.statistics.geometric_size import categorical_loss, class_ranges, numerical_loss
+
+FOOBAR = {"foobar": 10.0, "*": 100.0}
+small = st.lists(st.tuples(st.integers(-3, 3), st.integers(-1, 3)), min_size=1, max_size=12)
+
+
+def labels(*values: str) -> np.ndarray:
+    return np.array(values, dtype=object)
+
+
+def test_the_papers_example_of_numbers() -> None:
+    classes = np.array([0, 0, 1, 1, -1])
+    assert numerical_loss(np.array([1.0, 1, 2, 2, 11]), classes) == 0
+    assert numerical_loss(np.array([1.0, 2, 1, 1, 1]), classes) == 0.5
+
+
+def test_the_range_of_the_column_counts_suppressed_records() -> None:
+    assert numerical_loss(np.array([0.0, 5, 10]), np.array([0, 0, -1])) == 0.5
+
+
+def test_the_papers_example_of_a_tree() -> None:
+    original = labels("foo", "bar", "test")
+    assert categorical_loss(original, labels("foobar", "foobar"), np.array([0, 0, -1]), FOOBAR) == 0.1
+    assert categorical_loss(original, labels("*", "*", "*"), np.zeros(3, dtype=int), FOOBAR) == 1.0
+
+
+def test_the_flat_tree_counts_suppressed_cells() -> None:
+    original = labels("a", "a", "b", "c")
+    released = labels("a", "a", "*", "*")
+    assert categorical_loss(original, released, np.array([0, 0, 1, 1]), {}) == 0.5
+
+
+def test_a_mode_given_to_a_mixed_class_is_no_leaf() -> None:
+    original = labels("a", "b", "c", "c")
+    released = labels("a", "a", "c", "c")
+    assert categorical_loss(original, released, np.array([0, 0, 1, 1]), {}) == 0.5
+    assert categorical_loss(original, original, np.arange(4), {}) == 0, "the control: nothing is generalised"
+
+
+@given(small)
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_numerical_loss_is_that_of_a_loop_over_classes(records: list[tuple[int, int]]) -> None:
+    values = np.array([float(value) for value, _ in records])
+    classes = np.array([number for _, number in records])
+    kept = int((classes >= 0).sum())
+    if not kept:
+        assert len(class_ranges(values, classes)) == 0
+        return
+    whole = values.max() - values.min()
+    total = 0.0
+    for number in set(classes[classes >= 0].tolist()):
+        own = values[classes == number]
+        total += len(own) * ((own.max() - own.min()) / whole if whole > 0 else 0.0)
+    assert numerical_loss(values, classes) == pytest.approx(total / kept)
+
+
+@given(small)
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_merging_classes_loses_no_less(records: list[tuple[int, int]]) -> None:
+    values = np.array([float(value) for value, _ in records])
+    classes = np.array([abs(number) for _, number in records])
+    assert numerical_loss(values, np.zeros_like(classes)) >= numerical_loss(values, classes)

@@ -1,0 +1,101 @@
+"""Entropy, mutual information and the scale of Lighthouse: closed forms and the paper's Figures 5 and 6."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+from engine.statistics.entropy import plug_in_entropy
+from engine.statistics.mutual_information import nearest_neighbour_information, normalised_information, scaled
+
+# Figure 5 shows entropies of 10.26 nats without rounding: log n of about 28,600 records.
+FIGURE_5_RECORDS = 28_600
+
+
+def model(n: int, decimals: int | None, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """X, rounded, and t = X + 0.4 X Y + 0.05 Z (§3.4)."""
+    rng = np.random.default_rng(seed)
+    x, y, z = 1000 * rng.random(n), rng.random(n), rng.random(n)
+    x = x if decimals is None else np.round(x, decimals)
+    return x, x + 0.4 * x * y + 0.05 * z
+
+
+def information(x: np.ndarray, t: np.ndarray, samples: int = 3, seed: int = 2) -> tuple[float, float]:
+    found = normalised_information(x, t, x, samples=samples, neighbours=3, rng=np.random.default_rng(seed))
+    assert found is not None
+    return found.unscaled, found.scaled
+
+
+def test_entropy_of_a_constant_of_equal_shares_and_of_unequal_ones() -> None:
+    assert plug_in_entropy(np.ones(7)) == 0
+    assert plug_in_entropy(np.arange(50)) == pytest.approx(math.log(50))
+    assert plug_in_entropy(np.array([1, 1, 1, 2])) == pytest.approx(-(0.75 * math.log(0.75) + 0.25 * math.log(0.25)))
+
+
+@pytest.mark.parametrize(("share", "entropy"), [(0.27, 10.26), (0.8, 2.37), (0.0, 0.1), (1.0, 3.0)])
+def test_the_scale_is_the_integral_of_equation_1(share: float, entropy: float) -> None:
+    penalty = quad(lambda x: 2**-x * (1 - share), 0, entropy)[0]
+    assert scaled(share, entropy) == pytest.approx(1 - penalty / entropy)
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.6, 0.95])
+def test_information_of_normals_is_that_of_the_closed_form(correlation: float) -> None:
+    rng = np.random.default_rng(5)
+    x, e = rng.normal(size=(2, 6000))
+    y = correlation * x + math.sqrt(1 - correlation**2) * e
+    found = nearest_neighbour_information(x, y, 3, rng)
+    assert found == pytest.approx(-0.5 * math.log(1 - correlation**2), abs=0.05)
+
+
+def test_information_of_few_values_with_themselves_is_their_entropy() -> None:
+    x = np.random.default_rng(6).integers(5, size=4000).astype(float)
+    found = nearest_neighbour_information(x, x, 3, np.random.default_rng(1))
+    assert found == pytest.approx(plug_in_entropy(x), abs=0.02)
+    other = np.random.default_rng(7).permutation(x)
+    assert nearest_neighbour_information(x, other, 3, np.random.default_rng(1)) < 0.03, "the control: unrelated"
+
+
+@pytest.mark.parametrize(
+    ("decimals", "entropy", "share", "after"),
+    [(None, 10.26, 0.21, 0.89), (0, 6.91, 0.31, 0.86), (-1, 4.61, 0.465, 0.84), (-2, 2.37, 0.80, 0.90)],
+)
+def test_figure_5(decimals: int | None, entropy: float, share: float, after: float) -> None:
+    """The paper prints the entropies, 0.80 unscaled at the coarsest rounding and scaled values of 0.84 to 0.90.
+
+    The other values are our own: its 0.27 without rounding is that of 10,000 records in its Figure 6, not met here (0.23).
+    """
+    x, t = model(FIGURE_5_RECORDS, decimals)
+    h = plug_in_entropy(x)
+    found = nearest_neighbour_information(t, x, 3, np.random.default_rng(3)) / h
+    assert h == pytest.approx(entropy, abs=0.03)
+    assert found == pytest.approx(share, abs=0.01)
+    assert round(scaled(found, h), 2) == pytest.approx(after, abs=0.011)
+    assert 0.835 <= scaled(found, h) <= 0.905
+
+
+def test_sampling_makes_files_of_different_sizes_comparable() -> None:
+    """Figure 6: without sampling the share falls as the file grows."""
+    small, large = model(10_000, None), model(40_000, None, seed=4)
+    assert information(*large)[0] == pytest.approx(information(*small)[0], rel=0.02)
+    x, t = large
+    unsampled = nearest_neighbour_information(t, x, 3, np.random.default_rng(3)) / plug_in_entropy(x)
+    assert unsampled < 0.9 * information(*small)[0], "the control: all 40,000 at once"
+
+
+def test_the_share_stays_within_its_bounds() -> None:
+    x = np.random.default_rng(6).integers(5, size=4000).astype(float)
+    assert nearest_neighbour_information(x, x, 3, np.random.default_rng(2)) > plug_in_entropy(x), (
+        "else nothing is cut off"
+    )
+    assert information(x, x, seed=1) == (1, 1)
+    assert information(np.arange(300.0), np.zeros(300))[0] < 0.05
+
+
+def test_a_constant_has_no_information_to_share() -> None:
+    x, t = np.ones(50), np.arange(50.0)
+    rng = np.random.default_rng(1)
+    assert normalised_information(x, t, x, samples=1, neighbours=3, rng=rng) is None
+    assert normalised_information(t, x, x, samples=1, neighbours=3, rng=rng) is None
