@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 from collections.abc import Callable, Iterable
@@ -80,8 +81,14 @@ class SfumatoApp(App[None]):
         self.set_interval(POLL_SECONDS, self._poll)
         self.app_resume_signal.subscribe(self, lambda _: self.action_redraw())
         self.theme_changed_signal.subscribe(self, lambda theme: self.remember(theme=theme.name))
+        self.call_after_refresh(self._import_screens)
         if self.state.project is not None:
             await self.open_project(self.state.project, self.state.run, self.state.tab)
+
+    @work(thread=True, exit_on_error=False)
+    def _import_screens(self) -> None:
+        """The first picture does not wait for the other screens, nor the first key after it."""
+        importlib.import_module("tui.screens.project")
 
     def on_unmount(self) -> None:
         """Let go of the workspace."""
