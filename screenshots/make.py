@@ -34,20 +34,23 @@ SCREENS = (
     ("sweep-log", ("y",)),
     ("sweep-numbers", ("y", "t")),
     ("diagnostics", ("t", "5")),
-    ("keys", ("?",)),
+    ("records", ("6",)),
+    ("compare", ("1", "space", "down", "space", "c")),
+    ("keys", ("q", "?")),
     ("palette", ("q", "ctrl+p")),
 )
 
 
 def demo_workspace(directory: Path) -> None:
-    """A finished run of the recipe that ships with data, small enough to wait for."""
+    """Two finished runs of the recipe that ships with data: with the demo's leaves and with fine ones."""
     from workspace.prepare import prepare_run
     from workspace.recipes import find_recipe
     from workspace.worker import work
     from workspace.workspace import Workspace
 
     workspace = Workspace.create(directory)
-    prepare_run(find_recipe("randhie"), settings=["release.m=5", "data.sample=2000"]).enter(workspace)
+    for settings in (["synthesis[1].minbucket=5"], []):
+        prepare_run(find_recipe("randhie"), settings=settings).enter(workspace)
     workspace.close()
     work(directory, jobs=1, idle=0)
     with Reader(directory) as reader:
