@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import Cancelled, EngineError
+from engine.run import silent
 
 from .database import is_busy
 from .disk import disk_trouble
 from .errors import WorkspaceError
+from .orders import Order
 from .perform import perform
-from .queue import Claim, Outcome
+from .queue import Outcome
+from .reporter import Reporter
+from .tables import Tables
 
 __all__ = ["Failure", "GivenBack", "attempt"]
 
@@ -31,14 +35,17 @@ class GivenBack:
     """The task was not carried out: its run was stopped, or the database was locked for too long."""
 
 
-def attempt(directory: Path, held: Claim) -> Outcome | Failure | GivenBack:
+def attempt(directory: Path, order: Order, *, database: bool = True) -> Outcome | Failure | GivenBack:
     """``perform`` a claimed task.
+
+    ``database`` says whether its progress can be written into the database, which must be on this machine's own disk.
 
     The engine's and the workspace's own errors are written for people and hold no values of the data. Those of other
     libraries may (``could not convert string to float``), so of them only the type and the lines of code are kept.
     """
+    held = order.held
     try:
-        return perform(directory, held)
+        return perform(Tables(directory / "tables"), order, Reporter(directory, held) if database else silent)
     except Cancelled:
         return GivenBack()
     except (EngineError, WorkspaceError) as error:

@@ -1,7 +1,8 @@
 """Tasks on the cluster of a Dask scheduler. Needs the extra ``sfumato[dask]``, and opens network connections: nothing else does.
 
-Every Dask worker reads and writes the workspace under the same path as this process, and SQLite's log needs all of them
-on one machine; its locks do not work over a network file system.
+Every machine of the cluster must have this version of Sfumato, and see the workspace's tables under the same path, on a
+disk that all share. The database stays with this process: SQLite's locks do not work over a network. So a task on the
+cluster reports no progress, and one that is cancelled is computed to its end, for nothing.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ PATIENCE_SECONDS = 10
 
 class DaskPool(Pool):
     """Computes on a cluster, one task at a time in each of its workers."""
+
+    local = False
 
     def __init__(self, address: str) -> None:
         """Connect. Raises WorkspaceError when there is no such scheduler, or its workers have several threads."""
@@ -59,7 +62,7 @@ class DaskPool(Pool):
             future.set_exception(BrokenExecutor(remote.status))
 
     def stop(self, future: Future[Any]) -> None:
-        """Cancel a task: one that has begun ends when it next reports how far it is."""
+        """Cancel a task: one that has begun is left alone, and nobody listens to its answer."""
         remote = self._remote.pop(future, None)
         if remote is not None:
             remote.cancel(force=True)

@@ -22,6 +22,8 @@ class Pool:
     """Computes in this process, at once: a task ends only by itself."""
 
     size = 1
+    local = True
+    """Whether it computes on this machine, where the database is."""
 
     def submit(self, func: Callable[..., Any], *args: Any) -> Future[Any]:
         """A future that is done: of what ``func`` returns or raises."""

@@ -30,6 +30,7 @@ from .attempt import Failure, GivenBack, attempt
 from .database import is_busy
 from .disk import disk_trouble, status_of
 from .errors import WorkspaceError
+from .orders import order_for
 from .pool import IN_PROCESS, Pool, pool
 from .queue import (
     Claim,
@@ -157,7 +158,9 @@ class Shift:
             task = patiently(partial(claim, self.workspace, self.worker))
             if task is None:
                 return
-            self.held[self.pool.submit(attempt, self.workspace.directory, task)] = task
+            order = patiently(partial(order_for, self.workspace, task))
+            compute = partial(attempt, database=self.pool.local)
+            self.held[self.pool.submit(compute, self.workspace.directory, order)] = task
 
     def _stop_unwanted(self) -> None:
         if time.monotonic() - self.looked < POLL_SECONDS:

@@ -9,16 +9,20 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor
+from typing import Any
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
+from engine.plan import TaskKind
 from workspace import perform
 from workspace.memory import forget_peak, peak_bytes
+from workspace.orders import Order
 from workspace.pool import IN_PROCESS, Pool, ProcessPool, pool
 from workspace.processes import birth_of, gone, host
-from workspace.queue import Claim, Outcome
+from workspace.queue import Outcome
+from workspace.tables import Tables
 from workspace.worker import work
 from workspace.workspace import Workspace
 
@@ -87,10 +91,10 @@ def test_every_blas_has_one_thread_while_a_task_is_computed(
     seen: list[int] = []
     plain = dict(perform._KINDS)
 
-    def looking(workspace: Workspace, held: Claim, report: object) -> Outcome:
+    def looking(tables: Tables, order: Order, report: Any) -> Outcome:
         np.ones((50, 50)) @ np.ones((50, 50))
         seen.extend(library["num_threads"] for library in threadpool_info())
-        return plain[held.kind](workspace, held, report)  # type: ignore[index,arg-type]
+        return plain[TaskKind(order.held.kind)](tables, order, report)
 
     for kind in plain:
         monkeypatch.setitem(perform._KINDS, kind, looking)

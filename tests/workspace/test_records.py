@@ -16,6 +16,7 @@ from engine.microdata import Microdata
 from engine.recipe import Recipe
 from workspace import attempt
 from workspace.errors import NotFound, NotReady
+from workspace.orders import order_for
 from workspace.queue import claim
 from workspace.record_tables import read_records, write_records
 from workspace.records import candidates, drivers, find_measure, open_records, record_measures, values
@@ -83,7 +84,7 @@ def test_the_tables_end_with_the_task_that_made_them(
     while (task := claim(workspace, "somebody")) is not None:
         held.append(task)
     measure = next(task for task in held if task.key == "measure/1/confidential")
-    assert isinstance(attempt.attempt(workspace.directory, measure), attempt.Outcome)
+    assert isinstance(attempt.attempt(workspace.directory, order_for(workspace, measure)), attempt.Outcome)
     assert "records/1/confidential" not in artefacts(workspace, run_id)
     with workspace.writing() as connection:
         connection.execute("UPDATE task SET state = 'waiting', lease_until = NULL, worker = NULL")

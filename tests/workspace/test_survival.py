@@ -233,7 +233,7 @@ def test_a_stopped_run_is_left_within_a_second_though_a_task_reports_nothing(
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(
         "import workspace.perform as p, engine.plan as e\n"
-        "def endless(workspace, held, report):\n"
+        "def endless(tables, order, report):\n"
         "    return sum(range(10**12))\n"
         "p._KINDS[e.TaskKind.FIT] = endless\n"
     )

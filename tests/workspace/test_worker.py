@@ -23,9 +23,10 @@ from engine.microdata import Microdata
 from engine.plan import TaskKind
 from engine.recipe import Recipe
 from engine.run import Progress
-from workspace import attempt, database, perform, queue, worker
+from workspace import attempt, database, perform, queue, reporter, worker
 from workspace.database import DATABASE, connect
 from workspace.ingest import Source
+from workspace.orders import Order
 from workspace.pool import Pool
 from workspace.queue import claim, request_stop, resume
 from workspace.run_log import run_log
@@ -40,6 +41,7 @@ from workspace.runs import (
     tasks_of,
     verdicts_of,
 )
+from workspace.tables import Tables
 from workspace.worker import Heart, work
 from workspace.workspace import Workspace
 
@@ -74,7 +76,7 @@ def test_the_released_tables_are_those_of_the_engine(workspace: Workspace, enter
     work(workspace.directory, idle=0)
     dataset = workspace.dataset(find_run(workspace, run_id).dataset_id)
     for draw, release in enumerate(expected.releases, start=1):
-        sha256 = perform.artefact(workspace, run_id, f"draw/{draw}")
+        sha256 = workspace.connection.execute("SELECT sha256 FROM artefact WHERE name = ?", (f"draw/{draw}",)).fetchone()[0]
         stored = workspace.tables.read_microdata(sha256, dataset.schema, "synthetic")
         pd.testing.assert_frame_equal(stored.frame, release.frame, check_exact=True)
 
@@ -127,7 +129,7 @@ def test_a_worker_with_nothing_to_do_leaves_after_a_while_and_says_so(workspace:
 
 
 def raising(error: Exception) -> Callable[..., Any]:
-    def perform(directory: Path, held: queue.Claim) -> queue.Outcome:
+    def perform(*_: object) -> queue.Outcome:
         raise error
 
     return perform
@@ -195,11 +197,11 @@ def test_a_stopped_run_is_left_at_the_next_report_and_ends_the_same_when_resumed
     run_id = enter()
     plain = perform._KINDS[TaskKind.DRAW]
 
-    def interrupted(workspace: Workspace, held: queue.Claim, report: Callable[[Progress], None]) -> queue.Outcome:
-        request_stop(workspace, held.run_id, RunState.INTERRUPTED)
-        return plain(workspace, held, report)  # type: ignore[arg-type]
+    def interrupted(tables: Tables, order: Order, report: Callable[[Progress], None]) -> queue.Outcome:
+        request_stop(workspace, order.held.run_id, RunState.INTERRUPTED)
+        return plain(tables, order, report)
 
-    monkeypatch.setattr(perform, "REPORT_SECONDS", 0.0)
+    monkeypatch.setattr(reporter, "REPORT_SECONDS", 0.0)
     with monkeypatch.context() as stopping:
         stopping.setitem(perform._KINDS, TaskKind.DRAW, interrupted)
         work(workspace.directory, idle=0)
@@ -218,16 +220,17 @@ def test_a_task_that_went_to_another_worker_is_left_at_the_next_report(
     plain = perform._KINDS[TaskKind.FIT]
     reached = []
 
-    def robbed(workspace: Workspace, held: queue.Claim, report: Callable[[Progress], None]) -> queue.Outcome:
+    def robbed(tables: Tables, order: Order, report: Callable[[Progress], None]) -> queue.Outcome:
+        held = order.held
         if held.attempt == 1:
             workspace.connection.execute("UPDATE task SET lease_until = 0 WHERE id = ?", (held.task_id,))
             assert claim(workspace, "robber") is not None
             workspace.connection.execute("UPDATE task SET lease_until = 0 WHERE id = ?", (held.task_id,))
-        outcome = plain(workspace, held, report)  # type: ignore[arg-type]
+        outcome = plain(tables, order, report)
         reached.append(held.attempt)
         return outcome
 
-    monkeypatch.setattr(perform, "REPORT_SECONDS", 0.0)
+    monkeypatch.setattr(reporter, "REPORT_SECONDS", 0.0)
     monkeypatch.setitem(perform._KINDS, TaskKind.FIT, robbed)
     work(workspace.directory, idle=0)
     assert 1 not in reached
@@ -289,13 +292,13 @@ def test_a_database_that_is_locked_for_longer_than_its_patience_loses_no_task(
 ) -> None:
     run_id = enter()
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.02)
-    monkeypatch.setattr(perform, "REPORT_SECONDS", 0.0)
+    monkeypatch.setattr(reporter, "REPORT_SECONDS", 0.0)
     plain = perform._KINDS[TaskKind.FIT]
 
-    def locked(workspace: Workspace, held: queue.Claim, report: Callable[[Progress], None]) -> queue.Outcome:
+    def locked(tables: Tables, order: Order, report: Callable[[Progress], None]) -> queue.Outcome:
         lock = write_lock(workspace.directory, 0.3)
         lock.__enter__()
-        return plain(workspace, held, report)  # type: ignore[arg-type]
+        return plain(tables, order, report)
 
     monkeypatch.setitem(perform._KINDS, TaskKind.FIT, locked)
     work(workspace.directory, idle=0)
