@@ -13,13 +13,14 @@ __all__ = ["check_steps"]
 def check_steps(recipe: Recipe, data: Microdata) -> None:
     """BadInput at the step's place (``synthesis[1].predictors[2]``) when a step cannot be carried out on these data.
 
-    Every step: the method's own ``check``. Synthesis steps: a target or a predictor with one single value, and
+    Every step: the method's own ``check``, but for anonymisation steps after the first, which work on what that one makes.
+    Synthesis steps: a target or a predictor with one single value, and
     functions of columns outside their domain.
     """
     for step in recipe.synthesis:
         require_varying(data, step.target, f"{step.place}.target")
         _check_terms(step, data)
-    for step in (*recipe.synthesis, *recipe.measures, *recipe.studies):
+    for step in (*recipe.synthesis, *recipe.anonymisation[:1], *recipe.measures, *recipe.studies):
         if step.method.check is not None:
             step.method.check(data, step.target, step.spec, step.place)
 

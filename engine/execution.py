@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from .anonymised import Anonymised
 from .errors import EngineError, NotComputable
 from .methods import Method, registry
 from .microdata import Microdata
 from .recipe import Recipe
-from .results import Estimate, Fit, Measure
+from .results import Diagnostic, Estimate, Fit, Measure, StudyPoint
 from .rows import Row, averages, from_estimate, with_confidential_baseline
 from .run import Progress, Run, generator, silent
 from .schema import Kind, Variable
@@ -21,6 +23,8 @@ from .thresholds import Verdict, judge
 
 __all__ = [
     "Outcome",
+    "anonymise",
+    "anonymised_release",
     "combine",
     "combined_rows",
     "draw_dataset",
@@ -71,6 +75,30 @@ def as_column(values: Any, confidential: Microdata, variable: Variable, place: s
     return pd.Series(numbers, name=variable.name).astype(like.dtype)
 
 
+def anonymise(recipe: Recipe, confidential: Microdata, report: Report = silent) -> Anonymised:
+    """The recipe's anonymisation steps in their order, each on the table that the one before left.
+
+    The classes are those of the last step; a record that any step suppressed is in none.
+    """
+    found = Anonymised(confidential, np.zeros(len(confidential), dtype=np.int64))
+    for item, step in enumerate(recipe.anonymisation):
+        run = Run(generator(recipe.seed, "anonymise", item), report=report)
+        made: Anonymised = step.method.func(found.data, step.spec, run)
+        classes = np.full(len(confidential), -1, dtype=np.int64)
+        classes[~found.suppressed] = made.classes
+        notes = tuple(replace(note, parameter=f"{note.parameter}, {step.place}") for note in made.notes)
+        found = Anonymised(made.data, classes, (*found.notes, *notes))
+        report(Progress(item + 1, len(recipe.anonymisation), "anonymisation steps"))
+    return replace(found, data=anonymised_release(recipe, found.data, found.classes))
+
+
+def anonymised_release(recipe: Recipe, table: Microdata, classes: NDArray[np.int64]) -> Microdata:
+    """The anonymised table as measures see it, with the class of each confidential record, (n,)."""
+    return Microdata(
+        recipe.released_schema, table.frame, "anonymised", classes=classes, generalised=recipe.generalised
+    )
+
+
 def measure_dataset(
     recipe: Recipe, item: int, confidential: Microdata, released: Microdata, draw: int | None, report: Report = silent
 ) -> tuple[Measure, list[Row]]:
@@ -88,7 +116,11 @@ def _computed(method: Method, compute: Callable[[], Measure]) -> Measure:
     try:
         return compute()
     except NotComputable as error:
-        return Measure(tuple(Estimate.not_computed(output.name, error.reason) for output in method.outputs))
+        return _without_values(method, error)
+
+
+def _without_values(method: Method, error: NotComputable) -> Measure:
+    return Measure(tuple(Estimate.not_computed(output.name, error.reason) for output in method.outputs))
 
 
 def rows_of(method: Method, measure: Measure, dataset: str, draw: int | None, level: float | None = None) -> list[Row]:
@@ -110,7 +142,11 @@ def study_point(
     """
     step = recipe.studies[item]
     run = Run(generator(recipe.seed, "study", item), report=report)
-    found = step.method.func(confidential, releases, point, step.spec.for_release(recipe.schema, recipe.released), run)
+    spec = step.spec.for_release(recipe.schema, recipe.released)
+    try:
+        found = step.method.func(confidential, releases, point, spec, run)
+    except NotComputable as error:
+        found = StudyPoint(None, tuple(_without_values(step.method, error) for _ in releases))
     rows = [] if found.confidential is None else rows_of(step.method, found.confidential, "confidential", None, point)
     for draw, (release, measure) in enumerate(zip(releases, found.releases, strict=True), start=1):
         rows.extend(rows_of(step.method, measure, release.origin, draw, point))
@@ -143,12 +179,13 @@ def rows_with_draw(rows: Sequence[Row]) -> list[Row]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a whole run gives: rows, verdicts, the released datasets and the fits."""
+    """What a whole run gives: rows, verdicts, the released datasets, and the fits or how anonymisation went."""
 
     rows: tuple[Row, ...]
     verdicts: tuple[Verdict, ...]
     releases: tuple[Microdata, ...] = ()
     fits: Mapping[str, Fit] = field(default_factory=dict)
+    notes: tuple[Diagnostic, ...] = ()
 
 
 def execute(
@@ -156,12 +193,15 @@ def execute(
 ) -> Outcome:
     """The whole run in this process: the same answer as a worker's, task by task.
 
-    ``given`` are the released datasets where the recipe has no synthesis steps.
+    ``given`` are the released datasets where the recipe makes none.
     """
     fits = [fit_model(recipe, k, confidential, report) for k in range(len(recipe.synthesis))]
     releases = list(given)
     if fits:
         releases = [draw_dataset(recipe, draw, confidential, fits, report) for draw in range(1, recipe.m + 1)]
+    anonymised = anonymise(recipe, confidential, report) if recipe.anonymisation else None
+    if anonymised:
+        releases = [anonymised.data]
     rows: list[Row] = []
     for j, step in enumerate(recipe.measures):
         if step.method.confidential:
@@ -174,4 +214,6 @@ def execute(
             rows.extend(study_point(recipe, s, point, confidential, releases, report))
     complete, verdicts = combine(recipe, rows)
     targets = [step.target for step in recipe.synthesis]
-    return Outcome(tuple(complete), tuple(verdicts), tuple(releases), dict(zip(targets, fits, strict=True)))
+    models = dict(zip(targets, fits, strict=True))
+    notes = anonymised.notes if anonymised else ()
+    return Outcome(tuple(complete), tuple(verdicts), tuple(releases), models, notes)

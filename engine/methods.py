@@ -6,8 +6,12 @@ What the function takes and returns depends on the family:
                       draw(fit, spec, target, confidential, released, index, rng) -> values (n,)
                       ``draws`` is how many datasets will be released: arrays of posterior draws have that length,
                       and dataset ``index`` uses draw ``index``; ``released`` holds what was synthesised before
+    anonymisation     (data: Microdata, spec, run) -> Anonymised, for the recipe's steps one after another, each on the table
+                      that the one before left; its Spec is an ``AnonymisationSpec``, which says what becomes of the schema
     utility, risk,    (confidential: Microdata, released: Microdata, spec, run) -> Measure
-    quality           for one released dataset; ``released.origin`` is "confidential" where a table scores itself
+    quality           for one released dataset; ``released.origin`` is "confidential" where a table scores itself.
+                      An anonymised table may have fewer records (``released.records``); values of its generalised
+                      variables raise NotComputable, their labels are in ``released.frame``
     studies           (confidential, releases: Sequence[Microdata], point: float, spec, run) -> StudyPoint,
                       for every point of ``spec.grid()``
 

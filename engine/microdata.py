@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .errors import BadInput
+from .errors import BadInput, NotComputable
 from .schema import Kind, Schema, Variable
 
 __all__ = ["Microdata", "MissingPolicy", "Origin", "conform"]
@@ -35,23 +35,36 @@ class Microdata:
     Columns have one dtype a kind: categorical, ordinal (ordered) and binary are pandas categoricals of text,
     counts int64, continuous variables float64, dates datetime64[s] (UTC where the file gives a zone). Record i of a partially synthetic table is
     record i of the confidential one.
+
+    An anonymised table has a schema of its own: ``generalised`` variables hold labels of intervals or tree nodes, which
+    only ``frame`` gives. ``classes`` (n,) numbers the equivalence class of each *confidential* record, -1 where it was
+    suppressed; the records that were not are in their order. None for any other table.
     """
 
     schema: Schema
     frame: pd.DataFrame
     origin: Origin = "confidential"
     dropped: int = 0
+    classes: NDArray[np.int64] | None = None
+    generalised: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
         return len(self.frame)
 
+    @property
+    def records(self) -> NDArray[np.intp]:
+        """The confidential record, from 0, of which each record is the released version, ascending: (len(self),)."""
+        return np.arange(len(self)) if self.classes is None else np.flatnonzero(self.classes >= 0)
+
     def column(self, name: str) -> pd.Series:
-        """The values of one variable, (n,)."""
+        """The values of one variable, (n,). Raises NotComputable where they are labels of a generalisation."""
+        if name in self.generalised:
+            raise NotComputable(f'"{name}" is generalised: its labels cannot be compared with the confidential values')
         return self.frame[name]
 
     def numbers(self, name: str) -> NDArray[np.float64]:
-        """One variable as floats, (n,): level codes, numbers, or days since 1970."""
-        values, kind = self.frame[name], self.schema[name].kind
+        """One variable as floats, (n,): level codes, numbers, or days since 1970. Raises NotComputable like ``column``."""
+        values, kind = self.column(name), self.schema[name].kind
         if kind.has_levels:
             return np.asarray(values.cat.codes, dtype=np.float64)
         if kind is Kind.DATE:

@@ -12,8 +12,9 @@ __all__ = ["Task", "TaskKind", "plan"]
 
 
 class TaskKind(StrEnum):
-    """Fit a model, draw a dataset, measure a dataset, one point of a study, combine everything into verdicts."""
+    """Anonymise the table, fit a model, draw a dataset, measure one, a point of a study, combine everything into verdicts."""
 
+    ANONYMISE = "anonymise"
     FIT = "fit"
     DRAW = "draw"
     MEASURE = "measure"
@@ -36,7 +37,8 @@ class Task:
 def plan(recipe: Recipe) -> tuple[Task, ...]:
     """Every task of a run of this recipe; each comes after all that it needs.
 
-    A recipe without synthesis steps scores datasets that are given: it has no fits and no draws.
+    Anonymisation steps are one task, which makes dataset 1. A recipe without any steps scores datasets that are given: it
+    has no fits and no draws.
     """
     tasks = tuple(_tasks(recipe))
     return (*tasks, Task("combine", TaskKind.COMBINE, needs=tuple(task.key for task in tasks)))
@@ -49,6 +51,9 @@ def _tasks(recipe: Recipe) -> Iterator[Task]:
     draws = tuple(f"draw/{draw}" for draw in range(1, recipe.m + 1)) if fits else ()
     for draw, key in enumerate(draws, start=1):
         yield Task(key, TaskKind.DRAW, draw=draw, needs=fits)
+    if recipe.anonymisation:
+        draws = ("draw/1",)
+        yield Task(draws[0], TaskKind.ANONYMISE, draw=1)
     for j, step in enumerate(recipe.measures):
         if step.method.confidential:
             yield Task(f"measure/{j}/confidential", TaskKind.MEASURE, j)

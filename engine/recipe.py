@@ -1,4 +1,4 @@
-"""The whole plan as one value: data, variables, synthesis, measures, studies, thresholds. TOML in and out."""
+"""The whole plan as one value: data, variables, synthesis or anonymisation, measures, studies, thresholds. TOML in and out."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 
 import tomli_w
 
+from .anonymised import AnonymisationSpec
 from .errors import BadInput, suggestion
 from .methods import Method, find, registry
 from .microdata import MissingPolicy
@@ -24,9 +25,11 @@ from .thresholds import Threshold
 __all__ = ["DataSource", "Recipe", "Step", "with_settings"]
 
 SECTIONS = (
-    "title", "label", "description", "companions", "data", "variables", "release", "synthesis", "measure", "study",
-    "threshold", "published",
+    "title", "label", "description", "companions", "data", "variables", "release", "synthesis", "anonymisation",
+    "measure", "study", "threshold", "published",
 )  # fmt: skip
+
+MAKERS = ("synthesis", "anonymisation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +73,15 @@ class Step:
     def to_table(self) -> dict[str, Any]:
         """The recipe's table of this step."""
         head: dict[str, Any] = {"target": self.target} if self.target else {}
-        name = self.method.name if self.method.family == "synthesis" else self.method.key
+        name = self.method.name if self.method.family in MAKERS else self.method.key
         return {**head, "method": name, **self.spec.to_table()}
 
 
 @dataclass(frozen=True)
 class Recipe:
     """A validated plan. ``m`` datasets are released, each with the ``released`` variables replaced.
+
+    Synthesis steps make m datasets, anonymisation steps one, each on the table that the one before left.
 
     ``companions`` name recipes to carry out on the same data; ``label`` is what this one is called beside them.
     """
@@ -95,6 +100,7 @@ class Recipe:
     label: str = ""
     companions: tuple[str, ...] = ()
     published: tuple[Published, ...] = ()
+    anonymisation: tuple[Step, ...] = ()
 
     @classmethod
     def from_toml(cls, text: str) -> Recipe:
@@ -109,7 +115,10 @@ class Recipe:
         release = _section(table, "release")
         _known_keys(release, ("m", "seed", "released"), "release")
         synthesis = tuple(_synthesis_step(t, i, schema) for i, t in enumerate(_tables(table, "synthesis")))
-        released = _released(release, synthesis, schema)
+        anonymisation = _anonymisation_steps(_tables(table, "anonymisation"), schema)
+        if synthesis and anonymisation:
+            raise BadInput("anonymisation[0]", "a recipe has [[synthesis]] or [[anonymisation]]; leave one out")
+        released = _anonymised_variables(release, anonymisation, schema) or _released(release, synthesis, schema)
         measures = tuple(
             _step(t, f"measure[{i}]", ("utility", "risk", "quality"), schema, ())
             for i, t in enumerate(_tables(table, "measure"))
@@ -138,12 +147,13 @@ class Recipe:
             _text(table, "label", ""),
             _names(table, "companions"),
             read_published(_tables(table, "published"), [s.method for s in (*measures, *studies)], schema),
+            anonymisation,
         )
 
     def to_table(self) -> dict[str, Any]:
         """The table that ``from_table`` reads back to an equal recipe."""
         release: dict[str, Any] = {"m": self.m, "seed": self.seed}
-        if not self.synthesis and self.released:
+        if not self.makes_release and self.released:
             release["released"] = list(self.released)
         table: dict[str, Any] = {
             "title": self.title,
@@ -154,12 +164,31 @@ class Recipe:
             "variables": {variable.name: variable.to_table() for variable in self.schema},
             "release": release,
             "synthesis": [step.to_table() for step in self.synthesis],
+            "anonymisation": [step.to_table() for step in self.anonymisation],
             "measure": [step.to_table() for step in self.measures],
             "study": [step.to_table() for step in self.studies],
             "threshold": [threshold.to_table() for threshold in self.thresholds],
             "published": [figure.to_table() for figure in self.published],
         }
         return {key: value for key, value in table.items() if value not in ("", [], {})}
+
+    @property
+    def makes_release(self) -> bool:
+        """Whether it has steps that make a release; if not, it scores what another tool made."""
+        return bool(self.synthesis or self.anonymisation)
+
+    @property
+    def released_schema(self) -> Schema:
+        """The schema of the released datasets: that of the confidential data, but for anonymisation."""
+        return _schema_after(self.anonymisation, self.schema)
+
+    @property
+    def generalised(self) -> frozenset[str]:
+        """The variables that the release shows as labels of intervals or of tree nodes."""
+        found: frozenset[str] = frozenset()
+        for i, step in enumerate(self.anonymisation):
+            found |= _parameters(step).generalised(_schema_after(self.anonymisation[:i], self.schema))
+        return found
 
     def to_toml(self) -> str:
         """The recipe as TOML text."""
@@ -260,16 +289,48 @@ def _synthesis_step(table: Mapping[str, Any], index: int, schema: Schema) -> Ste
         raise BadInput(place, 'needs a target, the variable to synthesise, such as target = "price"')
     kind = schema.require(table["target"], f"{place}.target").kind
     rest = {key: value for key, value in table.items() if key != "target"}
-    name = str(rest.get("method", ""))
-    if name and not name.startswith("synthesis.") and f"synthesis.{name}" in registry():
-        rest["method"] = f"synthesis.{name}"
-    step = _step(rest, place, ("synthesis",), schema, ())
+    step = _step(_with_family(rest, "synthesis"), place, ("synthesis",), schema, ())
     if step.method.targets and kind not in step.method.targets:
         wanted = " or ".join(step.method.targets)
         raise BadInput(
             f"{place}.target", f'{step.method.name} produces {wanted} variables; "{table["target"]}" is {kind}'
         )
     return Step(place, step.method, step.spec, table["target"])
+
+
+def _with_family(table: Mapping[str, Any], family: str) -> Mapping[str, Any]:
+    name = str(table.get("method", ""))
+    return {**table, "method": f"{family}.{name}"} if f"{family}.{name}" in registry() else table
+
+
+def _anonymisation_steps(tables: Sequence[Mapping[str, Any]], schema: Schema) -> tuple[Step, ...]:
+    steps: tuple[Step, ...] = ()
+    for i, table in enumerate(tables):
+        after = _schema_after(steps, schema)
+        family = "anonymisation"
+        steps = (*steps, _step(_with_family(table, family), f"{family}[{i}]", (family,), after, ()))
+    return steps
+
+
+def _parameters(step: Step) -> AnonymisationSpec:
+    assert isinstance(step.spec, AnonymisationSpec)
+    return step.spec
+
+
+def _schema_after(steps: Sequence[Step], schema: Schema) -> Schema:
+    for step in steps:
+        schema = _parameters(step).released_schema(schema)
+    return schema
+
+
+def _anonymised_variables(release: Mapping[str, Any], steps: Sequence[Step], schema: Schema) -> tuple[str, ...]:
+    """The variables that the steps change, in the schema's order; empty without steps."""
+    if steps and "released" in release:
+        raise BadInput("release.released", "the anonymisation steps already say what is released; leave it out")
+    if steps and _whole(release, "m", "release", 1, 1) != 1:
+        raise BadInput("release.m", "an anonymised release is one table; leave m out")
+    changed = {name for i, step in enumerate(steps) for name in _parameters(step).changed(_schema_after(steps[:i], schema))}
+    return tuple(name for name in schema.names if name in changed)
 
 
 def _released(release: Mapping[str, Any], synthesis: Sequence[Step], schema: Schema) -> tuple[str, ...]:

@@ -50,8 +50,8 @@ def _companion(main: Prepared, recipe_file: RecipeFile, name: str, shared: Seque
         recipe = Recipe.from_table(_on_data_of(main, with_settings(found.table, shared)))
         if recipe.schema != main.recipe.schema:
             raise BadInput("variables", "must be those of the recipe that it stands beside, in the same order")
-        if not recipe.synthesis:
-            raise BadInput("synthesis", "the recipe makes no release; add [[synthesis]]")
+        if not recipe.makes_release:
+            raise BadInput("synthesis", "the recipe makes no release; add [[synthesis]] or [[anonymisation]]")
         check_steps(recipe, main.data)
     except BadInput as error:
         raise BadInput(f'{place} "{name}": {error.place}', error.message) from None

@@ -11,7 +11,7 @@ from pathlib import Path
 from threadpoolctl import ThreadpoolController
 
 from engine import execution
-from engine.microdata import Microdata, Origin
+from engine.microdata import Microdata
 from engine.plan import TaskKind
 from engine.recipe import Recipe
 from engine.results import Fit
@@ -21,6 +21,7 @@ from .memory import forget_peak, peak_bytes
 from .orders import Order
 from .queue import Outcome
 from .record_tables import records_name, write_records
+from .released import CLASSES, read_released
 from .tables import Tables, schema_from_json
 
 __all__ = ["perform"]
@@ -59,8 +60,13 @@ def _recipe(text: str) -> Recipe:
 
 
 @lru_cache(maxsize=TABLES_KEPT)
-def _table(directory: Path, schema: str, sha256: str, origin: Origin) -> Microdata:
-    return Tables(directory).read_microdata(sha256, schema_from_json(schema), origin)
+def _table(directory: Path, schema: str, sha256: str) -> Microdata:
+    return Tables(directory).read_microdata(sha256, schema_from_json(schema), "confidential")
+
+
+@lru_cache(maxsize=TABLES_KEPT)
+def _release(directory: Path, recipe: str, sha256: str, classes_sha256: str | None) -> Microdata:
+    return read_released(Tables(directory), _recipe(recipe), sha256, classes_sha256)
 
 
 @lru_cache(maxsize=FITS_KEPT)
@@ -69,11 +75,12 @@ def _fit(directory: Path, sha256: str) -> Fit:
 
 
 def _confidential(tables: Tables, order: Order) -> Microdata:
-    return _table(tables.directory, order.schema, order.confidential, "confidential")
+    return _table(tables.directory, order.schema, order.confidential)
 
 
 def _released(tables: Tables, order: Order, draw: int) -> Microdata:
-    return _table(tables.directory, order.schema, order.tables[f"draw/{draw}"], "synthetic")
+    left = order.tables
+    return _release(tables.directory, order.recipe, left[f"draw/{draw}"], left.get(CLASSES))
 
 
 def _perform_fit(tables: Tables, order: Order, report: Report) -> Outcome:
@@ -90,6 +97,13 @@ def _perform_draw(tables: Tables, order: Order, report: Report) -> Outcome:
     fits = [_fit(tables.directory, order.tables[f"fit/{k}"]) for k in range(len(recipe.synthesis))]
     released = execution.draw_dataset(recipe, held.draw, _confidential(tables, order), fits, report)
     return Outcome(artefacts={held.key: tables.write_microdata(released)})
+
+
+def _perform_anonymise(tables: Tables, order: Order, report: Report) -> Outcome:
+    found = execution.anonymise(_recipe(order.recipe), _confidential(tables, order), report)
+    classes = tables.write_arrays({"classes": found.classes})
+    artefacts = {order.held.key: tables.write_microdata(found.data), CLASSES: classes}
+    return Outcome(diagnostics=found.notes, artefacts=artefacts)
 
 
 def _perform_measure(tables: Tables, order: Order, report: Report) -> Outcome:
@@ -118,6 +132,7 @@ def _perform_combine(tables: Tables, order: Order, report: Report) -> Outcome:
 
 
 _KINDS: dict[TaskKind, Callable[[Tables, Order, Report], Outcome]] = {
+    TaskKind.ANONYMISE: _perform_anonymise,
     TaskKind.FIT: _perform_fit,
     TaskKind.DRAW: _perform_draw,
     TaskKind.MEASURE: _perform_measure,

@@ -10,7 +10,7 @@ import numpy as np
 from engine.checks import check_steps
 from engine.errors import BadInput
 from engine.microdata import Microdata
-from engine.recipe import DataSource, Recipe, with_settings
+from engine.recipe import MAKERS, DataSource, Recipe, with_settings
 from engine.schema import Schema
 
 from .ingest import Source, find_source, ingest
@@ -46,9 +46,10 @@ def prepare_run(
 ) -> Prepared:
     """Check a recipe, read its data and check that its models can be fitted to them. Raises BadInput; stores nothing."""
     table = with_settings(recipe_file.table, _settings(settings, seed))
-    if not table.get("synthesis"):
+    if not (table.get("synthesis") or table.get("anonymisation")):
         raise BadInput(
-            "synthesis", "the recipe makes no release; add [[synthesis]], or score files with: sfumato evaluate"
+            "synthesis",
+            "the recipe makes no release; add [[synthesis]] or [[anonymisation]], or score files with: sfumato evaluate",
         )
     recipe = Recipe.from_table(table)
     source = find_source(data_file, place="--data") if data_file else find_source(recipe.data.file, recipe_file.beside)
@@ -62,7 +63,7 @@ def prepare_evaluation(
 ) -> Prepared:
     """Check a recipe and the files to score with it: the original and released tables of any other tool.
 
-    The recipe's synthesis steps, if it has any, only say which variables are released. Raises BadInput.
+    The recipe's steps of synthesis or anonymisation, if it has any, only say which variables are released. Raises BadInput.
     """
     table = with_settings(recipe_file.table, settings)
     recipe = Recipe.from_table(table)
@@ -70,7 +71,7 @@ def prepare_evaluation(
     if not names:
         raise BadInput("release.released", 'name the variables that are released, such as ["price"]')
     release = {**table.get("release", {}), "released": names, "m": len(released)}
-    kept = {key: value for key, value in table.items() if key != "synthesis"}
+    kept = {key: value for key, value in table.items() if key not in MAKERS}
     recipe = Recipe.from_table({**kept, "release": release})
     source = find_source(original, place="--original")
     data = ingest(source, recipe.data, recipe.schema, recipe.seed)

@@ -29,13 +29,13 @@ from engine.record_risk import (
 from .errors import NotFound, NotReady
 from .queries import Run, find_run
 from .record_tables import read_records
+from .released import released_dataset
 from .workspace import Workspace
 
 __all__ = ["Candidates", "RecordLine", "RecordMeasure", "Records", "candidates", "drivers", "find_measure", "open_records",
            "record_measures", "values", "worst_draw"]  # fmt: skip
 
 _NAME = re.compile(r"records/(\d+)/(confidential|\d+)")
-RELEASED = "draw/{}"
 
 
 @dataclass(frozen=True)
@@ -248,9 +248,7 @@ def _confidential(workspace: Workspace, run: Run) -> Microdata:
 
 
 def _released(workspace: Workspace, run: Run, draw: int) -> Microdata:
-    found = workspace.connection.execute(
-        "SELECT sha256 FROM artefact WHERE run_id = ? AND name = ?", (run.id, RELEASED.format(draw))
-    ).fetchone()
+    found = released_dataset(workspace, run.id, run.recipe, draw)
     if found is None:
         raise NotFound(f"run {run.id} has no released dataset {draw}")
-    return workspace.tables.read_microdata(found[0], workspace.dataset(run.dataset_id).schema, "synthetic")
+    return found

@@ -37,7 +37,7 @@ def enter_run(
 ) -> int:
     """Enter a run with all its tasks in one transaction; returns its number. A worker does the rest.
 
-    ``given`` are released datasets that another tool made, where the recipe has no synthesis steps.
+    ``given`` are released datasets that another tool made, where the recipe makes none.
     Raises NotEnoughDisk, when nothing has been stored.
     """
     check_disk(workspace.directory, bytes_needed(recipe, data))
@@ -61,7 +61,7 @@ def enter_again(workspace: Workspace, run_id: int) -> int:
     recipe = old.recipe
     with workspace.writing() as connection:
         again = _enter_row(connection, old.project_id, old.dataset_id, old.title, recipe)
-        if not recipe.synthesis:
+        if not recipe.makes_release:
             connection.execute(
                 """INSERT INTO artefact SELECT ?, name, sha256 FROM artefact
                    WHERE run_id = ? AND name LIKE 'draw/%'""",

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..errors import BadInput
+from ..errors import BadInput, NotComputable
 from ..microdata import Microdata
 from ..schema import Kind, Role, Schema
 from .intruder_noise import NOISE_ON_NUMBERS, NoiseModel, misclassification, unknown
@@ -75,7 +75,12 @@ class Knowledge:
         return cls(confidential, chosen, windows)
 
     def against(self, released: Microdata) -> tuple[list[Exact], list[Within]]:
-        """The keys that must agree and the windows that must hold for a released record to match."""
+        """The keys that must agree and the windows that must hold for a released record to match.
+
+        NotComputable where records were suppressed: released record i is then not that of confidential record i.
+        """
+        if suppressed := 0 if released.classes is None else int((released.classes < 0).sum()):
+            raise NotComputable(f"{suppressed:,} records are suppressed, so records cannot be matched one to one")
         exact = [
             Exact(self.confidential.column(name), released.column(name))
             for name in self.names

@@ -10,6 +10,7 @@ from engine.schema import Variable
 
 from ..companions import names_of
 from ..queries import Run
+from ..released import released_dataset
 from ..runs import result_rows
 from ..workspace import Workspace
 from .curves import RunRows, interval_figures, sweep_figures
@@ -56,7 +57,9 @@ def _distributions(
     variables = [recipe.schema.require(name, "--bin-width") for name in dict.fromkeys((*recipe.released, *bin_widths))]
     for variable in variables:
         _check_width(variable, confidential, bin_widths.get(variable.name))
-    return [distribution_figure(v, confidential, groups, bin_widths.get(v.name)) for v in variables]
+    labels = frozenset().union(*(run.recipe.generalised for run in runs))
+    shown = [variable for variable in variables if variable.name not in labels]
+    return [distribution_figure(v, confidential, groups, bin_widths.get(v.name)) for v in shown]
 
 
 def _check_width(variable: Variable, confidential: Microdata, width: float | None) -> None:
@@ -71,6 +74,6 @@ def _check_width(variable: Variable, confidential: Microdata, width: float | Non
 
 
 def _released(workspace: Workspace, run: Run, draw: int) -> Microdata:
-    query = "SELECT sha256 FROM artefact WHERE run_id = ? AND name = ?"
-    sha256 = workspace.connection.execute(query, (run.id, f"draw/{draw}")).fetchone()[0]
-    return workspace.tables.read_microdata(sha256, workspace.dataset(run.dataset_id).schema, "synthetic")
+    found = released_dataset(workspace, run.id, run.recipe, draw)
+    assert found is not None
+    return found

@@ -40,7 +40,7 @@ def method_section(recipes: Sequence[Recipe]) -> Section:
     """Every method that was used: what it does, where it comes from, and the settings it was used with."""
     used: dict[str, tuple[Method, list[str]]] = {}
     for recipe in recipes:
-        for step in (*recipe.synthesis, *recipe.measures, *recipe.studies):
+        for step in (*recipe.synthesis, *recipe.anonymisation, *recipe.measures, *recipe.studies):
             words = settings(step.spec.to_full_table())
             said = f"{step.target}: {words}" if step.target else words
             known = used.setdefault(step.method.key, (step.method, []))[1]

@@ -46,6 +46,9 @@ def _moment(seconds: float) -> str:
 
 
 def _steps(recipe: Recipe) -> Markup | str:
+    if recipe.anonymisation:
+        made = [[s.method.title, settings(s.spec.to_full_table()), s.method.source] for s in recipe.anonymisation]
+        return table("Anonymisation, in this order", ("method", "settings", "source"), made)
     if not recipe.synthesis:
         return element("p", "The released datasets were made by another tool and are scored here.")
     rows = [[s.target, s.method.title, settings(s.spec.to_full_table()), s.method.source] for s in recipe.synthesis]

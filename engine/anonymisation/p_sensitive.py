@@ -1,0 +1,65 @@
+"""p-sensitive k-anonymity: every class has k records or more, and p different values of every sensitive variable.
+
+Truta & Vinay (2006), Definition 2; the second privacy model of Project Lighthouse. Made by Mondrian's cuts
+(``anonymisation.mondrian``), of which those are allowed that leave both sides p-sensitive.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated
+
+from ..anonymised import Anonymised
+from ..errors import BadInput
+from ..methods import method
+from ..microdata import Microdata
+from ..partitioned import PartitionSpec, check_partition, partitioned
+from ..run import Run
+from ..schema import Schema
+from ..spec import Param
+from ..statistics.sensitive_values import Sensitive, all_allowed
+
+__all__ = ["PSensitiveSpec", "p_sensitive"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PSensitiveSpec(PartitionSpec):
+    """Class size, quasi-identifiers, and how many sensitive values a class has."""
+
+    p: Annotated[int, Param("fewest different values of each sensitive variable in a class", ge=2)] = 2
+
+    @property
+    def constrains(self) -> bool:
+        """Always: p is at least 2."""
+        return True
+
+    def check(self, schema: Schema, place: str) -> None:
+        """BadInput also where p exceeds k: a class of k records has no more than k values."""
+        PartitionSpec.check(self, schema, place)
+        if self.p > self.k:
+            raise BadInput(f"{place}.p", f"must be at most k = {self.k}")
+
+
+def check(data: Microdata, target: str, spec: PSensitiveSpec, place: str) -> None:
+    """BadInput when there are too few records, a tree lacks a value, or a sensitive variable has fewer than p values."""
+    check_partition(data, spec, place)
+    for name in spec.constrained(data.schema):
+        if (values := Sensitive.of(data, name).values) < spec.p:
+            raise BadInput(f"{place}.p", f'"{name}" has {values} different values, fewer than p = {spec.p}')
+
+
+@method(
+    "p-sensitive k-anonymity",
+    spec=PSensitiveSpec,
+    source="Truta & Vinay (2006), Definition 2; LeFevre, DeWitt & Ramakrishnan (2006)",
+    check=check,
+)
+def p_sensitive(data: Microdata, spec: PSensitiveSpec, run: Run) -> Anonymised:
+    """Classes of k records or more with p different values or more of each sensitive variable.
+
+    Raises BadInput as ``check`` does.
+    """
+    check(data, "", spec, "anonymisation")
+    sensitive = [Sensitive.of(data, name) for name in spec.constrained(data.schema)]
+    return partitioned(data, spec, partial(all_allowed, sensitive, l=float(spec.p)))

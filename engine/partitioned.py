@@ -1,0 +1,117 @@
+"""What anonymisation by cutting the space of the quasi-identifiers shares: parameters, checks and output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from .anonymised import AnonymisationSpec, Anonymised, as_generalised, as_micro_aggregated
+from .errors import BadInput
+from .microdata import Microdata
+from .quasi_identifiers import (
+    anonymised_table,
+    check_hierarchies,
+    class_intervals,
+    class_values,
+    dimension_of,
+    notes_of,
+    require_records,
+)
+from .schema import Kind, Role, Schema, Variable
+from .spec import Param
+from .statistics.hierarchies import Hierarchy
+from .statistics.partitioning import Allowed, mondrian_classes
+
+__all__ = ["PartitionSpec", "check_partition", "partitioned"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PartitionSpec(AnonymisationSpec):
+    """Class size, quasi-identifiers, cuts and output."""
+
+    quasi_identifiers: Annotated[
+        tuple[str, ...],
+        Param("variables that may tell who a record is; those of role known if empty", names="variables"),
+    ] = ()
+    k: Annotated[int, Param("fewest records in a class", ge=2)] = 5
+    cuts: Annotated[
+        Literal["strict", "relaxed"], Param("keep records of equal value together, or part them to halve a class")
+    ] = "strict"
+    output: Annotated[
+        Literal["micro_aggregated", "generalised"],
+        Param("what a class shows: means, medians and modes, or intervals and tree nodes"),
+    ] = "micro_aggregated"
+    hierarchies: Annotated[
+        Mapping[str, Hierarchy],
+        Param(
+            "generalisation trees by variable: rows of a value and its nodes up to the root; flat without one",
+            names="variables",
+            kinds=(Kind.CATEGORICAL, Kind.ORDINAL, Kind.BINARY),
+        ),
+    ] = field(default_factory=dict)
+    max_suppressed: Annotated[
+        float, Param("share of the records that may be left out where that lets a strict class be cut", ge=0, lt=1)
+    ] = 0.0
+    sensitive: Annotated[
+        tuple[str, ...],
+        Param("variables that must vary inside a class; those of role sensitive if empty", names="variables"),
+    ] = ()
+
+    @property
+    def constrains(self) -> bool:
+        """Whether anything is asked of the sensitive variables."""
+        return False
+
+    def generalised(self, schema: Schema) -> frozenset[str]:
+        """The quasi-identifiers, if intervals and nodes are the output."""
+        return frozenset(self.keys(schema) if self.output == "generalised" else ())
+
+    def released_variable(self, variable: Variable) -> Variable:
+        """Labels, or numbers that need not be whole."""
+        return as_generalised(variable) if self.output == "generalised" else as_micro_aggregated(variable)
+
+    def constrained(self, schema: Schema) -> tuple[str, ...]:
+        """The sensitive variables that limit the cuts."""
+        return (self.sensitive or schema.of_role(Role.SENSITIVE)) if self.constrains else ()
+
+    def check(self, schema: Schema, place: str) -> None:
+        """BadInput where quasi-identifiers and sensitive variables do not fit the schema or each other."""
+        AnonymisationSpec.check(self, schema, place)
+        self.check_keys(schema, place)
+        where = f"{place}.sensitive"
+        if self.constrains and not self.constrained(schema):
+            raise BadInput(where, 'no variable is sensitive; name some, or give variables the role "sensitive"')
+        for name in self.sensitive or self.constrained(schema):
+            if name in self.keys(schema):
+                raise BadInput(where, f'"{name}" is a quasi-identifier too; leave it out of one')
+        if self.max_suppressed and self.cuts == "relaxed":
+            raise BadInput(f"{place}.max_suppressed", "relaxed cuts never need suppression; leave it out")
+
+
+def check_partition(data: Microdata, spec: PartitionSpec, place: str) -> None:
+    """BadInput when there are fewer than k records, or a tree lacks a value of the data."""
+    require_records(data, spec.k, place)
+    check_hierarchies(data, spec.hierarchies, spec.keys(data.schema), place)
+
+
+def partitioned(data: Microdata, spec: PartitionSpec, allowed: Allowed | None) -> Anonymised:
+    """The table in classes of k records or more, each of which ``allowed`` holds for, with what each shows."""
+    dimensions = [dimension_of(data, name, spec.hierarchies.get(name)) for name in spec.keys(data.schema)]
+    most = int(spec.max_suppressed * len(data))
+    relaxed = spec.cuts == "relaxed"
+    classes = mondrian_classes(dimensions, spec.k, relaxed=relaxed, allowed=allowed, most_suppressed=most)
+    return anonymised_table(data, spec, classes, _shown(data, spec, classes), notes_of(classes, spec.k, most))
+
+
+def _shown(data: Microdata, spec: PartitionSpec, classes: NDArray[np.int64]) -> dict[str, pd.Series]:
+    kept = Microdata(data.schema, data.frame[classes >= 0], data.origin)
+    own = classes[classes >= 0]
+    if spec.output == "micro_aggregated":
+        return {name: class_values(kept, name, own) for name in spec.keys(data.schema)}
+    trees = spec.hierarchies
+    return {name: class_intervals(kept, name, own, trees.get(name)) for name in spec.keys(data.schema)}

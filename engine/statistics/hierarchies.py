@@ -1,0 +1,177 @@
+"""Generalisation trees: which coarser node each value belongs to, level by level up to the root.
+
+The geometric size of a node says how much of the root's breadth it covers: leaves have 0, and sizes do not fall
+towards the root (Bloomston et al., "Measuring Data Quality for Project Lighthouse", §3.3.2). Sizes that are not given are
+(values under the node - 1) / (values - 1), the normalised certainty penalty of a categorical value (Xu et al. 2006).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["ROOT", "Hierarchy", "flat", "interval_hierarchy", "rows_of_csv"]
+
+ROOT = "*"
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """A generalisation tree. ``rows``: for each value itself, its node at level 1, ..., the root, as ARX writes them.
+
+    ``sizes`` give geometric sizes of nodes by label; a label that stands at several levels is one node.
+    """
+
+    rows: tuple[tuple[str, ...], ...]
+    sizes: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """ValueError when it is no tree, or its sizes are no geometric sizes."""
+        self._check_rows()
+        self._check_tree()
+        self._check_sizes()
+
+    @classmethod
+    def parse(cls, value: object) -> Hierarchy:
+        """From a recipe: a list of rows, or ``{ rows = [...], sizes = { node = 10 } }``. Raises ValueError."""
+        table = value if isinstance(value, Mapping) else {"rows": value}
+        if strange := set(table) - {"rows", "sizes"}:
+            raise ValueError(f"unknown key {', '.join(sorted(map(str, strange)))}; known: rows, sizes")
+        rows, sizes = table.get("rows"), table.get("sizes", {})
+        if not isinstance(rows, (list, tuple)) or not all(isinstance(row, (list, tuple)) for row in rows):
+            raise ValueError('must be rows of a value and its nodes up to the root, such as [["foo", "foobar", "*"]]')
+        if not isinstance(sizes, Mapping) or not all(type(size) in (int, float) for size in sizes.values()):
+            raise ValueError("sizes must be numbers by node, such as { foobar = 10 }")
+        written = tuple(tuple(str(node) for node in row) for row in rows)
+        return cls(written, {str(node): float(size) for node, size in sizes.items()})
+
+    @property
+    def written(self) -> Any:
+        """What ``parse`` reads back to an equal tree."""
+        rows = [list(row) for row in self.rows]
+        return {"rows": rows, "sizes": dict(self.sizes)} if self.sizes else rows
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The leaves, in the order of the rows."""
+        return tuple(row[0] for row in self.rows)
+
+    @property
+    def height(self) -> int:
+        """Levels above the leaves."""
+        return len(self.rows[0]) - 1
+
+    @property
+    def root(self) -> str:
+        """The label of the root."""
+        return self.rows[0][-1]
+
+    def _check_rows(self) -> None:
+        if not self.rows:
+            raise ValueError("has no rows")
+        if min(map(len, self.rows)) < 2 or len(set(map(len, self.rows))) > 1:
+            raise ValueError("every row needs as many levels as the others: the value, its nodes, and the root")
+        if len(set(self.values)) < len(self.rows):
+            again = next(value for value in self.values if self.values.count(value) > 1)
+            raise ValueError(f'"{again}" has {self.values.count(again)} rows')
+        if len({row[-1] for row in self.rows}) > 1:
+            raise ValueError("the last level must be one root for all values")
+
+    def _check_tree(self) -> None:
+        parent: dict[tuple[int, str], str] = {}
+        for row in self.rows:
+            for level, (node, above) in enumerate(pairwise(row)):
+                if parent.setdefault((level, node), above) != above:
+                    raise ValueError(f'"{node}" at level {level} lies under both "{parent[level, node]}" and "{above}"')
+
+    def _check_sizes(self) -> None:
+        if strange := set(self.sizes) - {node for row in self.rows for node in row}:
+            raise ValueError(f'sizes name "{min(strange)}", which is no node')
+        size = self.node_sizes
+        if size[0].any():
+            raise ValueError("the size of a value must be 0; give sizes to the nodes above")
+        if (np.diff(size, axis=0) < 0).any():
+            level, row = np.argwhere(np.diff(size, axis=0) < 0)[0]
+            raise ValueError(f'"{self.rows[row][level + 1]}" is smaller than "{self.rows[row][level]}" below it')
+        if not size[-1].all():
+            raise ValueError("the root must have a size above 0, or more than one value")
+
+    @cached_property
+    def nodes(self) -> Integers:
+        """Number of the node of each value at each level, (height + 1, values), equal within a level for one node."""
+        columns = [[row[level] for row in self.rows] for level in range(self.height + 1)]
+        return np.stack([np.unique(column, return_inverse=True)[1] for column in columns])
+
+    @cached_property
+    def node_sizes(self) -> NDArray[np.float64]:
+        """Geometric size of the node of each value at each level, (height + 1, values)."""
+        found = np.zeros(self.nodes.shape)
+        for level, nodes in enumerate(self.nodes):
+            share = (np.bincount(nodes)[nodes] - 1) / max(len(self.rows) - 1, 1)
+            found[level] = [self.sizes.get(row[level], s) for row, s in zip(self.rows, share, strict=True)]
+        return found
+
+    @cached_property
+    def order(self) -> Integers:
+        """Rank of each value when the leaves stand in the order of the tree, so that every node is a stretch: (values,)."""
+        first = [_first_places(nodes) for nodes in self.nodes[::-1]]
+        return np.argsort(np.lexsort(tuple(first[::-1])))
+
+    def codes(self, levels: Sequence[str]) -> Integers:
+        """The row of each of these values. Raises ValueError naming how many are not in the tree."""
+        place = {value: row for row, value in enumerate(self.values)}
+        if lacking := [level for level in levels if level not in place]:
+            raise ValueError(f"{len(lacking)} of {len(levels)} values of the data are not in the tree")
+        return np.array([place[level] for level in levels], dtype=np.int64)
+
+    def common_levels(self, low: Integers, high: Integers) -> Integers:
+        """Level of the lowest node over two leaves, given by row, (c,) each. Over a stretch of leaves: its two ends."""
+        same = self.nodes[:, low] == self.nodes[:, high]
+        return np.asarray(np.argmax(same, axis=0), dtype=np.int64)
+
+
+def _first_places(nodes: Integers) -> Integers:
+    _, first, inverse = np.unique(nodes, return_index=True, return_inverse=True)
+    return first[inverse]
+
+
+def flat(values: Sequence[str]) -> Hierarchy:
+    """The default tree: every value below the root ``*``, whose size is 1."""
+    return Hierarchy(tuple((value, ROOT) for value in values), {ROOT: 1.0})
+
+
+def interval_hierarchy(numbers: NDArray[np.float64], widths: Sequence[float]) -> tuple[Hierarchy, Integers]:
+    """The tree of intervals [a, a + w) at multiples of each width, and the row of each number, (n,).
+
+    Each width must divide the next. Sizes are the widths over the range of the numbers, at most 1, the root's.
+    """
+    for narrow, wide in pairwise(widths):
+        if wide <= narrow or not float(wide / narrow).is_integer():
+            raise ValueError(f"each width must be a multiple of the one before; {wide:g} is none of {narrow:g}")
+    distinct, inverse = np.unique(numbers, return_inverse=True)
+    span = float(np.ptp(distinct)) or 1.0
+    rows, sizes = [], {ROOT: 1.0}
+    for number in distinct:
+        nodes = [_interval(number, width) for width in widths]
+        sizes |= {node: min(width / span, 1.0) for node, width in zip(nodes, widths, strict=True)}
+        rows.append((f"{number:.15g}", *nodes, ROOT))
+    return Hierarchy(tuple(rows), sizes), inverse.astype(np.int64)
+
+
+def _interval(number: float, width: float) -> str:
+    start = np.floor(number / width) * width
+    return f"[{start:.12g}, {start + width:.12g})"
+
+
+def rows_of_csv(text: str) -> tuple[tuple[str, ...], ...]:
+    """The rows of a tree in ARX's layout: ``value;level 1;...;root``, one value a line, without a header."""
+    return tuple(tuple(cell.strip() for cell in row) for row in csv.reader(io.StringIO(text), delimiter=";") if row)

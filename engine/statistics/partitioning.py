@@ -1,0 +1,203 @@
+"""Mondrian's partitioning, all partitions of a level cut at once (LeFevre, DeWitt & Ramakrishnan 2006).
+
+A partition is cut at the median of its widest quasi-identifier, or of the next widest where that cut is not allowed, until
+no cut is. The records of a partition lie side by side, so that counts, ranges and medians of all partitions of a level
+are segment sums; a level costs O(n d), and there are about log2(n / k) levels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .medians import Segments, median_cuts
+
+__all__ = ["Allowed", "Dimension", "mondrian_classes"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Booleans = NDArray[np.bool_]
+
+Allowed = Callable[[Integers, Integers, int], Booleans]
+"""(rows (a,), part of each row (a,), parts) -> which parts may be classes, (parts,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Dimension:
+    """A quasi-identifier: ranks ``codes`` (n,) of its values, and where each rank lies between 0 and 1, ``places``."""
+
+    codes: NDArray[np.int32]
+    places: Floats
+
+    @classmethod
+    def of_numbers(cls, values: Floats) -> Dimension:
+        """Numbers, (n,): they lie as they are, scaled by their range."""
+        distinct, codes = np.unique(values, return_inverse=True)
+        return cls(codes.astype(np.int32), _scaled(distinct))
+
+    @classmethod
+    def of_ranks(cls, ranks: Integers) -> Dimension:
+        """Ordered levels or leaves of a tree, (n,): neighbours lie equally far apart."""
+        distinct, codes = np.unique(ranks, return_inverse=True)
+        return cls(codes.astype(np.int32), _scaled(np.arange(len(distinct), dtype=np.float64)))
+
+
+def _scaled(places: Floats) -> Floats:
+    span = float(places[-1] - places[0])
+    return (places - places[0]) / span if span > 0 else np.zeros(len(places))
+
+
+@dataclass
+class _State:
+    """Records that may still be cut, (a,), in partitions side by side; and what has been settled."""
+
+    rows: Integers
+    codes: list[NDArray[np.int32]]
+    sizes: Integers
+    classes: Integers
+    found: int = 0
+    suppressed: int = 0
+
+    def settle(self, parts: Integers) -> None:
+        """Make these partitions classes."""
+        if not len(parts):
+            return
+        segments = Segments.of(self.sizes, parts)
+        self.classes[self.rows[segments.members]] = self.found + segments.segment
+        self.found += len(parts)
+
+
+@dataclass(frozen=True, eq=False)
+class _Level:
+    """What happens to each partition of a level: a cut into left and right, or small sides that are suppressed."""
+
+    cut: Booleans
+    right: Booleans
+    gain: Floats
+    small: Booleans
+    trimmed: Booleans = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+
+
+def mondrian_classes(
+    dimensions: Sequence[Dimension],
+    k: int,
+    *,
+    relaxed: bool = False,
+    allowed: Allowed | None = None,
+    most_suppressed: int = 0,
+) -> Integers:
+    """The class of each record (n,), from 0; -1 for those suppressed.
+
+    A strict cut parts records by value, at the edge of the median value that parts them most evenly; a relaxed cut
+    parts them in halves, those of the median value in the order in which they come. A cut is allowed when both sides
+    have k records and ``allowed`` holds for both. Where no cut is, a strict side of fewer than k records is suppressed
+    while their number keeps to ``most_suppressed``: of all such sides of a level those first that have, for each
+    record, most records and range to win.
+
+    ``dimensions`` are the d quasi-identifiers of n >= k records, in the order in which equally wide ones are cut.
+    """
+    n = len(dimensions[0].codes)
+    codes = [dimension.codes for dimension in dimensions]
+    state = _State(np.arange(n), codes, np.array([n]), np.full(n, -1, dtype=np.int64))
+    while len(state.sizes):
+        level = _cut(state, dimensions, k, relaxed, allowed, trim=most_suppressed > state.suppressed)
+        trimmed = _chosen(state, level, most_suppressed - state.suppressed)
+        state.settle(np.flatnonzero(~level.cut & ~trimmed))
+        state = _rearranged(state, level, trimmed, k)
+    return state.classes
+
+
+def _cut(
+    state: _State, dimensions: Sequence[Dimension], k: int, relaxed: bool, allowed: Allowed | None, *, trim: bool
+) -> _Level:
+    starts = np.cumsum(state.sizes) - state.sizes
+    low = np.stack([np.minimum.reduceat(codes, starts) for codes in state.codes])
+    high = np.stack([np.maximum.reduceat(codes, starts) for codes in state.codes])
+    width = np.stack([d.places[h] - d.places[b] for d, b, h in zip(dimensions, low, high, strict=True)])
+    ranking = np.argsort(-width, axis=0, kind="stable")
+    parts, records = len(state.sizes), len(state.rows)
+    level = _Level(
+        np.zeros(parts, dtype=np.bool_),
+        np.zeros(records, dtype=np.bool_),
+        np.zeros(parts),
+        np.zeros(records, dtype=np.bool_),
+    )
+    for place in ranking:
+        pending = np.flatnonzero(~level.cut & (state.sizes > k if trim else state.sizes >= 2 * k))
+        for d in np.unique(place[pending]):
+            tried = pending[(place[pending] == d) & (width[d, pending] > 0)]
+            if len(tried):
+                _try(state, level, tried, int(d), low[d], high[d], width[d], k, relaxed, allowed, trim)
+    return level
+
+
+def _try(
+    state: _State,
+    level: _Level,
+    tried: Integers,
+    d: int,
+    low: NDArray[np.int32],
+    high: NDArray[np.int32],
+    width: Floats,
+    k: int,
+    relaxed: bool,
+    allowed: Allowed | None,
+    trim: bool,
+) -> None:
+    segments = Segments.of(state.sizes, tried)
+    right, left_size = median_cuts(state.codes[d][segments.members], segments, low[tried], high[tried], relaxed)
+    smaller = np.minimum(left_size, segments.sizes - left_size)
+    fits = np.ones((len(tried), 2), dtype=np.bool_)
+    if allowed is not None:
+        side = 2 * segments.segment + right
+        fits = allowed(state.rows[segments.members], side, 2 * len(tried)).reshape(-1, 2)
+    good = (smaller >= k) & fits.all(axis=1)
+    level.cut[tried] = good
+    level.right[segments.members] = right
+    if not trim:
+        return
+    left_is_small = 2 * left_size < segments.sizes
+    large_fits = np.where(left_is_small, fits[:, 1], fits[:, 0])
+    gain = segments.sizes * width[tried] / np.maximum(smaller, 1)
+    better = ~good & (smaller < k) & (segments.sizes - smaller >= k) & large_fits & (gain > level.gain[tried])
+    level.gain[tried] = np.where(better, gain, level.gain[tried])
+    members = better[segments.segment]
+    is_small = right ^ left_is_small[segments.segment]
+    level.small[segments.members[members]] = is_small[members]
+
+
+def _chosen(state: _State, level: _Level, budget: int) -> Booleans:
+    """The partitions whose small side is suppressed, best first, as long as there is room."""
+    chosen = np.zeros(len(state.sizes), dtype=np.bool_)
+    candidates = np.flatnonzero(~level.cut & (level.gain > 0))
+    if budget > 0 and len(candidates):
+        starts = np.cumsum(state.sizes) - state.sizes
+        small = np.add.reduceat(level.small.astype(np.int64), starts)[candidates]
+        order = np.argsort(-level.gain[candidates], kind="stable")
+        chosen[candidates[order[np.cumsum(small[order]) <= budget]]] = True
+    return chosen
+
+
+def _rearranged(state: _State, level: _Level, trimmed: Booleans, k: int) -> _State:
+    """The partitions of the next level side by side, each in the order in which its records came."""
+    part = np.repeat(np.arange(len(state.sizes)), state.sizes)
+    keep = level.cut[part] | (trimmed[part] & ~level.small)
+    suppressed = int(np.sum(trimmed[part] & level.small))
+    right = level.right & level.cut[part]
+    child = (2 * part + right)[keep]
+    sizes = np.bincount(child, minlength=2 * len(state.sizes))
+    start = np.cumsum(sizes) - sizes
+    on_right = right[keep]
+    rank = np.where(on_right, np.cumsum(on_right), np.cumsum(~on_right)) - 1
+    opening = np.zeros(len(sizes), dtype=np.int64)
+    opening[0::2] = np.cumsum(sizes[0::2]) - sizes[0::2]
+    opening[1::2] = np.cumsum(sizes[1::2]) - sizes[1::2]
+    source = np.empty(len(child), dtype=np.int64)
+    source[start[child] + rank - opening[child]] = np.flatnonzero(keep)
+    codes = [values[source] for values in state.codes]
+    return _State(
+        state.rows[source], codes, sizes[sizes > 0], state.classes, state.found, state.suppressed + suppressed
+    )
