@@ -73,7 +73,7 @@ def carry_out_together(
     ):
         workspace.connection.execute(statement)
     runs = [enter()]
-    options = [str(workspace.directory), "--idle", "2"]
+    options = [str(workspace.directory), "--idle", "0.5"]
     workers = [
         subprocess.Popen([sys.executable, "-P", "-m", "workspace.worker", *options], stderr=subprocess.PIPE, text=True)
         for _ in range(WORKERS)
@@ -93,9 +93,7 @@ def carry_out_together(
     return runs, apps, said
 
 
-def check(
-    workspace: Workspace, recipe: Recipe, data: Microdata, seconds: float
-) -> None:
+def check(workspace: Workspace, recipe: Recipe, data: Microdata, seconds: float) -> None:
     runs, apps, said = carry_out_together(
         workspace, lambda: enter_run(workspace, recipe, Source("simulated.csv", b"simulated"), data), seconds
     )
@@ -128,7 +126,7 @@ def check(
 def test_four_workers_and_two_apps_share_a_workspace_for_a_few_seconds(
     workspace: Workspace, small_recipe: Callable[..., Recipe], small_data: Microdata
 ) -> None:
-    check(workspace, small_recipe(release=LARGE), small_data, 5)
+    check(workspace, small_recipe(release=LARGE), small_data, 3)
 
 
 @pytest.mark.study

@@ -143,30 +143,3 @@ def test_a_started_worker_has_a_session_of_its_own_and_minds_no_file_where_it_wa
         process.kill()
         process.wait()
     assert "somebody else" not in (workspace.directory / "logs" / "worker.log").read_text()
-
-
-NO_SOCKETS = """
-import socket
-
-class Blocked(socket.socket):
-    def __init__(self, *arguments, **options):
-        raise SystemExit("a socket was opened")
-
-socket.socket = socket.create_connection = socket.getaddrinfo = Blocked
-"""
-
-
-def test_a_worker_and_its_processes_open_no_socket(workspace: Workspace, enter: Enter, tmp_path: Path) -> None:
-    (tmp_path / "blocked").mkdir()
-    (tmp_path / "blocked" / "sitecustomize.py").write_text(NO_SOCKETS)
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "blocked")}
-
-    def python(*arguments: str) -> int:
-        command = [sys.executable, *arguments]
-        return subprocess.run(command, env=environment, timeout=PATIENCE, stderr=subprocess.DEVNULL, check=False).returncode
-
-    assert python("-c", "import socket; socket.socket()") == 1, "the block itself holds"
-    for jobs in ("1", "2"):
-        run_id = enter()
-        assert python("-m", "workspace.worker", str(workspace.directory), "--jobs", jobs, "--idle", "0") == 0
-        assert find_run(workspace, run_id).state is RunState.DONE
