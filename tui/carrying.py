@@ -49,15 +49,21 @@ def carry_out(workspace: Workspace, run_ids: Sequence[int], jobs: int, json_file
 
 
 def show(workspace: Workspace, runs: Sequence[Run]) -> str:
-    """The summaries of runs, the first the main one, and what they have in common with published figures."""
+    """The summaries of runs, the first the main one; where its recipe quotes published figures, those and the plots."""
     from workspace.runs import RunState, find_run
 
     main, *beside = [find_run(workspace, run.id) for run in runs]
     done = [run for run in beside if run.state is RunState.DONE]
     parts = [summarise(workspace, main), *[f"Beside it: {summarise(workspace, run)}" for run in done]]
+    if main.recipe.published and main.state is RunState.DONE:
+        from .figures import draw_figures
+
+        parts.append(draw_figures(workspace, str(main.id)))
     if beside:
         parts += published_text(workspace, [main, *done])
-        parts.append(f"The thresholds of run {main.id} decide the exit status; those of the runs beside it are only shown.")
+        parts.append(
+            f"The thresholds of run {main.id} decide the exit status; those of the runs beside it are only shown."
+        )
     return "\n\n".join(parts)
 
 

@@ -30,7 +30,12 @@ __all__ = ["bin_widths", "draw_figures", "figure_text", "write_svgs"]
 
 
 def draw_figures(
-    workspace: Workspace, run_id: str, width: int | None, height: int, datasets: int, widths: Sequence[str]
+    workspace: Workspace,
+    run_id: str,
+    width: int | None = None,
+    height: int = 16,
+    datasets: int = 3,
+    widths: Sequence[str] = (),
 ) -> str:
     """The figures of a run as text; as wide as the terminal when no width is given."""
     figures = figures_of(workspace, done_together(workspace, run_id), datasets, bin_widths(widths))
