@@ -1,0 +1,130 @@
+"""Mondrian's partitions against a plain recursive program, and what must hold of any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, seed, settings
+from hypothesis import strategies as st
+
+from engine.statistics import medians
+from engine.statistics.partitioning import Dimension, mondrian_classes
+
+Rows = list[int]
+Allowed = Callable[[Rows], bool]
+
+
+def recursive(columns: Sequence[Sequence[float]], k: int, relaxed: bool, allowed: Allowed = lambda _: True) -> list[Rows]:
+    """One partition at a time, as the paper's Figure 5 has it; strict cuts at the more even edge of the median."""
+    spans = [max(c) - min(c) for c in columns]
+    places = [[(v - min(c)) / s if s else 0.0 for v in c] for c, s in zip(columns, spans, strict=True)]
+
+    def sides(rows: Rows, values: Sequence[float]) -> tuple[Rows, Rows]:
+        ordered = sorted(values[i] for i in rows)
+        median = ordered[(len(rows) - 1) // 2]
+        if relaxed:
+            half = (len(rows) + 1) // 2
+            first = [i for i in rows if values[i] < median]
+            tied = [i for i in rows if values[i] == median]
+            left = set(first + tied[: half - len(first)])
+        else:
+            up_to = [i for i in rows if values[i] <= median]
+            below = [i for i in rows if values[i] < median]
+            even = abs(2 * len(up_to) - len(rows)) <= abs(2 * len(below) - len(rows))
+            left = set(up_to if even else below)
+        return [i for i in rows if i in left], [i for i in rows if i not in left]
+
+    def cut(rows: Rows) -> list[Rows]:
+        widths = [max(p[i] for i in rows) - min(p[i] for i in rows) for p in places]
+        for d in sorted(range(len(columns)), key=lambda d: -widths[d]):
+            if widths[d] > 0 and len(rows) >= 2 * k:
+                left, right = sides(rows, columns[d])
+                if min(len(left), len(right)) >= k and allowed(left) and allowed(right):
+                    return cut(left) + cut(right)
+        return [rows]
+
+    return cut(list(range(len(columns[0]))))
+
+
+def as_sets(classes: np.ndarray) -> set[frozenset[int]]:
+    return {frozenset(np.flatnonzero(classes == c).tolist()) for c in np.unique(classes[classes >= 0])}
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[list[list[float]], int]:
+    n = draw(st.integers(2, 40))
+    values = [draw(st.lists(st.integers(0, top), min_size=n, max_size=n)) for top in draw(st.lists(st.sampled_from([0, 1, 3, 50]), min_size=1, max_size=3))]
+    return [[float(v) for v in column] for column in values], draw(st.integers(1, min(n, 6)))
+
+
+def dimensions(columns: Sequence[Sequence[float]]) -> list[Dimension]:
+    return [Dimension.of_numbers(np.array(column)) for column in columns]
+
+
+@seed(1)
+@settings(max_examples=150, deadline=None)
+@given(tables(), st.booleans(), st.sampled_from([0, 4, 1000]))
+def test_partitions_are_those_of_the_recursive_program(
+    table: tuple[list[list[float]], int], relaxed: bool, dense: int
+) -> None:
+    columns, k = table
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(medians, "DENSE", dense)  # medians by sorting, by either, by counting
+        found = mondrian_classes(dimensions(columns), k, relaxed=relaxed)
+    assert as_sets(found) == {frozenset(rows) for rows in recursive(columns, k, relaxed)}
+
+
+@seed(2)
+@settings(max_examples=60, deadline=None)
+@given(tables(), st.booleans())
+def test_a_condition_on_classes_limits_the_cuts_as_in_the_recursive_program(
+    table: tuple[list[list[float]], int], relaxed: bool
+) -> None:
+    columns, k = table
+    odd = np.arange(len(columns[0])) % 2
+
+    def mixed(rows: np.ndarray, parts: np.ndarray, count: int) -> np.ndarray:
+        return np.array([len(np.unique(odd[rows[parts == part]])) == 2 for part in range(count)])
+
+    found = mondrian_classes(dimensions(columns), k, relaxed=relaxed, allowed=mixed)
+    expected = recursive(columns, k, relaxed, lambda rows: len({int(odd[i]) for i in rows}) == 2)
+    assert as_sets(found) == {frozenset(rows) for rows in expected}
+
+
+@seed(3)
+@settings(max_examples=100, deadline=None)
+@given(tables(), st.integers(0, 10))
+def test_suppression_keeps_to_its_limit_and_to_k(table: tuple[list[list[float]], int], most: int) -> None:
+    columns, k = table
+    found = mondrian_classes(dimensions(columns), k, most_suppressed=most)
+    assert (found < 0).sum() <= most
+    assert np.bincount(found[found >= 0]).min() >= k
+
+
+def test_relaxed_classes_have_fewer_than_2k_records_where_no_two_are_alike() -> None:
+    values = np.random.default_rng(4).permutation(1000).astype(float)
+    sizes = np.bincount(mondrian_classes([Dimension.of_numbers(values)], 7, relaxed=True))
+    assert 7 <= sizes.min() <= sizes.max() <= 13
+
+
+def test_strict_classes_never_part_equal_records() -> None:
+    rng = np.random.default_rng(5)
+    columns = [rng.integers(0, 4, 500), rng.integers(0, 3, 500)]
+    cells = columns[0] * 3 + columns[1]
+
+    def parted(*, relaxed: bool) -> bool:
+        classes = mondrian_classes([Dimension.of_ranks(column) for column in columns], 5, relaxed=relaxed)
+        return any(len(np.unique(classes[cells == cell])) > 1 for cell in np.unique(cells))
+
+    assert not parted(relaxed=False)
+    assert parted(relaxed=True)
+
+
+def test_the_outlier_of_the_papers_example_is_suppressed() -> None:
+    columns = [[1, 1, 2, 2, 11], [1, 2, 1, 1, 1]]
+    found = mondrian_classes(dimensions(columns), 2, most_suppressed=1)
+    assert as_sets(found) == {frozenset({0, 1}), frozenset({2, 3})}
+    assert found[4] == -1
+    assert as_sets(mondrian_classes(dimensions(columns), 2)) == {frozenset({0, 1}), frozenset({2, 3, 4})}
