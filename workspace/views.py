@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .processes import gone
 from .queries import Connected, Run, RunState, find_run, list_runs
 
 __all__ = ["ProjectLine", "RunLine", "Tally", "attended", "project_lines", "run_line", "run_lines"]
@@ -91,10 +92,14 @@ def _lines(workspace: Connected, runs: Sequence[Run]) -> list[RunLine]:
 
 
 def attended(workspace: Connected) -> bool:
-    """Whether some worker has given a sign of life lately."""
+    """Whether some worker has given a sign of life lately, and its process is not known to be gone."""
     since = time.time() - HEARTBEAT_LOST_SECONDS
-    query = "SELECT EXISTS (SELECT 1 FROM worker WHERE stopped IS NULL AND heartbeat > ?)"
-    return bool(workspace.connection.execute(query, (since,)).fetchone()[0])
+    rows = workspace.connection.execute(
+        """SELECT pid, host, birth FROM worker LEFT JOIN worker_process ON worker_id = worker.id
+           WHERE stopped IS NULL AND heartbeat > ?""",
+        (since,),
+    )
+    return any(row["host"] is None or not gone(row["pid"], row["host"], row["birth"]) for row in rows)
 
 
 def _tally(workspace: Connected, run_id: int) -> Tally:

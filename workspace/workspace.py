@@ -56,7 +56,6 @@ class Workspace:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.tables = Tables(directory / "tables")
-        self._head_number = 0
 
     @classmethod
     def create(cls, directory: Path) -> Workspace:
@@ -71,6 +70,7 @@ class Workspace:
             with contextlib.closing(connect(directory / DATABASE)) as connection:
                 set_wal(connection)
                 migrate(connection)
+                keep_head(directory, head_of(connection))
         except (OSError, sqlite3.OperationalError) as error:
             raise NotAWorkspace(f"{directory} cannot be made a workspace: {error}") from None
         return cls.open(directory)
@@ -106,11 +106,11 @@ class Workspace:
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A write transaction; when it has added to the audit log, the log's head is written beside the database."""
         with transaction(self.connection) as connection:
+            before = head_of(connection)
             yield connection
-        head = head_of(self.connection)
-        if head.number != self._head_number:
+            head = head_of(connection)
+        if head != before:
             keep_head(self.directory, head)
-            self._head_number = head.number
 
     @property
     def data_version(self) -> int:

@@ -39,7 +39,7 @@ def watched(study: Path, tmp_path: Path) -> Command:
     (tmp_path / "site" / "sitecustomize.py").write_text(HOOK)
     environment = {
         **os.environ,
-        "PYTHONPATH": str(tmp_path / "site"),
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(tmp_path / "site"), os.environ.get("PYTHONPATH")))),
         "OPENED": str(tmp_path / "opened"),
         "WATCHED": str(tmp_path / "watched"),
         "SFUMATO_WORKSPACE": str(tmp_path / "workspace"),

@@ -134,6 +134,16 @@ def test_rows_removed_at_the_end_with_the_head_in_the_database_are_missed_by_the
     assert wrong(workspace) == "", "nobody can know any more: this is why a head can be noted elsewhere"
 
 
+def test_the_head_is_there_from_the_start_and_follows_every_act_and_nothing_else(workspace: Workspace, enter: Enter) -> None:
+    assert kept_head(workspace.directory) == head_of(workspace.connection)
+    enter()
+    assert kept_head(workspace.directory) == head_of(workspace.connection)
+    (workspace.directory / HEAD_FILE).unlink()
+    with workspace.writing():
+        pass
+    assert kept_head(workspace.directory) is None, "a write that is no act must not cover up rows that were removed"
+
+
 def test_a_head_that_lags_behind_after_a_crash_is_no_alarm(workspace: Workspace, enter: Enter) -> None:
     enter()
     early = audit_rows(workspace.connection)[1]

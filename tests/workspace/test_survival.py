@@ -26,6 +26,7 @@ from workspace.audit import audit_rows, broken, head_of, kept_head
 from workspace.ingest import Source
 from workspace.queue import request_stop, resume, unfinished
 from workspace.runs import RunState, enter_run, find_run, result_rows, tasks_of, verdicts_of
+from workspace.views import attended
 from workspace.worker import work
 from workspace.workspace import Workspace
 
@@ -212,6 +213,21 @@ def test_a_command_that_loses_its_terminal_leaves_its_run_going_on(
     assert_survived(workspace, [run_id], undisturbed)
 
 
+def test_a_worker_that_was_killed_is_missed_at_once_and_its_task_taken_by_the_next(
+    workspace: Workspace, enter_hard: Enter, undisturbed: str
+) -> None:
+    run_id = enter_hard()
+    with command(workspace, "worker", "--jobs", "1") as process:
+        wait_until(lambda: find_run(workspace, run_id).state is RunState.RUNNING)
+        assert attended(workspace)
+        process.kill()
+        process.wait()
+    assert tasks_of(workspace, run_id)[0].state == "running"
+    assert not attended(workspace)
+    work(workspace.directory, idle=0)
+    assert_survived(workspace, [run_id], undisturbed)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_worker_in_the_foreground_gives_its_tasks_back_on_a_signal(
     workspace: Workspace, enter_hard: Enter, number: signal.Signals
@@ -238,7 +254,8 @@ def test_a_stopped_run_is_left_within_a_second_though_a_task_reports_nothing(
         "p._KINDS[e.TaskKind.FIT] = endless\n"
     )
     run_id = enter_hard()
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
+    path = os.pathsep.join(filter(None, (str(tmp_path / "site"), os.environ.get("PYTHONPATH"))))
+    environment = {**os.environ, "PYTHONPATH": path}
     options = ["--jobs", "1", "--idle", "0"]
     process = subprocess.Popen(
         [sys.executable, "-m", "workspace.worker", str(workspace.directory), *options], env=environment
