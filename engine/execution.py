@@ -61,16 +61,20 @@ def draw_dataset(
 
 
 def as_column(values: Any, confidential: Microdata, variable: Variable, place: str) -> pd.Series:
-    """Drawn values (n,), level codes where the variable has levels, as a column of the confidential one's dtype."""
+    """Drawn values (n,), level codes where the variable has levels, as a column of the confidential one's dtype.
+
+    NaN is a missing value, where the confidential column has some.
+    """
     like = confidential.column(variable.name)
     if variable.kind.has_levels:
-        codes = np.asarray(values, dtype=np.int64)
+        codes = np.where(np.isnan(values), -1, values).astype(np.int64)
         return pd.Series(pd.Categorical.from_codes(codes, like.cat.categories, like.cat.ordered), name=variable.name)
     numbers = np.asarray(values, dtype=np.float64)
     if variable.kind is not Kind.DATE:
         low, high = variable.lower, variable.upper
         outside = (numbers < (-np.inf if low is None else low)) | (numbers > (np.inf if high is None else high))
-        if outside.any() or not np.isfinite(numbers).all():
+        unknown = ~np.isfinite(numbers) & ~(np.isnan(numbers) & like.hasnans)
+        if outside.any() or unknown.any():
             raise EngineError(f'{place}: {int(outside.sum()):,} drawn values of "{variable.name}" leave its bounds')
     return pd.Series(numbers, name=variable.name).astype(like.dtype)
 

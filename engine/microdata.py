@@ -22,10 +22,17 @@ LARGEST_COUNT = 2**53
 
 
 class MissingPolicy(StrEnum):
-    """What a missing value means to every method. ``refuse``: the file must have none. ``drop``: records with one leave."""
+    """What a missing value means to every method.
+
+    ``refuse``: the file must have none. ``drop``: records with one leave. ``keep``: missing is a value of its own, which is
+    synthesised, equals itself and nothing else in matching, and tells records apart in the measures of utility; statistics
+    of a single variable are of the values present and say how many are missing; what needs a number of every record
+    refuses the variable.
+    """
 
     REFUSE = "refuse"
     DROP = "drop"
+    KEEP = "keep"
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +41,8 @@ class Microdata:
 
     Columns have one dtype a kind: categorical, ordinal (ordered) and binary are pandas categoricals of text,
     counts int64, continuous variables float64, dates datetime64[s] (UTC where the file gives a zone). Record i of a partially synthetic table is
-    record i of the confidential one.
+    record i of the confidential one. Missing values, which only ``MissingPolicy.KEEP`` lets in, are NaN in categoricals and
+    numbers and NaT in dates; counts are then float64, whole numbers still. No variable lacks all its values.
 
     An anonymised table has a schema of its own: ``generalised`` variables hold labels of intervals or tree nodes, which
     only ``frame`` gives. ``classes`` (n,) numbers the equivalence class of each *confidential* record, -1 where it was
@@ -63,13 +71,24 @@ class Microdata:
         return self.frame[name]
 
     def numbers(self, name: str) -> NDArray[np.float64]:
-        """One variable as floats, (n,): level codes, numbers, or days since 1970. Raises NotComputable like ``column``."""
+        """One variable as floats, (n,): level codes, numbers, or days since 1970; NaN where it is missing.
+
+        Raises NotComputable like ``column``.
+        """
         values, kind = self.column(name), self.schema[name].kind
-        if kind.has_levels:
-            return np.asarray(values.cat.codes, dtype=np.float64)
-        if kind is Kind.DATE:
-            return values.to_numpy(dtype="datetime64[D]").astype(np.float64)
-        return values.to_numpy(dtype=np.float64)
+        if not kind.has_levels and kind is not Kind.DATE:
+            return values.to_numpy(dtype=np.float64)
+        numbers = values.cat.codes.to_numpy() if kind.has_levels else values.to_numpy(dtype="datetime64[D]")
+        return np.where(values.isna(), np.nan, numbers.astype(np.float64)) if values.hasnans else numbers.astype(np.float64)
+
+    def missing(self, name: str) -> NDArray[np.bool_]:
+        """Which records have no value of this variable, (n,)."""
+        return self.frame[name].isna().to_numpy(dtype=np.bool_)
+
+    def present(self, name: str) -> NDArray[np.float64]:
+        """``numbers`` of the records that have a value, (k,)."""
+        numbers = self.numbers(name)
+        return numbers[~np.isnan(numbers)]
 
     def with_columns(self, columns: dict[str, pd.Series], origin: Origin) -> Microdata:
         """A copy whose named columns are replaced; the others are kept bit for bit."""
@@ -93,13 +112,13 @@ def conform(
     coded = pd.DataFrame({v.name: _without_codes(raw[v.name], v) for v in schema}, index=raw.index)
     missing = coded.isna()
     dropped = 0
-    if missing.to_numpy().any():
+    if policy is not MissingPolicy.KEEP and missing.to_numpy().any():
         if policy is MissingPolicy.REFUSE:
             name = missing.sum().idxmax()
             raise BadInput(
                 f"{place}.{name}",
                 f'{int(missing[name].sum()):,} of {len(raw):,} records have no value; say missing = "drop" under [data] '
-                "to leave such records out, or leave the column out",
+                'to leave such records out, missing = "keep" to treat missing as a value, or leave the column out',
             )
         whole = ~missing.any(axis=1)
         dropped = int((~whole).sum())
@@ -108,8 +127,17 @@ def conform(
         raise BadInput(
             "data", "no record is left" + (f" after dropping {dropped:,} with missing values" if dropped else "")
         )
-    columns = {v.name: _converted(coded[v.name], v, f"{place}.{v.name}") for v in schema}
-    return Microdata(schema, pd.DataFrame(columns).reset_index(drop=True), origin, dropped)
+    coded = coded.reset_index(drop=True)
+    columns = {v.name: _kept(coded[v.name], v, f"{place}.{v.name}") for v in schema}
+    return Microdata(schema, pd.DataFrame(columns), origin, dropped)
+
+
+def _kept(values: pd.Series, variable: Variable, place: str) -> pd.Series:
+    """The values present converted to their kind, with the missing ones in their places."""
+    present = values.dropna()
+    if not len(present):
+        raise BadInput(place, "no record has a value; leave the column out")
+    return _converted(present, variable, place).reindex(values.index)
 
 
 def _check_columns(raw: pd.DataFrame, schema: Schema, place: str) -> None:
