@@ -66,7 +66,7 @@ class AnonymisationSpec(Spec):
         return Schema(tuple(self.released_variable(v) if v.name in keys else v for v in schema))
 
     def check_keys(self, schema: Schema, place: str) -> None:
-        """BadInput when there is no quasi-identifier, when one is named twice, or an identifier is in the table."""
+        """BadInput when there is no quasi-identifier, or one is named twice."""
         keys = self.keys(schema)
         where = f"{place}.quasi_identifiers"
         if not keys:
@@ -74,11 +74,6 @@ class AnonymisationSpec(Spec):
         for i, name in enumerate(keys):
             if name in keys[:i]:
                 raise BadInput(f"{where}[{i}]", f'"{name}" is listed twice')
-        for variable in schema:
-            if variable.role is Role.IDENTIFIER:
-                raise BadInput(
-                    f"variables.{variable.name}.role", "an identifier undoes the anonymity; leave the column out"
-                )
 
 
 def as_generalised(variable: Variable) -> Variable:

@@ -20,7 +20,7 @@ from .statistics.partitioning import Dimension
 
 __all__ = [
     "anonymised_table", "check_hierarchies", "class_intervals", "class_values", "dimension_of", "notes_of",
-    "require_records",
+    "require_records", "tree_of",
 ]  # fmt: skip
 
 Integers = NDArray[np.int64]
@@ -54,14 +54,13 @@ def _tree_rows(data: Microdata, name: str, tree: Hierarchy, place: str) -> Integ
     return rows
 
 
-def _tree(data: Microdata, name: str, tree: Hierarchy | None) -> Hierarchy:
-    return tree or flat([str(level) for level in data.frame[name].cat.categories])
-
-
-def _in_tree_order(data: Microdata, name: str, tree: Hierarchy) -> Integers:
-    """Rank of each record's value among the leaves in the order of the tree, (n,)."""
-    rows = _tree_rows(data, name, tree, f"hierarchies.{name}")
-    return tree.order[rows[data.frame[name].cat.codes.to_numpy(dtype=np.int64)]]
+def tree_of(data: Microdata, name: str, tree: Hierarchy | None) -> tuple[Hierarchy, Integers]:
+    """The tree given, else the flat one over the levels that occur, and each record's row in it, (n,)."""
+    column = data.frame[name]
+    codes = column.cat.codes.to_numpy(dtype=np.int64)
+    if tree is None:
+        tree = flat([str(column.cat.categories[code]) for code in np.unique(codes)])
+    return tree, _tree_rows(data, name, tree, f"anonymisation.hierarchies.{name}")[codes]
 
 
 def dimension_of(data: Microdata, name: str, tree: Hierarchy | None) -> Dimension:
@@ -69,7 +68,8 @@ def dimension_of(data: Microdata, name: str, tree: Hierarchy | None) -> Dimensio
     if not data.schema[name].kind.has_levels:
         return Dimension.of_numbers(data.numbers(name))
     if tree is not None:
-        return Dimension.of_ranks(_in_tree_order(data, name, tree))
+        found, rows = tree_of(data, name, tree)
+        return Dimension.of_ranks(found.order[rows])
     return Dimension.of_ranks(data.numbers(name).astype(np.int64))
 
 
@@ -115,7 +115,7 @@ def class_intervals(data: Microdata, name: str, classes: Integers, tree: Hierarc
     """
     kind, column = data.schema[name].kind, data.frame[name]
     if tree is not None or kind in UNORDERED:
-        return _common_nodes(data, name, classes, _tree(data, name, tree))
+        return _common_nodes(*tree_of(data, name, tree), classes)
     low, high = _ends(data.numbers(name), classes)
     pairs, pair = np.unique(np.column_stack([low, high]), axis=0, return_inverse=True)
     ends = [[_shown(column, kind, float(end)) for end in pair_ends] for pair_ends in pairs]
@@ -131,10 +131,9 @@ def _shown(column: pd.Series, kind: Kind, number: float) -> str:
     return f"{number:.15g}"
 
 
-def _common_nodes(data: Microdata, name: str, classes: Integers, tree: Hierarchy) -> pd.Series:
-    ranks = _in_tree_order(data, name, tree)
+def _common_nodes(tree: Hierarchy, rows: Integers, classes: Integers) -> pd.Series:
     leaf_of_rank = np.argsort(tree.order)
-    low, high = (leaf_of_rank[end.astype(np.int64)] for end in _ends(ranks.astype(np.float64), classes))
+    low, high = (leaf_of_rank[end.astype(np.int64)] for end in _ends(tree.order[rows].astype(np.float64), classes))
     level = tree.common_levels(low, high)
     pairs, pair = np.unique(np.column_stack([level, tree.nodes[level, low]]), axis=0, return_inverse=True)
     example = np.empty(len(pairs), dtype=np.int64)

@@ -17,7 +17,7 @@ from .errors import BadInput, suggestion
 from .methods import Method, find, registry
 from .microdata import MissingPolicy
 from .published import Published, read_published
-from .schema import Schema, Variable
+from .schema import Role, Schema, Variable
 from .spec import Spec
 from .terms import parse_term
 from .thresholds import Threshold
@@ -305,6 +305,8 @@ def _with_family(table: Mapping[str, Any], family: str) -> Mapping[str, Any]:
 
 def _anonymisation_steps(tables: Sequence[Mapping[str, Any]], schema: Schema) -> tuple[Step, ...]:
     steps: tuple[Step, ...] = ()
+    for name in schema.of_role(Role.IDENTIFIER) if tables else ():
+        raise BadInput(f"variables.{name}.role", "an identifier undoes the anonymity; leave the column out")
     for i, table in enumerate(tables):
         after = _schema_after(steps, schema)
         family = "anonymisation"
@@ -329,7 +331,9 @@ def _anonymised_variables(release: Mapping[str, Any], steps: Sequence[Step], sch
         raise BadInput("release.released", "the anonymisation steps already say what is released; leave it out")
     if steps and _whole(release, "m", "release", 1, 1) != 1:
         raise BadInput("release.m", "an anonymised release is one table; leave m out")
-    changed = {name for i, step in enumerate(steps) for name in _parameters(step).changed(_schema_after(steps[:i], schema))}
+    changed = {
+        name for i, step in enumerate(steps) for name in _parameters(step).changed(_schema_after(steps[:i], schema))
+    }
     return tuple(name for name in schema.names if name in changed)
 
 

@@ -58,7 +58,8 @@ def check(data: Microdata, target: str, spec: MondrianSpec, place: str) -> None:
         whole = [Sensitive.of(data, name)]
         if not all_allowed(whole, rows, np.zeros_like(rows), 1, l=spec.l, diversity=spec.diversity).all():
             raise BadInput(
-                f"{place}.l", f'"{name}" is not {spec.l:g}-diverse ({spec.diversity}) even in the whole table; take less'
+                f"{place}.l",
+                f'"{name}" is not {spec.l:g}-diverse ({spec.diversity}) even in the whole table; take less',
             )
 
 

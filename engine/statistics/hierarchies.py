@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 __all__ = ["ROOT", "Hierarchy", "flat", "interval_hierarchy", "rows_of_csv"]
 
 ROOT = "*"
+ROUNDING = 1e-9
 Integers = NDArray[np.int64]
 
 
@@ -145,31 +146,45 @@ def _first_places(nodes: Integers) -> Integers:
 
 
 def flat(values: Sequence[str]) -> Hierarchy:
-    """The default tree: every value below the root ``*``, whose size is 1."""
-    return Hierarchy(tuple((value, ROOT) for value in values), {ROOT: 1.0})
+    """The default tree: every value below one root, ``*`` unless a value is called that, whose size is 1."""
+    root = ROOT
+    while root in values:
+        root += ROOT
+    return Hierarchy(tuple((value, root) for value in values), {root: 1.0})
 
 
-def interval_hierarchy(numbers: NDArray[np.float64], widths: Sequence[float]) -> tuple[Hierarchy, Integers]:
+def interval_hierarchy(
+    numbers: NDArray[np.float64], widths: Sequence[float], *, dates: bool = False
+) -> tuple[Hierarchy, Integers]:
     """The tree of intervals [a, a + w) at multiples of each width, and the row of each number, (n,).
 
-    Each width must divide the next. Sizes are the widths over the range of the numbers, at most 1, the root's.
+    Each width must divide the next. Sizes are the widths over the range of the numbers, at most 1, the root's. Dates
+    are days since 1970, and labelled as dates.
     """
     for narrow, wide in pairwise(widths):
-        if wide <= narrow or not float(wide / narrow).is_integer():
+        if wide <= narrow or abs(wide / narrow - round(wide / narrow)) > ROUNDING:
             raise ValueError(f"each width must be a multiple of the one before; {wide:g} is none of {narrow:g}")
     distinct, inverse = np.unique(numbers, return_inverse=True)
     span = float(np.ptp(distinct)) or 1.0
     rows, sizes = [], {ROOT: 1.0}
     for number in distinct:
-        nodes = [_interval(number, width) for width in widths]
+        nodes = _intervals(number, widths, dates)
         sizes |= {node: min(width / span, 1.0) for node, width in zip(nodes, widths, strict=True)}
-        rows.append((f"{number:.15g}", *nodes, ROOT))
+        rows.append((_label(number, dates), *nodes, ROOT))
     return Hierarchy(tuple(rows), sizes), inverse.astype(np.int64)
 
 
-def _interval(number: float, width: float) -> str:
-    start = np.floor(number / width) * width
-    return f"[{start:.12g}, {start + width:.12g})"
+def _intervals(number: float, widths: Sequence[float], dates: bool) -> list[str]:
+    nodes = []
+    for width in widths:
+        narrow = int(np.floor(number / widths[0] + ROUNDING))
+        start = narrow // round(width / widths[0]) * width
+        nodes.append(f"[{_label(start, dates)}, {_label(start + width, dates)})")
+    return nodes
+
+
+def _label(number: float, dates: bool) -> str:
+    return str(np.datetime64(int(number), "D")) if dates else f"{number:.15g}"
 
 
 def rows_of_csv(text: str) -> tuple[tuple[str, ...], ...]:

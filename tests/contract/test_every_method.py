@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from engine.anonymised import AnonymisationSpec, Anonymised
 from engine.checks import check_steps
 from engine.errors import BadInput, NotComputable
-from engine.execution import as_column, combined_rows, rows_of
+from engine.execution import anonymise, as_column, combined_rows, rows_of
 from engine.methods import FAMILIES, Method, registry
 from engine.microdata import Microdata
 from engine.recipe import Recipe
@@ -26,8 +27,17 @@ from engine.spec import ParamInfo, Spec
 SYNTHESISED = ("days", "income")
 DRAWS = 3
 
+REGIONS = [["north", "not south", "*"], ["west", "not south", "*"], ["south", "south", "*"]]
+
 # What a table cannot be derived for from the declared parameters stands here, by method key.
 SETTINGS: dict[str, dict[str, Any]] = {
+    "anonymisation.generalisation": {
+        "levels": {"visits": 1, "region": 1}, "widths": {"visits": [5]}, "hierarchies": {"region": REGIONS}
+    },
+    "anonymisation.mondrian": {"hierarchies": {"region": REGIONS}},
+    "anonymisation.microaggregation": {"quasi_identifiers": ["visits", "size", "sex", "joined"]},
+    "anonymisation.p_sensitive": {"sensitive": ["illness"], "hierarchies": {"region": REGIONS}},
+    "anonymisation.suppression": {"quasi_identifiers": ["region", "sex"]},
     "synthesis.cart": {"predictors": ["region", "size", "visits"]},
     "utility.interval_overlap": {
         "means": ["days", "sex"],
@@ -38,11 +48,13 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 METHODS = [pytest.param(found, id=key) for key, found in registry().items()]
 SYNTHESIS = [param for param in METHODS if param.values[0].family == "synthesis"]
+ANONYMISATION = [param for param in METHODS if param.values[0].family == "anonymisation"]
 MEASURES = [param for param in METHODS if param.values[0].family in ("utility", "quality", "risk")]
 STUDIES = [param for param in METHODS if param.values[0].family == "studies"]
 SELF_SCORING = [param for param in MEASURES if param.values[0].confidential]
 every_method = pytest.mark.parametrize("method", METHODS)
 every_synthesis = pytest.mark.parametrize("method", SYNTHESIS)
+every_anonymisation = pytest.mark.parametrize("method", ANONYMISATION)
 every_measure = pytest.mark.parametrize("method", MEASURES)
 every_study = pytest.mark.parametrize("method", STUDIES)
 
@@ -99,6 +111,10 @@ def recipe_of(method: Method, schema: Schema) -> Recipe:
     if method.family == "synthesis":
         table["release"] = {"m": DRAWS}
         table["synthesis"] = [{"target": target_of(method, schema), **step}]
+    elif method.family == "anonymisation":
+        table["release"] = {}
+        table["anonymisation"] = [step]
+        table["variables"] = {v.name: v.to_table() for v in schema if v.role is not Role.IDENTIFIER}
     elif method.family == "studies":
         table["study"] = [step]
     else:
@@ -109,7 +125,7 @@ def recipe_of(method: Method, schema: Schema) -> Recipe:
 def spec_of(method: Method, schema: Schema) -> Any:
     """The parameters as a run hands them to the method."""
     recipe = recipe_of(method, schema)
-    step = (*recipe.synthesis, *recipe.measures, *recipe.studies)[0]
+    step = (*recipe.synthesis, *recipe.anonymisation, *recipe.measures, *recipe.studies)[0]
     return step.spec.for_release(schema, SYNTHESISED)
 
 
@@ -196,6 +212,9 @@ def test_its_outputs_are_declared(method: Method) -> None:
     if method.family == "synthesis":
         assert method.draw is not None
         assert set(method.targets) <= set(Kind)
+        return
+    if method.family == "anonymisation":
+        assert issubclass(method.spec, AnonymisationSpec)
         return
     assert method.outputs
     for output in method.outputs:
@@ -308,7 +327,11 @@ def test_its_datasets_are_combined_into_one_row_a_series(
     assert {row.series for row in found} == {row.series for row in rows}
     assert len(found) == len({row.series for row in rows})
     for row in found:
-        assert (row.draw, row.dataset, row.status) == (None, "synthetic", "computed" if row.value is not None else "not computed")
+        assert (row.draw, row.dataset, row.status) == (
+            None,
+            "synthetic",
+            "computed" if row.value is not None else "not computed",
+        )
         assert row.reason or row.value is not None
         for end in (row.lower, row.upper):
             assert end is None or (np.isfinite(end) and row.lower <= row.value <= row.upper)  # type: ignore[operator]
@@ -381,6 +404,97 @@ def test_synthesis_leaves_its_inputs_and_the_global_generator_alone(method: Meth
     after = np.random.get_state()  # noqa: NPY002
     assert state[2] == after[2]
     assert np.array_equal(state[1], after[1])
+
+
+def without_identifiers(data: Microdata) -> Microdata:
+    schema = Schema(tuple(v for v in data.schema if v.role is not Role.IDENTIFIER))
+    return Microdata(schema, data.frame[list(schema.names)])
+
+
+def anonymised(method: Method, data: Microdata, run: Run) -> Anonymised:
+    found: Anonymised = method.func(data, spec_of(method, data.schema), run)
+    return found
+
+
+@every_anonymisation
+def test_anonymised_table_is_sound(method: Method, confidential: Microdata) -> None:
+    data = without_identifiers(confidential)
+    found, spec = anonymised(method, data, run_of()), spec_of(method, data.schema)
+    assert isinstance(spec, AnonymisationSpec)
+    assert found.classes.shape == found.suppressed.shape == (len(data),)
+    assert len(found.data) == int((~found.suppressed).sum()) > 0
+    assert set(found.classes[~found.suppressed]) == set(range(found.classes.max() + 1))
+    assert found.data.origin == "anonymised"
+    assert found.data.schema == spec.released_schema(data.schema)
+    assert tuple(found.data.frame.columns) == found.data.schema.names
+    assert not found.data.frame.isna().any().any()
+    kept = data.frame[~found.suppressed].reset_index(drop=True)
+    for name in data.schema.names:
+        if name not in spec.changed(data.schema):
+            pd.testing.assert_series_equal(found.data.frame[name], kept[name])
+    groups = found.data.frame[list(spec.keys(data.schema))].assign(of=found.classes[~found.suppressed]).groupby("of")
+    assert (groups.nunique() == 1).all().all(), "a class shows two values of a quasi-identifier"
+    assert {note.name for note in found.notes} >= {"classes", "smallest_class", "suppressed_records"}
+    assert all(note.passed is not False for note in found.notes)
+
+
+@every_anonymisation
+def test_anonymised_values_keep_to_their_kind(method: Method, confidential: Microdata) -> None:
+    data = without_identifiers(confidential)
+    found, spec = anonymised(method, data, run_of()).data, spec_of(method, data.schema)
+    for variable in found.schema:
+        column = found.frame[variable.name]
+        if variable.name in spec.generalised(data.schema):
+            assert isinstance(column.dtype, pd.CategoricalDtype)
+        elif variable.kind is Kind.CONTINUOUS:
+            assert column.dtype == np.float64
+        else:
+            assert column.dtype == data.frame[variable.name].dtype
+
+
+@every_anonymisation
+def test_anonymisation_answers_the_same_twice_and_leaves_its_inputs_alone(
+    method: Method, confidential: Microdata
+) -> None:
+    data = without_identifiers(confidential)
+    before = data.frame.copy(deep=True)
+    first = anonymised(method, data, run_of())
+    with ThreadPoolExecutor(2) as pool:
+        second = anonymised(method, data, run_of(pool=pool.map))
+    pd.testing.assert_frame_equal(first.data.frame, second.data.frame)
+    assert np.array_equal(first.classes, second.classes)
+    pd.testing.assert_frame_equal(data.frame, before)
+
+
+@every_anonymisation
+def test_a_recipe_carries_the_anonymisation_out(method: Method, confidential: Microdata) -> None:
+    data = without_identifiers(confidential)
+    recipe = recipe_of(method, data.schema)
+    assert recipe.m == 1
+    assert Recipe.from_toml(recipe.to_toml()) == recipe
+    check_steps(recipe, data)
+    found = anonymise(recipe, data)
+    assert found.data.schema == recipe.released_schema
+    assert found.data.generalised == recipe.generalised
+    assert found.data.records.tolist() == np.flatnonzero(~found.suppressed).tolist()
+
+
+@every_measure
+def test_measure_answers_or_says_why_on_anonymised_tables(method: Method, confidential: Microdata) -> None:
+    data = without_identifiers(confidential)
+    for step in (
+        {"output": "generalised"}, {"output": "micro_aggregated"}, {"cuts": "strict", "max_suppressed": 0.1, "output": "generalised"}
+    ):  # fmt: skip
+        table = {
+            "variables": {v.name: v.to_table() for v in data.schema},
+            "anonymisation": [{"method": "mondrian", **step}],
+        }
+        released = anonymise(Recipe.from_table(table), data).data
+        try:
+            found = measured(method, data, released, run_of()).estimates
+        except NotComputable as error:
+            found = tuple(Estimate.not_computed(output.name, error.reason) for output in method.outputs)
+        assert_sound(method, found)
 
 
 @every_study

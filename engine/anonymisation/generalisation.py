@@ -1,0 +1,128 @@
+"""Global recoding: every value of a quasi-identifier gives way to its node at one level of its generalisation tree.
+
+Samarati & Sweeney (1998), §3. Trees of categories are given as rows, trees of numbers as widths of intervals at multiples of
+the width. Recoding makes no promise of its own on the size of classes: ``anonymisation.suppression`` after it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import numpy as np
+import pandas as pd
+
+from ..anonymised import AnonymisationSpec, Anonymised, as_generalised
+from ..errors import BadInput
+from ..methods import method
+from ..microdata import Microdata
+from ..quasi_identifiers import anonymised_table, check_hierarchies, notes_of, tree_of
+from ..run import Run
+from ..schema import Kind, Schema, Variable
+from ..spec import Param
+from ..statistics.equivalence_classes import equivalence_classes
+from ..statistics.hierarchies import Hierarchy, interval_hierarchy
+
+__all__ = ["GeneralisationSpec", "generalisation"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GeneralisationSpec(AnonymisationSpec):
+    """How far each quasi-identifier is recoded, and along which tree."""
+
+    quasi_identifiers: Annotated[
+        tuple[str, ...],
+        Param("variables that may tell who a record is; those of role known if empty", names="variables"),
+    ] = ()
+    levels: Annotated[
+        Mapping[str, int],
+        Param("level of the tree by variable: 0 keeps values, the highest is the root", ge=0, names="variables"),
+    ] = field(default_factory=dict)
+    hierarchies: Annotated[
+        Mapping[str, Hierarchy],
+        Param(
+            "generalisation trees by variable: rows of a value and its nodes up to the root; flat without one",
+            names="variables",
+            kinds=(Kind.CATEGORICAL, Kind.ORDINAL, Kind.BINARY),
+        ),
+    ] = field(default_factory=dict)
+    widths: Annotated[
+        Mapping[str, tuple[float, ...]],
+        Param(
+            "widths of the intervals at each level by variable, each a multiple of the one before; of dates in days",
+            gt=0,
+            names="variables",
+            kinds=(Kind.COUNT, Kind.CONTINUOUS, Kind.DATE),
+        ),
+    ] = field(default_factory=dict)
+
+    def changed(self, schema: Schema) -> tuple[str, ...]:
+        """The quasi-identifiers that are recoded to a level above 0."""
+        return tuple(name for name in self.keys(schema) if self.levels.get(name, 0) > 0)
+
+    def generalised(self, schema: Schema) -> frozenset[str]:
+        """All that change."""
+        return frozenset(self.changed(schema))
+
+    def released_variable(self, variable: Variable) -> Variable:
+        """Labels."""
+        return as_generalised(variable)
+
+    def height(self, name: str, schema: Schema) -> int:
+        """Levels above the values in a variable's tree."""
+        if not schema[name].kind.has_levels:
+            return len(self.widths.get(name, ())) + 1
+        return self.hierarchies[name].height if name in self.hierarchies else 1
+
+    def check(self, schema: Schema, place: str) -> None:
+        """BadInput where trees, widths and levels do not fit the quasi-identifiers and each other."""
+        AnonymisationSpec.check(self, schema, place)
+        self.check_keys(schema, place)
+        if not self.changed(schema):
+            raise BadInput(f"{place}.levels", "nothing is recoded; give levels, such as { age = 1 }")
+        for field_name in ("levels", "widths", "hierarchies"):
+            for name in getattr(self, field_name):
+                if name not in self.keys(schema):
+                    raise BadInput(f"{place}.{field_name}.{name}", f'"{name}" is no quasi-identifier; leave it out')
+        for name, level in self.levels.items():
+            if level > (height := self.height(name, schema)):
+                raise BadInput(f"{place}.levels.{name}", f"{level} is above the root, which is level {height}")
+        for name, widths in self.widths.items():
+            try:
+                interval_hierarchy(np.zeros(1), widths)
+            except ValueError as error:
+                raise BadInput(f"{place}.widths.{name}", str(error)) from None
+
+
+def check(data: Microdata, target: str, spec: GeneralisationSpec, place: str) -> None:
+    """BadInput when a tree lacks a value of the data."""
+    check_hierarchies(data, spec.hierarchies, spec.keys(data.schema), place)
+
+
+@method(
+    "Global recoding",
+    spec=GeneralisationSpec,
+    source="Samarati & Sweeney (1998), §3; Sweeney (2002)",
+    check=check,
+)
+def generalisation(data: Microdata, spec: GeneralisationSpec, run: Run) -> Anonymised:
+    """Every record, with nodes in place of values; the classes are the records that agree on all quasi-identifiers."""
+    check(data, "", spec, "anonymisation")
+    columns = {name: _recoded(data, name, spec) for name in spec.changed(data.schema)}
+    keys = [columns.get(name, data.frame[name]) for name in spec.keys(data.schema)]
+    classes = equivalence_classes(keys, len(data))
+    return anonymised_table(data, spec, classes, columns, notes_of(classes))
+
+
+def _recoded(data: Microdata, name: str, spec: GeneralisationSpec) -> pd.Series:
+    level, kind = spec.levels[name], data.schema[name].kind
+    if kind.has_levels:
+        tree, rows = tree_of(data, name, spec.hierarchies.get(name))
+    else:
+        tree, rows = interval_hierarchy(data.numbers(name), spec.widths.get(name, ()), dates=kind is Kind.DATE)
+    labels = [row[level] for row in tree.rows]
+    categories = list(dict.fromkeys(labels))
+    place = {label: code for code, label in enumerate(categories)}
+    codes = np.array([place[label] for label in labels], dtype=np.int64)
+    return pd.Series(pd.Categorical.from_codes(codes[rows], pd.Index(categories, dtype="object")))

@@ -1,0 +1,83 @@
+"""Microaggregation by MDAV: records in groups of k or a few more, close to each other, that show their group's means.
+
+Domingo-Ferrer & Mateo-Sanz (2002); Domingo-Ferrer & Torra (2005). Applied to all quasi-identifiers together it makes
+k-anonymous tables. Numbers are standardised, ordered levels enter by rank.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..anonymised import AnonymisationSpec, Anonymised, as_micro_aggregated
+from ..errors import BadInput
+from ..methods import method
+from ..microdata import Microdata
+from ..quasi_identifiers import anonymised_table, class_values, notes_of, require_records
+from ..run import Progress, Run
+from ..schema import Kind, Schema, Variable
+from ..spec import Param
+from ..statistics.mdav import mdav_groups
+
+__all__ = ["MicroaggregationSpec", "microaggregation"]
+
+ORDERED = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.ORDINAL, Kind.BINARY)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MicroaggregationSpec(AnonymisationSpec):
+    """Group size and quasi-identifiers."""
+
+    quasi_identifiers: Annotated[
+        tuple[str, ...],
+        Param("ordered variables that may tell who a record is; those of role known if empty", names="variables"),
+    ] = ()
+    k: Annotated[int, Param("fewest records in a group", ge=2)] = 5
+
+    def released_variable(self, variable: Variable) -> Variable:
+        """Numbers that need not be whole."""
+        return as_micro_aggregated(variable)
+
+    def check(self, schema: Schema, place: str) -> None:
+        """BadInput where a quasi-identifier has no order."""
+        AnonymisationSpec.check(self, schema, place)
+        self.check_keys(schema, place)
+        for name in self.keys(schema):
+            if schema[name].kind not in ORDERED:
+                raise BadInput(
+                    f"{place}.quasi_identifiers",
+                    f'"{name}" is {schema[name].kind}, which has no distances; leave it out, or use mondrian',
+                )
+
+
+def check(data: Microdata, target: str, spec: MicroaggregationSpec, place: str) -> None:
+    """BadInput when there are fewer than k records."""
+    require_records(data, spec.k, place)
+
+
+@method(
+    "Microaggregation (MDAV)",
+    spec=MicroaggregationSpec,
+    source="Domingo-Ferrer & Mateo-Sanz (2002); Domingo-Ferrer & Torra (2005), Algorithm 1",
+    check=check,
+)
+def microaggregation(data: Microdata, spec: MicroaggregationSpec, run: Run) -> Anonymised:
+    """Groups of k to 2k - 1 records, with means of numbers, medians of levels and modes of binary variables."""
+    check(data, "", spec, "anonymisation")
+    keys = spec.keys(data.schema)
+    points = np.column_stack([_standardised(data.numbers(name)) for name in keys])
+
+    def report(grouped: int) -> None:
+        run.report(Progress(grouped, len(data), "records grouped"))
+
+    classes = mdav_groups(points, spec.k, report)
+    columns = {name: class_values(data, name, classes) for name in keys}
+    return anonymised_table(data, spec, classes, columns, notes_of(classes, spec.k, 0))
+
+
+def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    spread = float(values.std())
+    return np.asarray((values - values.mean()) / spread) if spread > 0 else np.zeros(len(values))

@@ -1,0 +1,69 @@
+"""Record suppression: the records of classes smaller than k are left out.
+
+Samarati & Sweeney (1998). Alone, or after a step that has made the quasi-identifiers coarser.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from ..anonymised import AnonymisationSpec, Anonymised
+from ..errors import BadInput
+from ..methods import method
+from ..microdata import Microdata
+from ..quasi_identifiers import anonymised_table, notes_of, require_records
+from ..run import Run
+from ..schema import Schema
+from ..spec import Param
+from ..statistics.equivalence_classes import class_sizes, equivalence_classes
+
+__all__ = ["SuppressionSpec", "suppression"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SuppressionSpec(AnonymisationSpec):
+    """Class size, quasi-identifiers, and how much may go."""
+
+    quasi_identifiers: Annotated[
+        tuple[str, ...],
+        Param("variables that may tell who a record is; those of role known if empty", names="variables"),
+    ] = ()
+    k: Annotated[int, Param("fewest records in a class", ge=2)] = 5
+    max_suppressed: Annotated[float, Param("share of the records that may be left out", ge=0, le=1)] = 1.0
+
+    def changed(self, schema: Schema) -> tuple[str, ...]:
+        """None: the records that stay keep their values."""
+        return ()
+
+    def check(self, schema: Schema, place: str) -> None:
+        """BadInput where there are no quasi-identifiers."""
+        AnonymisationSpec.check(self, schema, place)
+        self.check_keys(schema, place)
+
+
+def check(data: Microdata, target: str, spec: SuppressionSpec, place: str) -> None:
+    """BadInput when there are fewer than k records."""
+    require_records(data, spec.k, place)
+
+
+@method("Record suppression", spec=SuppressionSpec, source="Samarati & Sweeney (1998)", check=check)
+def suppression(data: Microdata, spec: SuppressionSpec, run: Run) -> Anonymised:
+    """The records whose values of the quasi-identifiers k or more records share; the others are left out.
+
+    Raises BadInput when more than the limit, or all, would have to go.
+    """
+    found = equivalence_classes([data.frame[name] for name in spec.keys(data.schema)], len(data))
+    small = class_sizes(found)[found] < spec.k
+    most, suppressed = int(spec.max_suppressed * len(data)), int(small.sum())
+    if suppressed > most or suppressed == len(data):
+        raise BadInput(
+            "anonymisation.max_suppressed",
+            f"{suppressed:,} of {len(data):,} records are in classes of fewer than {spec.k}, and at most "
+            f"{min(most, len(data) - 1):,} may be left out; generalise more first",
+        )
+    classes = np.full(len(data), -1, dtype=np.int64)
+    classes[~small] = np.unique(found[~small], return_inverse=True)[1]
+    return anonymised_table(data, spec, classes, {}, notes_of(classes, spec.k, most))

@@ -1,0 +1,119 @@
+"""The anonymity of a table, whoever made it: k, l, p and t of its equivalence classes.
+
+The classes are the records of the released table that agree on all quasi-identifiers, as an intruder sees them: k, the
+size of the smallest (Sweeney 2002); l, the least number of different sensitive values in a class, or the least exponential
+of their entropy (Machanavajjhala et al. 2007); p, the least number of values of any sensitive variable (Truta & Vinay 2006);
+t, the largest distance of a class's sensitive values from the whole table's (Li, Li & Venkatasubramanian 2007).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import BadInput
+from ..methods import Output, method
+from ..microdata import Microdata
+from ..results import Estimate, Measure
+from ..run import Run
+from ..schema import Role, Schema
+from ..spec import Param, Spec
+from ..statistics.equivalence_classes import class_sizes, equivalence_classes
+from ..statistics.sensitive_values import Sensitive
+
+__all__ = ["AnonymitySpec", "anonymity"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AnonymitySpec(Spec):
+    """What makes a class, and what must vary in it."""
+
+    quasi_identifiers: Annotated[
+        tuple[str, ...],
+        Param(
+            "variables that make the classes; left out, those of role known, or else the released", names="variables"
+        ),
+    ] = ()
+    sensitive: Annotated[
+        tuple[str, ...],
+        Param("variables that must vary in a class; left out, those of role sensitive", names="variables"),
+    ] = ()
+
+    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
+        """Quasi-identifiers and sensitive variables filled in."""
+        keys = self.quasi_identifiers or schema.of_role(Role.KNOWN) or released
+        rest = tuple(name for name in schema.of_role(Role.SENSITIVE) if name not in keys)
+        return replace(self, quasi_identifiers=keys, sensitive=self.sensitive or rest)
+
+    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
+        """BadInput when nothing makes a class, or a variable is on both sides."""
+        full = self.for_release(schema, released)
+        if not full.quasi_identifiers:
+            raise BadInput(
+                f"{place}.quasi_identifiers", 'no variable makes the classes; name some, or give them the role "known"'
+            )
+        for name in full.sensitive:
+            if name in full.quasi_identifiers:
+                raise BadInput(f"{place}.sensitive", f'"{name}" is among the quasi-identifiers')
+
+
+@method(
+    "Anonymity",
+    spec=AnonymitySpec,
+    source="Sweeney (2002); Machanavajjhala et al. (2007); Truta & Vinay (2006); Li, Li & Venkatasubramanian (2007)",
+    outputs=(
+        Output("k", "records in the smallest equivalence class", "high", "records"),
+        Output("classes", "equivalence classes", "none", "classes"),
+        Output("p", "fewest different values of any sensitive variable in a class", "high", "values"),
+        Output("l_distinct", "fewest different values of the sensitive variable in a class", "high", "values"),
+        Output("l_entropy", "least exponential of the entropy of the sensitive variable in a class", "high", "values"),
+        Output(
+            "t",
+            "largest earth mover's distance of the sensitive variable in a class from the whole table: between ranks "
+            "where values have an order, else half the sum of differences",
+            "low",
+        ),
+    ),
+    confidential=True,
+)
+def anonymity(confidential: Microdata, released: Microdata, spec: AnonymitySpec, run: Run) -> Measure:
+    """All of them for the released table. ``per_record``: ``class_size`` (n,), 0 for suppressed records."""
+    classes = equivalence_classes([released.frame[name] for name in spec.quasi_identifiers], len(released))
+    sizes = class_sizes(classes)
+    params: dict[str, Any] = {"quasi_identifiers": spec.quasi_identifiers}
+    estimates = [
+        Estimate("k", float(sizes.min()), params=params),
+        Estimate("classes", float(len(sizes)), params=params),
+    ]
+    sensitive = [_sensitive(released, name) for name in spec.sensitive]
+    if sensitive:
+        least = min(int(v.composition(classes, len(sizes)).distinct().min()) for v in sensitive)
+        estimates.append(Estimate("p", float(least), params={**params, "sensitive": spec.sensitive}))
+    else:
+        estimates.append(Estimate.not_computed("p", "no variable is sensitive", **params))
+    for variable in sensitive:
+        estimates.extend(_of_variable(variable, classes, len(sizes), params))
+    per_record = np.zeros(len(confidential), dtype=np.int64)
+    if len(released.records) != len(released) or len(released) > len(confidential):
+        return Measure(tuple(estimates))
+    per_record[released.records] = sizes[classes]
+    return Measure(tuple(estimates), {"class_size": per_record})
+
+
+def _sensitive(released: Microdata, name: str) -> Sensitive:
+    if name in released.generalised:
+        return Sensitive.of_values(name, np.asarray(released.frame[name].cat.codes, dtype=np.float64), ordered=False)
+    return Sensitive.of(released, name)
+
+
+def _of_variable(
+    variable: Sensitive, classes: NDArray[np.int64], groups: int, params: dict[str, Any]
+) -> Iterator[Estimate]:
+    found = variable.composition(classes, groups)
+    yield Estimate("l_distinct", float(found.distinct().min()), variable.name, params=params)
+    yield Estimate("l_entropy", float(np.exp(found.entropy().min())), variable.name, params=params)
+    yield Estimate("t", float(variable.closeness(found).max()), variable.name, params=params)
