@@ -229,6 +229,7 @@ class SfumatoApp(App[None]):
         if isinstance(screen, Project):
             for name, title in TABS.items():
                 yield SystemCommand(title, f"Show the tab {title}", partial(screen.action_show_tab, name))
+            yield SystemCommand("Release", "Write out what a run has made, with its report", screen.action_release)
         yield SystemCommand("New run", "Run a recipe", self.action_new_run)
         yield SystemCommand("Help", "The keys that work here", self.action_keys)
         yield SystemCommand("Messages", "What was said in this session", self.action_notices)

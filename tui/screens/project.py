@@ -15,7 +15,7 @@ from textual.widgets import ContentSwitcher
 from tui.console import duration
 from tui.widgets.tabs import TabLine
 from tui.words import mark, state_text, tally_text
-from workspace.queries import Reader
+from workspace.queries import Reader, RunState
 from workspace.views import RunLine, project_lines, run_lines
 
 from .diagnostics import Diagnostics
@@ -40,8 +40,11 @@ class Project(Page):
     """The runs of a project and six ways to look at one of them."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(str(digit), f"show_tab('{name}')", title, show=False, id=f"project.{name}")
-        for digit, (name, title) in enumerate(TABS.items(), start=1)
+        *(
+            Binding(str(digit), f"show_tab('{name}')", title, show=False, id=f"project.{name}")
+            for digit, (name, title) in enumerate(TABS.items(), start=1)
+        ),
+        Binding("w", "release", "Release this run", show=False, id="project.release"),
     ]
 
     @dataclass
@@ -142,3 +145,13 @@ class Project(Page):
         self.query_one("#panes", ContentSwitcher).current = name
         self.sfumato.remember(tab=name)
         self._show_run()
+
+    async def action_release(self) -> None:
+        """Show what a release of the run would hold: of the one under the cursor, or the one that the tabs show."""
+        from .release import ReleaseScreen
+
+        here = self.pane.here if isinstance(self.pane, Runs) else self.pane.line
+        if here is None or here.run.state is not RunState.DONE:
+            self.sfumato.say("Only a run that is done can be released")
+            return
+        await self.sfumato.open(ReleaseScreen(here.run.id))

@@ -1,0 +1,98 @@
+import json
+
+import pytest
+from textual.widgets import Input
+
+from tui.screens.confirm import Confirm
+from tui.screens.project import Project
+from tui.screens.release import ReleaseScreen
+from workspace.release import releases_of
+from workspace.workspace import Workspace
+
+
+@pytest.fixture
+def tables(directory, built):
+    """The workspace's tables too: a release reads them."""
+    (directory / "tables").symlink_to(built / "tables")
+    return directory
+
+
+def past(directory):
+    workspace = Workspace.open(directory)
+    try:
+        return releases_of(workspace, 1)
+    finally:
+        workspace.close()
+
+
+async def type_in(seat, field, text):
+    seat.app.screen.query_one(f"#release-{field}", Input).value = text
+
+
+async def test_what_goes_out_is_shown_at_every_size(sit, tables, size):
+    async with sit(tables, "w", tab="verdicts", size=size) as seat:
+        assert isinstance(seat.app.screen, ReleaseScreen)
+        assert "Release of run 1 Household survey" in seat.text
+        assert "FAIL" in seat.text
+        for words in ("w Write", "f CSV or Parquet", "esc Close"):
+            assert words in " ".join(seat.footer.split())
+        shown = seat.text + await seat.press("G")
+        for words in ("What goes out", "3 of 90 records", "replaced: income", "region, visits", "manifest.json"):
+            assert words in shown
+        assert max(map(len, seat.text.splitlines())) <= size[0]
+
+
+async def test_keys_alone_lead_to_a_release_with_its_reason(sit, tables, tmp_path):
+    async with sit(tables, "w", tab="verdicts") as seat:
+        await seat.press("f")
+        assert "datasets as parquet" in seat.text
+        await seat.press("w")
+        assert seat.app.focused.id == "release-reason"
+        await seat.press(*"teaching", "enter")
+        assert seat.app.focused.id == "release-directory"
+        await type_in(seat, "directory", str(tmp_path / "out"))
+        await seat.press("enter")
+        assert isinstance(seat.app.screen, Confirm)
+        await seat.press("enter")
+        assert isinstance(seat.app.screen, ReleaseScreen)
+        assert not (tmp_path / "out").exists()
+        await seat.press("enter", "y")
+        assert isinstance(seat.app.screen, Project)
+        assert "released to" in seat.app.notices[-1]
+    assert json.loads((tmp_path / "out/manifest.json").read_text("utf-8"))["format"] == "parquet"
+    (one,) = past(tables)
+    assert (one.reason, one.form) == ("teaching", "parquet")
+
+
+async def test_a_release_that_is_refused_can_be_corrected(sit, tables, tmp_path):
+    async with sit(tables, "w", tab="verdicts") as seat:
+        await type_in(seat, "reason", "agreed")
+        await type_in(seat, "directory", str(tmp_path))
+        await seat.press("w", "y")
+        assert isinstance(seat.app.screen, ReleaseScreen)
+        assert "is not an empty directory" in seat.app.notices[-1]
+        await type_in(seat, "directory", str(tmp_path / "out"))
+        await seat.press("w", "y")
+        assert isinstance(seat.app.screen, Project)
+        await seat.press("w", "G")
+        assert 'because "agreed"' in seat.text
+        await seat.press("tab")
+        assert seat.app.focused.id == "release-reason"
+        await seat.press("escape")
+        assert isinstance(seat.app.screen, Project)
+    assert len(past(tables)) == 1
+
+
+@pytest.mark.parametrize("down", [0, 1, 2])
+async def test_only_a_run_that_is_done_is_released(sit, directory, down):
+    async with sit(directory, "g", *["j"] * down, "w", tab="runs") as seat:
+        assert isinstance(seat.app.screen, Project)
+        assert "Only a run that is done" in seat.app.notices[-1]
+
+
+async def test_the_palette_offers_the_release_of_the_run_under_the_cursor(sit, tables):
+    async with sit(tables, "G", tab="runs") as seat:
+        commands = {command.title: command for command in seat.app.get_system_commands(seat.app.screen)}
+        await commands["Release"].callback()
+        await seat.press("shift")
+        assert isinstance(seat.app.screen, ReleaseScreen)

@@ -1,0 +1,202 @@
+"""A run's release: what would go out, the verdicts on it, where to, and why when a threshold is not met."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import wrap
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Footer, Input
+
+from tui.messages import Trouble
+from tui.widgets.line import Line
+from tui.widgets.scroll import Scroll
+from tui.widgets.text import printable
+from tui.widgets.verdicts import board
+from workspace.findings import VerdictLine
+
+from .confirm import Confirm
+from .page import Dialog
+from .threads import Computes
+
+if TYPE_CHECKING:
+    from workspace.release import Form, PastRelease, Released, ReleasePlan
+    from workspace.workspace import Workspace
+
+__all__ = ["ReleaseScreen"]
+
+UNMET = "A threshold is not met: write below why it goes out all the same. The reason is kept in the audit log."
+NO_THRESHOLDS = "The recipe sets no thresholds: nothing has been judged."
+REASON, DIRECTORY = "release-reason", "release-directory"
+
+
+class ReleaseScreen(Dialog[None], Computes):
+    """Releases a run that is done, after a question."""
+
+    DEFAULT_CSS = """
+    ReleaseScreen > .whole { width: 100%; height: 100%; background: $background; }
+    ReleaseScreen Input { margin: 0 1; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("w,enter", "write", "Write", key_display="w", id="release.write"),
+        Binding("f", "form", "CSV or Parquet", id="release.form"),
+        Binding("tab", "app.focus_next", "Next field", id="release.next"),
+    ]
+    AUTO_FOCUS = "Scroll"
+
+    @dataclass
+    class Planned(Message):
+        """What would go out was read."""
+
+        plan: ReleasePlan
+        past: Sequence[PastRelease]
+
+    @dataclass
+    class Written(Message):
+        """The release was written."""
+
+        done: Released
+
+    def __init__(self, run_id: int) -> None:
+        super().__init__()
+        self._run_id = run_id
+        self._form: Form = "csv"
+        self._plan: ReleasePlan | None = None
+        self._past: Sequence[PastRelease] = ()
+        self._writing = False
+
+    def compose(self) -> ComposeResult:
+        """The run, what goes out, two fields, and the keys."""
+        with Vertical(classes="whole"):
+            yield Line(name="release-head")
+            yield Scroll()
+            yield Input(placeholder="reason, where a threshold is not met", id=REASON, compact=True)
+            yield Input(placeholder="directory, empty or not there yet", id=DIRECTORY, compact=True)
+            yield Footer(compact=True, show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Have the run read."""
+        for field in self.query(Input):
+            field.cursor_blink = False
+        self._say(f"Release of run {self._run_id}")
+        run_id = self._run_id
+
+        def query(workspace: Workspace) -> tuple[ReleasePlan, Sequence[PastRelease]]:
+            from workspace.release import plan_release, releases_of
+
+            return plan_release(workspace, run_id), releases_of(workspace, run_id)
+
+        self.compute(query, lambda found: self.Planned(*found))
+
+    def _say(self, text: str) -> None:
+        self.query_one("#release-head", Line).say(text)
+
+    @on(Planned)
+    def _take(self, event: Planned) -> None:
+        self._plan, self._past = event.plan, event.past
+        self._show()
+
+    def on_resize(self) -> None:
+        """Lay the text out anew."""
+        self._show()
+
+    def _show(self) -> None:
+        if self._plan is None:
+            return
+        self._say(f"Release of run {self._plan.run.id} {printable(self._plan.run.title)} · datasets as {self._form}")
+        width = max(40, self.size.width - 4)
+        self.query_one(Scroll).show(Content("\n").join(release_text(self._plan, self._past, self._form, width)))
+
+    def action_form(self) -> None:
+        """Write the datasets as the other of CSV and Parquet."""
+        self._form = "parquet" if self._form == "csv" else "csv"
+        self._show()
+
+    def action_close(self) -> None:
+        """Leave, but not while the release is being written."""
+        if self._writing:
+            self.sfumato.say("The release is being written")
+        else:
+            self.dismiss(None)
+
+    @on(Input.Submitted)
+    async def action_write(self) -> None:
+        """Ask, then write the release; first go to a field that has to be filled in."""
+        if self._plan is None or self._writing:
+            return
+        reason, directory = (self.query_one(f"#{name}", Input).value.strip() for name in (REASON, DIRECTORY))
+        if self._plan.unmet and not reason:
+            self._ask_for(REASON, UNMET)
+        elif not directory:
+            self._ask_for(DIRECTORY, "Name the directory to write the release to")
+        else:
+            question = Confirm(f"Release run {self._run_id} to {directory}?", "The audit log will have a row of it.")
+            await self.sfumato.open(question, lambda yes: self._write(directory, reason) if yes else None)
+
+    def _ask_for(self, field: str, text: str) -> None:
+        self.query_one(f"#{field}", Input).focus()
+        self.sfumato.say(text)
+
+    def _write(self, directory: str, reason: str) -> None:
+        run_id, form = self._run_id, self._form
+
+        def query(workspace: Workspace) -> Released:
+            from workspace.release import NotReleased, release
+
+            try:
+                return release(workspace, run_id, Path(directory), form, reason)
+            except OSError as error:
+                raise NotReleased(f"The release cannot be written: {error.strerror}") from None
+
+        self._writing = True
+        self._say(f"Writing the release of run {run_id} …")
+        self.compute(query, self.Written)
+
+    @on(Trouble)
+    def _fail(self) -> None:
+        self._writing = False
+        self._show()
+
+    @on(Written)
+    def _finish(self, event: Written) -> None:
+        self._writing = False
+        self.sfumato.say(f"Run {self._run_id} released to {event.done.directory}: {len(event.done.files)} files")
+        self.dismiss(None)
+
+
+def release_text(plan: ReleasePlan, past: Sequence[PastRelease], form: Form, width: int) -> list[Content]:
+    """The verdicts, what goes out, and what went out before, in lines of at most ``width`` cells."""
+    verdicts = [VerdictLine(**verdict.to_dict()) for verdict in plan.verdicts]
+    lines = [board(verdicts, width) if verdicts else Content(NO_THRESHOLDS)]
+    lines += [Content.styled(UNMET, "$warning bold")] if plan.unmet else []
+    lines += [Content(""), Content.styled("What goes out", "bold")]
+    for name, text in _contents(plan, form):
+        lines += [Content(line) for line in wrap(f"{name}: {printable(text)}", width, subsequent_indent="  ")]
+    if past:
+        lines += [Content(""), Content.styled("Released before", "bold")]
+        lines += [Content(line) for one in past for line in wrap(_past_text(one), width, subsequent_indent="  ")]
+    return lines
+
+
+def _contents(plan: ReleasePlan, form: Form) -> list[tuple[str, str]]:
+    parts = [
+        ("datasets", f"{plan.datasets} of {plan.records:,} records"),
+        ("replaced", ", ".join(plan.replaced)),
+        ("as they are in the confidential data", ", ".join(plan.kept)),
+        ("left out, identifiers", ", ".join(plan.left_out)),
+        ("files", ", ".join(plan.files(form))),
+    ]
+    return [(name, text) for name, text in parts if text]
+
+
+def _past_text(past: PastRelease) -> str:
+    reason = f', because "{printable(past.reason)}"' if past.reason else ""
+    return f"{past.time[:16].replace('T', ' ')} UTC by {past.user}, as {past.form}{reason}; manifest {past.manifest_sha256[:12]}"
