@@ -11,7 +11,21 @@ from .microdata import Microdata
 from .statistics.collinearity import independent_columns
 from .terms import Design, parse_term
 
-__all__ = ["require_full_rank", "require_varying"]
+__all__ = ["require_complete", "require_full_rank", "require_varying"]
+
+
+def require_complete(data: Microdata, target: str, terms: Sequence[str], place: str) -> None:
+    """BadInput at ``place.target`` or ``place.predictors[j]`` when records lack the target or a column of term j."""
+    columns = [(f"{place}.target", target)]
+    for j, text in enumerate(terms):
+        where = f"{place}.predictors[{j}]"
+        columns += [(where, name) for name in parse_term(text, data.schema, where).columns]
+    for where, name in columns:
+        if lacking := int(data.missing(name).sum()):
+            raise BadInput(
+                where,
+                f'{lacking:,} records have no "{name}"; these models need every value: use cart, or missing = "drop"',
+            )
 
 
 def require_varying(data: Microdata, name: str, place: str) -> None:

@@ -60,7 +60,7 @@ def draft_recipe(file: str, title: str, profiles: list[ColumnProfile]) -> str:
     lines = [f"title = {_quoted(title)}", "", "[data]", f"file = {_quoted(file)}"]
     if any(profile.missing for profile in profiles):
         lines.append(
-            'missing = "drop"               # records with a missing value are left out; the other policy is "refuse"'
+            'missing = "drop"               # records with a missing value are left out; other policies: "refuse", "keep"'
         )
     lines += ["", "[variables]                    # give each a role: known to an intruder, sensitive, or other"]
     for profile in profiles:

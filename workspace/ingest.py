@@ -19,7 +19,7 @@ from engine.errors import BadInput
 from engine.microdata import Microdata, Origin, conform
 from engine.recipe import DataSource
 from engine.run import generator
-from engine.schema import Schema, Variable
+from engine.schema import Kind, Schema, Variable
 
 from .where import select_where
 
@@ -194,8 +194,19 @@ def _sampled(everything: Microdata, size: int, seed: int) -> Microdata:
         raise BadInput("data.sample", f"{size:,} records are asked for, there are {records:,}; leave it out for all")
     chosen = sorted(generator(seed, "sample").choice(records, size, replace=False))
     frame = everything.frame.iloc[chosen].reset_index(drop=True)
-    found = {v.name: frame[v.name].cat.remove_unused_categories() for v in everything.schema if _levels_were_found(v)}
+    found = {v.name: _as_conformed(frame[v.name], v) for v in everything.schema}
     return Microdata(everything.schema, frame.assign(**found), everything.origin, everything.dropped)
+
+
+def _as_conformed(values: pd.Series, variable: Variable) -> pd.Series:
+    """The sampled values as if the file had had no others: levels that occur, whole counts where none is missing."""
+    if values.isna().all():
+        raise BadInput(
+            f"variables.{variable.name}", "no sampled record has a value; sample more, or leave the column out"
+        )
+    if _levels_were_found(variable):
+        return values.cat.remove_unused_categories()
+    return values.astype("int64") if variable.kind is Kind.COUNT and not values.hasnans else values
 
 
 def _levels_were_found(variable: Variable) -> bool:

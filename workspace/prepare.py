@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.checks import check_steps
 from engine.errors import BadInput
-from engine.microdata import Microdata
+from engine.microdata import Microdata, MissingPolicy
 from engine.recipe import MAKERS, DataSource, Recipe, with_settings
 from engine.schema import Schema
 
@@ -84,11 +84,18 @@ def _given(file: str, recipe: Recipe, data: Microdata) -> tuple[Source, Microdat
     source = find_source(file, place="--released")
     place = f"--released {source.name}"
     try:
-        table = ingest(source, DataSource(), _levels_of(recipe, data), recipe.seed, "synthetic")
+        table = ingest(
+            source, DataSource(missing=_policy_of(recipe)), _levels_of(recipe, data), recipe.seed, "synthetic"
+        )
     except BadInput as error:
         raise BadInput(f"{place}: {error.place}", error.message) from None
     _check_pairing(table, data, recipe, place)
     return source, table
+
+
+def _policy_of(recipe: Recipe) -> MissingPolicy:
+    """Released files may have missing values where the original may; records must not leave, which would undo the pairing."""
+    return MissingPolicy.KEEP if recipe.data.missing is MissingPolicy.KEEP else MissingPolicy.REFUSE
 
 
 def _check_pairing(table: Microdata, data: Microdata, recipe: Recipe, place: str) -> None:
@@ -104,7 +111,7 @@ def _check_pairing(table: Microdata, data: Microdata, recipe: Recipe, place: str
         if variable.name in recipe.released:
             continue
         ours, theirs = data.numbers(variable.name), table.numbers(variable.name)
-        if different := int(np.sum(~np.isclose(ours, theirs, rtol=ROUNDING, atol=0))):
+        if different := int(np.sum(~np.isclose(ours, theirs, rtol=ROUNDING, atol=0, equal_nan=True))):
             raise BadInput(
                 f"{place}: {variable.name}",
                 f"{different:,} of {len(data):,} records differ from the original, and it is not released; keep the "

@@ -28,6 +28,8 @@ __all__ = ["Tables", "schema_from_json", "schema_to_json"]
 
 ASIDE = ".writing-"
 DAY_SECONDS = 86_400.0
+MISSING_LEVEL = -1
+"""The code that pandas gives a missing value of a categorical."""
 
 
 class Tables:
@@ -96,14 +98,14 @@ class Tables:
         return self.write(pa.Table.from_pandas(data.frame, preserve_index=False).replace_schema_metadata(None))
 
     def read_microdata(self, sha256: str, schema: Schema, origin: Origin) -> Microdata:
-        """Microdata as they were stored: same dtypes, same order of levels."""
+        """Microdata as they were stored: same dtypes, same order of levels, missing values where they were."""
         table = self.read(sha256)
         columns: dict[str, pd.Series] = {}
         for variable in schema:
             chunk = table.column(variable.name).combine_chunks()
             if pa.types.is_dictionary(chunk.type):
                 levels = [str(level) for level in chunk.dictionary.to_pylist()]
-                codes = np.asarray(chunk.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
+                codes = chunk.indices.fill_null(MISSING_LEVEL).to_numpy(zero_copy_only=False).astype(np.int64)
                 values = pd.Categorical.from_codes(codes, pd.Index(levels), ordered=bool(chunk.type.ordered))
                 columns[variable.name] = pd.Series(values)
             else:

@@ -73,10 +73,11 @@ def joined(trees: Sequence[Trees]) -> Trees:
 def grow(x: Floats, y: Floats, *, classes: bool, minbucket: int, cp: float, seed: int) -> Trees:
     """One tree for ``y`` (n,), codes of classes or numbers, by ``x`` (n, P); ``seed`` decides between equal splits.
 
-    The tree sees ranks, so that it does not depend on units and scikit-learn's single precision loses nothing; a
+    Numbers may be missing (NaN): such records donate NaN, and the tree is that of two responses, the number and whether it
+    is missing, whose shares of unexplained variance are averaged (Segal 1992; De'ath 2002). The tree sees ranks, so that it does not depend on units and scikit-learn's single precision loses nothing; a
     threshold is the middle between two neighbouring values of ``x``.
     """
-    if not x.shape[1] or len(y) < max(3 * minbucket, 2) or (y == y[0]).all():
+    if not x.shape[1] or len(y) < max(3 * minbucket, 2) or len(np.unique(y)) < 2:
         return _stump(y)
     values, places = zip(*(np.unique(column, return_inverse=True) for column in x.T), strict=True)
     ranks = np.column_stack(places).astype(np.float32)
@@ -105,7 +106,6 @@ def _fit(ranks: NDArray[np.float32], y: Floats, classes: bool, minbucket: int, c
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
     shares = np.unique(y, return_counts=True)[1] / len(y)
-    scaled = y / np.abs(y).max()
     model = (DecisionTreeClassifier if classes else DecisionTreeRegressor)(
         min_samples_leaf=minbucket,
         min_samples_split=max(3 * minbucket, 2),
@@ -113,10 +113,20 @@ def _fit(ranks: NDArray[np.float32], y: Floats, classes: bool, minbucket: int, c
         ccp_alpha=cp * (1 - shares @ shares if classes else 1.0),
         random_state=seed,
     )
-    response = y.astype(np.int64) if classes else (scaled - scaled.mean()) / scaled.std()
+    response = y.astype(np.int64) if classes else _standardised(y)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         return model.fit(ranks, response).tree_
+
+
+def _standardised(y: Floats) -> Floats:
+    """Numbers (n,) with mean 0 and variance 1; with missing ones (n, 1 or 2): those, missing at 0, and who is missing."""
+    missing = np.isnan(y)
+    if missing.any():
+        filled = np.where(missing, y[~missing].mean(), y)
+        return np.column_stack([_standardised(column) for column in (filled, missing * 1.0) if np.ptp(column) > 0])
+    scaled = y / np.abs(y).max()
+    return np.asarray((scaled - scaled.mean()) / scaled.std())
 
 
 def _thresholds(tree: Any, values: Sequence[Floats]) -> Floats:
@@ -136,12 +146,13 @@ def level_order(codes: Integers, levels: int, y: Floats, classes: bool) -> Float
 
     For a numeric ``y`` (n,) the order of its means: then the best of all 2^(L-1) - 1 splits of the levels is between
     neighbours (Fisher 1958; Breiman et al. 1984). For classes the order along the first principal component of
-    their probabilities (Coppersmith, Hong & Hosking 1999), which for two classes is that of the probability. The order is
-    found once, at the root (Wright & König 2019). A level without records stands at the overall mean.
+    their probabilities (Coppersmith, Hong & Hosking 1999), which for two classes is that of the probability; for numbers of
+    which some are missing (NaN) along that of the two responses of ``grow``. The order is found once, at the root (Wright &
+    König 2019). A level without records stands at the overall mean.
     """
     rows = np.bincount(codes, minlength=levels)
     seen = rows > 0
-    target = np.equal(y[:, None], np.unique(y)) * 1.0 if classes else (y / (np.abs(y).max() or 1.0))[:, None]
+    target = _level_response(y, classes)
     centred = target - target.mean(axis=0)
     sums = np.column_stack([np.bincount(codes, column, levels) for column in centred.T])
     means = np.where(seen[:, None], sums / np.maximum(rows, 1)[:, None], 0.0)
@@ -150,3 +161,12 @@ def level_order(codes: Integers, levels: int, y: Floats, classes: bool) -> Float
     places = np.empty(levels)
     places[np.argsort(means @ axis, kind="stable")] = np.arange(levels)
     return places
+
+
+def _level_response(y: Floats, classes: bool) -> Floats:
+    """What levels are ordered by, (n, q)."""
+    if classes:
+        return np.equal(y[:, None], np.unique(y)) * 1.0
+    if np.isnan(y).any():
+        return _standardised(y).reshape(len(y), -1) if len(np.unique(y)) > 1 else np.zeros((len(y), 1))
+    return np.asarray((y / (np.abs(y).max() or 1.0))[:, None])

@@ -7,6 +7,9 @@ probabilities. The defaults are those of synthpop (Nowok, Raab & Dibben 2016): l
 no smoothing. Guo & Hu do not print their settings; their published risks are met with leaves of 7, rpart's own default,
 and lie 10 to 25 % below those of leaves of 5. Donated values occur: an intruder sees true numbers of other records.
 
+Missing values are values: a record may be given one by its donor, a level is missing as if that were a level, and a
+missing predictor stands below all numbers, where one split tells it from them (synthpop: an indicator beside the number).
+
 ``proper`` fits each of the m trees to a bootstrap sample of the records, which lets the datasets vary as much as the
 tree is uncertain.
 """
@@ -62,11 +65,14 @@ def draw(
     index: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Synthetic values (n,): of each record a donor from its leaf. Codes of levels; dates as seconds since 1970."""
+    """Synthetic values (n,): of each record a donor from its leaf. Codes of levels; dates as seconds since 1970; NaN missing."""
     trees = Trees(**{field.name: fit.arrays[field.name] for field in fields(Trees)})
     tree = index if spec.proper else 0
     orders = {name: fit.arrays[_order_key(name)][tree] for name in _with_levels(released, spec)}
-    return trees.draw(tree, _predictors(released, spec, orders), rng)
+    values = trees.draw(tree, _predictors(released, confidential, spec, orders), rng)
+    if not confidential.schema[target].kind.has_levels:
+        return values
+    return np.where(values < _levels(confidential, target), values, np.nan)
 
 
 @method(
@@ -95,17 +101,18 @@ def _grown(
     rows = rng.integers(len(data), size=len(data)) if spec.proper else np.arange(len(data))
     y, classes = _response(data, target)[rows], data.schema[target].kind.has_levels
     orders = {
-        name: level_order(_codes(data, name)[rows], len(data.column(name).cat.categories), y, classes)
+        name: level_order(_codes(data, name)[rows], _levels(data, name) + int(data.missing(name).any()), y, classes)
         for name in _with_levels(data, spec)
     }
-    x, seed = _predictors(data, spec, orders)[rows], int(rng.integers(2**32))
+    x, seed = _predictors(data, data, spec, orders)[rows], int(rng.integers(2**32))
     return grow(x, y, classes=classes, minbucket=spec.minbucket, cp=spec.cp, seed=seed), orders
 
 
 def _response(data: Microdata, target: str) -> Floats:
     if data.schema[target].kind is Kind.DATE:
-        return data.column(target).to_numpy(dtype="datetime64[s]").astype(np.float64)
-    return data.numbers(target)
+        seconds = data.column(target).to_numpy(dtype="datetime64[s]").astype(np.float64)
+        return np.where(data.missing(target), np.nan, seconds)
+    return _codes(data, target).astype(np.float64) if data.schema[target].kind.has_levels else data.numbers(target)
 
 
 def _with_levels(data: Microdata, spec: CartSpec) -> tuple[str, ...]:
@@ -114,13 +121,29 @@ def _with_levels(data: Microdata, spec: CartSpec) -> tuple[str, ...]:
 
 
 def _codes(data: Microdata, name: str) -> NDArray[np.int64]:
-    return data.numbers(name).astype(np.int64)
+    """Codes of levels (n,), with missing as one more level."""
+    return np.where(data.missing(name), _levels(data, name), data.column(name).cat.codes).astype(np.int64)
 
 
-def _predictors(data: Microdata, spec: CartSpec, orders: Mapping[str, Floats]) -> Floats:
+def _levels(data: Microdata, name: str) -> int:
+    return len(data.column(name).cat.categories)
+
+
+def _predictors(data: Microdata, confidential: Microdata, spec: CartSpec, orders: Mapping[str, Floats]) -> Floats:
     """What the tree sees, (n, P): numbers, days, codes of ordinal levels, and the places of other levels in their order."""
-    columns = [orders[name][_codes(data, name)] if name in orders else data.numbers(name) for name in spec.predictors]
+    columns = [
+        orders[name][_codes(data, name)] if name in orders else _numbers(data, confidential, name)
+        for name in spec.predictors
+    ]
     return np.column_stack([np.empty((len(data), 0)), *columns])
+
+
+def _numbers(data: Microdata, confidential: Microdata, name: str) -> Floats:
+    """Numbers (n,), missing ones below all confidential ones, which released ones are drawn from."""
+    numbers, missing = data.numbers(name), data.missing(name)
+    if not missing.any():
+        return numbers
+    return np.where(missing, np.nextafter(confidential.present(name).min(), -np.inf), numbers)
 
 
 def _order_key(name: str) -> str:
@@ -131,7 +154,7 @@ def _diagnostics(trees: Trees, target: str) -> tuple[Diagnostic, ...]:
     """Leaves a tree, the smallest leaf, and the share of leaves whose donors all have one value: it is given away."""
     leaf = trees.count > 0
     ends = zip(trees.start[leaf], (trees.start + trees.count)[leaf], strict=True)
-    uniform = [np.ptp(trees.donors[start:end]) == 0 for start, end in ends]
+    uniform = [len(np.unique(trees.donors[start:end])) == 1 for start, end in ends]
     values = {
         "leaves": leaf.sum() / len(trees.root),
         "smallest_leaf": trees.count[leaf].min(),

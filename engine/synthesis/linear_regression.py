@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
-from ..requirements import require_full_rank
+from ..requirements import require_complete, require_full_rank
 from ..results import Diagnostic, Fit
 from ..run import Progress, Run
 from ..schema import Kind, Variable
@@ -42,7 +42,8 @@ class LinearRegressionSpec(Spec):
 
 
 def check(data: Microdata, target: str, spec: LinearRegressionSpec, place: str) -> None:
-    """BadInput where the logarithm is undefined, terms are aliased, or predictors determine the target."""
+    """BadInput where values are missing, the logarithm is undefined, terms are aliased, or predictors determine the target."""
+    require_complete(data, target, spec.predictors, place)
     y = data.numbers(target)
     if spec.transform == "log" and (outside := int(np.sum(y <= 0))):
         raise BadInput(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..errors import BadInput, NotConverged
 from ..methods import method
 from ..microdata import Microdata
-from ..requirements import require_full_rank
+from ..requirements import require_complete, require_full_rank
 from ..results import Diagnostic, Fit
 from ..run import Run
 from ..schema import Kind, Variable
@@ -49,7 +49,8 @@ class ZeroInflatedSpec(Spec):
 
 
 def check(data: Microdata, target: str, spec: ZeroInflatedSpec, place: str) -> None:
-    """BadInput where the design is aliased, no record is 0 or all are, or the bound is not a whole number."""
+    """BadInput where values are missing, the design is aliased, no record is 0 or all are, or the bound is not a whole number."""
+    require_complete(data, target, spec.predictors, place)
     y = data.numbers(target)
     if not (y == 0).any():
         raise BadInput(f"{place}.target", f'no record has "{target}" = 0, so nothing tells how many zeros are inflated')
