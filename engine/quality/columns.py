@@ -54,7 +54,7 @@ def measure_columns(
 ) -> Measure:
     """The rows of every column, and the smallest of the first measure named.
 
-    ``score`` gets the original and the released values (k,) of the records that are not suppressed and gives the values of
+    ``score`` gets the original and the released values (k,) of the records that are not suppressed, without missing ones, and gives the values of
     the measures ``names`` in their order; it may raise NotComputable.
     """
     pairs = Pairs.of(original, released)
@@ -62,15 +62,23 @@ def measure_columns(
     estimates: list[Estimate] = []
     for name in spec.variables:
         estimates.extend(_column(pairs, name, names, score, factor))
-    constant = [name for name in spec.variables if np.ptp(original.numbers(name)) == 0]
+    constant = [name for name in spec.variables if np.ptp(original.present(name)) == 0]
     columns = [estimate for estimate in estimates if estimate.measure == names[0]]
     return Measure((*estimates, minimum(f"minimum_{names[0]}", columns, constant)))
 
 
 def _column(pairs: Pairs, name: str, names: Sequence[str], score: Score, factor: float) -> Iterator[Estimate]:
     try:
-        values = score(*pairs.numbers(name))
+        values = score(*_present(*pairs.numbers(name)))
     except NotComputable as error:
         yield from (Estimate.not_computed(measure, error.reason, name) for measure in names)
         return
     yield from (Estimate(measure, factor * value, name) for measure, value in zip(names, values, strict=True))
+
+
+def _present(original: Floats, released: Floats) -> tuple[Floats, Floats]:
+    """The pairs of which neither is missing."""
+    present = ~(np.isnan(original) | np.isnan(released))
+    if present.sum() < 2:
+        raise NotComputable("fewer than two records have both values")
+    return original[present], released[present]

@@ -36,8 +36,6 @@ def information(
     released: Floats,
 ) -> tuple[float, float]:
     """Scaled and unscaled normalized information of values (n,). NotComputable where there is no entropy to share."""
-    if len(original) < 2:
-        raise NotComputable("one record alone has no nearest neighbour")
     by = original if divisor == "original" else released
     found = normalised_information(
         original, released, by, samples=spec.samples, neighbours=spec.neighbours, rng=rng

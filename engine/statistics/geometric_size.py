@@ -33,10 +33,11 @@ def numerical_loss(original: Floats, classes: Integers) -> float:
     """Sum over classes of |e| perim(e) / perim(O), divided by |A|: both (n,), at least one record not suppressed.
 
     perim is max - min of the *original* values; of O over all records, suppressed ones included, as in the paper's
-    example. 0 for a constant.
+    example. 0 for a constant. Missing values, NaN, are ignored.
     """
-    whole = float(np.ptp(original))
-    return float(np.mean(class_ranges(original, classes))) / whole if whole else 0.0
+    present = ~np.isnan(original)
+    ranges, whole = class_ranges(original[present], classes[present]), float(np.ptp(original[present]))
+    return float(np.mean(ranges)) / whole if whole and len(ranges) else 0.0
 
 
 def categorical_loss(original: NDArray[np.object_], released: NDArray[np.object_], classes: Integers,

@@ -13,6 +13,7 @@ from ..errors import NotComputable
 from ..microdata import Microdata
 from ..results import Estimate
 from ..schema import Kind, Role, Schema
+from .equivalence_classes import equivalence_classes
 
 __all__ = ["CATEGORIES", "NUMBERS", "Pairs", "minimum", "quasi_identifiers"]
 
@@ -20,6 +21,7 @@ Floats = NDArray[np.float64]
 
 NUMBERS = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.BINARY)
 CATEGORIES = (Kind.CATEGORICAL, Kind.ORDINAL)
+MISSING = "(missing)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,11 +34,12 @@ class Pairs:
 
     @classmethod
     def of(cls, original: Microdata, released: Microdata) -> Pairs:
-        """The pairs of a release whose record i is record i of the original. NotComputable where it has lost records."""
-        if len(original) != len(released):
+        """The pairs, by the classes of an anonymised release, else record by record. NotComputable where neither tells."""
+        n = len(released) if released.classes is None else len(released.classes)
+        if n != len(original) or len(released.records) != len(released):
             reason = f"the release has {len(released):,} of {len(original):,} records and does not say which"
             raise NotComputable(reason)
-        return cls(original, released, np.arange(len(original)))
+        return cls(original, released, released.records)
 
     @property
     def kept(self) -> float:
@@ -44,26 +47,26 @@ class Pairs:
         return len(self.rows) / len(self.original)
 
     def numbers(self, name: str) -> tuple[Floats, Floats]:
-        """Original and released numbers of a variable, both (k,). NotComputable where the release has no numbers of it."""
+        """Original and released numbers of a variable, both (k,), NaN where missing. NotComputable without numbers."""
         self._require(name)
         if self.released.schema[name].kind.has_levels:
             return self.original.numbers(name)[self.rows], self._codes(name)
         return self.original.numbers(name)[self.rows], self.released.numbers(name)
 
     def labels(self, name: str) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
-        """Original (n,) and released (k,) values of a variable as text."""
+        """Original (n,) and released (k,) values of a variable as text; missing is a value of its own."""
         self._require(name)
-        both = self.original.column(name), self.released.column(name)
-        first, second = (column.astype("str").astype("object").to_numpy(dtype=object) for column in both)
-        return first, second
+        return _labels(self.original.frame[name]), _labels(self.released.frame[name])
 
     def classes(self, names: Sequence[str]) -> NDArray[np.int64]:
-        """The equivalence class of each original record, (n,), -1 where suppressed: released records alike in ``names``."""
-        found = np.full(len(self.original), -1)
-        there = [name for name in names if name in self.released.frame.columns]
-        whole = np.zeros(len(self.rows), dtype=np.int64)
-        found[self.rows] = self.released.frame.groupby(there, observed=True, sort=False).ngroup() if there else whole
-        return found
+        """The equivalence class of each original record, (n,), -1 where it is suppressed.
+
+        Those that the release says; where it says none, released records that are alike in ``names``.
+        """
+        if self.released.classes is not None:
+            return self.released.classes
+        columns = [self.released.frame[name] for name in names if name in self.released.frame.columns]
+        return equivalence_classes(columns, len(self.released))
 
     def _require(self, name: str) -> None:
         if name not in self.released.frame.columns:
@@ -75,10 +78,16 @@ class Pairs:
         column = self.original.column(name)
         if not self.original.schema[name].kind.has_levels:
             raise NotComputable("the release has intervals of this variable, not numbers")
-        codes = pd.Categorical(self.released.column(name).astype("object"), categories=column.cat.categories).codes
-        if (codes < 0).any():
+        labels = self.released.frame[name].astype("object")
+        codes = pd.Categorical(labels, categories=column.cat.categories).codes
+        if ((codes < 0) & labels.notna()).any():
             raise NotComputable("the release generalises values of this variable, which are then no numbers")
-        return np.asarray(codes, dtype=np.float64)
+        return np.where(codes < 0, np.nan, codes.astype(np.float64))
+
+
+def _labels(column: pd.Series) -> NDArray[np.object_]:
+    text = column.astype("str").astype("object").where(column.notna(), MISSING)
+    return np.asarray(text, dtype=object)
 
 
 def quasi_identifiers(schema: Schema, released: Sequence[str]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from engine.errors import BadInput, NotComputable
 from engine.execution import execute
 from engine.methods import find
-from engine.microdata import Microdata, conform
+from engine.microdata import Microdata, MissingPolicy, conform
 from engine.quality.pearson import rho
 from engine.recipe import Recipe
 from engine.results import Estimate
@@ -120,6 +121,33 @@ def test_a_release_that_lost_records_is_not_compared() -> None:
     for key in ("pearson", "rilm", "ilm", "nmi_v1", "non_suppressed"):
         with pytest.raises(NotComputable, match="does not say which"):
             measured(key, ORIGINAL, table([1], [1], ["foo"]))
+
+
+def test_suppressed_records_are_left_out_and_counted_where_asked() -> None:
+    original = table([1, 1, 2, 2, 11], [1, 2, 1, 1, 1], ["foo", "bar", "test", "test", "test"])
+    released = dataclasses.replace(ANONYMISED, classes=np.array([0, 0, 1, 1, -1]))
+    assert values("non_suppressed", original, released) == {("share", ""): 0.8}
+    plain, counted = (values("rilm", original, released, count_suppressed=count) for count in (False, True))
+    assert plain["numerical", "n_accept"] == 1
+    assert plain["numerical", "n_reject"] == 0.5
+    assert counted["numerical", "n_reject"] == pytest.approx(1 - (2 * 1 + 2 * 0 + 1 * 1) / 5)
+    assert counted["categorical", "city"] == pytest.approx(0.8 * 0.5)
+    rho_plain, rho_counted = (values("pearson", original, released, count_suppressed=count) for count in (False, True))
+    assert rho_plain["rho", "n_reject"] == pytest.approx(0.58, abs=0.005)
+    assert rho_counted["rho", "n_accept"] == pytest.approx(0.8)
+
+
+def test_missing_values_are_ignored_in_numbers_and_are_a_category_of_their_own() -> None:
+    schema = Schema((Variable("n_accept", Kind.CONTINUOUS, Role.KNOWN), Variable("city", Kind.CATEGORICAL, Role.KNOWN)))
+    raw = pd.DataFrame({"n_accept": [1.0, 2, 4, None, 9], "city": ["foo", "foo", None, None, "bar"]})
+    original = conform(raw, schema, MissingPolicy.KEEP)
+    released = original.with_columns({"n_accept": pd.Series([1.0, 2, 3, 5, None])}, "anonymised")
+    assert values("pearson", original, released)["rho", "n_accept"] == pytest.approx(
+        np.corrcoef([1, 2, 4], [1, 2, 3])[0, 1]
+    )
+    found = values("rilm", original, dataclasses.replace(original, classes=np.array([0, 0, 1, 1, 1])))
+    assert found["numerical", "n_accept"] == pytest.approx(1 - (2 * 1 / 8 + 2 * 5 / 8) / 4)
+    assert found["categorical", "city"] == pytest.approx(2 / 5)
 
 
 def test_binary_columns_are_zeros_and_ones() -> None:

@@ -1,0 +1,192 @@
+"""Data quality measures as classifiers of anonymised tables that are good enough (Lighthouse data quality §4).
+
+A generator, trained anew each time, makes original tables in the likeness of the public data. Each is anonymised with
+various quasi-identifiers and k. On every quasi-identifier and for every group of the sensitive variable against the
+others, a t-test (numbers) or a G-test (categories) is done on the original and on the anonymised table: a label is good
+where significance and sign agree. What a measure says of the quasi-identifier is its score. ``calibrated`` turns the
+scores and labels of all simulations into areas, thresholds and rates of error.
+
+Cells of a category that a class does not share are suppressed, as by a flat tree, and not tested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Annotated, Any, Self
+
+import numpy as np
+
+from ..errors import BadInput
+from ..methods import Output, method
+from ..microdata import Microdata
+from ..results import Estimate, StudyPoint
+from ..run import Progress, Run, silent
+from ..schema import Role, Schema
+from ..spec import Param, Spec
+from ..statistics.agreement import Agreement
+from ..statistics.pairs import NUMBERS
+from .anonymising import anonymised, anonymiser, narrowed, own_tables, require_present, scores
+from .calibrated import MEASURES_OF, SCORES, SOURCES, SUMMARIES, calibrated
+from .generating import check_generator, generated
+from .group_tests import GroupTests
+
+__all__ = ["CalibrationSpec", "calibrated", "calibration"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CalibrationSpec(Spec):
+    """How originals are generated, how they are anonymised, and what is tested on them."""
+
+    sensitive: Annotated[
+        str | None,
+        Param(
+            "variable whose groups are compared; left out, the first of role sensitive that has levels",
+            names="variables",
+        ),
+    ] = None
+    quasi_identifiers: Annotated[
+        tuple[str, ...],
+        Param("variables to choose quasi-identifiers from; left out, those of role known", names="variables"),
+    ] = ()
+    generator: Annotated[str, Param("synthesis method that makes the original tables")] = "synthesis.cart"
+    generators: Annotated[int, Param("generators, each trained on a bootstrap sample (the paper: 20)", ge=1)] = 5
+    originals: Annotated[int, Param("original tables from each generator", ge=1)] = 1
+    sizes: Annotated[
+        tuple[int, ...],
+        Param("records of an original table, one chosen at random; left out, as many as the data", ge=2),
+    ] = ()
+    subsets: Annotated[int, Param("sets of quasi-identifiers chosen at random from each table", ge=1)] = 2
+    ks: Annotated[tuple[int, ...], Param("smallest classes of the anonymisations", ge=2)] = (2, 5, 10, 25, 100)
+    anonymisation: Annotated[str, Param("anonymisation method")] = "anonymisation.mondrian"
+    max_suppressed: Annotated[
+        tuple[float, ...], Param("shares of records that may be suppressed, one chosen at random", ge=0, lt=1)
+    ] = (0.0,)
+    alpha: Annotated[float, Param("level of the significance tests", gt=0, lt=1)] = 0.05
+    smallest_group: Annotated[int, Param("fewest records of a group that is tested, and of those outside it", ge=2)] = (
+        30
+    )
+    samples: Annotated[int, Param("samples of 10,000 records for the mutual information", ge=1)] = 1
+
+    def grid(self) -> tuple[float, ...]:
+        """The simulations, one original table each."""
+        return tuple(map(float, range(self.generators * self.originals)))
+
+    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
+        """Sensitive variable and quasi-identifiers filled in."""
+        found = [v.name for v in schema if v.role is Role.SENSITIVE and v.kind.has_levels]
+        sensitive = self.sensitive or next(iter(found), None)
+        known = tuple(name for name in self.quasi_identifiers or schema.of_role(Role.KNOWN) if name != sensitive)
+        return replace(self, sensitive=sensitive, quasi_identifiers=known)
+
+    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
+        """BadInput where variables, generator and anonymisation do not fit each other."""
+        full = self.for_release(schema, released)
+        if full.sensitive is None or not schema[full.sensitive].kind.has_levels:
+            raise BadInput(f"{place}.sensitive", "name a variable that has levels: its groups are compared")
+        if not full.quasi_identifiers:
+            raise BadInput(f"{place}.quasi_identifiers", 'name some variables, or give some the role "known"')
+        variables = (*full.quasi_identifiers, full.sensitive)
+        check_generator(self.generator, schema, variables, place)
+        anonymiser(
+            self.anonymisation, narrowed(schema, variables), full.quasi_identifiers, max(self.ks, default=2), {}, place
+        )
+
+
+def check(data: Microdata, target: str, spec: CalibrationSpec, place: str) -> None:
+    """BadInput when a table would have more records than the data, or fewer than the largest k."""
+    require_present(data, (*spec.quasi_identifiers, *([spec.sensitive] if spec.sensitive else [])), place)
+    if max(spec.sizes, default=0) > len(data):
+        raise BadInput(f"{place}.sizes", f"at most {len(data):,}, the records of the data")
+    if max(spec.ks) > min(spec.sizes, default=len(data)):
+        raise BadInput(f"{place}.ks", "a k is larger than a table")
+
+
+@method(
+    "Calibration of data quality measures",
+    spec=CalibrationSpec,
+    source="Measuring Data Quality for Project Lighthouse §4",
+    outputs=(
+        *(Output(name, meaning, "high") for name, meaning in SCORES.items()),
+        *(Output(name, meaning, goal) for name, (meaning, goal) in SUMMARIES.items()),
+    ),
+    check=check,
+)
+def calibration(
+    confidential: Microdata, releases: Sequence[Microdata], point: float, spec: CalibrationSpec, run: Run
+) -> StudyPoint:
+    """One simulation: an original table, anonymised in every way, scored and labelled. The releases play no part.
+
+    An estimate is what a measure says of one quasi-identifier of one anonymised table; its params count the ``tests``
+    on it and those ``lost``, ``spurious`` and ``sign_flip``.
+    """
+    simulation = int(point)
+    generator = simulation // spec.originals
+    children = run.rng.spawn(spec.generators + len(spec.grid()))
+    rng = children[spec.generators + simulation]
+    variables = (*spec.quasi_identifiers, str(spec.sensitive))
+    size = int(rng.choice(spec.sizes or [len(confidential)]))
+    original = generated(confidential, spec.generator, variables, size, children[generator], rng)
+    found = list(_simulated(original, spec, {"generator": generator, "size": len(original)}, rng, run))
+    return own_tables(found, releases)
+
+
+def _simulated(
+    original: Microdata, spec: CalibrationSpec, head: Mapping[str, Any], rng: np.random.Generator, run: Run
+) -> Iterator[Estimate]:
+    assert spec.sensitive is not None
+    tests = GroupTests.of(original, spec.sensitive, spec.quasi_identifiers, spec.smallest_group)
+    for subset in range(spec.subsets):
+        names, suppressed = _chosen(spec, rng)
+        for k in spec.ks:
+            params = {**head, "subset": subset, "k": k, "max_suppressed": suppressed}
+            options = {"max_suppressed": suppressed} if suppressed else {}
+            by = anonymiser(spec.anonymisation, original.schema, names, k, options, "study")
+            child = replace(run, rng=rng.spawn(1)[0], report=silent)
+            released = anonymised(original, by, child)
+            labels = {name: tests.agreement(released, name, spec.alpha) for name in names if name in tests.columns}
+            yield from _scored(original, released, names, labels, spec, params, child)
+            done = subset * len(spec.ks) + spec.ks.index(k) + 1
+            run.report(Progress(done, spec.subsets * len(spec.ks), "anonymisations"))
+
+
+def _chosen(spec: CalibrationSpec, rng: np.random.Generator) -> tuple[tuple[str, ...], float]:
+    """Quasi-identifiers, any number of them in their order, and the share of records that may be suppressed."""
+    many = int(rng.integers(1, len(spec.quasi_identifiers) + 1))
+    places = np.sort(rng.choice(len(spec.quasi_identifiers), many, replace=False))
+    return tuple(spec.quasi_identifiers[place] for place in places), float(rng.choice(spec.max_suppressed))
+
+
+def _scored(
+    original: Microdata,
+    released: Microdata,
+    names: Sequence[str],
+    labels: Mapping[str, Agreement],
+    spec: CalibrationSpec,
+    params: Mapping[str, Any],
+    run: Run,
+) -> Iterator[Estimate]:
+    """Every measure's score of every quasi-identifier that was tested, with the outcome of the tests."""
+    numerical = [name for name in names if original.schema[name].kind in NUMBERS]
+    found: dict[tuple[str, str], float | None] = {}
+    for measure, (key, output) in SOURCES.items():
+        if measure == "rilm_categorical" or numerical or measure == "non_suppressed":
+            table = _table_of(key, names, numerical, spec)
+            values = scores(key, original, released, table, run)
+            whole = values.get((output, ""))
+            found |= {(measure, name): values.get((output, name), whole) for name in names}
+    for name, outcome in labels.items():
+        for measure in MEASURES_OF["numerical" if name in numerical else "categorical"]:
+            value, counts = found[measure, name], {**params, **asdict(outcome)}
+            reason = "" if value is not None else "the measure cannot be computed here"
+            yield Estimate(measure, value, name, reason=reason, params=counts)
+
+
+def _table_of(key: str, names: Sequence[str], numerical: Sequence[str], spec: CalibrationSpec) -> dict[str, Any]:
+    tables: dict[str, dict[str, Any]] = {
+        "quality.rilm": {"variables": list(names), "quasi_identifiers": list(names)},
+        "quality.ilm": {"quasi_identifiers": list(names)},
+        "quality.non_suppressed": {},
+    }
+    table: dict[str, Any] = tables.get(key, {"variables": list(numerical)})
+    return {**table, "samples": spec.samples} if "nmi" in key else table

@@ -1,0 +1,169 @@
+"""The smallest sample whose anonymised version is still good enough (Lighthouse data quality §5).
+
+Sub-samples of n, 1.05 n, ..., 2 n records are drawn, several of each size, anonymised and measured. The answer is the
+smallest size whose sub-samples all meet every threshold of minimum data quality; ``smallest_size`` finds it among the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Self
+
+import numpy as np
+
+from ..errors import BadInput, NotComputable
+from ..methods import Output, method
+from ..microdata import Microdata
+from ..results import Estimate, StudyPoint
+from ..rows import Row
+from ..run import Run
+from ..schema import Role, Schema
+from ..spec import Param, Spec
+from ..statistics.pairs import CATEGORIES, NUMBERS
+from .anonymising import anonymised, anonymiser, narrowed, own_tables, require_present, scores
+
+__all__ = ["MinimisationSpec", "minimisation", "smallest_size"]
+
+# Measure: the data quality method, its output over all columns, the kinds of column it needs.
+MEASURES = {
+    "rho": ("quality.pearson", "minimum_rho", NUMBERS),
+    "rilm_categorical": ("quality.rilm", "minimum_categorical", CATEGORIES),
+    "nmi": ("quality.nmi_v1", "minimum_nmi", NUMBERS),
+    "non_suppressed": ("quality.non_suppressed", "share", (*NUMBERS, *CATEGORIES)),
+}
+FAILED = "no size has sub-samples that all meet every threshold"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MinimisationSpec(Spec):
+    """Sizes, sub-samples, how they are anonymised, and the thresholds."""
+
+    n: Annotated[
+        int | None, Param("records that the analysis needs without anonymisation; left out, half of the data", ge=2)
+    ] = None
+    step: Annotated[float, Param("how much larger each size is, as a share of n", gt=0, le=1)] = 0.05
+    subsamples: Annotated[int, Param("sub-samples of each size", ge=1)] = 5
+    k: Annotated[int, Param("fewest records in a class", ge=2)] = 5
+    quasi_identifiers: Annotated[
+        tuple[str, ...],
+        Param("variables that may tell who a record is; left out, those of role known", names="variables"),
+    ] = ()
+    anonymisation: Annotated[str, Param("anonymisation method")] = "anonymisation.mondrian"
+    max_suppressed: Annotated[float, Param("share of the records that may be suppressed", ge=0, lt=1)] = 0.0
+    rho: Annotated[float, Param("least correlation of a numerical column", ge=0, le=1)] = 0.90
+    rilm_categorical: Annotated[float, Param("least RILM of a categorical column", ge=0, le=1)] = 0.90
+    nmi: Annotated[float, Param("least normalized mutual information of a numerical column", ge=0, le=1)] = 0.80
+    non_suppressed: Annotated[float, Param("least share of records that are not suppressed", ge=0, le=1)] = 0.99
+
+    def grid(self) -> tuple[float, ...]:
+        """The sizes as multiples of n, from 1 to 2."""
+        return tuple(round(1 + i * self.step, 10) for i in range(int(1 / self.step + 1e-9) + 1))
+
+    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
+        """Quasi-identifiers filled in."""
+        return replace(self, quasi_identifiers=self.quasi_identifiers or schema.of_role(Role.KNOWN))
+
+    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
+        """BadInput where quasi-identifiers and anonymisation do not fit each other."""
+        names = self.for_release(schema, released).quasi_identifiers
+        if not names:
+            raise BadInput(f"{place}.quasi_identifiers", 'name some variables, or give some the role "known"')
+        anonymiser(self.anonymisation, narrowed(schema), names, self.k, self.options, place)
+
+    @property
+    def options(self) -> Mapping[str, float]:
+        """What the anonymisation is told besides k and quasi-identifiers."""
+        return {"max_suppressed": self.max_suppressed} if self.max_suppressed else {}
+
+    def size(self, multiple: float, records: int) -> int:
+        """Records of a sub-sample of ``multiple`` n, out of ``records``."""
+        return round(multiple * (records // 2 if self.n is None else self.n))
+
+
+def check(data: Microdata, target: str, spec: MinimisationSpec, place: str) -> None:
+    """BadInput when the data have fewer than 2 n records, or n is smaller than k."""
+    require_present(data, spec.quasi_identifiers, place)
+    if spec.size(spec.grid()[-1], len(data)) > len(data):
+        raise BadInput(f"{place}.n", f"sizes go up to 2 n, and the data have {len(data):,} records; n is at most half")
+    if spec.size(1.0, len(data)) < spec.k:
+        raise BadInput(f"{place}.k", f"a sub-sample of {spec.size(1.0, len(data)):,} cannot make a class of {spec.k:,}")
+
+
+@method(
+    "Smallest sufficient sample",
+    spec=MinimisationSpec,
+    source="Measuring Data Quality for Project Lighthouse §5",
+    outputs=(
+        *(
+            Output(name, f"least {key}.{output} of the sub-samples of the size at this level", "high")
+            for name, (key, output, _) in MEASURES.items()
+        ),
+        Output("passing", "sub-samples of this size that meet every threshold", "high", "share"),
+        Output("smallest_size", "smallest size whose sub-samples all meet every threshold", "low", "records"),
+    ),
+    check=check,
+)
+def minimisation(
+    confidential: Microdata, releases: Sequence[Microdata], point: float, spec: MinimisationSpec, run: Run
+) -> StudyPoint:
+    """The sub-samples of one size. ``point`` is its multiple of n; the releases play no part.
+
+    A measure without a value in a sub-sample has none for the size, and its threshold counts as not met.
+    """
+    size = spec.size(point, len(confidential))
+    children = run.rng.spawn(len(spec.grid()))[spec.grid().index(point)].spawn(spec.subsamples)
+    found = list(run.map(lambda rng: _measured(confidential, size, spec, replace(run, rng=rng)), children))
+    params = {"size": size, "subsamples": spec.subsamples, "k": spec.k}
+    passing = [all(v is not None and v >= getattr(spec, name) for name, v in one.items()) for one in found]
+    estimates = [_least(name, [one[name] for one in found], params) for name in found[0]]
+    return own_tables([*estimates, Estimate("passing", float(np.mean(passing)), params=params)], releases)
+
+
+def _measured(data: Microdata, size: int, spec: MinimisationSpec, run: Run) -> dict[str, float | None]:
+    """The minimum of each measure over the columns of one anonymised sub-sample."""
+    rows = np.sort(run.rng.choice(len(data), size, replace=False))
+    schema = narrowed(data.schema)
+    sample = Microdata(schema, data.frame[list(schema.names)].iloc[rows].reset_index(drop=True))
+    by = anonymiser(spec.anonymisation, schema, spec.quasi_identifiers, spec.k, spec.options, "study")
+    released = anonymised(sample, by, run)
+    return dict(_scored(sample, released, spec, run))
+
+
+def _scored(
+    sample: Microdata, released: Microdata, spec: MinimisationSpec, run: Run
+) -> Iterator[tuple[str, float | None]]:
+    for name, (key, output, kinds) in MEASURES.items():
+        columns = [column for column in spec.quasi_identifiers if sample.schema[column].kind in kinds]
+        if columns:
+            table = {} if name == "non_suppressed" else {"variables": columns}
+            extra = {"quasi_identifiers": list(spec.quasi_identifiers)} if name == "rilm_categorical" else {}
+            yield name, scores(key, sample, released, {**table, **extra}, run).get((output, ""))
+
+
+def _least(name: str, values: Sequence[float | None], params: Mapping[str, Any]) -> Estimate:
+    computed = [value for value in values if value is not None]
+    if len(computed) < len(values):
+        lacking = len(values) - len(computed)
+        return Estimate.not_computed(name, f"{lacking} of {len(values)} sub-samples have no value", **params)
+    return Estimate(name, min(computed), params=params)
+
+
+def smallest_size(rows: Sequence[Row]) -> list[Row]:
+    """The answer from the rows of all sizes: the smallest whose sub-samples all pass, or that there is none."""
+    sizes = [row for row in rows if row.measure == "passing" and row.value is not None]
+    if not sizes:
+        return []
+    params = {name: value for name, value in sizes[0].params.items() if name != "size"}
+    like = replace(sizes[0], measure="smallest_size", level=None, unit="records", params=params)
+    try:
+        return [replace(like, value=float(_smallest(sizes)))]
+    except NotComputable as error:
+        return [replace(like, value=None, status="not computed", reason=error.reason)]
+
+
+def _smallest(rows: Sequence[Row]) -> int:
+    enough = [int(row.params["size"]) for row in rows if row.value == 1]
+    if not enough:
+        raise NotComputable(FAILED)
+    return min(enough)
