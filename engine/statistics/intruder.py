@@ -18,6 +18,10 @@ from .radius import Radius
 
 __all__ = ["Knowledge", "belief", "check_log_scale", "check_radii", "known_by_default"]
 
+Floats = NDArray[np.float64]
+
+LARGEST = np.finfo(np.float64).max
+
 
 def known_by_default(schema: Schema, released: Sequence[str]) -> tuple[str, ...]:
     """The variables of role known whose values are not synthesised."""
@@ -60,7 +64,7 @@ def check_log_scale(data: Microdata, radius: Mapping[str, Radius], place: str) -
 class Knowledge:
     """Confidential values that the intruder knows, and the windows of those that have a radius: (n,) each.
 
-    Prepared once, held against any number of released datasets.
+    Prepared once, held against any number of released datasets. A missing value matches a missing value and nothing else.
     """
 
     confidential: Microdata
@@ -71,7 +75,7 @@ class Knowledge:
     def of(cls, confidential: Microdata, names: Iterable[str], radius: Mapping[str, Radius]) -> Knowledge:
         """Knowledge of these variables, each within its radius, or exactly without one."""
         chosen = tuple(names)
-        windows = {name: radius[name].window(confidential.numbers(name)) for name in chosen if name in radius}
+        windows = {name: _window(radius[name], confidential.numbers(name)) for name in chosen if name in radius}
         return cls(confidential, chosen, windows)
 
     def against(self, released: Microdata) -> tuple[list[Exact], list[Within]]:
@@ -86,7 +90,17 @@ class Knowledge:
             for name in self.names
             if name not in self.windows
         ]
-        return exact, [Within(*ends, released.numbers(name)) for name, ends in self.windows.items()]
+        windows = [
+            Within.among_missing(*ends, self.confidential.missing(name), released.numbers(name))
+            for name, ends in self.windows.items()
+        ]
+        return exact, windows
+
+
+def _window(radius: Radius, centre: Floats) -> tuple[Floats, Floats]:
+    """The radius's window around each value, (n,) and (n,), of finite numbers; NaN where the value is missing."""
+    lower, upper = radius.window(centre)
+    return lower, np.minimum(upper, LARGEST)
 
 
 def belief(
@@ -98,6 +112,8 @@ def belief(
     rng: np.random.Generator,
 ) -> Callable[[Microdata], Exact | Within]:
     """What the intruder believes about one variable, drawn once, to be held against any released dataset.
+
+    A missing value is believed to be missing, unless the intruder does not know it at all.
 
     Args:
         confidential: n records.
@@ -113,12 +129,15 @@ def belief(
         return _partly_unknown(confidential, name, radius, unknown(confidential.column(name), level, rng))
     whole = confidential.schema[name].kind is Kind.COUNT
     believed = NOISE_ON_NUMBERS[model](confidential.numbers(name), level, rng, whole)
-    lower, upper = radius.window(believed) if radius else (believed, believed)
-    return lambda released: Within(lower, upper, released.numbers(name))
+    believed = np.minimum(believed, LARGEST)
+    lower, upper = _window(radius, believed) if radius else (believed, believed)
+    missing = confidential.missing(name)
+    return lambda released: Within.among_missing(lower, upper, missing, released.numbers(name))
 
 
 def _misclassified(column: pd.Series, level: float, rng: np.random.Generator) -> Callable[[Microdata], Exact | Within]:
-    codes = misclassification(column.cat.codes.to_numpy(), level, rng)
+    drawn = misclassification(np.where(column.isna(), np.nan, column.cat.codes), level, rng)
+    codes = np.where(np.isnan(drawn), -1, drawn).astype(np.int64)
     believed = pd.Series(pd.Categorical.from_codes(codes, column.cat.categories, column.cat.ordered), name=column.name)
     return lambda released: Exact(believed, released.column(str(column.name)))
 
@@ -128,12 +147,12 @@ def _partly_unknown(
 ) -> Callable[[Microdata], Exact | Within]:
     def window(released: Microdata) -> Within:
         if radius:
-            lower, upper = radius.window(confidential.numbers(name))
-            values = released.numbers(name)
+            ends = _window(radius, confidential.numbers(name))
+            known = Within.among_missing(*ends, confidential.missing(name), released.numbers(name))
         else:
             codes, released_codes = Exact(confidential.column(name), released.column(name)).codes()
-            lower = upper = codes.astype(np.float64)
-            values = released_codes.astype(np.float64)
-        return Within(np.where(lacking, -np.inf, lower), np.where(lacking, np.inf, upper), values)
+            known = Within(codes.astype(np.float64), codes.astype(np.float64), released_codes.astype(np.float64))
+        lower, upper = np.where(lacking, -np.inf, known.lower), np.where(lacking, np.inf, known.upper)
+        return Within(lower, upper, known.released)
 
     return window

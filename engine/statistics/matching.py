@@ -48,12 +48,26 @@ class Exact:
 class Within:
     """A known variable that must lie in a window: ``lower <= released <= upper``, both (n,), ``released`` (n_r,).
 
-    A missing value (NaN) on either side matches nothing.
+    A missing value (NaN) on either side matches nothing; where it should match a missing one, use ``among_missing``.
     """
 
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
     released: NDArray[np.float64]
+
+    @classmethod
+    def among_missing(
+        cls, lower: NDArray[np.float64], upper: NDArray[np.float64], missing: NDArray[np.bool_], released: NDArray[np.float64]
+    ) -> Within:
+        """Windows of finite values, and of records whose own value is ``missing`` (n,): they match the missing and no other.
+
+        Missing stands at infinity, beyond every finite window; a window up to infinity holds it too.
+        """
+        there = np.isnan(released)
+        if not missing.any() and not there.any():
+            return cls(lower, upper, released)
+        lower, upper = np.where(missing, np.inf, lower), np.where(missing, np.inf, upper)
+        return cls(lower, upper, np.where(there, np.inf, released))
 
     @property
     def shape(self) -> tuple[int, int]:
