@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Sequence
 
 from workspace.numbers import duration, number
 
 from .widgets.text import printable
 
-__all__ = ["duration", "number", "table"]
+__all__ = ["duration", "fits", "number", "table"]
+
+
+def fits(text: str) -> bool:
+    """Whether the lines fit the terminal they go to; where they go to a file, any text does."""
+    return not sys.stdout.isatty() or max(map(len, text.splitlines())) <= shutil.get_terminal_size().columns
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:

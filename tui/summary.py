@@ -13,7 +13,7 @@ from workspace.companions import published_tables
 from workspace.runs import Run, RunState, result_rows, verdicts_of
 from workspace.workspace import Workspace
 
-from .console import duration, number, table
+from .console import duration, fits, number, table
 from .widgets.text import printable
 
 __all__ = ["exit_code", "published_text", "result_table", "source_text", "summarise", "verdict_table"]
@@ -88,7 +88,7 @@ def result_table(rows: Sequence[Row], published: Sequence[Published] = ()) -> st
         )
     quoted = ("published", "ratio")
     heads = ("measure", "variable", "confidential", *quoted, "release", *quoted, "interval", "baseline", "")
-    return _without_empty_columns(heads, lines, right=range(2, 10))
+    return _without_empty_columns(heads, lines, right=range(2, 10), spare=(10, 9, 8))
 
 
 def _quoted(row: Row | None, published: Sequence[Published]) -> tuple[str, str]:
@@ -101,10 +101,18 @@ def _interval(row: Row | None) -> str:
     return f"{number(row.lower)} .. {number(row.upper)}" if row is not None and row.lower is not None else ""
 
 
-def _without_empty_columns(heads: Sequence[str], lines: Sequence[Sequence[str]], right: Sequence[int]) -> str:
+def _without_empty_columns(
+    heads: Sequence[str], lines: Sequence[Sequence[str]], right: Sequence[int], spare: Sequence[int] = ()
+) -> str:
+    """A table of the columns that say something; ``spare`` ones are left out, in turn, where the terminal is too narrow."""
     kept = [i for i in range(len(heads)) if any(line[i] for line in lines)]
-    flush = [kept.index(i) for i in right if i in kept]
-    return table([heads[i] for i in kept], [[line[i] for i in kept] for line in lines], flush)
+    while True:
+        flush = [kept.index(i) for i in right if i in kept]
+        text = table([heads[i] for i in kept], [[line[i] for i in kept] for line in lines], flush)
+        too_many = [i for i in spare if i in kept]
+        if not too_many or fits(text):
+            return text
+        kept.remove(too_many[0])
 
 
 def sweep_table(rows: Sequence[Row], published: Sequence[Published] = ()) -> str:
@@ -141,7 +149,13 @@ def published_text(workspace: Workspace, runs: Sequence[Run]) -> list[str]:
 
 def source_text(quoted: SourceTable) -> str:
     """The figures of one source: our value, the published figure and their ratio, for the confidential data and each run."""
-    heads = ["measure", "variable", "S", *(head for name in quoted.columns for head in (name, "published", "ratio")), ""]
+    heads = [
+        "measure",
+        "variable",
+        "S",
+        *(head for name in quoted.columns for head in (name, "published", "ratio")),
+        "",
+    ]
     lines = [_source_line(line) for line in quoted.lines]
     return f"{printable(quoted.source)}\n{_without_empty_columns(heads, lines, right=range(2, len(heads) - 1))}"
 
@@ -169,8 +183,8 @@ def _one_sweep(variable: str, model: str, rows: Sequence[Row]) -> str:
             own, released = cells.get((level, measure, True)), cells.get((level, measure, False))
             line += [number(own.value if own else None), number(released.value if released else None)]
         lines.append(line)
-    heads = ["S", *(name for measure in measures for name in (_short(measure), "release"))]
-    return f"{variable}, {model} (first the confidential data, then the release)\n" + table(
+    heads = ["S", *(name for measure in measures for name in (_short(measure), "rel."))]
+    return f"{variable}, {model}: the confidential data, and beside it the release (rel.)\n" + table(
         heads, lines, right=range(len(heads))
     )
 
@@ -181,6 +195,7 @@ def _short(measure: str) -> str:
         "true_match_rate": "TMR",
         "false_match_rate": "FMR",
         "unique_matches": "unique",
+        "attribute_risk": "attribute",
     }
     return names.get(measure, measure)
 
@@ -190,7 +205,9 @@ def verdict_table(verdicts: Sequence[Verdict]) -> str:
     lines = [
         [
             SIGNS[v.outcome],
-            v.value + (f" ({v.target})" if v.target else "") + (f" at S = {v.level:g}" if v.level is not None else ""),
+            v.value.partition(".")[2]
+            + (f" ({v.target})" if v.target else "")
+            + (f" at S = {v.level:g}" if v.level is not None else ""),
             number(v.observed),
             f"{BOUNDS[v.bound]} {number(v.limit)}"
             if v.bound != "max_ratio"
@@ -200,7 +217,9 @@ def verdict_table(verdicts: Sequence[Verdict]) -> str:
         ]
         for v in verdicts
     ]
-    return _without_empty_columns(("", "threshold", "observed", "bound", "margin", ""), lines, right=(2, 4))
+    return _without_empty_columns(
+        ("", "threshold", "observed", "bound", "margin", ""), lines, right=(2, 4), spare=(4, 5)
+    )
 
 
 def run_lines(runs: Sequence[Run], outcomes: Sequence[str]) -> str:
@@ -218,7 +237,9 @@ def run_lines(runs: Sequence[Run], outcomes: Sequence[str]) -> str:
         ]
         for run, outcome in zip(runs, outcomes, strict=True)
     ]
-    return _without_empty_columns(("run", "title", "state", "tasks", "time", "left", "verdicts", ""), lines, right=(0, 3, 4, 5))
+    return _without_empty_columns(
+        ("run", "title", "state", "tasks", "time", "left", "verdicts", ""), lines, right=(0, 3, 4, 5)
+    )
 
 
 def outcome_in_words(workspace: Workspace, run: Run) -> str:
