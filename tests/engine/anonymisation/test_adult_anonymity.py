@@ -1,0 +1,113 @@
+"""Anonymised Adult data, checked by a database that knows nothing of how they were made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+
+from engine.execution import anonymise
+from engine.microdata import Microdata, conform
+from engine.recipe import Recipe
+
+KEYS = ("age", "workclass", "education", "marital_status", "occupation", "race", "sex", "native_country")
+VARIABLES = {
+    **{name: {"kind": "categorical", "role": "known"} for name in KEYS},
+    "age": {"kind": "count", "role": "known"},
+    "relationship": {"kind": "categorical", "role": "sensitive"},
+    "hours_per_week": {"kind": "count"},
+}
+
+
+@cache
+def read(path: Path) -> pd.DataFrame:
+    return pd.read_csv(path, usecols=list(VARIABLES), keep_default_na=False)
+
+
+@pytest.fixture
+def adult(public_data: Callable[[str], Path]) -> Microdata:
+    return conform(read(public_data("adult.csv")), recipe().schema)
+
+
+def recipe(**step: Any) -> Recipe:
+    return Recipe.from_table({"variables": VARIABLES, "anonymisation": [{"method": "mondrian", **step}]})
+
+
+def asked(sql: str, table: pd.DataFrame) -> Any:
+    with duckdb.connect() as connection:
+        connection.register("released", table)
+        return connection.execute(sql).fetchone()
+
+
+def smallest_class(table: pd.DataFrame, keys: Sequence[str] = KEYS) -> int:
+    return int(asked(f"SELECT min(n) FROM (SELECT count(*) n FROM released GROUP BY {', '.join(keys)})", table)[0])
+
+
+def as_text(data: Microdata) -> pd.DataFrame:
+    return data.frame.astype({name: "str" for name in data.schema.names if data.schema[name].kind.has_levels})
+
+
+@pytest.mark.parametrize("k", [2, 5, 10, 25, 100])
+@pytest.mark.parametrize(
+    "how", [{}, {"cuts": "relaxed"}, {"output": "generalised"}, {"max_suppressed": 0.01, "output": "generalised"}]
+)
+def test_the_smallest_class_has_k_records(adult: Microdata, k: int, how: dict[str, Any]) -> None:
+    found = anonymise(recipe(k=k, **how), adult)
+    assert smallest_class(as_text(found.data)) >= k
+    assert found.suppressed.sum() <= 0.01 * len(adult)
+
+
+def test_the_check_finds_the_confidential_data_not_anonymous(adult: Microdata) -> None:
+    assert smallest_class(as_text(adult)) == 1
+
+
+@pytest.mark.parametrize("p", [2, 3])
+def test_every_class_has_p_sensitive_values(adult: Microdata, p: int) -> None:
+    fewest = f"SELECT min(n) FROM (SELECT count(DISTINCT relationship) n FROM released GROUP BY {', '.join(KEYS)})"
+    asks = Recipe.from_table({"variables": VARIABLES, "anonymisation": [{"method": "p_sensitive", "k": 5, "p": p}]})
+    table = as_text(anonymise(asks, adult).data)
+    assert asked(fewest, table)[0] >= p
+    assert smallest_class(table) >= 5
+    assert asked(fewest, as_text(anonymise(recipe(k=5), adult).data))[0] == 1, "k alone is not enough"
+
+
+FARTHEST = f"""
+    WITH whole AS (SELECT relationship, count(*) / (SELECT count(*) FROM released) q FROM released GROUP BY ALL),
+         classes AS (SELECT {", ".join(KEYS)}, count(*) size FROM released GROUP BY ALL),
+         pairs AS (SELECT {", ".join(KEYS)}, relationship, count(*) n FROM released GROUP BY ALL),
+         every AS (SELECT c.*, w.relationship, w.q FROM classes c CROSS JOIN whole w)
+    SELECT max(t) FROM (SELECT 0.5 * sum(abs(coalesce(n, 0) / size - q)) t
+                        FROM every LEFT JOIN pairs USING ({", ".join(KEYS)}, relationship) GROUP BY {", ".join(KEYS)})"""
+
+
+def test_every_class_is_t_close(adult: Microdata) -> None:
+    found = anonymise(recipe(k=5, t=0.3), adult)
+    assert 0 < asked(FARTHEST, as_text(found.data))[0] <= 0.3 + 1e-9
+    assert asked(FARTHEST, as_text(anonymise(recipe(k=5), adult).data))[0] > 0.3, "k alone is not enough"
+
+
+def test_every_class_has_entropy_of_log_l(adult: Microdata) -> None:
+    table = as_text(anonymise(recipe(k=5, l=2.5, diversity="entropy"), adult).data)
+    least = f"SELECT min(h) FROM (SELECT entropy(relationship) h FROM released GROUP BY {', '.join(KEYS)})"
+    assert asked(least, table)[0] >= np.log2(2.5) - 1e-9
+    assert asked(least, as_text(anonymise(recipe(k=5), adult).data))[0] < np.log2(2.5)
+
+
+def test_recoding_and_suppression_make_classes_of_k(adult: Microdata) -> None:
+    steps = [
+        {"method": "generalisation", "levels": {"age": 1, "native_country": 1, "occupation": 1, "workclass": 1},
+         "widths": {"age": [10]}},
+        {"method": "suppression", "k": 10},
+    ]  # fmt: skip
+    found = anonymise(Recipe.from_table({"variables": VARIABLES, "anonymisation": steps}), adult)
+    assert smallest_class(as_text(found.data)) >= 10
+    assert smallest_class(as_text(anonymise(Recipe.from_table({"variables": VARIABLES, "anonymisation": steps[:1]}), adult).data)) < 10
+    recoded = adult.frame.assign(age=adult.frame["age"] // 10)
+    sizes = recoded.groupby(["age", "education", "marital_status", "race", "sex"], observed=True)["age"].transform("size")
+    assert found.suppressed.tolist() == (sizes < 10).tolist()

@@ -1,0 +1,218 @@
+"""What anonymised tables show, on small tables written out, and on random ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, seed, settings
+from hypothesis import strategies as st
+
+from engine.anonymised import Anonymised
+from engine.checks import check_steps
+from engine.errors import BadInput
+from engine.execution import anonymise
+from engine.microdata import Microdata, conform
+from engine.recipe import Recipe
+from engine.statistics.mdav import mdav_groups
+
+VARIABLES: dict[str, Any] = {
+    "city": {"kind": "categorical", "role": "known", "levels": ["foo", "bar", "test"]},
+    "size": {"kind": "ordinal", "role": "known", "levels": ["small", "medium", "large"]},
+    "age": {"kind": "count", "role": "known"},
+    "joined": {"kind": "date", "role": "known"},
+    "illness": {"kind": "categorical", "role": "sensitive"},
+}
+ROWS = pd.DataFrame(
+    {
+        "city": ["foo", "foo", "bar", "test", "test", "test"],
+        "size": ["small", "medium", "large", "small", "small", "large"],
+        "age": [20, 22, 29, 60, 61, 64],
+        "joined": ["2020-01-01", "2020-01-02", "2020-01-04", "2021-03-01", "2021-03-01", "2021-03-01"],
+        "illness": ["a", "b", "a", "a", "b", "b"],
+    }
+)
+TREE = {"rows": [["foo", "foobar", "*"], ["bar", "foobar", "*"], ["test", "test", "*"]], "sizes": {"foobar": 10, "*": 100}}
+
+
+def data_of(rows: pd.DataFrame = ROWS) -> Microdata:
+    names = [name for name in VARIABLES if name in rows.columns]
+    return conform(rows, Recipe.from_table({"variables": {name: VARIABLES[name] for name in names}}).schema)
+
+
+def made(*steps: dict[str, Any], data: Microdata | None = None) -> Anonymised:
+    data = data_of() if data is None else data
+    variables = {v.name: v.to_table() for v in data.schema}
+    recipe = Recipe.from_table({"variables": variables, "anonymisation": list(steps)})
+    check_steps(recipe, data)
+    return anonymise(recipe, data)
+
+
+def shown(found: Anonymised) -> dict[str, list[Any]]:
+    return {name: [str(v) if name != "age" else v for v in found.data.frame[name]] for name in found.data.schema.names}
+
+
+def test_micro_aggregated_classes_show_means_medians_and_modes() -> None:
+    assert shown(made({"method": "mondrian", "k": 3})) == {
+        "city": ["foo"] * 3 + ["test"] * 3,
+        "size": ["medium"] * 3 + ["small"] * 3,
+        "age": [pytest.approx(71 / 3)] * 3 + [pytest.approx(185 / 3)] * 3,
+        "joined": ["2020-01-02 00:00:00"] * 3 + ["2021-03-01 00:00:00"] * 3,
+        "illness": ["a", "b", "a", "a", "b", "b"],
+    }
+
+
+def test_generalised_classes_show_intervals_and_common_nodes() -> None:
+    found = made({"method": "mondrian", "k": 3, "output": "generalised", "hierarchies": {"city": TREE}})
+    assert shown(found) == {
+        "city": ["foobar"] * 3 + ["test"] * 3,
+        "size": ["[small, large]"] * 6,
+        "age": ["[20, 29]"] * 3 + ["[60, 64]"] * 3,
+        "joined": ["[2020-01-01, 2020-01-04]"] * 3 + ["2021-03-01"] * 3,
+        "illness": ["a", "b", "a", "a", "b", "b"],
+    }
+    flat = made({"method": "mondrian", "k": 3, "output": "generalised"})
+    assert shown(flat)["city"] == ["*"] * 3 + ["test"] * 3
+
+
+def test_global_recoding_shows_the_nodes_of_a_level() -> None:
+    step = {
+        "method": "generalisation",
+        "levels": {"city": 1, "age": 2, "joined": 1, "size": 1},
+        "hierarchies": {"city": TREE},
+        "widths": {"age": [10, 50], "joined": [100]},
+    }
+    found = shown(made(step))
+    assert found["city"] == ["foobar"] * 3 + ["test"] * 3
+    assert found["size"] == ["*"] * 6
+    assert found["age"] == ["[0, 50)"] * 3 + ["[50, 100)"] * 3
+    first = np.datetime64(18262 // 100 * 100, "D")
+    assert found["joined"][0] == f"[{first}, {first + 100})"
+
+
+def test_suppression_leaves_the_rest_as_it_is() -> None:
+    found = made({"method": "suppression", "k": 3, "quasi_identifiers": ["city"]})
+    assert found.suppressed.tolist() == [True] * 3 + [False] * 3
+    assert found.classes.tolist() == [-1] * 3 + [0] * 3
+    assert shown(found)["age"] == [60, 61, 64]
+    with pytest.raises(BadInput, match=r"max_suppressed: 3 of 6 records are in classes of fewer than 3, and at most 1 may"):
+        made({"method": "suppression", "k": 3, "quasi_identifiers": ["city"], "max_suppressed": 0.2})
+
+
+def test_suppression_after_recoding_sees_the_recoded_values() -> None:
+    recode = {"method": "generalisation", "quasi_identifiers": ["city"], "levels": {"city": 1}, "hierarchies": {"city": TREE}}
+    found = made(recode, {"method": "suppression", "k": 3, "quasi_identifiers": ["city"]})
+    assert not found.suppressed.any()
+    assert [note.parameter for note in found.notes[::4]] == ["release, anonymisation[0]", "release, anonymisation[1]"]
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        ({"method": "mondrian", "k": 7}, r"anonymisation\[0\]\.k: 6 records cannot make a class of 7"),
+        ({"method": "microaggregation", "k": 7, "quasi_identifiers": ["age"]}, r"\[0\]\.k: 6 records"),
+        ({"method": "suppression", "k": 7}, r"\[0\]\.k: 6 records"),
+        ({"method": "microaggregation"}, '"city" is categorical, which has no distances'),
+        ({"method": "mondrian", "l": 3}, r'\[0\]\.l: "illness" is not 3-diverse \(distinct\) even in the whole table'),
+        ({"method": "mondrian", "l": 1.99, "diversity": "entropy", "sensitive": ["age"]}, '"age" is a quasi-identifier too'),
+        ({"method": "p_sensitive", "p": 3}, r'\[0\]\.p: "illness" has 2 different values, fewer than p = 3'),
+        ({"method": "p_sensitive", "p": 6}, r"\[0\]\.p: must be at most k = 5"),
+        ({"method": "mondrian", "hierarchies": {"city": [["foo", "*"], ["bar", "*"]]}}, r"hierarchies\.city: 1 of 3 values"),
+        ({"method": "mondrian", "quasi_identifiers": ["age"], "hierarchies": {"city": TREE}}, "is no quasi-identifier"),
+        ({"method": "mondrian", "quasi_identifiers": ["age", "age"]}, r'\[1\]: "age" is listed twice'),
+        ({"method": "mondrian", "cuts": "relaxed", "max_suppressed": 0.1}, "relaxed cuts never need suppression"),
+        ({"method": "generalisation"}, "nothing is recoded"),
+        ({"method": "generalisation", "levels": {"city": 2}}, r"levels\.city: 2 is above the root, which is level 1"),
+        ({"method": "generalisation", "levels": {"age": 1}, "widths": {"age": [10, 15]}}, r"widths\.age: each width"),
+    ],
+)
+def test_what_cannot_be_done_is_said_at_its_place(step: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        made(step)
+
+
+@st.composite
+def raw_tables(draw: st.DrawFn) -> pd.DataFrame:
+    n = draw(st.integers(2, 30))
+    ages = st.integers(0, draw(st.sampled_from([0, 2, 90])))
+    columns = {
+        "city": st.sampled_from(["foo", "bar", "test"]), "size": st.sampled_from(["small", "medium", "large"]), "age": ages,
+        "joined": st.sampled_from(["2020-01-01", "2020-01-02"]), "illness": st.sampled_from(["a", "b"]),
+    }  # fmt: skip
+    return pd.DataFrame({name: draw(st.lists(values, min_size=n, max_size=n)) for name, values in columns.items()})
+
+
+@seed(6)
+@settings(max_examples=60, deadline=None)
+@given(raw_tables(), st.integers(2, 5), st.sampled_from(["strict", "relaxed"]), st.sampled_from(["micro_aggregated", "generalised"]))
+def test_any_table_becomes_k_anonymous_or_is_refused(rows: pd.DataFrame, k: int, cuts: str, output: str) -> None:
+    step = {"method": "mondrian", "k": k, "cuts": cuts, "output": output}
+    if len(rows) < k:
+        with pytest.raises(BadInput, match="cannot make a class"):
+            made(step, data=data_of(rows))
+        return
+    found = made(step, data=data_of(rows))
+    keys = ["city", "size", "age", "joined"]
+    assert found.data.frame.groupby(keys, observed=True).size().min() >= k
+    assert found.data.frame["illness"].astype(str).tolist() == rows["illness"].tolist()
+
+
+@seed(7)
+@settings(max_examples=40, deadline=None)
+@given(raw_tables(), st.integers(2, 4))
+def test_classes_of_p_sensitive_keep_to_the_bound_of_truta_and_vinay(rows: pd.DataFrame, k: int) -> None:
+    if len(rows) < k or rows["illness"].nunique() < 2:
+        return
+    found = made({"method": "p_sensitive", "k": k, "p": 2}, data=data_of(rows))
+    assert found.data.frame.groupby(found.classes)["illness"].nunique().min() >= 2
+    commonest = rows["illness"].value_counts().max()
+    assert found.classes.max() + 1 <= len(rows) - commonest, "Theorem 2: at most n - cf_1 groups"
+
+
+def grouped_by_the_book(points: np.ndarray, k: int) -> list[set[int]]:
+    """MDAV as Domingo-Ferrer & Torra print it, with sets."""
+    left, groups = set(range(len(points))), []
+
+    def distance(i: int, centre: np.ndarray) -> float:
+        return float(((points[i] - centre) ** 2).sum())
+
+    def group_of(centre: int) -> None:
+        near = sorted(left - {centre}, key=lambda i: (distance(i, points[centre]), i))[: k - 1]
+        groups.append({centre, *near})
+        left.difference_update(groups[-1])
+
+    def farthest(centre: np.ndarray) -> int:
+        return max(sorted(left), key=lambda i: distance(i, centre))
+
+    while len(left) >= 3 * k:
+        first = farthest(points[sorted(left)].mean(axis=0))
+        group_of(first)
+        group_of(farthest(points[first]))
+    if len(left) >= 2 * k:
+        group_of(farthest(points[sorted(left)].mean(axis=0)))
+    return [*groups, left]
+
+
+@pytest.mark.parametrize(("n", "k"), [(3, 3), (5, 3), (6, 3), (9, 3), (40, 3), (41, 4), (50, 7)])
+def test_mdav_makes_the_groups_of_the_printed_algorithm(n: int, k: int) -> None:
+    points = np.random.default_rng(n).normal(size=(n, 3))
+    found = mdav_groups(points, k)
+    assert [set(np.flatnonzero(found == g)) for g in range(found.max() + 1)] == grouped_by_the_book(points, k)
+    assert k <= np.bincount(found).min() <= np.bincount(found).max() < 2 * k
+
+
+def test_mdav_groups_equal_points_too() -> None:
+    assert sorted(np.bincount(mdav_groups(np.zeros((11, 2)), 2))) == [2, 2, 2, 2, 3]
+
+
+def test_groups_by_mdav_are_tighter_than_groups_at_random() -> None:
+    rng = np.random.default_rng(8)
+    data = data_of(pd.DataFrame({"age": rng.integers(0, 90, 200), "illness": ["a", "b"] * 100}))
+    found = made({"method": "microaggregation", "k": 5}, data=data)
+    age = data.numbers("age")
+    within = float(np.mean((age - found.data.numbers("age")) ** 2))
+    random = age.reshape(-1, 5)
+    assert within < 0.05 * np.var(age)
+    assert np.mean((random - random.mean(axis=1, keepdims=True)) ** 2) > 0.5 * np.var(age)
