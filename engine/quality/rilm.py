@@ -19,6 +19,7 @@ from ..run import Run
 from ..schema import Schema
 from ..spec import Param, Spec
 from ..statistics.geometric_size import categorical_loss, numerical_loss
+from ..statistics.hierarchies import Hierarchy, flat
 from ..statistics.pairs import CATEGORIES, NUMBERS, Pairs, minimum, quasi_identifiers
 
 __all__ = ["RilmSpec", "rilm"]
@@ -38,11 +39,9 @@ class RilmSpec(Spec):
             "variables in which the records of an equivalence class are alike; left out, those known", names="variables"
         ),
     ] = ()
-    sizes: Annotated[
-        Mapping[str, Mapping[str, float]],
-        Param(
-            'geometric sizes of inner nodes, by variable: { colour = { warm = 10, "*" = 100 } }; left out, flat trees'
-        ),
+    hierarchies: Annotated[
+        Mapping[str, Hierarchy],
+        Param("generalisation trees with geometric sizes, by variable; flat without one"),
     ] = field(default_factory=dict)
     count_suppressed: Annotated[bool, Param("count suppressed records as generalised to the root")] = False
 
@@ -52,15 +51,12 @@ class RilmSpec(Spec):
         return replace(self, quasi_identifiers=known, variables=self.variables or known)
 
     def check(self, schema: Schema, place: str) -> None:
-        """BadInput where sizes are given for no categorical variable, or are negative."""
+        """BadInput where a variable is not there, or a tree is given for one that is not generalised by trees."""
         Spec.check(self, schema, place)
-        for name, sizes in self.sizes.items():
-            if schema.require(name, f"{place}.sizes.{name}").kind not in CATEGORIES:
-                raise BadInput(
-                    f"{place}.sizes.{name}", "only categorical and ordinal variables are generalised by a tree"
-                )
-            if not sizes or min(sizes.values()) < 0 or max(sizes.values()) <= 0:
-                raise BadInput(f"{place}.sizes.{name}", "sizes are at least 0, and that of the root is above 0")
+        for name in self.hierarchies:
+            where = f"{place}.hierarchies.{name}"
+            if (kind := schema.require(name, where).kind) not in CATEGORIES:
+                raise BadInput(where, f'"{name}" is {kind}; this needs {" or ".join(CATEGORIES)}')
 
 
 @method(
@@ -86,7 +82,11 @@ def rilm(confidential: Microdata, released: Microdata, spec: RilmSpec, run: Run)
     def loss(name: str) -> float:
         if confidential.schema[name].kind in NUMBERS:
             return numerical_loss(confidential.numbers(name), classes)
-        return categorical_loss(*pairs.labels(name), classes, spec.sizes.get(name, {}))
+        original, shown = pairs.labels(name)
+        try:
+            return categorical_loss(original, shown, classes, spec.hierarchies.get(name) or flat(sorted(set(original))))
+        except ValueError as error:
+            raise NotComputable(str(error)) from None
 
     estimates: list[Estimate] = []
     for measure, kinds in (("numerical", NUMBERS), ("categorical", CATEGORIES)):

@@ -6,10 +6,10 @@ RIL is its size as a share of the whole variable's; the losses here are averaged
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from numpy.typing import NDArray
+
+from .hierarchies import Hierarchy
 
 __all__ = ["categorical_loss", "class_ranges", "numerical_loss"]
 
@@ -40,20 +40,35 @@ def numerical_loss(original: Floats, classes: Integers) -> float:
     return float(np.mean(ranges)) / whole if whole and len(ranges) else 0.0
 
 
-def categorical_loss(original: NDArray[np.object_], released: NDArray[np.object_], classes: Integers,
-                     sizes: Mapping[str, float]) -> float:  # fmt: skip
+def categorical_loss(
+    original: NDArray[np.object_], released: NDArray[np.object_], classes: Integers, tree: Hierarchy
+) -> float:
     """The same with the geometric size of the generalised node over that of the root.
 
-    ``original`` (n,) and ``released`` (k,), the latter of the records that are not suppressed, hold labels.
-
-    ``sizes`` give the inner nodes' sizes, the largest is the root's; labels that it does not name are leaves if they are
-    original values, and else the root. Empty: the flat tree. A class released under one leaf although its records had
-    several values (a mode) counts as generalised to the root: nothing smaller is known to cover it.
+    ``original`` (n,) and ``released`` (k,), the latter of the records that are not suppressed, hold labels. A label that is
+    no node counts as the root. Where a class shows less than the lowest node over all its original values, such as its
+    mode, that node counts. Raises ValueError where an original value is not in the tree.
     """
-    root = max(sizes.values(), default=1.0)
-    codes = np.unique(original, return_inverse=True)[1].astype(np.float64)
-    mixed = class_ranges(codes, classes) > 0
-    leaves = set(original)
-    size = {label: sizes.get(label, 0.0 if label in leaves else root) for label in set(released)}
-    found = np.array([size[label] for label in released])
-    return float(np.mean(np.where((found == 0) & mixed, root, found))) / root
+    labels, place = np.unique(original, return_inverse=True)
+    rows, root = tree.codes(list(labels))[place], float(tree.node_sizes[-1].max())
+    size = {
+        node: float(s)
+        for level, sizes in enumerate(tree.node_sizes)
+        for node, s in zip(_nodes(tree, level), sizes, strict=True)
+    }
+    shown = np.array([size.get(label, root) for label in released])
+    return float(np.mean(np.maximum(shown, _common_sizes(tree, rows, classes)))) / root
+
+
+def _nodes(tree: Hierarchy, level: int) -> list[str]:
+    return [row[level] for row in tree.rows]
+
+
+def _common_sizes(tree: Hierarchy, rows: Integers, classes: Integers) -> Floats:
+    """Size of the lowest node over the leaves (rows of the tree) of the class of each record not suppressed, (k,)."""
+    kept = rows[classes >= 0]
+    found = tree.node_sizes[-1][kept]
+    for nodes, sizes in zip(tree.nodes[-2::-1], tree.node_sizes[-2::-1], strict=True):
+        shared = class_ranges(nodes[rows].astype(np.float64), classes) == 0
+        found = np.where(shared, sizes[kept], found)
+    return np.asarray(found, dtype=np.float64)

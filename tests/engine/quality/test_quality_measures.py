@@ -39,6 +39,11 @@ def table(accept: list[float], reject: list[float], city: list[str], origin: Any
 ORIGINAL = table([1, 1, 2, 2], [1, 2, 1, 1], ["foo", "bar", "test", "test"])
 ANONYMISED = table([1, 1, 2, 2], [1.5, 1.5, 1, 1], ["foobar", "foobar", "test", "test"], "anonymised")
 
+TREE = {
+    "rows": [["foo", "foobar", "*"], ["bar", "foobar", "*"], ["test", "*", "*"]],
+    "sizes": {"foobar": 10, "*": 100},
+}
+
 
 def measured(key: str, original: Microdata, released: Microdata, **table: Any) -> dict[tuple[str, str], Estimate]:
     found = find(f"quality.{key}", "")
@@ -61,7 +66,7 @@ def test_correlation_of_the_papers_example() -> None:
 
 
 def test_information_loss_of_the_papers_example() -> None:
-    found = values("rilm", ORIGINAL, ANONYMISED, sizes={"city": {"foobar": 10, "*": 100}})
+    found = values("rilm", ORIGINAL, ANONYMISED, hierarchies={"city": TREE})
     assert found["numerical", "n_accept"] == 1
     assert found["numerical", "n_reject"] == 0.5
     assert found["minimum_numerical", ""] == 0.5
@@ -72,6 +77,12 @@ def test_information_loss_of_the_papers_example() -> None:
 def test_the_dataset_level_loss_is_the_sum_of_the_columns() -> None:
     found = values("ilm", ORIGINAL, ANONYMISED)
     assert found == {("ilm", ""): 0.5, ("one_minus_ilm", ""): 0.5}
+
+
+def test_a_value_that_the_tree_lacks_is_said_and_spoils_the_minimum() -> None:
+    found = measured("rilm", ORIGINAL, ANONYMISED, hierarchies={"city": [["foo", "*"], ["bar", "*"]]})
+    assert "not in the tree" in found["categorical", "city"].reason
+    assert found["minimum_categorical", ""].value is None
 
 
 def test_nothing_changed_is_perfect_and_shuffled_is_not() -> None:
@@ -192,9 +203,9 @@ def test_rho_survives_huge_and_tiny_values() -> None:
 @pytest.mark.parametrize(
     ("key", "settings_", "place"),
     [
-        ("rilm", {"sizes": {"n_accept": {"*": 1}}}, "sizes.n_accept"),
-        ("rilm", {"sizes": {"town": {"*": 1}}}, "sizes.town"),
-        ("rilm", {"sizes": {"city": {"*": 0}}}, "sizes.city"),
+        ("rilm", {"hierarchies": {"n_accept": [["1", "*"], ["2", "*"]]}}, "hierarchies.n_accept"),
+        ("rilm", {"hierarchies": {"town": [["foo", "*"], ["bar", "*"]]}}, "hierarchies.town"),
+        ("rilm", {"hierarchies": {"city": [["foo", "x"], ["bar", "y"]]}}, "hierarchies.city"),
         ("pearson", {"variables": ["city"]}, "variables"),
         ("nmi_v1", {"samples": 0}, "samples"),
     ],

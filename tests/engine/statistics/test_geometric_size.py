@@ -8,8 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.statistics.geometric_size import categorical_loss, class_ranges, numerical_loss
+from engine.statistics.hierarchies import Hierarchy, flat
 
-FOOBAR = {"foobar": 10.0, "*": 100.0}
+# Figures 3 and 4 of the paper.
+FOOBAR = Hierarchy((("foo", "foobar", "*"), ("bar", "foobar", "*"), ("test", "*", "*")), {"foobar": 10.0, "*": 100.0})
+FLAT = flat(["a", "b", "c"])
 small = st.lists(st.tuples(st.integers(-3, 3), st.integers(-1, 3)), min_size=1, max_size=12)
 
 
@@ -36,14 +39,31 @@ def test_the_papers_example_of_a_tree() -> None:
 def test_the_flat_tree_counts_suppressed_cells() -> None:
     original = labels("a", "a", "b", "c")
     released = labels("a", "a", "*", "*")
-    assert categorical_loss(original, released, np.array([0, 0, 1, 1]), {}) == 0.5
+    assert categorical_loss(original, released, np.array([0, 0, 1, 1]), FLAT) == 0.5
 
 
 def test_a_mode_given_to_a_mixed_class_is_no_leaf() -> None:
     original = labels("a", "b", "c", "c")
     released = labels("a", "a", "c", "c")
-    assert categorical_loss(original, released, np.array([0, 0, 1, 1]), {}) == 0.5
-    assert categorical_loss(original, original, np.arange(4), {}) == 0, "the control: nothing is generalised"
+    assert categorical_loss(original, released, np.array([0, 0, 1, 1]), FLAT) == 0.5
+    assert categorical_loss(original, original, np.arange(4), FLAT) == 0, "the control: nothing is generalised"
+
+
+def test_a_mode_counts_as_the_lowest_node_over_its_class() -> None:
+    original = labels("foo", "bar", "foo", "test")
+    released = labels("foo", "foo", "foo", "foo")
+    assert categorical_loss(original, released, np.array([0, 0, 1, 1]), FOOBAR) == pytest.approx((0.1 * 2 + 1 * 2) / 4)
+
+
+def test_global_recoding_counts_in_classes_of_one_value_too() -> None:
+    original = labels("foo", "foo", "bar", "test")
+    released = labels("foobar", "foobar", "foobar", "*")
+    assert categorical_loss(original, released, np.array([0, 0, 1, 2]), FOOBAR) == pytest.approx((3 * 0.1 + 1) / 4)
+
+
+def test_a_value_outside_the_tree_is_refused() -> None:
+    with pytest.raises(ValueError, match="not in the tree"):
+        categorical_loss(labels("baz"), labels("*"), np.array([0]), FOOBAR)
 
 
 @given(small)
