@@ -76,14 +76,14 @@ def result_table(rows: Sequence[Row], published: Sequence[Published] = ()) -> st
         lines.append(
             [
                 f"{row.method}.{row.measure}",
-                row.target,
+                row.target + (f", q {row.params['q']}" if "q" in row.params else ""),
                 number(own.value) if own else "",
                 *_quoted(own, published),
                 number(released.value) if released else "",
                 *_quoted(released, published),
                 _interval(released),
                 number(row.baseline) if own is None and row.baseline is not None else "",
-                row.reason or _params(row.params),
+                row.reason or _params({key: value for key, value in row.params.items() if key != "q"}),
             ]
         )
     quoted = ("published", "ratio")
@@ -184,8 +184,8 @@ def _one_sweep(variable: str, model: str, rows: Sequence[Row]) -> str:
             line += [number(own.value if own else None), number(released.value if released else None)]
         lines.append(line)
     heads = ["S", *(name for measure in measures for name in (_short(measure), "rel."))]
-    return f"{variable}, {model}: the confidential data, and beside it the release (rel.)\n" + table(
-        heads, lines, right=range(len(heads))
+    return f"{variable}, {model}: the confidential data, and beside it the release (rel.)\n" + _without_empty_columns(
+        heads, lines, right=range(len(heads)), spare=range(len(heads) - 1, len(heads) - 3, -1)
     )
 
 
@@ -195,7 +195,7 @@ def _short(measure: str) -> str:
         "true_match_rate": "TMR",
         "false_match_rate": "FMR",
         "unique_matches": "unique",
-        "attribute_risk": "attribute",
+        "attribute_risk": "AR",
     }
     return names.get(measure, measure)
 
@@ -209,9 +209,7 @@ def verdict_table(verdicts: Sequence[Verdict]) -> str:
             + (f" ({v.target})" if v.target else "")
             + (f" at S = {v.level:g}" if v.level is not None else ""),
             number(v.observed),
-            f"{BOUNDS[v.bound]} {number(v.limit)}"
-            if v.bound != "max_ratio"
-            else f"at most {number(v.limit)} of confidential",
+            f"{BOUNDS[v.bound]} {number(v.limit)}" if v.bound != "max_ratio" else f"at most {number(v.limit)} of conf.",
             number(v.margin),
             v.reason,
         ]
