@@ -12,7 +12,7 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 
-from ..errors import BadInput, NotComputable
+from ..errors import BadInput
 from ..methods import Output, method
 from ..microdata import Microdata
 from ..results import Estimate, StudyPoint
@@ -150,20 +150,24 @@ def _least(name: str, values: Sequence[float | None], params: Mapping[str, Any])
 
 
 def smallest_size(rows: Sequence[Row]) -> list[Row]:
-    """The answer from the rows of all sizes: the smallest whose sub-samples all pass, or that there is none."""
-    sizes = [row for row in rows if row.measure == "passing" and row.value is not None]
-    if not sizes:
-        return []
-    params = {name: value for name, value in sizes[0].params.items() if name != "size"}
-    like = replace(sizes[0], measure="smallest_size", level=None, unit="records", params=params)
-    try:
-        return [replace(like, value=float(_smallest(sizes)))]
-    except NotComputable as error:
-        return [replace(like, value=None, status="not computed", reason=error.reason)]
+    """The answer from the rows of all sizes: the smallest whose sub-samples all pass, or that there is none.
+
+    One for each study among the rows: those that differ in k or in the number of sub-samples.
+    """
+    studies: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.measure == "passing" and row.value is not None:
+            studies.setdefault(str(_settings(row)), []).append(row)
+    return [_answer(sizes) for sizes in studies.values()]
 
 
-def _smallest(rows: Sequence[Row]) -> int:
-    enough = [int(row.params["size"]) for row in rows if row.value == 1]
+def _settings(row: Row) -> dict[str, Any]:
+    return {name: value for name, value in row.params.items() if name != "size"}
+
+
+def _answer(rows: Sequence[Row]) -> Row:
+    like = replace(rows[0], measure="smallest_size", level=None, unit="records", params=_settings(rows[0]))
+    enough = [row.params["size"] for row in rows if row.value == 1]
     if not enough:
-        raise NotComputable(FAILED)
-    return min(enough)
+        return replace(like, value=None, status="not computed", reason=FAILED)
+    return replace(like, value=float(min(enough)))

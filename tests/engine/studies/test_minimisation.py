@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,8 @@ def test_sizes_go_from_n_to_2n_in_steps_of_5_percent() -> None:
 def test_the_answer_is_the_smallest_size_that_always_passes() -> None:
     found = smallest_size([passing(1.0, 0.5), passing(1.1, 1.0), passing(1.2, 0.75), passing(1.3, 1.0)])
     assert [(row.value, row.level, row.unit) for row in found] == [(110, None, "records")]
+    other = replace(passing(1.2, 1.0), params={"size": 120, "subsamples": 4, "k": 10})
+    assert [row.value for row in smallest_size([passing(1.0, 1.0), other])] == [100, 120], "studies of two k"
     none = smallest_size([passing(1.0, 0.5), passing(1.1, 0.99)])
     assert none[0].value is None
     assert none[0].status == "not computed"
