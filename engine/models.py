@@ -69,6 +69,11 @@ class Model:
         """The column whose values, or a function of them, are the response. Raises BadInput."""
         return self._response(schema, place).columns[0]
 
+    def columns(self, schema: Schema) -> tuple[str, ...]:
+        """The columns that the regression reads, each once."""
+        terms = (self._response(schema, ""), *self._predictors(schema, ""))
+        return tuple(dict.fromkeys(name for term in terms for name in term.columns))
+
     def check(self, schema: Schema, place: str) -> None:
         """BadInput when a column is not there, or is of a kind that the regression cannot use."""
         column, allowed = self.response_column(schema, place), _RESPONSES[self.family]
@@ -89,6 +94,7 @@ class Model:
         """The coefficients on ``data`` by name; the confidential data fix the levels, the first is the reference.
 
         A coefficient whose column the ones before it determine in ``data`` has no estimate, the others have theirs.
+        Records that lack a value of one of the columns are left out.
         """
         design = Design.of(self._predictors(confidential.schema, ""), confidential)
         try:
@@ -100,9 +106,12 @@ class Model:
         return dict(zip(design.names, found, strict=True))
 
     def _fitted(self, design: Design, data: Microdata, confidence: float) -> Sequence[Answer]:
-        x = design.matrix(data)
+        whole = ~np.any([data.missing(name) for name in self.columns(data.schema)], axis=0)
+        if not whole.any():
+            raise NotComputable("every record lacks a value of one of the variables")
+        x = design.matrix(data)[whole]
         kept = independent_columns(x)
-        found = iter(_FITS[self.family](x[:, kept], self._values(data), confidence))
+        found = iter(_FITS[self.family](x[:, kept], self._values(data)[whole], confidence))
         aliased = NotComputable("aliased: the terms before it determine it here, or no record has the level")
         return [next(found) if independent else aliased for independent in kept]
 

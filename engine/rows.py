@@ -119,7 +119,10 @@ def average(rows: Sequence[Row]) -> Row:
 
 def _partial(rows: Sequence[Row], computed: Sequence[Row]) -> str:
     if len(computed) == len(rows):
-        return computed[0].reason
+        if len({row.reason for row in computed}) == 1:
+            return computed[0].reason
+        first = next(row for row in computed if row.reason)
+        return f"dataset {first.draw}: {first.reason}"
     why = next(row.reason for row in rows if row.value is None)
     return f"average over {len(computed)} of {len(rows)} datasets; the others: {why}"
 

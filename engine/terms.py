@@ -108,7 +108,10 @@ class Design:
         return cls(tuple(terms), data.schema, tuple(names))
 
     def matrix(self, data: Microdata) -> NDArray[np.float64]:
-        """The matrix (n, K) for the records of ``data``, which may be synthetic. Raises BadInput outside a function's domain."""
+        """The matrix (n, K) for the records of ``data``, which may be synthetic; NaN where a value is missing.
+
+        Raises BadInput outside a function's domain.
+        """
         columns = [np.ones((len(data), 1))]
         for term in self.terms:
             block = np.ones((len(data), 1))
@@ -129,7 +132,9 @@ def _factor_values(factor: Factor, data: Microdata) -> NDArray[np.float64]:
     numbers = data.numbers(factor.column)
     if data.schema[factor.column].kind.has_levels:
         levels = len(data.column(factor.column).cat.categories)
-        return np.equal(numbers[:, None], np.arange(1, levels)).astype(np.float64)
+        indicators = np.equal(numbers[:, None], np.arange(1, levels)).astype(np.float64)
+        indicators[np.isnan(numbers)] = np.nan
+        return indicators
     if factor.function is None:
         return numbers[:, None]
     check_domain(factor, numbers)

@@ -3,7 +3,8 @@
 Stack both tables, cluster the N rows by average linkage (UPGMA), cut G clusters, and take
 ``u_c`` = 1/G sum_j w_j (n_js / n_j - c)^2, with n_j rows in cluster j, n_js of them released, and c the share of
 released rows among all (Woo et al. 2009; Guo & Hu §3.1). Numbers are scaled on the pooled rows; a variable with
-levels enters as one indicator a level, so that two different levels lie sqrt(2) apart.
+levels enters as one indicator a level, so that two different levels lie sqrt(2) apart. Missing is a level; a missing number
+stands at the pooled mean, beside an indicator of who is missing.
 
 Its baseline is the mean over all ways to label the rows of the same clusters: n_js is then hypergeometric, so
 E (n_js / n_j - c)^2 = c (1 - c) (N - n_j) / (n_j (N - 1)), and with w_j = n_j / N the baseline is c (1 - c) (G - 1) / (G (N - 1)).
@@ -27,6 +28,7 @@ from ..run import Progress, Run
 from ..schema import Role
 from ..spec import Param, Spec
 from ..statistics.average_linkage import average_linkage
+from ..statistics.missing_values import filled_with_mean, with_own_level
 
 __all__ = ["ClusterDifference", "ClusterSpec", "cluster", "cluster_difference"]
 
@@ -136,14 +138,19 @@ def _points(confidential: Microdata, released: Microdata, names: tuple[str, ...]
     columns = [np.empty((len(confidential) + len(released), 0))]
     for name in names:
         values = np.concatenate([confidential.numbers(name), released.numbers(name)])
-        occurring = np.unique(values)
-        if len(occurring) == 1:
-            continue
         if confidential.schema[name].kind.has_levels:
-            columns.append(np.equal(values[:, None], occurring).astype(np.float64))
-        else:
-            columns.append(_scaled(values, scaling)[:, None])
+            columns.append(_indicators(with_own_level(values)))
+            continue
+        filled, missing = filled_with_mean(values)
+        columns += [_scaled(filled, scaling)[:, None]] if np.ptp(filled) > 0 else []
+        columns += [missing[:, None]] if np.ptp(missing) > 0 else []
     return np.hstack(columns)
+
+
+def _indicators(codes: Floats) -> Floats:
+    """One column for each level that occurs, none where there is one level: (N, L)."""
+    occurring = np.unique(codes)
+    return np.equal(codes[:, None], occurring if len(occurring) > 1 else occurring[:0]).astype(np.float64)
 
 
 def _scaled(values: Floats, scaling: str) -> Floats:

@@ -2,6 +2,7 @@
 
 With F_c and F_s the empirical cdfs of the confidential and the released values and z_i the N = n + m pooled points:
 ``max_abs_difference`` max_i |F_c(z_i) - F_s(z_i)| and ``mean_squared_difference`` sum_i (F_c(z_i) - F_s(z_i))^2 / N.
+Where values are missing, F_c and F_s are of the values present (n and m count those); the rows say how many are missing.
 With ``points = "distinct"`` the mean is over the distinct values among them, each once: what the figures that Guo & Hu
 publish are, where a third of the records share one value.
 """
@@ -9,6 +10,7 @@ publish are, where a third of the records share one value.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal, Self
 
@@ -22,6 +24,7 @@ from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Kind, Schema
 from ..spec import Param, Spec
+from ..statistics.missing_values import left_out
 from ..variables import compared_variables
 
 __all__ = ["EcdfDifference", "EcdfSpec", "ecdf", "ecdf_difference"]
@@ -108,17 +111,21 @@ def ecdf_difference(confidential: Floats, released: Floats, *, distinct: bool = 
 )
 def ecdf(confidential: Microdata, released: Microdata, spec: EcdfSpec, run: Run) -> Measure:
     """Both differences for each variable, beside their expectations for two samples of one distribution."""
-    estimates = []
-    for name in spec.for_release(confidential.schema, ()).variables:
-        found = ecdf_difference(confidential.numbers(name), released.numbers(name), distinct=spec.points == "distinct")
-        estimates += [
-            Estimate("max_abs_difference", found.max_abs, name, baseline=found.expected_max_abs),
-            Estimate(
-                "mean_squared_difference",
-                found.mean_squared,
-                name,
-                baseline=found.expected_mean_squared,
-                params={} if spec.points == "pooled" else {"points": spec.points},
-            ),
-        ]
-    return Measure(tuple(estimates))
+    names = spec.for_release(confidential.schema, ()).variables
+    return Measure(tuple(estimate for name in names for estimate in _of_variable(confidential, released, name, spec)))
+
+
+def _of_variable(confidential: Microdata, released: Microdata, name: str, spec: EcdfSpec) -> Iterator[Estimate]:
+    params = {} if spec.points == "pooled" else {"points": spec.points}
+    ours, theirs = confidential.present(name), released.present(name)
+    if not len(theirs):
+        for measure, own in (("max_abs_difference", {}), ("mean_squared_difference", params)):
+            yield Estimate.not_computed(measure, "no released record has a value", name, **own)
+        return
+    found = ecdf_difference(ours, theirs, distinct=spec.points == "distinct")
+    lacking = (("confidential", confidential, ours), ("released", released, theirs))
+    said = [f"{table}: {left_out(len(data) - len(own), len(data))}" for table, data, own in lacking if len(own) < len(data)]
+    reason = "; ".join(said)
+    yield Estimate("max_abs_difference", found.max_abs, name, baseline=found.expected_max_abs, reason=reason)
+    expected = found.expected_mean_squared
+    yield Estimate("mean_squared_difference", found.mean_squared, name, baseline=expected, reason=reason, params=params)

@@ -4,6 +4,9 @@ For a mean, a quantile or a regression coefficient, ``overlap`` I^l of the inter
 confidential data (Karr et al. 2006; Guo & Hu §3.2, eq. 10), averaged over l. Beside it ``estimate``, with its interval,
 and ``standard_error``; those of the m datasets together follow the combining rules of partial or of full synthesis
 (``engine.statistics.combining``), so that the interval speaks of the population and not of the simulation.
+
+Where values are missing, means and quantiles are of the values present and regressions of the records that lack none of
+their variables, as analysts' programs do; the rows say how many records are left out.
 """
 
 from __future__ import annotations
@@ -12,6 +15,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..combining_rules import by_combining_rules
 from ..errors import BadInput, NotComputable
@@ -24,9 +30,12 @@ from ..schema import Kind, Schema
 from ..spec import Param, Spec
 from ..statistics import overlap
 from ..statistics.estimation import IntervalEstimate, mean_estimate, quantile_estimate
+from ..statistics.missing_values import left_out
 from ..variables import compared_variables
 
 __all__ = ["IntervalOverlapSpec", "interval_overlap"]
+
+Floats = NDArray[np.float64]
 
 NUMERIC = (Kind.COUNT, Kind.CONTINUOUS)
 AVERAGED = (*NUMERIC, Kind.BINARY)
@@ -110,35 +119,49 @@ def interval_overlap(confidential: Microdata, released: Microdata, spec: Interva
     estimates: list[Estimate] = []
     if released.origin == "confidential":
         for estimand, answer in own.items():
-            estimates += _estimates(estimand, answer, shared)
+            estimates += _estimates(estimand, answer, shared, remark=estimand.left_out(released))
         return Measure(tuple(estimates))
     for estimand, answer in dict(_answers(confidential, released, spec)).items():
-        estimates += _estimates(estimand, answer, shared, own[estimand])
+        estimates += _estimates(estimand, answer, shared, own[estimand], estimand.left_out(released))
         estimates.append(_overlap(estimand, answer, own[estimand], shared))
     return Measure(tuple(estimates))
 
 
 @dataclass(frozen=True, slots=True)
 class Estimand:
-    """What is estimated: the variable it speaks of, and what tells it from others of that variable."""
+    """What is estimated: the variable it speaks of, what tells it from others of that variable, and what it reads."""
 
     target: str
     params: tuple[tuple[str, Any], ...]
+    columns: tuple[str, ...]
+
+    def left_out(self, data: Microdata) -> str:
+        """How many records lack one of the columns."""
+        return left_out(int(np.any([data.missing(name) for name in self.columns], axis=0).sum()), len(data))
 
 
 def _answers(confidential: Microdata, data: Microdata, spec: IntervalOverlapSpec) -> Iterator[tuple[Estimand, Answer]]:
     """Every estimand with its estimate on ``data``, or why there is none."""
     for name in spec.means:
-        work = partial(mean_estimate, data.numbers(name), spec.confidence)
-        yield Estimand(name, (("estimand", "mean"),)), _attempt(work)
+        work = partial(_of_present, data, name, partial(mean_estimate, confidence=spec.confidence))
+        yield Estimand(name, (("estimand", "mean"),), (name,)), _attempt(work)
     for name in spec.quantiles:
         for p in spec.probabilities:
-            work = partial(quantile_estimate, data.numbers(name), p, spec.confidence)
-            yield Estimand(name, (("estimand", "quantile"), ("q", p))), _attempt(work)
+            estimated = partial(quantile_estimate, p=p, confidence=spec.confidence)
+            work = partial(_of_present, data, name, estimated)
+            yield Estimand(name, (("estimand", "quantile"), ("q", p)), (name,)), _attempt(work)
     for model in spec.models:
         target = model.response_column(data.schema, "")
         for term, answer in model.estimates(confidential, data, spec.confidence).items():
-            yield Estimand(target, (("estimand", "coefficient"), ("model", model.written), ("term", term))), answer
+            params = (("estimand", "coefficient"), ("model", model.written), ("term", term))
+            yield Estimand(target, params, model.columns(data.schema)), answer
+
+
+def _of_present(data: Microdata, name: str, estimated: Callable[[Floats], IntervalEstimate]) -> IntervalEstimate:
+    present = data.present(name)
+    if not len(present):
+        raise NotComputable("no record has a value")
+    return estimated(present)
 
 
 def _attempt(work: Callable[[], IntervalEstimate]) -> Answer:
@@ -149,7 +172,7 @@ def _attempt(work: Callable[[], IntervalEstimate]) -> Answer:
 
 
 def _estimates(
-    estimand: Estimand, answer: Answer, shared: dict[str, Any], own: Answer | None = None
+    estimand: Estimand, answer: Answer, shared: dict[str, Any], own: Answer | None = None, remark: str = ""
 ) -> tuple[Estimate, ...]:
     target, params = estimand.target, dict(estimand.params) | shared
     if isinstance(answer, NotComputable):
@@ -157,8 +180,8 @@ def _estimates(
         return tuple(Estimate.not_computed(name, answer.reason, target, **params) for name in names)
     baseline, error = (own.value, own.standard_error) if isinstance(own, IntervalEstimate) else (None, None)
     return (
-        Estimate("estimate", answer.value, target, answer.lower, answer.upper, baseline, params=params),
-        Estimate("standard_error", answer.standard_error, target, baseline=error, params=params),
+        Estimate("estimate", answer.value, target, answer.lower, answer.upper, baseline, reason=remark, params=params),
+        Estimate("standard_error", answer.standard_error, target, baseline=error, reason=remark, params=params),
     )
 
 

@@ -10,6 +10,8 @@ release drawn from the distribution of the confidential sample, and ``s_pmse`` =
 
 A partly synthetic release repeats its other columns, which cannot differ. Permutations take that into account where both
 tables have as many records; the closed form of the logistic regressions does not and is then too large.
+
+A missing level is a level of its own; a missing number stands at the pooled mean, beside an indicator of who is missing.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +33,7 @@ from ..run import Run
 from ..schema import Kind, Role
 from ..spec import Param, Spec
 from ..statistics.combining import monte_carlo_mean
+from ..statistics.missing_values import filled_with_mean, with_own_level
 from ..statistics.propensity_score import logit_pmse, permutation_null, tree_pmse
 
 __all__ = ["PropensitySpec", "propensity"]
@@ -86,8 +89,8 @@ def propensity(confidential: Microdata, released: Microdata, spec: PropensitySpe
     """
     schema = confidential.schema
     names = spec.variables or tuple(v.name for v in schema if v.role is not Role.IDENTIFIER)
-    stacked = {name: np.concatenate([confidential.numbers(name), released.numbers(name)]) for name in names}
-    varying = {name: values for name, values in stacked.items() if np.ptp(values) > 0}
+    stacked = {name: _stacked(confidential, released, name) for name in names}
+    varying = {name: values for name, values in stacked.items() if len(np.unique(values)) > 1}
     if not varying:
         raise NotComputable("no variable varies, so no classifier can tell the tables apart")
     y = np.repeat([0.0, 1.0], [len(confidential), len(released)])
@@ -98,6 +101,12 @@ def propensity(confidential: Microdata, released: Microdata, spec: PropensitySpe
     effects = [_main_effects(values, has) for values, has in zip(varying.values(), levels, strict=True)]
     pmse, null = logit_pmse(_design(effects, interactions=spec.model == "logit_interactions"), y)
     return _measure(pmse, Estimate("null_pmse", null))
+
+
+def _stacked(confidential: Microdata, released: Microdata, name: str) -> Floats:
+    """A variable of both tables, (N,): codes with a level for missing, or numbers that may be NaN."""
+    values = np.concatenate([confidential.numbers(name), released.numbers(name)])
+    return with_own_level(values) if confidential.schema[name].kind.has_levels else values
 
 
 def _by_permutation(x: NDArray[np.float32], y: Floats, spec: PropensitySpec, run: Run) -> Measure:
@@ -116,10 +125,11 @@ def _measure(pmse: float, null: Estimate) -> Measure:
 
 
 def _main_effects(values: Floats, has_levels: bool) -> Floats:
-    """Indicators of all but the first of the levels that occur, or the standardised numbers: (N, k)."""
+    """Indicators of all but the first of the levels that occur, or the standardised numbers and who has none: (N, k)."""
     if has_levels:
         return np.equal(values[:, None], np.unique(values)[1:]).astype(np.float64)
-    return np.asarray(((values - values.mean()) / values.std())[:, None])
+    varying = [column for column in filled_with_mean(values) if np.ptp(column) > 0]
+    return np.column_stack([(column - column.mean()) / column.std() for column in varying])
 
 
 def _design(effects: Sequence[Floats], *, interactions: bool) -> Floats:
@@ -140,8 +150,12 @@ def _products(pairs: Sequence[tuple[Floats, Floats]]) -> Iterator[Floats]:
 
 def _tree_columns(columns: Sequence[Floats], unordered: Sequence[bool]) -> NDArray[np.float32]:
     """Indicators of unordered levels and ranks of ordered values, which single precision holds exactly: (N, P)."""
-    blocks = []
+    blocks: list[NDArray[Any]] = []
     for values, plain in zip(columns, unordered, strict=True):
+        if np.isnan(values).any():
+            filled, missing = filled_with_mean(values)
+            blocks.append(np.column_stack([np.unique(filled, return_inverse=True)[1], missing]))
+            continue
         distinct, rank = np.unique(values, return_inverse=True)
         blocks.append(np.equal(values[:, None], distinct) if plain and len(distinct) > 2 else rank[:, None])
     return np.hstack(blocks).astype(np.float32)

@@ -57,17 +57,34 @@ class SummarySpec(Spec):
         Output("quantile", "quantile q of the variable, interpolated between the two nearest values", "none"),
         Output("share_of_zeros", "share of the records whose count is 0", "none", "share"),
         Output("share", "share of the records that have the level", "none", "share"),
+        Output(
+            "share_missing",
+            "share of the records that have no value; the other statistics are of those that have one",
+            "none",
+            "share",
+        ),
     ),
     confidential=True,
 )
 def summary(confidential: Microdata, released: Microdata, spec: SummarySpec, run: Run) -> Measure:
     """Statistics of the released data; the confidential row is the confidential data's own, scored as a release."""
     names = spec.for_release(confidential.schema, ()).variables
-    return Measure(tuple(estimate for name in names for estimate in _of_variable(released, name, spec)))
+    return Measure(tuple(estimate for name in names for estimate in _of_variable(confidential, released, name, spec)))
 
 
-def _of_variable(data: Microdata, name: str, spec: SummarySpec) -> Iterator[Estimate]:
-    kind, values = data.schema[name].kind, data.numbers(name)
+def _of_variable(confidential: Microdata, data: Microdata, name: str, spec: SummarySpec) -> Iterator[Estimate]:
+    missing = data.missing(name)
+    if missing.any() or confidential.missing(name).any():
+        yield Estimate("share_missing", float(np.mean(missing)), name)
+    if missing.all():
+        like = _of_values(confidential, name, spec)
+        yield from (replace(estimate, value=None, reason="no record has a value") for estimate in like)
+    else:
+        yield from _of_values(data, name, spec)
+
+
+def _of_values(data: Microdata, name: str, spec: SummarySpec) -> Iterator[Estimate]:
+    kind, values = data.schema[name].kind, data.present(name)
     if kind.has_levels:
         for code, level in enumerate(data.column(name).cat.categories):
             yield Estimate("share", float(np.mean(values == code)), name, params={"level": str(level)})
