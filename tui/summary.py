@@ -174,19 +174,24 @@ def _cell_texts(cell: Cell) -> tuple[str, str, str]:
 
 def _one_sweep(variable: str, model: str, rows: Sequence[Row]) -> str:
     measures = list(dict.fromkeys(row.measure for row in rows))
+    text = _levels_table(measures, rows)
+    while len(measures) > 1 and not fits(text):
+        measures = measures[:-1]
+        text = _levels_table(measures, rows)
+    return f"{variable}, {model}: the confidential data, and beside it the release (rel.)\n{text}"
+
+
+def _levels_table(measures: Sequence[str], rows: Sequence[Row]) -> str:
     cells = {(row.level, row.measure, row.dataset == "confidential"): row for row in rows}
-    levels = sorted({row.level for row in rows if row.level is not None})
     lines = []
-    for level in levels:
+    for level in sorted({row.level for row in rows if row.level is not None}):
         line = [number(level) if level else "0"]
         for measure in measures:
             own, released = cells.get((level, measure, True)), cells.get((level, measure, False))
             line += [number(own.value if own else None), number(released.value if released else None)]
         lines.append(line)
     heads = ["S", *(name for measure in measures for name in (_short(measure), "rel."))]
-    return f"{variable}, {model}: the confidential data, and beside it the release (rel.)\n" + _without_empty_columns(
-        heads, lines, right=range(len(heads)), spare=range(len(heads) - 1, len(heads) - 3, -1)
-    )
+    return table(heads, lines, right=range(len(heads)))
 
 
 def _short(measure: str) -> str:
