@@ -20,6 +20,7 @@ from .quasi_identifiers import (
     class_values,
     dimension_of,
     notes_of,
+    require_complete,
     require_records,
 )
 from .schema import Kind, Role, Schema, Variable
@@ -94,8 +95,9 @@ class PartitionSpec(AnonymisationSpec):
 
 
 def check_partition(data: Microdata, spec: PartitionSpec, place: str) -> None:
-    """BadInput when there are fewer than k records, or a tree lacks a value of the data."""
+    """BadInput when there are fewer than k records, values are missing, or a tree lacks a value of the data."""
     require_records(data, spec.k, place)
+    require_complete(data, spec.keys(data.schema), place)
     check_hierarchies(data, spec.hierarchies, spec.keys(data.schema), place)
 
 

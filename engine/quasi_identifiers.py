@@ -20,7 +20,7 @@ from .statistics.partitioning import Dimension
 
 __all__ = [
     "anonymised_table", "check_hierarchies", "class_intervals", "class_values", "dimension_of", "notes_of",
-    "require_records", "tree_of",
+    "require_complete", "require_records", "tree_of",
 ]  # fmt: skip
 
 Integers = NDArray[np.int64]
@@ -40,6 +40,17 @@ def require_records(data: Microdata, k: int, place: str) -> None:
     """BadInput when the data have fewer than k records."""
     if len(data) < k:
         raise BadInput(f"{place}.k", f"{len(data):,} records cannot make a class of {k:,}; take a smaller k")
+
+
+def require_complete(data: Microdata, names: Sequence[str], place: str) -> None:
+    """BadInput when a quasi-identifier has missing values, which no interval, node or mean covers."""
+    for name in names:
+        if missing := int(data.missing(name).sum()):
+            raise BadInput(
+                f"{place}.quasi_identifiers",
+                f'{missing:,} of {len(data):,} records have no value of "{name}"; say missing = "drop" under [data], or '
+                "leave the variable out",
+            )
 
 
 def _tree_rows(data: Microdata, name: str, tree: Hierarchy, place: str) -> Integers:

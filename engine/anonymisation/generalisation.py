@@ -17,7 +17,7 @@ from ..anonymised import AnonymisationSpec, Anonymised, as_generalised
 from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
-from ..quasi_identifiers import anonymised_table, check_hierarchies, notes_of, tree_of
+from ..quasi_identifiers import anonymised_table, check_hierarchies, notes_of, require_complete, tree_of
 from ..run import Run
 from ..schema import Kind, Schema, Variable
 from ..spec import Param
@@ -96,7 +96,8 @@ class GeneralisationSpec(AnonymisationSpec):
 
 
 def check(data: Microdata, target: str, spec: GeneralisationSpec, place: str) -> None:
-    """BadInput when a tree lacks a value of the data."""
+    """BadInput when values are missing, or a tree lacks a value of the data."""
+    require_complete(data, spec.changed(data.schema), place)
     check_hierarchies(data, spec.hierarchies, spec.keys(data.schema), place)
 
 

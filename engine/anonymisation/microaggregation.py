@@ -16,7 +16,7 @@ from ..anonymised import AnonymisationSpec, Anonymised, as_micro_aggregated
 from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
-from ..quasi_identifiers import anonymised_table, class_values, notes_of, require_records
+from ..quasi_identifiers import anonymised_table, class_values, notes_of, require_complete, require_records
 from ..run import Progress, Run
 from ..schema import Kind, Schema, Variable
 from ..spec import Param
@@ -54,8 +54,9 @@ class MicroaggregationSpec(AnonymisationSpec):
 
 
 def check(data: Microdata, target: str, spec: MicroaggregationSpec, place: str) -> None:
-    """BadInput when there are fewer than k records."""
+    """BadInput when there are fewer than k records, or values are missing."""
     require_records(data, spec.k, place)
+    require_complete(data, spec.keys(data.schema), place)
 
 
 @method(

@@ -16,7 +16,10 @@ Values = NDArray[Any] | pd.Series
 
 
 def equivalence_classes(columns: Sequence[Values], records: int) -> Integers:
-    """The class of each record (n,), numbered from 0 as they appear; one class where there are no columns."""
+    """The class of each record (n,), numbered from 0 as they appear; one class where there are no columns.
+
+    A missing value equals another missing value and nothing else.
+    """
     group = np.zeros(records, dtype=np.int64)
     for column in columns:
         codes = _codes(column)
@@ -27,8 +30,8 @@ def equivalence_classes(columns: Sequence[Values], records: int) -> Integers:
 
 def _codes(column: Values) -> Integers:
     if isinstance(column, pd.Series) and isinstance(column.dtype, pd.CategoricalDtype):
-        return np.asarray(column.cat.codes, dtype=np.int64)
-    return pd.factorize(np.asarray(column))[0].astype(np.int64)
+        return np.asarray(column.cat.codes, dtype=np.int64) + 1
+    return pd.factorize(np.asarray(column), use_na_sentinel=False)[0].astype(np.int64)
 
 
 def joint_classes(first: Sequence[Values], second: Sequence[Values]) -> tuple[Integers, Integers]:

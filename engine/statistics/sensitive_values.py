@@ -42,10 +42,10 @@ class Sensitive:
 
     @classmethod
     def of_values(cls, name: str, values: NDArray[np.float64], ordered: bool) -> Self:
-        """From values as numbers or codes of levels, (n,)."""
+        """From values as numbers or codes of levels, (n,). Missing ones (NaN) are a value, which then leaves no order."""
         distinct, codes = np.unique(values, return_inverse=True)
         codes = codes.astype(np.int64)
-        return cls(name, codes, len(distinct), ordered, shares_of(codes, len(distinct)))
+        return cls(name, codes, len(distinct), ordered and not np.isnan(distinct[-1]), shares_of(codes, len(distinct)))
 
     def composition(self, classes: Integers, groups: int, rows: Integers | None = None) -> Composition:
         """The values in each of the classes, of the chosen rows or of all."""

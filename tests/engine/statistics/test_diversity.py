@@ -88,3 +88,12 @@ def test_records_of_two_tables_share_a_class_where_they_agree() -> None:
 
 def test_suppressed_records_are_in_no_class() -> None:
     assert class_sizes(np.array([0, -1, 0, 1])).tolist() == [2, 1]
+
+
+def test_missing_values_are_one_value_of_their_own() -> None:
+    letters = pd.Series(pd.Categorical(["a", None, "a", None]))
+    assert equivalence_classes([letters], 4).tolist() == [0, 1, 0, 1]
+    assert equivalence_classes([np.array([1.0, np.nan, np.nan])], 3).tolist() == [0, 1, 1]
+    ours, theirs = joint_classes([letters], [pd.Series(pd.Categorical([None, "b"]))])
+    assert ours.tolist() == [0, 1, 0, 1]
+    assert theirs.tolist() == [1, 2]

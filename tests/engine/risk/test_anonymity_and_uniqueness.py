@@ -1,0 +1,146 @@
+"""Anonymity and uniqueness of tables, counted by hand, by pandas on random tables, and on anonymised ones."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, seed, settings
+from hypothesis import strategies as st
+
+from engine.errors import BadInput
+from engine.execution import execute
+from engine.microdata import Microdata, conform
+from engine.recipe import Recipe
+
+VARIABLES: dict[str, Any] = {
+    "zip": {"kind": "categorical", "role": "known"},
+    "age": {"kind": "count", "role": "known"},
+    "illness": {"kind": "categorical", "role": "sensitive"},
+    "income": {"kind": "count", "role": "sensitive"},
+}
+MEASURES = [{"method": "risk.anonymity"}, {"method": "risk.uniqueness", "sizes": [1, 2]}]
+ROWS = pd.DataFrame(
+    {
+        "zip": ["a", "a", "a", "b", "b", "c"],
+        "age": [30, 30, 30, 40, 40, 50],
+        "illness": ["flu", "flu", "cold", "flu", "flu", "cold"],
+        "income": [1, 2, 3, 1, 3, 3],
+    }
+)
+
+
+def recipe(**sections: Any) -> Recipe:
+    return Recipe.from_table({"variables": VARIABLES, "measure": MEASURES, **sections})
+
+
+def found(rows: pd.DataFrame, released: pd.DataFrame | None = None, **sections: Any) -> dict[tuple[Any, ...], float | None]:
+    plan = recipe(**sections)
+    data = conform(rows, plan.schema)
+    given_ones = [] if released is None else [conform(released, plan.schema, origin="synthetic")]
+    return {
+        (row.dataset, row.measure, row.target, row.params.get("size")): row.value
+        for row in execute(plan, data, given_ones).rows
+        if row.draw is None
+    }
+
+
+def test_a_table_counted_by_hand() -> None:
+    values = found(ROWS)
+    own = {key[1:]: value for key, value in values.items() if key[0] == "confidential"}
+    assert own["k", "", None] == 1
+    assert own["classes", "", None] == 3
+    assert own["p", "", None] == 1
+    assert own["l_distinct", "income", None] == 1
+    assert own["sample_uniques", "", None] == 1
+    assert own["replicated_uniques", "", None] == pytest.approx(1 / 6)
+    assert own["share_in_small_groups", "", 1] == pytest.approx(1 / 6)
+    assert own["share_in_small_groups", "", 2] == pytest.approx(3 / 6)
+    assert own["t", "illness", None] == pytest.approx(4 / 6), "class c has only colds, the table 2 in 6"
+    # Incomes 1, 2, 3 have shares 2/6, 1/6, 3/6; class c has 3 alone: (|0 - 2/6| + |0 - 3/6|) / 2
+    assert own["t", "income", None] == pytest.approx(5 / 12)
+
+
+def test_a_release_is_counted_by_its_own_records() -> None:
+    values = found(ROWS, ROWS.assign(age=[30, 30, 30, 40, 40, 40], zip=["a", "a", "a", "b", "b", "b"]))
+    assert values["synthetic", "k", "", None] == 3
+    assert values["synthetic", "l_entropy", "illness", None] == pytest.approx(
+        math.exp(-(math.log(1 / 3) / 3 + 2 * math.log(2 / 3) / 3))
+    )
+    assert values["synthetic", "sample_uniques", "", None] == 0
+    assert values["synthetic", "replicated_uniques", "", None] == 0
+
+
+def test_a_unique_record_is_replicated_only_under_its_own_key() -> None:
+    elsewhere = ROWS.assign(age=[30, 30, 30, 40, 40, 51])
+    assert found(ROWS, elsewhere)["synthetic", "replicated_uniques", "", None] == 0
+    assert found(ROWS, ROWS)["synthetic", "replicated_uniques", "", None] == pytest.approx(1 / 6)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> pd.DataFrame:
+    n = draw(st.integers(1, 25))
+    columns = {
+        "zip": st.sampled_from("ab"), "age": st.integers(0, 3), "illness": st.sampled_from(["flu", "cold"]),
+        "income": st.integers(0, 4),
+    }  # fmt: skip
+    return pd.DataFrame({name: draw(st.lists(values, min_size=n, max_size=n)) for name, values in columns.items()})
+
+
+@seed(1)
+@settings(max_examples=50, deadline=None)
+@given(tables(), tables())
+def test_random_tables_counted_by_pandas(rows: pd.DataFrame, released: pd.DataFrame) -> None:
+    values = found(rows, released)
+    groups = released.groupby(["zip", "age"])
+    assert values["synthetic", "k", "", None] == groups.size().min()
+    assert values["synthetic", "p", "", None] == min(groups[name].nunique().min() for name in ("illness", "income"))
+    for name in ("illness", "income"):
+        assert values["synthetic", "l_distinct", name, None] == groups[name].nunique().min()
+    ours, theirs = (Counter(zip(table["zip"], table["age"], strict=True)) for table in (rows, released))
+    replicated = sum(ours[key] == theirs[key] == 1 for key in ours)
+    assert values["synthetic", "replicated_uniques", "", None] == pytest.approx(replicated / len(rows))
+    assert values["synthetic", "sample_uniques", "", None] == sum(count == 1 for count in theirs.values())
+
+
+@pytest.mark.parametrize("output", ["generalised", "micro_aggregated"])
+def test_an_anonymised_table_has_the_k_it_was_made_with(output: str) -> None:
+    rng = np.random.default_rng(2)
+    rows = pd.DataFrame(
+        {"zip": rng.choice(list("abcd"), 300), "age": rng.integers(0, 90, 300), "illness": rng.choice(["flu", "cold"], 300), "income": rng.integers(0, 9, 300)}
+    )
+    plan = recipe(anonymisation=[{"method": "p_sensitive", "k": 4, "p": 2, "output": output}])
+    outcome = execute(plan, conform(rows, plan.schema))
+    values = {(r.dataset, r.measure): r.value for r in outcome.rows if r.draw is None and r.target in ("", "illness")}
+    assert values["anonymised", "k"] is not None
+    assert values["anonymised", "k"] >= 4
+    assert values["anonymised", "p"] == 2
+    assert values["confidential", "k"] == 1
+    reasons = {r.measure: r.reason for r in outcome.rows if r.draw == 1 and r.value is None}
+    assert reasons.keys() == ({"replicated_uniques"} if output == "generalised" else set())
+
+
+def test_class_sizes_are_kept_for_every_confidential_record() -> None:
+    plan = recipe(anonymisation=[{"method": "suppression", "k": 2}])
+    data = conform(ROWS, plan.schema)
+    released = execute(plan, data).releases[0]
+    step = plan.measures[0]
+    spec = step.spec.for_release(plan.schema, plan.released)
+    for table, sizes in ((released, [3, 3, 3, 2, 2, 0]), (data, [3, 3, 3, 2, 2, 1])):
+        measure = step.method.func(data, table, spec, None)
+        assert measure.per_record["class_size"].tolist() == sizes
+
+
+def test_a_variable_cannot_be_key_and_sensitive() -> None:
+    measure = {"method": "risk.anonymity", "quasi_identifiers": ["zip"], "sensitive": ["zip"]}
+    with pytest.raises(BadInput, match=r"measure\[0\]\.sensitive: \"zip\" is among the quasi-identifiers"):
+        recipe(measure=[measure])
+
+
+def test_the_confidential_data_are_microdata_as_before(small_data: Microdata) -> None:
+    assert small_data.records.tolist() == list(range(len(small_data)))
+    assert not small_data.generalised

@@ -1,0 +1,128 @@
+"""Anonymisation in a recipe: what is refused, what is released, and what measures make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.errors import BadInput, NotComputable
+from engine.execution import anonymise, execute
+from engine.methods import registry
+from engine.microdata import Microdata
+from engine.plan import TaskKind, plan
+from engine.recipe import Recipe
+from engine.schema import Kind
+
+MONDRIAN = {"method": "mondrian", "k": 5}
+MEASURES = [{"method": "utility.ecdf"}, {"method": "risk.identification"}]
+
+
+@pytest.fixture
+def anonymising(small_recipe: Callable[..., Recipe]) -> Callable[..., Recipe]:
+    def make(**sections: Any) -> Recipe:
+        return small_recipe(**{"synthesis": [], "release": {"seed": 7}, "anonymisation": [MONDRIAN], "measure": MEASURES, **sections})
+
+    return make
+
+
+def test_a_recipe_comes_back_the_same(anonymising: Callable[..., Recipe]) -> None:
+    steps = [
+        {"method": "generalisation", "quasi_identifiers": ["age"], "levels": {"age": 1}, "widths": {"age": [5, 10]}},
+        {**MONDRIAN, "quasi_identifiers": ["age", "region"], "hierarchies": {"region": [["north", "*"], ["south", "*"], ["west", "*"]]}},
+        {"method": "anonymisation.suppression", "k": 5},
+    ]
+    recipe = anonymising(anonymisation=steps)
+    assert Recipe.from_toml(recipe.to_toml()) == recipe
+    assert recipe.released == ("region", "age")
+    assert (recipe.m, recipe.generalised) == (1, {"age"})
+
+
+def test_the_released_schema_says_what_the_table_holds(anonymising: Callable[..., Recipe]) -> None:
+    means = anonymising().released_schema
+    assert (means["age"].kind, means["age"].bounds, means["region"].kind) == (Kind.CONTINUOUS, (0, None), Kind.CATEGORICAL)
+    labels = anonymising(anonymisation=[{**MONDRIAN, "output": "generalised"}]).released_schema
+    assert (labels["age"].kind, labels["region"].levels) == (Kind.CATEGORICAL, ())
+    assert labels["income"] == anonymising().schema["income"]
+
+
+@pytest.mark.parametrize(
+    ("sections", "message"),
+    [
+        ({"release": {"m": 2}}, r"release\.m: an anonymised release is one table"),
+        ({"release": {"released": ["age"]}}, r"release\.released: the anonymisation steps already"),
+        ({"synthesis": [{"target": "income", "method": "linear_regression", "predictors": ["age"]}]}, r"anonymisation\[0\]: a recipe has"),
+        ({"anonymisation": [{"method": "mondrain"}]}, r'anonymisation\[0\]\.method: no method "mondrain"; known: .*anonymisation\.mondrian'),
+        ({"anonymisation": [{**MONDRIAN, "k": 1}]}, r"anonymisation\[0\]\.k: 1 must be at least 2"),
+        ({"anonymisation": [{**MONDRIAN, "quasi_identifiers": ["agee"]}]}, r'\[0\]: no column "agee"; did you mean "age"'),
+        ({"variables": {"age": {"kind": "count"}}, "measure": [], "threshold": []}, "no variable is a quasi-identifier"),
+        (
+            {"variables": {"age": {"kind": "count"}, "name": {"kind": "categorical", "role": "identifier"}}, "measure": [], "threshold": []},
+            r"variables\.name\.role: an identifier undoes the anonymity",
+        ),
+    ],
+)
+def test_what_is_refused(anonymising: Callable[..., Recipe], sections: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        anonymising(**sections)
+
+
+def test_the_steps_are_one_task_that_makes_the_table(anonymising: Callable[..., Recipe]) -> None:
+    tasks = {task.key: task for task in plan(anonymising(anonymisation=[MONDRIAN, {"method": "suppression"}]))}
+    assert (tasks["draw/1"].kind, tasks["draw/1"].draw, tasks["draw/1"].needs) == (TaskKind.ANONYMISE, 1, ())
+    assert tasks["measure/0/1"].needs == ("draw/1",)
+    assert not [key for key in tasks if key.startswith("fit")]
+
+
+def test_rows_are_of_the_anonymised_table(anonymising: Callable[..., Recipe], small_data: Microdata) -> None:
+    outcome = execute(anonymising(), small_data)
+    assert {(row.dataset, row.draw) for row in outcome.rows} == {("confidential", None), ("anonymised", None), ("anonymised", 1)}
+    assert [note.name for note in outcome.notes] == ["classes", "smallest_class", "mean_class", "suppressed_records"]
+    assert outcome.releases[0].origin == "anonymised"
+
+
+def test_generalised_values_are_not_compared(anonymising: Callable[..., Recipe], small_data: Microdata) -> None:
+    released = anonymise(anonymising(anonymisation=[{**MONDRIAN, "output": "generalised"}]), small_data).data
+    for read in (released.column, released.numbers):
+        with pytest.raises(NotComputable, match='"age" is generalised'):
+            read("age")
+    assert np.array_equal(released.numbers("income"), small_data.numbers("income"))
+    measures = [{"method": "utility.propensity"}, {"method": "utility.ecdf", "variables": ["income"]}]
+    recipe = anonymising(anonymisation=[{**MONDRIAN, "output": "generalised"}], measure=measures, threshold=[])
+    rows = [row for row in execute(recipe, small_data).rows if row.draw == 1]
+    for row in rows:
+        assert (row.status, "generalised" in row.reason) == (("computed", False) if row.target == "income" else ("not computed", True))
+    assert len(rows) == 5
+
+
+def test_a_study_of_suppressed_records_says_why_it_has_no_values(
+    anonymising: Callable[..., Recipe], small_data: Microdata
+) -> None:
+    study = {"method": "studies.intruder_uncertainty", "variable": "age", "model": "log_normal", "levels": [0.0, 0.1]}
+    step = {"method": "suppression", "k": 2}
+    rows = execute(anonymising(anonymisation=[step], study=[study], measure=[], threshold=[]), small_data).rows
+    assert rows
+    assert {(row.status, "records are suppressed" in row.reason) for row in rows} == {("not computed", True)}
+
+
+def test_every_anonymisation_method_has_a_short_name_in_recipes(anonymising: Callable[..., Recipe]) -> None:
+    assert anonymising().to_table()["anonymisation"] == [{"method": "mondrian"}], "k = 5 is the default"
+    assert {name for name in registry() if name.startswith("anonymisation.")} == {
+        f"anonymisation.{name}" for name in ("generalisation", "microaggregation", "mondrian", "p_sensitive", "suppression")
+    }
+
+
+def test_missing_quasi_identifiers_are_refused_and_missing_sensitive_values_kept(
+    anonymising: Callable[..., Recipe], small_data: Microdata
+) -> None:
+    def lacking(name: str) -> Microdata:
+        gone = small_data.frame[name].astype("float64").mask(np.arange(len(small_data)) < 3)
+        return small_data.with_columns({name: gone}, "confidential")
+
+    for step in (MONDRIAN, {"method": "microaggregation", "quasi_identifiers": ["age"]}):
+        with pytest.raises(BadInput, match=r'quasi_identifiers: 3 of 80 records have no value of "age"'):
+            anonymise(anonymising(anonymisation=[step]), lacking("age"))
+    found = anonymise(anonymising(anonymisation=[{**MONDRIAN, "l": 2, "sensitive": ["income"]}]), lacking("income"))
+    assert found.data.missing("income").sum() == 3
