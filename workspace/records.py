@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from engine.microdata import Microdata
@@ -35,6 +36,7 @@ from .workspace import Workspace
 __all__ = ["Candidates", "RecordLine", "RecordMeasure", "Records", "candidates", "drivers", "find_measure", "open_records",
            "record_measures", "values", "worst_draw"]  # fmt: skip
 
+NO_VALUE = "(no value)"
 _NAME = re.compile(r"records/(\d+)/(confidential|\d+)")
 
 
@@ -222,7 +224,7 @@ def values(
 ) -> list[dict[str, str | int | float]]:
     """Every value of the chosen confidential records, or of those of released dataset ``draw``: confidential.
 
-    Dates and levels as text. Raises NotFound when there is no such record.
+    Dates and levels as text, a missing value as ``(no value)``. Raises NotFound when there is no such record.
     """
     run = find_run(workspace, run_id)
     table = _confidential(workspace, run) if draw is None else _released(workspace, run, draw)
@@ -233,6 +235,8 @@ def values(
 
 
 def _plain(value: Any) -> str | int | float:
+    if pd.isna(value):
+        return NO_VALUE
     if isinstance(value, (str, int, float)):
         return value
     return str(value.date()) if hasattr(value, "date") else str(value)

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from engine.schema import Schema, Variable
+from engine.schema import Kind, Schema, Variable
 
 __all__ = ["FORMATS", "Form", "codebook", "dataset_bytes", "level_names"]
 
@@ -38,9 +38,15 @@ def dataset_bytes(table: pa.Table, schema: Schema, left_out: Collection[str], fo
     variables = {variable.name: variable for variable in schema}
     names = [name for name in table.column_names if name not in left_out]
     frame = table.select(names).to_pandas()
+    frame = frame.assign(**{name: _whole(frame[name]) for name in names if variables[name].kind is Kind.COUNT})
     named = {name: _labelled(frame[name], level_names(variables[name], table)) for name in names}
     frame = frame.assign(**named)
     return _csv(frame) if form == "csv" else _parquet(frame, {name: variables[name].title for name in names})
+
+
+def _whole(values: pd.Series) -> pd.Series:
+    """Counts of which some are missing as whole numbers again: stored tables hold them as floats."""
+    return values.astype("Int64") if values.hasnans and (values.dropna() % 1 == 0).all() else values
 
 
 def _labelled(values: pd.Series, names: Mapping[str, str]) -> pd.Series:

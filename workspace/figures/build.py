@@ -68,7 +68,7 @@ def _check_width(variable: Variable, confidential: Microdata, width: float | Non
     place = f"--bin-width {variable.name}"
     if variable.kind.has_levels:
         raise BadInput(place, f"a {variable.kind} variable has levels, not bins; leave it out")
-    values = confidential.numbers(variable.name)
+    values = confidential.present(variable.name)
     if not width > 0 or float(values.max() - values.min()) / width > MOST_BINS:
         raise BadInput(place, f"must be above 0 and make no more than {MOST_BINS:,} bins")
 

@@ -23,6 +23,7 @@ Floats = NDArray[np.float64]
 
 MOST_BINS = 16
 MOST_LEVELS = 20
+NO_VALUE = "(no value)"
 CURVE_POINTS = 200
 KERNEL_REACH = 3.0
 SUPPRESSED = f"Bars of fewer than {LEAST_RECORDS} confidential records are left out."
@@ -39,13 +40,21 @@ class Group:
 def distribution_figure(
     variable: Variable, confidential: Microdata, groups: Sequence[Group], bin_width: float | None = None
 ) -> Figure:
-    """One panel a run. Levels are counted; counts and dates, and whatever has a bin width, are binned; the rest is smoothed."""
+    """One panel a run. Levels are counted; counts and dates, and whatever has a bin width, are binned; the rest is smoothed.
+
+    Missing is one more level; numbers are those of the records that have one.
+    """
     name = variable.name
-    own = confidential.numbers(name)
-    panels = [(group.name, [released.numbers(name) for released in group.released]) for group in groups]
+    own = confidential.present(name)
+    panels = [(group.name, [released.present(name) for released in group.released]) for group in groups]
     caption = _which(groups)
+    tables = [confidential, *(released for group in groups for released in group.released)]
+    if any(table.missing(name).any() for table in tables):
+        caption += "" if variable.kind.has_levels else " Records without a value are not drawn."
     if variable.kind.has_levels:
-        levels = [str(level) for level in confidential.column(name).cat.categories]
+        levels = [*(str(level) for level in confidential.column(name).cat.categories), NO_VALUE]
+        own = _codes(confidential, name)
+        panels = [(group.name, [_codes(released, name) for released in group.released]) for group in groups]
         return Figure(f"Records by {name}", "shares", _shares(levels, own, panels), f"{caption} {SUPPRESSED}")
     if variable.kind is Kind.CONTINUOUS and bin_width is None:
         drawn = _densities(variable, own, panels)
@@ -161,6 +170,12 @@ def _shares(levels: list[str], own: Floats, panels: Sequence[tuple[str, list[Flo
     )
 
 
+def _codes(data: Microdata, name: str) -> Floats:
+    """Codes of levels (n,), that of a missing value after the last."""
+    codes = data.numbers(name)
+    return np.where(np.isnan(codes), len(data.column(name).cat.categories), codes)
+
+
 def _by_level(values: Floats, levels: Sequence[str]) -> NDArray[np.intp]:
     return np.bincount(values.astype(np.int64), minlength=len(levels))
 
@@ -169,7 +184,7 @@ def _densities(
     variable: Variable, own: Floats, panels: Sequence[tuple[str, list[Floats]]]
 ) -> tuple[Panel, ...]:
     released = [values for _, datasets in panels for values in datasets]
-    log = prefers_log(own) and all(values.min() > 0 for values in released)
+    log = prefers_log(own) and all((values > 0).all() for values in released)
     scaled = [np.log10(values) if log else values for values in (own, *released)]
     low, high = _range(scaled[0], scaled[1:])
     points = np.linspace(low, high, CURVE_POINTS) if high > low else np.array([low - 1, low, low + 1])
@@ -191,4 +206,4 @@ def _densities(
 
 
 def _curve(values: Floats, points: Floats) -> Floats:
-    return kernel_density(values, points, bandwidth(values))
+    return kernel_density(values, points, bandwidth(values)) if values.size else np.full(points.shape, np.nan)
