@@ -15,6 +15,7 @@ from .prepare import Prepared
 from .queries import Connected, Run, RunState, find_run
 from .recipes import RecipeFile, find_recipe
 from .runs import result_object, result_rows
+from .trees import with_trees
 from .workspace import Workspace
 
 __all__ = [
@@ -47,7 +48,8 @@ def _companion(main: Prepared, recipe_file: RecipeFile, name: str, shared: Seque
     if (found.name, found.beside) == (recipe_file.name, recipe_file.beside):
         raise BadInput(place, f'"{name}" is this recipe itself; leave it out')
     try:
-        recipe = Recipe.from_table(_on_data_of(main, with_settings(found.table, shared)))
+        table = with_trees(with_settings(found.table, shared), found.beside)
+        recipe = Recipe.from_table(_on_data_of(main, table))
         if recipe.schema != main.recipe.schema:
             raise BadInput("variables", "must be those of the recipe that it stands beside, in the same order")
         if not recipe.makes_release:

@@ -16,6 +16,7 @@ from engine.schema import Schema
 from .ingest import Source, find_source, ingest
 from .recipes import RecipeFile
 from .runs import enter_run
+from .trees import with_trees
 from .workspace import Workspace
 
 __all__ = ["Prepared", "prepare_evaluation", "prepare_run"]
@@ -45,7 +46,7 @@ def prepare_run(
     recipe_file: RecipeFile, data_file: str | None = None, seed: int | None = None, settings: Sequence[str] = ()
 ) -> Prepared:
     """Check a recipe, read its data and check that its models can be fitted to them. Raises BadInput; stores nothing."""
-    table = with_settings(recipe_file.table, _settings(settings, seed))
+    table = with_trees(with_settings(recipe_file.table, _settings(settings, seed)), recipe_file.beside)
     if not (table.get("synthesis") or table.get("anonymisation")):
         raise BadInput(
             "synthesis",
@@ -65,7 +66,7 @@ def prepare_evaluation(
 
     The recipe's steps of synthesis or anonymisation, if it has any, only say which variables are released. Raises BadInput.
     """
-    table = with_settings(recipe_file.table, settings)
+    table = with_trees(with_settings(recipe_file.table, settings), recipe_file.beside)
     recipe = Recipe.from_table(table)
     names = list(recipe.released)
     if not names:
