@@ -65,7 +65,7 @@ def worker(directory: Path | None, jobs: int, idle: float, dask: str) -> None:
     """
     from workspace.disk import TROUBLES
     from workspace.errors import WorkspaceError
-    from workspace.worker import serve
+    from workspace.service import serve
 
     workspace = open_workspace(directory)
     workspace.close()

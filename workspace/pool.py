@@ -10,12 +10,15 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 __all__ = ["IN_PROCESS", "Pool", "ProcessPool", "pool"]
 
 IN_PROCESS = 0
 ORPHAN_SECONDS = 0.5
+COMPUTES = "workspace.attempt"
+"""Imported by every process before it is given a task."""
 
 
 class Pool:
@@ -47,6 +50,8 @@ class ProcessPool(Pool):
     def __init__(self, jobs: int) -> None:
         self.size = jobs
         self._idle = [_Process() for _ in range(jobs)]
+        for process in self._idle:
+            process.submit(import_module, COMPUTES)
         self._busy: dict[Future[Any], _Process] = {}
 
     def submit(self, func: Callable[..., Any], *args: Any) -> Future[Any]:

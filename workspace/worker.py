@@ -1,17 +1,13 @@
-"""The worker: a process of its own session that claims tasks, has them computed, and records what they found.
-
-python -m workspace.worker DIRECTORY [--jobs N] [--idle SECONDS] [--dask ADDRESS]
+"""The worker: claims tasks, has them computed, and records what they found. ``service`` is its process.
 
 It survives whatever a task does: tasks are computed in processes of their own, which it kills when their run is stopped.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import logging
 import os
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -23,12 +19,10 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import TypeVar
 
 from .attempt import Failure, GivenBack, attempt
 from .database import is_busy
-from .disk import disk_trouble, status_of
 from .errors import WorkspaceError
 from .orders import order_for
 from .pool import IN_PROCESS, Pool, pool
@@ -47,16 +41,14 @@ from .queue import (
     unfinished,
 )
 from .run_log import note, rotate
+from .service import IDLE_SECONDS, THREAD_LIMITS
 from .workspace import Workspace
 
-__all__ = ["main", "serve", "start_worker", "work", "worker_log"]
+__all__ = ["start_worker", "work", "worker_log"]
 
 HEARTBEAT_SECONDS = 5.0
-IDLE_SECONDS = 3.0
 POLL_SECONDS = 0.1
-THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 KILLED_AT_MOST = 3
-ENDING = (signal.SIGTERM, signal.SIGINT)
 Answer = TypeVar("Answer")
 Attempted = Outcome | Failure | GivenBack
 log = logging.getLogger("sfumato.worker")
@@ -89,11 +81,13 @@ class Heart:
                 log.warning("heartbeat missed: %s", type(error).__name__)
 
 
-def work(directory: Path, jobs: int = IN_PROCESS, idle: float = IDLE_SECONDS, dask: str = "") -> None:
+def work(
+    directory: Path, jobs: int = IN_PROCESS, idle: float = IDLE_SECONDS, dask: str = "", opened: Pool | None = None
+) -> None:
     """Work until no run has been waiting or running for ``idle`` seconds.
 
     Computes ``jobs`` tasks at a time in processes of their own, in this process for 0, or on the cluster of a Dask
-    scheduler. A run whose last tasks another worker holds is waited for: that worker may die, and its tasks come back.
+    scheduler; or in a pool that is there already. A run whose last tasks another worker holds is waited for: that worker may die, and its tasks come back.
     """
     workspace = Workspace.open(directory)
     worker = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
@@ -101,8 +95,9 @@ def work(directory: Path, jobs: int = IN_PROCESS, idle: float = IDLE_SECONDS, da
         workspace.tables.sweep()
         patiently(partial(sign_on, workspace, worker))
         patiently(partial(release_of_the_dead, workspace))
-        with Heart(directory, worker), pool(jobs, dask) as opened:
-            Shift(workspace, worker, opened).drain(idle)
+        chosen = pool(jobs, dask) if opened is None else contextlib.nullcontext(opened)
+        with Heart(directory, worker), chosen as computing:
+            Shift(workspace, worker, computing).drain(idle)
     finally:
         workspace.close()
         _sign_off(directory, worker)
@@ -214,7 +209,7 @@ def start_worker(directory: Path, jobs: int = 1) -> Detached:
     environment = {**os.environ, **dict.fromkeys(THREAD_LIMITS, "1")}
     with worker_log(directory).open("ab") as file:
         return Detached(
-            [sys.executable, "-P", "-m", "workspace.worker", str(directory.resolve()), "--jobs", str(jobs)],
+            [sys.executable, "-P", "-m", "workspace.service", str(directory.resolve()), "--jobs", str(jobs)],
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=file,
@@ -226,46 +221,3 @@ def start_worker(directory: Path, jobs: int = 1) -> Detached:
 def worker_log(directory: Path) -> Path:
     """Where the workers of a workspace write what happened to them."""
     return directory / "logs" / "worker.log"
-
-
-def _terminated(number: int, frame: FrameType | None) -> None:
-    for name in ENDING:
-        signal.signal(name, signal.SIG_IGN)
-    raise SystemExit(0)
-
-
-def serve(directory: Path, jobs: int, idle: float, dask: str = "", *, hang_up: bool = True) -> None:
-    """``work`` as a process of its own: signals end it in good order, and a disk that fails ends it with one of disk.TROUBLES.
-
-    ``hang_up`` says whether the loss of its terminal ends it too.
-    """
-    for name in ENDING:
-        signal.signal(name, _terminated)
-    signal.signal(signal.SIGHUP, _terminated if hang_up else signal.SIG_IGN)
-    for limit in THREAD_LIMITS:
-        os.environ.setdefault(limit, "1")
-    os.environ["PYTHONSAFEPATH"] = "1"
-    try:
-        work(directory, jobs, idle, dask)
-    except (sqlite3.Error, OSError) as error:
-        trouble = disk_trouble(error)
-        if not trouble:
-            raise
-        log.error("%s", trouble)
-        raise SystemExit(status_of(trouble)) from None
-
-
-def main() -> None:
-    """The process: parse the command line and work."""
-    parser = argparse.ArgumentParser(prog="python -m workspace.worker")
-    parser.add_argument("directory", type=Path)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--idle", type=float, default=IDLE_SECONDS)
-    parser.add_argument("--dask", default="")
-    arguments = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    serve(arguments.directory, arguments.jobs, arguments.idle, arguments.dask, hang_up=False)
-
-
-if __name__ == "__main__":
-    main()

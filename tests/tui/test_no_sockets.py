@@ -77,7 +77,7 @@ def test_no_run_and_no_worker_opens_a_socket(watched: Command, tmp_path: Path, s
         assert sfumato(watched, "run", str(study), "--quiet", "--jobs", jobs) in (0, 1)
     assert_nothing_was_opened(tmp_path)
     heard = (tmp_path / "watched").read_text()
-    assert "workspace.worker" in heard, "the hook was in the workers"
+    assert "workspace.service" in heard, "the hook was in the workers"
     assert "loky" in heard, "the hook was in the processes that compute"
 
 

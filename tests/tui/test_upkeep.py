@@ -14,7 +14,7 @@ from workspace.disk import NO_SPACE, TROUBLES, disk_trouble
 from workspace.prepare import prepare_run
 from workspace.queue import Outcome, claim, finish
 from workspace.recipes import find_recipe
-from workspace.worker import ENDING
+from workspace.service import ENDING
 from workspace.workspace import Workspace
 
 Command = Callable[..., int]
@@ -80,7 +80,7 @@ def test_a_disk_that_stops_a_worker_has_a_status_and_a_message(
     def full(*_: object, **__: object) -> None:
         raise SystemExit(next(status for status, text in TROUBLES.items() if text == NO_SPACE))
 
-    monkeypatch.setattr("workspace.worker.serve", full)
+    monkeypatch.setattr("workspace.service.serve", full)
     assert sfumato("worker", "--workspace", str(place)) == 2
     assert "disk is full" in capsys.readouterr().err
     assert disk_trouble(sqlite3.OperationalError("no code")) == ""

@@ -75,7 +75,7 @@ def carry_out_together(
     runs = [enter()]
     options = [str(workspace.directory), "--idle", "0.5"]
     workers = [
-        subprocess.Popen([sys.executable, "-P", "-m", "workspace.worker", *options], stderr=subprocess.PIPE, text=True)
+        subprocess.Popen([sys.executable, "-P", "-m", "workspace.service", *options], stderr=subprocess.PIPE, text=True)
         for _ in range(WORKERS)
     ]
     apps = [App(workspace.directory, stops) for stops in (False, True)]

