@@ -176,7 +176,7 @@ def _fill(workspace: Workspace, plan: ReleasePlan, aside: Path, form: Form) -> s
 
 
 def _contents(workspace: Workspace, plan: ReleasePlan, form: Form) -> Iterator[tuple[str, bytes]]:
-    schema, tables = plan.run.recipe.schema, _tables(workspace, plan.run.id)
+    schema, tables = plan.run.recipe.released_schema, _tables(workspace, plan.run.id)
     for name, sha256 in zip(dataset_names(plan.datasets, form), tables, strict=True):
         yield name, dataset_bytes(workspace.tables.read(sha256), schema, plan.left_out, form)
     yield "variables.csv", codebook(workspace.tables.read(tables[0]), schema, plan.left_out).encode()

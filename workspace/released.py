@@ -11,7 +11,7 @@ from .workspace import Workspace
 
 __all__ = ["CLASSES", "read_released", "released_dataset"]
 
-CLASSES = "draw/1/classes"
+CLASSES = "classes/1"
 """The artefact that has the equivalence class of each confidential record."""
 
 

@@ -17,6 +17,7 @@ from engine.recipe import Recipe
 from workspace.figures.build import figures_of
 from workspace.prepare import prepare_evaluation, prepare_run
 from workspace.recipes import find_recipe
+from workspace.release import release
 from workspace.released import released_dataset
 from workspace.report.page import report_page
 from workspace.runs import diagnostics_of, enter_again, find_run, result_rows
@@ -139,3 +140,18 @@ def test_what_another_tool_anonymised_is_scored(recipe_file: Path, tmp_path: Pat
     work(workspace.directory, idle=0)
     rows = {row.measure: row.value for row in result_rows(workspace, run_id) if row.draw == 1 and not row.target}
     assert (rows["k"], rows["p"]) == (12, 12)
+
+
+def test_the_release_holds_the_anonymised_table_and_not_the_classes(
+    workspace: Workspace, enter: Enter, tmp_path: Path
+) -> None:
+    run_id = enter(**sections(output="generalised", max_suppressed=0.05))
+    work(workspace.directory, idle=0)
+    found = release(workspace, run_id, tmp_path / "out")
+    assert [name for name in found.files if name.startswith("dataset")] == ["dataset-01.csv"]
+    table = pd.read_csv(tmp_path / "out" / "dataset-01.csv", keep_default_na=False)
+    assert table.groupby(["region", "age"]).size().min() >= 4
+    codebook = pd.read_csv(tmp_path / "out" / "variables.csv")
+    assert codebook.set_index("variable")["kind"].to_dict() == {
+        "region": "categorical", "age": "categorical", "visits": "count", "income": "continuous"
+    }  # fmt: skip
