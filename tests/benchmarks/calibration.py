@@ -2,7 +2,14 @@
 
     python tests/benchmarks/calibration.py [originals from each of 20 generators, default 6]
 
-Needs adult.csv in ../shared/data or where SFUMATO_DATA says. Two processes; about 10 minutes.
+Needs adult.csv in ../shared/data or where SFUMATO_DATA says. Two processes; about 12 minutes. With 6 originals from each
+generator (2,880 anonymisations): AUC of nmi_v1 0.66 and of nmi_v2 0.60 (paper 0.69 and 0.66), rho 0.69, rilm of numbers 0.62
+and of categories 0.78, 1 - ilm 0.65; tests in error 2.2 % where every threshold is met and 27.7 % elsewhere (paper 4.3 % and
+25.7 %); suggested thresholds 0.99 for rho, 0.88 for rilm of categories, 0.82 for nmi_v1.
+
+What differs from the paper: trees on bootstrap samples in place of GANs; strict Mondrian in place of Lighthouse's unpublished
+algorithm; each group of 30 or more against all others, by Welch's t-test or a G-test, of which the paper gives no details; its
+values of k, sizes and shares of suppression are not printed either; 2,880 anonymisations, not 400,000.
 """
 
 from __future__ import annotations
