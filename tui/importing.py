@@ -8,6 +8,7 @@ from pathlib import Path
 from engine.errors import BadInput
 from engine.microdata import MissingPolicy, conform
 from workspace.describe import describe, draft_recipe, schema_of
+from workspace.drafts import draft_of, draft_of_import, keep_missing, store_draft
 from workspace.ingest import find_source, read_frame
 from workspace.workspace import Workspace
 
@@ -21,7 +22,7 @@ def import_and_describe(
 ) -> str:
     """Store the file's records with guessed kinds; returns the description and what to do next.
 
-    Everything is read and checked before the workspace is opened. Records with a missing value stay in the file and
+    A project that has no plan yet gets a draft of one. Everything is read and checked before the workspace is opened. Records with a missing value stay in the file and
     leave the stored table.
     """
     source = find_source(file, place="FILE")
@@ -37,8 +38,14 @@ def import_and_describe(
     data = conform(frame, schema, MissingPolicy.DROP)
     opened = workspace()
     name = project or Path(source.name).stem
-    with opened.writing():
-        opened.add_dataset(opened.ensure_project(name), source.name, source.sha256, data)
+    path = str(Path(file).expanduser().resolve())
+    with opened.writing() as connection:
+        project_id = opened.ensure_project(name)
+        planned = draft_of(opened, project_id)
+        dataset_id = opened.add_dataset(project_id, source.name, source.sha256, data)
+        keep_missing(connection, dataset_id, {p.variable.name: p.missing for p in profiles}, len(frame))
+        if planned is None:
+            store_draft(connection, draft_of_import(project_id, dataset_id, draft_recipe(path, name, profiles)))
     lines = [
         [p.variable.name, p.variable.kind.value, p.variable.role.value, f"{p.missing:,}", f"{p.distinct:,}"]
         for p in profiles
@@ -52,6 +59,6 @@ def import_and_describe(
     if recipe_file is None:
         parts.append(f"next: sfumato import {file} --recipe my-study.toml writes a recipe to start from")
     else:
-        recipe_file.write_text(draft_recipe(str(Path(file).expanduser().resolve()), name, profiles), "utf-8")
+        recipe_file.write_text(draft_recipe(path, name, profiles), "utf-8")
         parts.append(f"{recipe_file} is a recipe to start from; add its steps, then: sfumato run {recipe_file}")
     return "\n\n".join(parts)

@@ -35,6 +35,7 @@ class Act(StrEnum):
     PROJECT_MADE = "project made"
     PROJECT_DELETED = "project deleted"
     DATASET_IMPORTED = "dataset imported"
+    PLAN_EDITED = "plan edited"
     RUN_ENTERED = "run entered"
     RUN_CANCELLED = "run cancelled"
     RUN_INTERRUPTED = "run interrupted"

@@ -145,3 +145,20 @@ def audit_log(connection: sqlite3.Connection) -> None:
         )
     runs = int(connection.execute("SELECT count(*) FROM run").fetchone()[0])
     audit.append(connection, audit.Act.WORKSPACE_MADE, "workspace", runs_before=runs)
+
+
+@migration
+def plans(connection: sqlite3.Connection) -> None:
+    """The plan of each project as it is being edited, and the missing values that an import left out, by column."""
+    _script(
+        connection,
+        """
+        CREATE TABLE draft (
+            project_id INTEGER PRIMARY KEY REFERENCES project ON DELETE CASCADE,
+            dataset_id INTEGER NOT NULL REFERENCES dataset ON DELETE CASCADE,
+            drawn_from TEXT NOT NULL, toml TEXT NOT NULL, revision INTEGER NOT NULL);
+        CREATE TABLE missing (
+            dataset_id INTEGER NOT NULL REFERENCES dataset ON DELETE CASCADE, name TEXT NOT NULL,
+            records INTEGER NOT NULL, of INTEGER NOT NULL, PRIMARY KEY (dataset_id, name)) WITHOUT ROWID
+        """,
+    )

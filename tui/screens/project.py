@@ -18,6 +18,7 @@ from tui.words import mark, state_text, tally_text
 from workspace.queries import Reader, RunState
 from workspace.views import RunLine, project_lines, run_lines
 
+from .data import Data
 from .diagnostics import Diagnostics
 from .page import Page, Pane
 from .records import Records
@@ -33,11 +34,12 @@ TABS = {
     "sweep": "Sweep",
     "diagnostics": "Diagnostics",
     "records": "Records",
+    "data": "Data",
 }
 
 
 class Project(Page):
-    """The runs of a project and six ways to look at one of them."""
+    """The runs of a project, its data, and ways to look at one of its runs."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *(
@@ -71,6 +73,7 @@ class Project(Page):
             yield Sweep()
             yield Diagnostics()
             yield Records()
+            yield Data(self._project_id)
 
     def on_mount(self) -> None:
         """Show the tab that was open last."""

@@ -44,10 +44,23 @@ class TabLine(Widget, can_focus=True):
         return Content.assemble(*(piece for part in parts for piece in (part, " ")))
 
     def _texts(self) -> list[tuple[str, str]]:
-        return [
-            (name, f"[{number} {title}]" if name == self.active else f" {number} {title} ")
-            for number, (name, title) in enumerate(self._titles.items(), start=1)
-        ]
+        """Names and what stands for them; where there is no room, the others lose their blanks and then their ends."""
+        longest = max(map(len, self._titles.values()), default=0)
+        fitting = (room for room in range(longest, 2, -1) if self._needed(room) <= self.content_size.width)
+        room = next(fitting, 2)
+        return [(name, self._text(number, name, room)) for number, name in enumerate(self._titles, start=1)]
+
+    def _needed(self, room: int) -> int:
+        """Cells that the line takes with titles cut to ``room``."""
+        texts = [self._text(number, name, room) for number, name in enumerate(self._titles, start=1)]
+        return sum(len(text) + 1 for text in texts) - 1
+
+    def _text(self, number: int, name: str, room: int) -> str:
+        title = self._titles[name]
+        if name == self.active:
+            return f"[{number} {title}]"
+        wide = sum(len(title) + 5 for title in self._titles.values()) <= self.content_size.width + 1
+        return f" {number} {title} " if wide else f"{number} {title[:room]}"
 
     def action_step(self, tabs: int) -> None:
         """Choose the tab so many to the right."""

@@ -100,6 +100,13 @@ def directory(built, tmp_path):
 
 
 @pytest.fixture
+def built_data(built, directory):
+    """The copy with the stored tables beside it."""
+    shutil.copytree(built / "tables", directory / "tables")
+    return directory
+
+
+@pytest.fixture
 def empty(tmp_path):
     """A workspace with nothing in it."""
     Workspace.create(tmp_path / "empty").close()

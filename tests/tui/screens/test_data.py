@@ -1,0 +1,128 @@
+import pytest
+
+from tui.screens.form import Form
+from tui.state import AppState, save_state
+from workspace.audit import audit_rows
+from workspace.drafts import draft_of
+from workspace.queries import Reader
+from workspace.workspace import Workspace
+
+
+def plan_of(directory):
+    with Reader(directory) as reader:
+        return draft_of(reader, 1)
+
+
+@pytest.fixture
+def imported(empty, tmp_path, monkeypatch):
+    """A project that was made by an import: 60 people, two of whom have no cost; a column of identifiers."""
+    from tui.importing import import_and_describe
+
+    rows = "\n".join(f"P{i:03},{20 + i % 30},{'' if i < 2 else (i * 37) % 91 + 0.5},{'no' if i % 3 else 'yes'}" for i in range(60))
+    (tmp_path / "people.csv").write_text(f"id,age,cost,smoker\n{rows}\n")
+    import_and_describe(lambda: Workspace.open(empty), str(tmp_path / "people.csv"), None, None)
+    save_state(empty, AppState(project=1, tab="data"))
+    return empty
+
+
+async def test_the_variables_of_a_run_with_their_histograms(sit, built_data, size):
+    async with sit(built_data, size=size, tab="data") as seat:
+        assert "survey.csv: 90 records · 3 variables" in seat.text
+        line = next(line for line in seat.text.splitlines() if "income" in line and "continuous" in line)
+        assert "sensitive" in line
+        assert "0.0%" in line
+        assert any(block in line for block in "▁▂▃▄▅▆▇█")
+        assert "records, 2 different values" in seat.text
+
+
+async def test_the_profile_follows_the_cursor(sit, built_data, size):
+    async with sit(built_data, "j", "j", size=size, tab="data") as seat:
+        assert "income: 90 records, 90 different values" in seat.text
+        assert "quantiles 5 %" in seat.text
+        await seat.press("p", "l", "l", "p", "k")
+        assert "visits: 90 records" in seat.text
+
+
+async def test_an_import_knows_the_share_of_missing_values(sit, imported, size):
+    async with sit(imported, size=size) as seat:
+        assert "people.csv: 58 records · 2 more had missing values · 3 variables" in seat.text
+        assert "3.3%" in next(line for line in seat.text.splitlines() if " cost " in line)
+        assert "0.0%" in next(line for line in seat.text.splitlines() if " age " in line)
+        assert "P001" not in seat.text
+
+
+async def test_an_edit_goes_into_the_plan_and_the_audit_log(sit, imported, size):
+    async with sit(imported, "j", "enter", size=size) as seat:
+        assert "Variable cost" in seat.text
+        await seat.press("down", "l", "down", *"0, 200", "enter")
+        assert ("0 .. 200" in seat.text) is (size[0] > 80)
+        assert "known" in next(line for line in seat.text.splitlines() if " cost " in line)
+    draft = plan_of(imported)
+    assert draft.revision == 2
+    assert 'role = "known"' in draft.toml
+    workspace = Workspace.open(imported)
+    acts = [row.act for row in audit_rows(workspace.connection)]
+    workspace.close()
+    assert acts.count("plan edited") == 2
+
+
+async def test_a_form_says_at_once_what_is_wrong_and_does_not_accept_it(sit, imported, size):
+    async with sit(imported, "enter", "down", "down", *"9", size=size) as seat:
+        assert "must be two numbers" in seat.text
+        await seat.press("enter")
+        assert isinstance(seat.app.screen, Form)
+        await seat.press("escape")
+        assert not isinstance(seat.app.screen, Form)
+    assert plan_of(imported).revision == 1
+
+
+async def test_records_that_do_not_fit_the_plan_are_counted(sit, imported):
+    async with sit(imported, "j", "enter", "down", "down", *"0, 50", "enter") as seat:
+        assert "✗ 1 of them does not fit the plan" in seat.text
+        assert "records are above 50" in seat.text
+
+
+async def test_open_ends_labels_and_levels_are_typed_plainly(sit, imported):
+    async with sit(imported, "enter", "down", "down", *"18, ..", "enter") as seat:
+        assert 'bounds = [\n    18,\n    "",\n]' in plan_of(imported).toml
+        await seat.press("G", "enter", "down", "down", "down", *"yes, no", "down", *"yes = smokes", "enter")
+    draft = plan_of(imported)
+    assert '"yes"' in draft.toml
+    assert "smokes" in draft.toml
+
+
+async def test_a_column_that_the_plan_leaves_out_can_be_taken_in(sit, imported):
+    workspace = Workspace.open(imported)
+    from workspace.drafts import save_draft
+
+    draft = draft_of(workspace, 1)
+    save_draft(workspace, draft.saying(draft.toml.replace("smoker = {", "# smoker = {")))
+    workspace.close()
+    async with sit(imported, "G") as seat:
+        assert "left out" in seat.text
+        await seat.press("enter", "enter")
+        assert "left out" not in seat.text.replace("1 left out of the plan", "")
+    assert "variables.smoker" in plan_of(imported).toml
+
+
+async def test_a_plan_that_is_not_toml_says_so_and_loses_nothing(sit, imported):
+    from workspace.drafts import save_draft
+
+    workspace = Workspace.open(imported)
+    save_draft(workspace, draft_of(workspace, 1).saying("title = "))
+    workspace.close()
+    async with sit(imported, "enter", "enter") as seat:
+        assert "not valid TOML" in seat.text
+    assert plan_of(imported).toml == "title = "
+
+
+async def test_a_project_without_data_names_the_next_key(sit, directory, size):
+    async with sit(directory, "j", "enter", "7", size=size) as seat:
+        assert "This project has no data yet" in seat.text
+
+
+async def test_signs_are_ascii_where_asked(sit, imported, monkeypatch):
+    monkeypatch.setenv("SFUMATO_GLYPHS", "ascii")
+    async with sit(imported, "j") as seat:
+        assert "%" in next(line for line in seat.text.splitlines() if " cost " in line)
+        assert not set("▁▂▃▄▅▆▇█") & set(seat.text)

@@ -1,0 +1,260 @@
+"""The variables of the project's data: what the plan says of each, and what its values look like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container, Vertical
+from textual.message import Message
+
+from engine.schema import Kind, Role, Variable
+from tui.console import number
+from tui.fields import Field
+from tui.widgets.columns import cells, fitted
+from tui.widgets.grid import Grid
+from tui.widgets.line import Line
+from tui.widgets.live import LiveGrid
+from tui.widgets.pages import Column
+from tui.widgets.plot import Plot
+from tui.widgets.sparkline import sparkline
+from tui.words import mark
+from workspace.drafts import Draft, draft_of, save_draft
+from workspace.queries import Reader
+from workspace.views import RunLine
+
+from .form import Form
+from .page import Pane
+from .profile import summary, variable_series
+from .threads import Computes
+
+if TYPE_CHECKING:
+    from workspace.data_view import DataView, VariableLine
+    from workspace.workspace import Workspace
+
+__all__ = ["Data"]
+
+NONE = "This project has no data yet. Press n in Runs to run a recipe, or in a shell: sfumato import FILE --project NAME"
+SPARK = 16
+COLUMNS = (
+    Column("mark", "", 1),
+    Column("name", "variable", 12),
+    Column("kind", "kind", 11),
+    Column("role", "role", 10),
+    Column("missing", "missing", 7, "right"),
+    Column("distinct", "values", 7, "right"),
+    Column("histogram", "histogram", SPARK),
+    Column("bounds", "bounds", 12),
+    Column("title", "title", 24),
+)
+DROPS = ("title", "bounds", "distinct")
+
+
+class VariableGrid(LiveGrid):
+    """The variables."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Edit", id="data.edit")]
+
+
+class Data(Pane, Computes):
+    """A table of variables, and a profile of the one under the cursor."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("p", "profile", "Profile", id="data.profile"),
+    ]
+
+    @dataclass
+    class Found(Message):
+        """The plan of the project was read, not yet its data."""
+
+        draft: Draft | None
+
+    @dataclass
+    class Arrived(Message):
+        """The data were read and profiled."""
+
+        view: DataView | None
+
+    @dataclass
+    class Saved(Message):
+        """An edit was stored."""
+
+        draft: Draft
+
+    def __init__(self, project_id: int) -> None:
+        super().__init__(id="data")
+        self._project_id = project_id
+        self._view: DataView | None = None
+        self._draft: Draft | None = None
+
+    def compose(self) -> ComposeResult:
+        """What the data are, the variables, and the profile of one."""
+        yield Line(name="data-head")
+        with Container(id="data-body"):
+            yield VariableGrid(empty=NONE)
+            with Vertical(id="data-profile"):
+                yield Plot(id="data-plot")
+                yield Line(name="data-reading")
+                yield Line(name="data-more")
+
+    def show(self, line: RunLine | None) -> None:
+        """The data do not depend on the run: look whether the plan was edited."""
+        self.line = line
+        self.load()
+
+    def load(self) -> None:
+        """Read the plan; the data only when it was edited."""
+        project_id = self._project_id
+
+        def query(reader: Reader) -> Draft | None:
+            return draft_of(reader, project_id)
+
+        self.read(query, self.Found)
+
+    @on(Found)
+    def _found(self, event: Found) -> None:
+        if event.draft is None or event.draft != self._draft:
+            self._draft = event.draft
+            self.compute(partial(_view, self._project_id), self.Arrived)
+
+    @on(Arrived)
+    def _take(self, event: Arrived) -> None:
+        self._view = event.view
+        self._show()
+
+    def on_resize(self) -> None:
+        """Give the columns their new widths."""
+        if self._view is not None:
+            self.call_after_refresh(self._show)
+
+    def _show(self) -> None:
+        lines = self._view.lines if self._view else ()
+        grid = self.query_one(VariableGrid)
+        columns = fitted(COLUMNS, grid.size.width - 1, ("title", "name"), DROPS)
+        rows = [cells(columns, _values(line)) for line in lines]
+        grid.show(columns, rows, [line.variable.name for line in lines])
+        self.query_one("#data-head", Line).say(_summary(self._view))
+        self._draw()
+
+    @property
+    def here(self) -> VariableLine | None:
+        """The variable under the cursor."""
+        key = self.query_one(VariableGrid).key
+        return next((line for line in (self._view.lines if self._view else ()) if line.variable.name == key), None)
+
+    @on(Grid.Highlighted)
+    @on(Grid.Opened)
+    def _draw(self) -> None:
+        here = self.here
+        plot = self.query_one(Plot)
+        if here is None or here.profile is None:
+            plot.set_series([])
+        else:
+            series, labels = variable_series(here.variable, here.profile)
+            plot.set_series([series], x_label=here.variable.title or here.variable.name, y_label="records", **labels)
+        reading, more = summary(here) if here is not None else ("", "")
+        self.query_one("#data-reading", Line).say(reading)
+        self.query_one("#data-more", Line).say(more)
+
+    @on(Plot.CursorMoved)
+    def _read_bar(self, event: Plot.CursorMoved) -> None:
+        event.stop()
+
+    def take_focus(self) -> None:
+        """The table takes the keys."""
+        self.query_one(VariableGrid).focus()
+
+    def action_profile(self) -> None:
+        """Give the keys to the picture, or back to the table."""
+        plot = self.query_one(Plot)
+        (self.query_one(VariableGrid) if plot.has_focus else plot).focus()
+
+    @on(Grid.Selected)
+    async def _edit(self) -> None:
+        here = self.here
+        if here is None:
+            return
+        name = here.variable.name
+
+        def answered(table: dict[str, Any] | None) -> None:
+            if table is not None:
+                self.compute(partial(_save, self._project_id, name, _plain(table)), self.Saved)
+
+        def check(table: dict[str, Any]) -> None:
+            Variable.from_table(name, _plain(table), name)
+
+        await self.sfumato.open(Form(f"Variable {name}", fields_of(here.variable), check), answered)
+
+    @on(Saved)
+    def _saved(self) -> None:
+        self.sfumato.refresh_page()
+        self.load()
+
+
+def _view(project_id: int, workspace: Workspace) -> DataView | None:
+    from workspace.data_view import data_view
+
+    return data_view(workspace, project_id)
+
+
+def _save(project_id: int, name: str, table: dict[str, Any], workspace: Workspace) -> Draft:
+    from workspace.plan_table import with_variable
+
+    draft = draft_of(workspace, project_id)
+    assert draft is not None
+    return save_draft(workspace, draft.saying(with_variable(draft.toml, name, table)))
+
+
+def fields_of(variable: Variable) -> list[Field]:
+    """The form of a variable."""
+    table = variable.to_table()
+    return [
+        Field("kind", "the scale that it is measured on", value=table["kind"], choices=tuple(Kind)),
+        Field("role", "known to an intruder, sensitive, an identifier, or neither", value=table["role"], choices=tuple(Role)),
+        Field("bounds", "smallest and largest value allowed, such as 0, 365; .. leaves an end open", "list",
+              [".." if end == "" else end for end in table.get("bounds", [])]),
+        Field("levels", "the levels in their order: low, middle, high; left out, those that are found", "list", table.get("levels")),
+        Field("labels", "what codes mean, such as 1 = yes, 2 = no", "table", table.get("labels")),
+        Field("missing", "codes that stand for a missing value, such as -9, unknown", "list", table.get("missing")),
+        Field("title", "what the variable is, in a few words", value=table.get("title")),
+    ]  # fmt: skip
+
+
+def _plain(table: dict[str, Any]) -> dict[str, Any]:
+    """The table with open ends of bounds as recipes write them."""
+    bounds = table.get("bounds")
+    return table if bounds is None else {**table, "bounds": ["" if end == ".." else end for end in bounds]}
+
+
+def _summary(view: DataView | None) -> str:
+    if view is None:
+        return ""
+    wrong = sum(bool(line.problem) for line in view.lines)
+    out = sum(not line.planned for line in view.lines)
+    parts = [
+        f"{view.dataset}: {view.records:,} records",
+        f"{view.dropped:,} more had missing values" if view.dropped else "",
+        f"{len(view.lines) - out} variables" + (f", {out} left out of the plan" if out else ""),
+        f"{mark('fail')} {view.problem}" if view.problem else "",
+        f"{mark('fail')} {wrong} of them {'does' if wrong == 1 else 'do'} not fit the plan" if wrong else "",
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def _values(line: VariableLine) -> dict[str, object]:
+    variable, profile = line.variable, line.profile
+    return {
+        "mark": mark("fail") if line.problem else "",
+        "name": variable.name,
+        "kind": variable.kind.value,
+        "role": variable.role.value if line.planned else "left out",
+        "missing": None if line.missing is None else f"{line.missing:.1%}",
+        "distinct": None if profile is None else f"{profile.distinct:,}",
+        "histogram": sparkline(profile.counts, SPARK) if profile else "",
+        "bounds": "" if variable.bounds is None else " .. ".join("" if end is None else number(end) for end in variable.bounds),
+        "title": variable.title,
+    }

@@ -1,0 +1,101 @@
+"""The variables of a project's data as its plan describes them, each with its profile and whether the records agree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.errors import BadInput
+from engine.microdata import Microdata, MissingPolicy, conform
+from engine.recipe import read_toml
+from engine.schema import Schema, Variable
+
+from .drafts import Draft, draft_of, missing_of
+from .profiles import Profile, profile
+from .workspace import Workspace
+
+__all__ = ["DataView", "VariableLine", "data_view"]
+
+
+@dataclass(frozen=True)
+class VariableLine:
+    """A column of the data. ``planned`` is whether the plan takes it in; ``problem`` says why its records do not fit.
+
+    ``missing`` is the share of the file's records that had no value, None where nobody counted them.
+    """
+
+    variable: Variable
+    planned: bool
+    missing: float | None
+    profile: Profile | None
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class DataView:
+    """A project's plan, the table that it is for, and its variables in the plan's order, those left out at the end."""
+
+    draft: Draft
+    dataset: str
+    records: int
+    dropped: int
+    lines: tuple[VariableLine, ...]
+    problem: str = ""
+
+
+def data_view(workspace: Workspace, project_id: int) -> DataView | None:
+    """What the tab Data shows; None for a project without data. Raises DamagedTable."""
+    draft = draft_of(workspace, project_id)
+    if draft is None:
+        return None
+    dataset = workspace.dataset(draft.dataset_id)
+    data = workspace.read(dataset)
+    known = missing_of(workspace, dataset.id)
+    described, problem = _described(draft)
+    names = [*described, *(name for name in data.schema.names if name not in described)]
+
+    def line(name: str) -> VariableLine:
+        missing = known.get(name, None if dataset.dropped else 0.0)
+        return _line(name, described.get(name), data, missing)
+
+    return DataView(draft, dataset.name, len(data), dataset.dropped, tuple(map(line, names)), problem)
+
+
+def _described(draft: Draft) -> tuple[dict[str, Variable | BadInput], str]:
+    """The variables of the plan by name, an error in place of one that is described wrongly; what is wrong with it all."""
+    try:
+        tables = read_toml(draft.toml).get("variables", {})
+    except BadInput as error:
+        return {}, str(error)
+    if not isinstance(tables, dict):
+        return {}, "variables: must be a table, [variables]"
+    return {name: _variable(name, table) for name, table in tables.items()}, ""
+
+
+def _variable(name: str, table: object) -> Variable | BadInput:
+    try:
+        return Variable.from_table(name, table, f"variables.{name}")
+    except BadInput as error:
+        return error
+
+
+def _line(name: str, planned: Variable | BadInput | None, data: Microdata, missing: float | None) -> VariableLine:
+    stored = next((variable for variable in data.schema if variable.name == name), None)
+    if stored is None:
+        variable = planned if isinstance(planned, Variable) else Variable(name, next(iter(data.schema)).kind)
+        return VariableLine(variable, True, None, None, f"variables.{name}: the stored table has no such column")
+    if not isinstance(planned, Variable):
+        return VariableLine(stored, planned is not None, missing, profile(data, name), str(planned or ""))
+    try:
+        own = data if _alike(planned, stored) else _conformed(data, planned)
+    except BadInput as error:
+        return VariableLine(planned, True, missing, profile(data, name), str(error))
+    return VariableLine(planned, True, missing, profile(own, name))
+
+
+def _alike(planned: Variable, stored: Variable) -> bool:
+    """Whether the plan asks for the same values as were stored."""
+    return all(getattr(planned, part) == getattr(stored, part) for part in ("kind", "bounds", "levels", "missing"))
+
+
+def _conformed(data: Microdata, variable: Variable) -> Microdata:
+    return conform(data.frame[[variable.name]], Schema((variable,)), MissingPolicy.DROP)
