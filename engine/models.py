@@ -106,7 +106,7 @@ class Model:
         return dict(zip(design.names, found, strict=True))
 
     def _fitted(self, design: Design, data: Microdata, confidence: float) -> Sequence[Answer]:
-        whole = ~np.any([data.missing(name) for name in self.columns(data.schema)], axis=0)
+        whole = ~np.any([data.missing(name) for name in self.columns(design.schema)], axis=0)
         if not whole.any():
             raise NotComputable("every record lacks a value of one of the variables")
         x = design.matrix(data)[whole]

@@ -154,7 +154,7 @@ def _answers(confidential: Microdata, data: Microdata, spec: IntervalOverlapSpec
         target = model.response_column(data.schema, "")
         for term, answer in model.estimates(confidential, data, spec.confidence).items():
             params = (("estimand", "coefficient"), ("model", model.written), ("term", term))
-            yield Estimand(target, params, model.columns(data.schema)), answer
+            yield Estimand(target, params, model.columns(confidential.schema)), answer
 
 
 def _of_present(data: Microdata, name: str, estimated: Callable[[Floats], IntervalEstimate]) -> IntervalEstimate:

@@ -518,3 +518,80 @@ def test_study_answers_the_same_twice(method: Method, confidential: Microdata, r
         )
     assert [answers(measure) for measure in first.releases] == [answers(measure) for measure in second.releases]
     pd.testing.assert_frame_equal(confidential.frame, before)
+
+
+LACKING = ("region", "size", "visits", "days", "income", "illness", "joined")
+
+
+def with_missing(data: Microdata, seed: int) -> Microdata:
+    """The same table with about one value in eight missing in most columns."""
+    rng = np.random.default_rng(seed)
+    columns = {name: data.column(name).mask(rng.random(len(data)) < 0.12) for name in LACKING}
+    return data.with_columns(columns, data.origin)
+
+
+def refuses_missing(method: Method, data: Microdata) -> bool:
+    """Whether the check says that values are missing; any other complaint is a failure."""
+    try:
+        check_steps(recipe_of(method, data.schema), data)
+    except BadInput as error:
+        if "records have no " not in error.message:
+            raise
+        return True
+    return False
+
+
+def test_only_what_needs_every_value_refuses_missing_ones(confidential: Microdata) -> None:
+    data = with_missing(without_identifiers(confidential), 1)
+    refusing = {method.key for (method,) in (p.values for p in METHODS) if refuses_missing(method, data)}
+    assert {"synthesis.linear_regression", "synthesis.zero_inflated_truncated_poisson"} <= refusing
+    allowed = {"synthesis", "anonymisation", "studies"}
+    assert {key for key in refusing if key.partition(".")[0] not in allowed} == set()
+    assert not refusing & {"synthesis.cart", "studies.intruder_uncertainty"}
+
+
+@every_measure
+def test_measure_is_sound_where_values_are_missing(
+    method: Method, confidential: Microdata, releases: list[Microdata]
+) -> None:
+    data = with_missing(confidential, 1)
+    for released in (*(with_missing(release, seed) for seed, release in enumerate(releases, 2)), releases[0], data):
+        if released.origin == "synthetic" or method.confidential:
+            assert_sound(method, measured(method, data, released, run_of()).estimates)
+
+
+@every_study
+def test_study_is_sound_where_values_are_missing(
+    method: Method, confidential: Microdata, releases: list[Microdata]
+) -> None:
+    data, spec = with_missing(confidential, 1), spec_of(method, confidential.schema)
+    if refuses_missing(method, data):
+        return
+    found = method.func(data, [with_missing(release, 2) for release in releases], spec.grid()[-1], spec, run_of())
+    for measure in (*found.releases, *([found.confidential] if found.confidential else [])):
+        assert_sound(method, measure.estimates)
+
+
+@pytest.mark.parametrize("target", [*LACKING, "sex"])
+def test_trees_draw_missing_values_where_there_are_some(target: str, confidential: Microdata) -> None:
+    cart = registry()["synthesis.cart"]
+    data = with_missing(confidential, 1)
+    spec = cart.spec.from_table({"predictors": [name for name in (*LACKING, "sex") if name != target]}, "step")
+    fit = cart.func(data, target, spec, run_of(), DRAWS)
+    assert cart.draw is not None
+    released = with_missing(data, 5)
+    values = np.asarray(cart.draw(fit, spec, target, data, released, 0, np.random.default_rng(2)))
+    column = as_column(values, data, data.schema[target], "synthesis[0]")
+    assert column.dtype == data.column(target).dtype
+    assert column.isna().any() == (target in LACKING)
+    assert set(column.dropna()) <= set(data.column(target).dropna())
+
+
+@every_anonymisation
+def test_anonymisation_takes_missing_values_or_refuses_them(method: Method, confidential: Microdata) -> None:
+    data = with_missing(without_identifiers(confidential), 1)
+    if refuses_missing(method, data):
+        return
+    found = anonymise(recipe_of(method, data.schema), data)
+    assert found.data.frame.isna().any().any()
+    assert len(found.data) == int((~found.suppressed).sum()) > 0
