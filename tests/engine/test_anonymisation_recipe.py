@@ -126,3 +126,13 @@ def test_missing_quasi_identifiers_are_refused_and_missing_sensitive_values_kept
             anonymise(anonymising(anonymisation=[step]), lacking("age"))
     found = anonymise(anonymising(anonymisation=[{**MONDRIAN, "l": 2, "sensitive": ["income"]}]), lacking("income"))
     assert found.data.missing("income").sum() == 3
+
+
+def test_class_means_are_matched_within_a_radius_only(anonymising: Callable[..., Recipe], small_data: Microdata) -> None:
+    measures = [{"method": "risk.identification"}, {"method": "risk.identification", "radius": {"age": 20}}]
+    rows = execute(anonymising(measure=measures, threshold=[]), small_data).rows
+    found = [row for row in rows if row.draw == 1 and row.measure == "expected_match_risk"]
+    assert [row.status for row in found] == ["not computed", "computed"]
+    assert '"age" is released as class means' in found[0].reason
+    assert found[1].value is not None
+    assert 0 < found[1].value <= 80 / 5, "at least five records share the values of any"
