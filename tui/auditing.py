@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from engine.errors import BadInput
-from workspace.audit import HEAD_FILE, Head, audit_rows, broken, head_of, kept_head
+from workspace.audit import HEAD_FILE, Head, audit_rows, kept_head, verify
 
 from .console import table
 
@@ -35,15 +35,13 @@ def _in_words(details: str) -> str:
 
 def verified(workspace: Workspace, noted: str | None) -> tuple[bool, str]:
     """Whether the audit log is whole, and that in words. Raises BadInput when ``noted`` is no head."""
-    connection = workspace.connection
-    connection.execute("BEGIN")
-    rows, head = audit_rows(connection), head_of(connection)
-    connection.execute("COMMIT")
-    kept = [one for one in (kept_head(workspace.directory), _head(noted)) if one is not None]
-    if wrong := broken(rows, head, kept):
+    head = _head(noted)
+    rows, wrong = verify(workspace.connection, workspace.directory, [] if head is None else [head])
+    if wrong:
         return False, f"the audit log is broken: {wrong}"
+    last = Head(len(rows), rows[-1].hash if rows else "")
     missing = "" if kept_head(workspace.directory) else f"; the file {HEAD_FILE} is gone: rows removed at the end may go unnoticed"
-    return True, f"{len(rows)} rows, none changed; head {head}{missing}"
+    return True, f"{len(rows)} rows, none changed; head {last}{missing}"
 
 
 def _head(noted: str | None) -> Head | None:

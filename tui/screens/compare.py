@@ -15,12 +15,14 @@ from textual.widgets import Footer
 
 from tui.comparing import confidential_text, limits_text, name_of, observed_text, outcome, tally
 from tui.console import number
+from tui.exhibits import Exhibit
 from tui.widgets.columns import cells, fitted
 from tui.widgets.grid import Grid
 from tui.widgets.line import Line
 from tui.widgets.pages import Column, ListPages
 from tui.words import interval, measured, outcome_text, params_text
 
+from .exhibiting import Exhibits, grid_exhibit
 from .page import Dialog
 from .threads import Computes
 
@@ -55,7 +57,7 @@ ONLY = (Column("run", "run", 4, "right"), Column("name", "number", 40), Column("
 NONE = "There is nothing of this kind. Press t for another view."
 
 
-class Compare(Dialog[None], Computes):
+class Compare(Dialog[None], Exhibits, Computes):
     """Looks at two finished runs."""
 
     DEFAULT_CSS = "Compare > .whole { width: 100%; height: 100%; background: $background; }"
@@ -124,6 +126,11 @@ class Compare(Dialog[None], Computes):
         self._say("compare-head", "The runs are on different data. Press a to compare them all the same.")
         self._say("compare-tally", event.described[0])
         self._say("compare-reading", event.described[1])
+
+    def exhibit(self) -> Exhibit | None:
+        """The table that is shown."""
+        first, second = self._runs
+        return grid_exhibit(self.query_one(Grid), f"runs-{first}-{second}-{self._view.replace(' ', '-')}")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Runs on different data are compared on request only."""

@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.message import Message
 
 from tui.console import number
+from tui.exhibits import Exhibit, lines_of
 from tui.widgets.columns import cells, fitted
 from tui.widgets.line import Line
 from tui.widgets.live import LiveGrid
@@ -74,6 +75,11 @@ class Diagnostics(Pane):
         rows = [cells(columns, _values(line)) for line in self._lines]
         self.query_one(LiveGrid).show(columns, rows, list(range(len(rows))))
         self.query_one(Line).say(_summary(self._lines))
+
+    def exhibit(self) -> Exhibit | None:
+        """The statistics with all their digits."""
+        lines = self._lines
+        return Exhibit(self.named("diagnostics"), lambda: lines_of(DiagnosticLine, lines)) if lines else None
 
     def take_focus(self) -> None:
         """The table takes the keys."""

@@ -18,6 +18,7 @@ from textual.widget import Widget
 from textual.widgets import Footer
 from textual.worker import get_current_worker
 
+from tui.exhibits import Exhibit
 from tui.messages import Trouble, WorkspaceChanged
 from tui.widgets.line import Line
 from workspace.errors import WorkspaceError
@@ -26,6 +27,8 @@ from workspace.views import RunLine
 
 if TYPE_CHECKING:
     from tui.app import SfumatoApp
+
+from .exhibiting import Exhibits
 
 __all__ = ["Dialog", "Page", "Pane", "Reads"]
 
@@ -55,7 +58,7 @@ class Reads(Widget):
             self.post_message(message)
 
 
-class Page(Screen[None], Reads):
+class Page(Screen[None], Exhibits, Reads):
     """A screen with a title line above and the keys below."""
 
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
@@ -104,6 +107,14 @@ class Pane(Vertical, Reads):
 
     def take_focus(self) -> None:
         """Give the focus to what the keys are for."""
+
+    def exhibit(self) -> Exhibit | None:
+        """What the pane shows, to be written to a file or copied; None when that is nothing."""
+        return None
+
+    def named(self, what: str) -> str:
+        """``run-3-results``."""
+        return what if self.line is None else f"run-{self.line.run.id}-{what}"
 
 
 def _stage(line: RunLine | None) -> tuple[object, ...]:

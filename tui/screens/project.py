@@ -13,6 +13,7 @@ from textual.message import Message
 from textual.widgets import ContentSwitcher
 
 from tui.console import duration
+from tui.exhibits import Exhibit
 from tui.widgets.tabs import TabLine
 from tui.words import mark, state_text, tally_text
 from workspace.queries import Reader, RunState
@@ -148,6 +149,10 @@ class Project(Page):
         self.query_one("#panes", ContentSwitcher).current = name
         self.sfumato.remember(tab=name)
         self._show_run()
+
+    def exhibit(self) -> Exhibit | None:
+        """What the tab shows."""
+        return self.pane.exhibit()
 
     async def action_release(self) -> None:
         """Show what a release of the run would hold: of the one under the cursor, or the one that the tabs show."""

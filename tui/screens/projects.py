@@ -11,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from tui.console import duration
+from tui.exhibits import Exhibit
 from tui.widgets.columns import cells, fitted
 from tui.widgets.grid import Grid
 from tui.widgets.live import LiveGrid
@@ -18,6 +19,7 @@ from tui.widgets.pages import Column
 from tui.words import progress, state_text, tally_text
 from workspace.views import ProjectLine, project_lines
 
+from .exhibiting import grid_exhibit
 from .page import Page
 
 EMPTY = "No project yet. Press n to run a recipe, or in a shell: sfumato demo"
@@ -78,6 +80,10 @@ class Projects(Page):
         rows = [cells(columns, _values(line)) for line in self._lines]
         self.query_one(LiveGrid).show(columns, rows, [line.id for line in self._lines])
         self.say_where(f"  {self.sfumato.directory}")
+
+    def exhibit(self) -> Exhibit | None:
+        """The table of projects."""
+        return grid_exhibit(self.query_one(Grid), "projects")
 
     @on(Grid.Selected)
     async def _open(self, event: Grid.Selected) -> None:

@@ -17,6 +17,7 @@ from textual.message import Message
 from textual.widgets import Footer, Static
 
 from tui.console import number
+from tui.exhibits import Exhibit
 from tui.record_list import driver_text
 from tui.widgets.grid import Grid
 from tui.widgets.line import Line
@@ -24,6 +25,7 @@ from tui.widgets.pages import Column, Row
 from tui.widgets.text import cut, fit, printable
 
 from .confirm import Confirm
+from .exhibiting import Exhibits, grid_exhibit
 from .page import Dialog
 from .threads import Computes
 
@@ -76,7 +78,7 @@ class CandidatePages:
             return values(workspace, self.run_id, numbers, self.found.draw)
 
 
-class Record(Dialog[None], Computes):
+class Record(Dialog[None], Exhibits, Computes):
     """Opens on the dataset in which the record is most at risk. Values are hidden until the user says otherwise."""
 
     DEFAULT_CSS = """
@@ -161,6 +163,10 @@ class Record(Dialog[None], Computes):
             draws = list(self._records.measure.draws)
             self._draw = draws[(draws.index(self._draw) + step) % len(draws)]
             self._load()
+
+    def exhibit(self) -> Exhibit | None:
+        """The candidates, with values only where they are shown."""
+        return grid_exhibit(self.query_one(Grid), f"run-{self._records.run_id}-record-{self._record}")
 
     async def action_values(self) -> None:
         """Hide the values, or ask and show them."""

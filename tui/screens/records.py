@@ -12,6 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from tui.console import number
+from tui.exhibits import Exhibit
 from tui.record_list import driver_text
 from tui.widgets.columns import cells, fitted
 from tui.widgets.grid import Grid
@@ -19,6 +20,7 @@ from tui.widgets.line import Line
 from tui.widgets.pages import Column, Row
 from tui.words import params_text
 
+from .exhibiting import grid_exhibit
 from .page import Pane
 from .record import Record
 from .threads import Computes
@@ -179,6 +181,10 @@ class Records(Pane, Computes):
         over = f"average over {records.risk.datasets} datasets" if records.draw is None else f"dataset {records.draw}"
         parts = [place, over, f"{len(records):,} records, most at risk first", params_text(measure.params)]
         return " · ".join(part for part in parts if part)
+
+    def exhibit(self) -> Exhibit | None:
+        """The table of records."""
+        return grid_exhibit(self.query_one(Grid), self.named("records"))
 
     def take_focus(self) -> None:
         """The table takes the keys."""

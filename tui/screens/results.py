@@ -14,6 +14,7 @@ from textual.message import Message
 from textual.widgets import Input
 
 from tui.console import number
+from tui.exhibits import Exhibit, Lines, lines_of
 from tui.widgets.columns import cells, fitted
 from tui.widgets.grid import Grid
 from tui.widgets.line import Line
@@ -156,6 +157,18 @@ class Results(Pane):
         selection = self.selection
         if self._opened and selection and _columns(self.size.width - 1, selection) != self._opened.columns:
             self.load()
+
+    def exhibit(self) -> Exhibit | None:
+        """The selection, every row of it with all its fields and digits."""
+        selection, directory = self.selection, self.sfumato.directory
+        if selection is None or not self.query_one(Grid).count:
+            return None
+
+        def lines() -> Lines:
+            with Reader(directory) as reader:
+                return lines_of(ResultLine, result_lines(reader, selection, 0, -1))
+
+        return Exhibit(self.named("results"), lines)
 
     def take_focus(self) -> None:
         """The table takes the keys."""

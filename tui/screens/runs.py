@@ -13,6 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from tui.console import duration
+from tui.exhibits import Exhibit
 from tui.widgets.columns import cells, fitted
 from tui.widgets.grid import Grid
 from tui.widgets.live import LiveGrid
@@ -23,6 +24,7 @@ from workspace.views import RunLine
 
 from .compare import Compare
 from .confirm import Confirm
+from .exhibiting import grid_exhibit
 from .page import Pane
 
 COLUMNS = (
@@ -88,6 +90,10 @@ class Runs(Pane):
     def take_focus(self) -> None:
         """The table takes the keys."""
         self.query_one(LiveGrid).focus()
+
+    def exhibit(self) -> Exhibit | None:
+        """The table of runs."""
+        return grid_exhibit(self.query_one(Grid), "runs")
 
     @property
     def here(self) -> RunLine | None:

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -15,6 +15,7 @@ from textual.message import Message
 from textual.widgets import ContentSwitcher
 
 from tui.console import number
+from tui.exhibits import Exhibit, Lines
 from tui.widgets.columns import cells, fitted
 from tui.widgets.line import Line
 from tui.widgets.live import LiveGrid
@@ -25,6 +26,9 @@ from tui.words import interval, params_text
 from workspace.findings import Curve, curves
 
 from .page import Pane
+
+if TYPE_CHECKING:
+    from workspace.figures.figure import Figure
 
 __all__ = ["Sweep"]
 
@@ -138,6 +142,13 @@ class Sweep(Pane):
         if self.shown:
             self._fill_numbers()
 
+    def exhibit(self) -> Exhibit | None:
+        """The measure of the study that is shown, drawn and in all its digits."""
+        shown = self.shown
+        if not shown:
+            return None
+        return Exhibit(self.named(shown[0].measure), lambda: curve_lines(shown), lambda: curve_figure(shown))
+
     def take_focus(self) -> None:
         """What is shown takes the keys."""
         current = self.query_one(ContentSwitcher).current
@@ -200,6 +211,27 @@ def _scaled(value: float | None, *, log: bool) -> float:
     if value is None or (log and value <= 0):
         return math.nan
     return math.log10(value) if log else value
+
+
+def curve_lines(shown: Sequence[Curve]) -> Lines:
+    """A row for every dataset and level, with all digits."""
+    rows = [
+        (curve.key, curve.measure, curve.target, json.dumps(dict(curve.params), sort_keys=True), curve.dataset, *point)
+        for curve in shown
+        for point in zip(curve.levels, curve.values, curve.lower, curve.upper, strict=True)
+    ]
+    return ("method", "measure", "target", "params", "dataset", "level", "value", "lower", "upper"), rows
+
+
+def curve_figure(shown: Sequence[Curve]) -> Figure:
+    """The curves, drawn for a file."""
+    from workspace.figures.figure import Figure, Panel
+    from workspace.figures.figure import Series as FigureSeries
+
+    drawn = [as_series(curve) for curve in shown]
+    series = tuple(FigureSeries.of(one.name, one.x, one.y, one.lower, one.upper) for one in drawn)
+    first = shown[0]
+    return Figure(f"{first.measure}: {_study_name(first)}", "sweep", (Panel(first.measure, series, "S"),))
 
 
 def reading(curve: Curve, x: float) -> str:

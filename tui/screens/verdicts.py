@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.message import Message
 
+from tui.exhibits import Exhibit, lines_of
 from tui.widgets.scroll import Scroll
 from tui.widgets.verdicts import board
 from tui.words import state_text
@@ -63,6 +64,11 @@ class Verdicts(Pane):
             return NONE if self.line else ""
         error = f"\n{self.line.run.error}" if self.line.run.error else ""
         return f"No verdicts yet: run {self.line.run.id} is not done ({state_text(self.line)}).{error}"
+
+    def exhibit(self) -> Exhibit | None:
+        """The verdicts with all their digits."""
+        verdicts = self._verdicts
+        return Exhibit(self.named("verdicts"), lambda: lines_of(VerdictLine, verdicts)) if verdicts else None
 
     def take_focus(self) -> None:
         """The board takes the keys."""

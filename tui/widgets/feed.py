@@ -52,6 +52,11 @@ class Feed:
         self._cache = PageCache()
         self._waiting = False
 
+    @property
+    def source(self) -> Pages | None:
+        """The source that is shown."""
+        return self._source
+
     def offer(self, source: Pages, index: int) -> None:
         """Open ``source`` at row ``index``; what is shown stays until its first page has come."""
         self._opening = Order(source, index, None)

@@ -130,6 +130,11 @@ class Grid(ScrollView, can_focus=True):
         """Rows of the source shown; 0 before it is open."""
         return self._feed.count
 
+    @property
+    def source(self) -> Pages | None:
+        """The source that is shown; None before one is open."""
+        return self._feed.source
+
     def row(self, index: int) -> Row | None:
         """Row ``index`` if it has been read."""
         return self._feed.row(index)

@@ -1,0 +1,104 @@
+import csv
+import sys
+
+import pytest
+from textual.widgets import Input
+
+from tui.clipboard import COPY_FILE
+from tui.screens.compare import Compare
+from tui.screens.export import Export
+from tui.screens.project import Project
+
+TABLES = {"runs": 4, "results": 44, "verdicts": 4, "sweep": 6, "diagnostics": 3}
+
+
+async def name_file(seat, path):
+    seat.app.screen.query_one(Input).value = str(path)
+    await seat.press("enter")
+
+
+@pytest.mark.parametrize("tab", TABLES)
+async def test_e_writes_the_table_of_every_tab(sit, directory, tmp_path, tab):
+    async with sit(directory, tab=tab) as seat:
+        await seat.press("e")
+        assert isinstance(seat.app.screen, Export)
+        await name_file(seat, tmp_path / "table.csv")
+        assert isinstance(seat.app.screen, Project)
+        assert str(tmp_path / "table.csv") in seat.app.notices[-1]
+    with (tmp_path / "table.csv").open(newline="") as file:
+        rows = list(csv.reader(file))
+    assert len(rows) > TABLES[tab] // 2
+    assert len({len(row) for row in rows}) == 1
+
+
+async def test_the_plot_of_a_sweep_is_written_too(sit, directory, tmp_path, size):
+    async with sit(directory, "e", tab="sweep", size=size) as seat:
+        assert ".svg or .png  the plot" in seat.text
+        assert ".svg" in seat.app.screen.query_one(Input).value
+        await name_file(seat, tmp_path / "plot.svg")
+    assert "<svg" in (tmp_path / "plot.svg").read_text("utf-8")
+
+
+async def test_what_is_wrong_with_a_name_is_said_and_can_be_corrected(sit, directory, tmp_path, size):
+    async with sit(directory, "e", tab="verdicts", size=size) as seat:
+        await name_file(seat, tmp_path / "table.pdf")
+        assert "must end in .csv" in " ".join(seat.text.split())
+        await name_file(seat, tmp_path / "table.csv")
+        assert isinstance(seat.app.screen, Project)
+        await seat.press("e", "escape")
+        assert isinstance(seat.app.screen, Project)
+
+
+async def test_a_png_without_cairosvg_is_refused_in_words(sit, directory, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cairosvg", None)
+    async with sit(directory, "e", tab="sweep") as seat:
+        await name_file(seat, tmp_path / "plot.png")
+        assert "cairosvg, which is not installed" in seat.app.notices[-1]
+
+
+async def test_results_are_written_as_they_are_filtered_with_all_digits(sit, directory, tmp_path):
+    async with sit(directory, "slash", *"ecdf", "enter", "e", tab="results") as seat:
+        await name_file(seat, tmp_path / "table.csv")
+    with (tmp_path / "table.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["method"] for row in rows} == {"ecdf"}
+    assert any(len(row["value"]) > 12 for row in rows)
+
+
+async def test_capital_y_sends_the_table_to_the_terminal_and_to_a_file(sit, directory, monkeypatch):
+    monkeypatch.delenv("TMUX", raising=False)
+    async with sit(directory, "Y", tab="verdicts") as seat:
+        said = seat.app.notices[-1]
+        assert "bytes sent to the terminal; also in" in said
+        assert not said.startswith("Copied")
+        assert seat.app.clipboard == (directory / COPY_FILE).read_text("utf-8")
+        assert seat.app.clipboard.startswith("value\ttarget")
+
+
+async def test_capital_y_goes_through_tmux(sit, directory, tmp_path, monkeypatch):
+    script = tmp_path / "tmux"
+    script.write_text(f'#!/bin/sh\n/bin/cat > "{tmp_path}/given"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("TMUX", "here")
+    async with sit(directory, "Y", tab="sweep") as seat:
+        assert "sent through tmux" in seat.app.notices[-1]
+        assert seat.app.clipboard == ""
+    assert (tmp_path / "given").read_text("utf-8").startswith("method\tmeasure")
+
+
+@pytest.mark.parametrize("key", ["e", "Y"])
+async def test_where_there_is_nothing_the_keys_say_so(sit, empty, key):
+    async with sit(empty, key) as seat:
+        assert seat.app.notices == ["There is nothing here to write or to copy"]
+
+
+async def test_a_comparison_can_be_written_and_help_names_the_keys(sit, directory):
+    async with sit(directory, "question_mark", tab="sweep", size=(120, 60)) as seat:
+        assert "Write table or plot to a file" in seat.text
+        assert "Copy the table" in seat.text
+        await seat.press("q")
+        await seat.app.open(Compare(1, 1))
+        await seat.press("shift", "e")
+        assert isinstance(seat.app.screen, Export)
+        assert "runs-1-1-numbers.csv" in seat.app.screen.query_one(Input).value
