@@ -22,7 +22,7 @@ from functools import lru_cache
 from itertools import count
 from pathlib import Path
 
-__all__ = ["HEAD_FILE", "Act", "AuditRow", "Head", "append", "audit_rows", "broken", "head_of", "keep_head", "kept_head"]
+__all__ = ["HEAD_FILE", "Act", "AuditRow", "Head", "append", "audit_rows", "broken", "head_of", "keep_head", "kept_head", "verify"]
 
 HEAD_FILE = "audit.head"
 
@@ -129,6 +129,20 @@ def kept_head(directory: Path) -> Head | None:
         return Head(int(number), hashed)
     except (OSError, ValueError):
         return None
+
+
+def verify(connection: sqlite3.Connection, directory: Path, noted: Sequence[Head] = ()) -> tuple[list[AuditRow], str]:
+    """Every row, and what is wrong with the first that is not as it was written; others may add rows meanwhile.
+
+    ``noted`` are heads that were kept elsewhere. What lies beside the database is read before it: it may lag behind.
+    """
+    kept = kept_head(directory)
+    connection.execute("BEGIN")
+    try:
+        rows, head = audit_rows(connection), head_of(connection)
+    finally:
+        connection.execute("COMMIT")
+    return rows, broken(rows, head, [*noted, *([] if kept is None else [kept])])
 
 
 def broken(rows: Sequence[AuditRow], head: Head, kept: Sequence[Head] = ()) -> str:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from .audit import audit_rows, broken, head_of, kept_head
+from .audit import verify
 from .errors import DamagedTable, WorkspaceError
 from .orphans import known_tables, orphans
 from .workspace import Workspace
@@ -111,8 +111,7 @@ def _tables(workspace: Workspace) -> Iterator[Finding]:
 
 
 def _audit(workspace: Workspace) -> Finding:
-    rows, kept = audit_rows(workspace.connection), kept_head(workspace.directory)
-    wrong = broken(rows, head_of(workspace.connection), [] if kept is None else [kept])
+    rows, wrong = verify(workspace.connection, workspace.directory)
     return Finding("audit log", "problem" if wrong else "ok", wrong or f"{len(rows)} rows, none changed")
 
 

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
+import threading
 from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workspace.audit import HEAD_FILE, Act, AuditRow, Head, append, audit_rows, broken, head_of, keep_head, kept_head
+from workspace.audit import (
+    HEAD_FILE,
+    Act,
+    AuditRow,
+    Head,
+    append,
+    audit_rows,
+    broken,
+    head_of,
+    keep_head,
+    kept_head,
+    verify,
+)
 from workspace.queue import claim, fail, request_stop, resume
 from workspace.runs import RunState
 from workspace.worker import work
@@ -35,8 +49,7 @@ def acts(workspace: Workspace) -> list[tuple[str, str]]:
 
 
 def wrong(workspace: Workspace) -> str:
-    kept = kept_head(workspace.directory)
-    return broken(audit_rows(workspace.connection), head_of(workspace.connection), [kept] if kept else [])
+    return verify(workspace.connection, workspace.directory)[1]
 
 
 def test_what_changes_a_project_is_written_down_in_its_order(workspace: Workspace, enter: Enter) -> None:
@@ -182,3 +195,26 @@ def test_the_log_holds_no_value_of_the_data(workspace: Workspace, enter: Enter) 
             "user", "runs_before", "project", "origin", "source_sha256", "table_sha256", "records", "dataset",
             "recipe_sha256", "seed", "tasks", "tasks_done",
         }  # fmt: skip
+
+
+def test_rows_that_others_add_while_the_log_is_verified_are_no_alarm(workspace: Workspace) -> None:
+    def add() -> None:
+        with contextlib.closing(Workspace.open(workspace.directory)) as own:
+            while not ended.is_set():
+                with own.writing() as connection:
+                    append(connection, Act.FILES_REMOVED, "workspace", files=0)
+
+    ended = threading.Event()
+    adding = threading.Thread(target=add)
+    adding.start()
+    said = set()
+    try:
+        for _ in range(100_000):
+            rows, wrong = verify(workspace.connection, workspace.directory)
+            said.add(wrong)
+            if len(rows) > 20:
+                break
+    finally:
+        ended.set()
+        adding.join()
+    assert said == {""}
