@@ -170,7 +170,7 @@ def interval_hierarchy(
     for number in distinct:
         nodes = _intervals(number, widths, dates)
         sizes |= {node: min(width / span, 1.0) for node, width in zip(nodes, widths, strict=True)}
-        rows.append((_label(number, dates), *nodes, ROOT))
+        rows.append((str(number), *nodes, ROOT))
     return Hierarchy(tuple(rows), sizes), inverse.astype(np.int64)
 
 

@@ -8,7 +8,7 @@ are segment sums; a level costs O(n d), and there are about log2(n / k) levels.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,13 +72,20 @@ class _State:
 
 @dataclass(frozen=True, eq=False)
 class _Level:
-    """What happens to each partition of a level: a cut into left and right, or small sides that are suppressed."""
+    """What is found for a level: which partitions are ``cut`` (s,), which records lie ``right`` (a,); and of those that cannot
+    be cut what suppressing a ``small`` side (a,) has to win, ``gain`` (s,), 0 for nothing.
+    """
 
     cut: Booleans
     right: Booleans
     gain: Floats
     small: Booleans
-    trimmed: Booleans = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+
+    @classmethod
+    def blank(cls, parts: int, records: int) -> _Level:
+        """Nothing is cut."""
+        no_part, no_record = np.zeros(parts, dtype=np.bool_), np.zeros(records, dtype=np.bool_)
+        return cls(no_part, no_record, np.zeros(parts), no_record.copy())
 
 
 def mondrian_classes(
@@ -101,72 +108,80 @@ def mondrian_classes(
     """
     n = len(dimensions[0].codes)
     codes = [dimension.codes for dimension in dimensions]
+    rule = _Rule(dimensions, k, relaxed, allowed)
     state = _State(np.arange(n), codes, np.array([n]), np.full(n, -1, dtype=np.int64))
     while len(state.sizes):
-        level = _cut(state, dimensions, k, relaxed, allowed, trim=most_suppressed > state.suppressed)
+        level = rule.level(state, trim=most_suppressed > state.suppressed)
         trimmed = _chosen(state, level, most_suppressed - state.suppressed)
         state.settle(np.flatnonzero(~level.cut & ~trimmed))
-        state = _rearranged(state, level, trimmed, k)
+        state = _rearranged(state, level, trimmed)
     return state.classes
 
 
-def _cut(
-    state: _State, dimensions: Sequence[Dimension], k: int, relaxed: bool, allowed: Allowed | None, *, trim: bool
-) -> _Level:
-    starts = np.cumsum(state.sizes) - state.sizes
-    low = np.stack([np.minimum.reduceat(codes, starts) for codes in state.codes])
-    high = np.stack([np.maximum.reduceat(codes, starts) for codes in state.codes])
-    width = np.stack([d.places[h] - d.places[b] for d, b, h in zip(dimensions, low, high, strict=True)])
-    ranking = np.argsort(-width, axis=0, kind="stable")
-    parts, records = len(state.sizes), len(state.rows)
-    level = _Level(
-        np.zeros(parts, dtype=np.bool_),
-        np.zeros(records, dtype=np.bool_),
-        np.zeros(parts),
-        np.zeros(records, dtype=np.bool_),
-    )
-    for place in ranking:
-        pending = np.flatnonzero(~level.cut & (state.sizes > k if trim else state.sizes >= 2 * k))
-        for d in np.unique(place[pending]):
-            tried = pending[(place[pending] == d) & (width[d, pending] > 0)]
-            if len(tried):
-                _try(state, level, tried, int(d), low[d], high[d], width[d], k, relaxed, allowed, trim)
-    return level
+@dataclass(frozen=True, eq=False)
+class _Rule:
+    """Which cuts are tried, and which are allowed."""
 
+    dimensions: Sequence[Dimension]
+    k: int
+    relaxed: bool
+    allowed: Allowed | None
 
-def _try(
-    state: _State,
-    level: _Level,
-    tried: Integers,
-    d: int,
-    low: NDArray[np.int32],
-    high: NDArray[np.int32],
-    width: Floats,
-    k: int,
-    relaxed: bool,
-    allowed: Allowed | None,
-    trim: bool,
-) -> None:
-    segments = Segments.of(state.sizes, tried)
-    right, left_size = median_cuts(state.codes[d][segments.members], segments, low[tried], high[tried], relaxed)
-    smaller = np.minimum(left_size, segments.sizes - left_size)
-    fits = np.ones((len(tried), 2), dtype=np.bool_)
-    if allowed is not None:
+    def level(self, state: _State, *, trim: bool) -> _Level:
+        """Cut every partition by its widest dimension that allows it; with ``trim`` look for small sides too."""
+        starts = np.cumsum(state.sizes) - state.sizes
+        low = np.stack([np.minimum.reduceat(codes, starts) for codes in state.codes])
+        high = np.stack([np.maximum.reduceat(codes, starts) for codes in state.codes])
+        width = np.stack([d.places[h] - d.places[b] for d, b, h in zip(self.dimensions, low, high, strict=True)])
+        level = _Level.blank(len(state.sizes), len(state.rows))
+        large = state.sizes > self.k if trim else state.sizes >= 2 * self.k
+        for place in np.argsort(-width, axis=0, kind="stable"):
+            pending = np.flatnonzero(~level.cut & large)
+            for d in np.unique(place[pending]):
+                tried = pending[(place[pending] == d) & (width[d, pending] > 0)]
+                if len(tried):
+                    segments = Segments.of(state.sizes, tried)
+                    codes = state.codes[d][segments.members]
+                    cuts = median_cuts(codes, segments, low[d, tried], high[d, tried], self.relaxed)
+                    fits = self._fits(state, segments, cuts[0])
+                    self._cut(level, tried, segments, cuts, fits)
+                    if trim:
+                        self._trim(level, tried, segments, cuts, fits, width[d, tried])
+        return level
+
+    def _fits(self, state: _State, segments: Segments, right: Booleans) -> Booleans:
+        """Which sides of each segment may be classes, but for their size, (s, 2)."""
+        if self.allowed is None:
+            return np.ones((len(segments.sizes), 2), dtype=np.bool_)
         side = 2 * segments.segment + right
-        fits = allowed(state.rows[segments.members], side, 2 * len(tried)).reshape(-1, 2)
-    good = (smaller >= k) & fits.all(axis=1)
-    level.cut[tried] = good
-    level.right[segments.members] = right
-    if not trim:
-        return
-    left_is_small = 2 * left_size < segments.sizes
-    large_fits = np.where(left_is_small, fits[:, 1], fits[:, 0])
-    gain = segments.sizes * width[tried] / np.maximum(smaller, 1)
-    better = ~good & (smaller < k) & (segments.sizes - smaller >= k) & large_fits & (gain > level.gain[tried])
-    level.gain[tried] = np.where(better, gain, level.gain[tried])
-    members = better[segments.segment]
-    is_small = right ^ left_is_small[segments.segment]
-    level.small[segments.members[members]] = is_small[members]
+        return self.allowed(state.rows[segments.members], side, 2 * len(segments.sizes)).reshape(-1, 2)
+
+    def _cut(
+        self, level: _Level, tried: Integers, segments: Segments, cuts: tuple[Booleans, Integers], fits: Booleans
+    ) -> None:
+        right, left_size = cuts
+        smaller = np.minimum(left_size, segments.sizes - left_size)
+        level.cut[tried] = (smaller >= self.k) & fits.all(axis=1)
+        level.right[segments.members] = right
+
+    def _trim(
+        self,
+        level: _Level,
+        tried: Integers,
+        segments: Segments,
+        cuts: tuple[Booleans, Integers],
+        fits: Booleans,
+        width: Floats,
+    ) -> None:
+        right, left_size = cuts
+        smaller = np.minimum(left_size, segments.sizes - left_size)
+        left_is_small = 2 * left_size < segments.sizes
+        large_fits = np.where(left_is_small, fits[:, 1], fits[:, 0]) & (segments.sizes - smaller >= self.k)
+        gain = np.where((smaller < self.k) & large_fits, segments.sizes * width / np.maximum(smaller, 1), 0.0)
+        better = ~level.cut[tried] & (gain > level.gain[tried])
+        level.gain[tried] = np.where(better, gain, level.gain[tried])
+        members = better[segments.segment]
+        level.small[segments.members[members]] = (right ^ left_is_small[segments.segment])[members]
 
 
 def _chosen(state: _State, level: _Level, budget: int) -> Booleans:
@@ -181,7 +196,7 @@ def _chosen(state: _State, level: _Level, budget: int) -> Booleans:
     return chosen
 
 
-def _rearranged(state: _State, level: _Level, trimmed: Booleans, k: int) -> _State:
+def _rearranged(state: _State, level: _Level, trimmed: Booleans) -> _State:
     """The partitions of the next level side by side, each in the order in which its records came."""
     part = np.repeat(np.arange(len(state.sizes)), state.sizes)
     keep = level.cut[part] | (trimmed[part] & ~level.small)

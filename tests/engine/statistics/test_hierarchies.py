@@ -87,11 +87,24 @@ def test_the_ends_of_a_stretch_of_leaves_give_the_common_node_of_all(tree: Hiera
 def test_intervals_of_numbers_are_nested() -> None:
     tree, rows = interval_hierarchy(np.array([23.0, 5.0, 23.0, 31.0]), [10, 20])
     assert [tree.rows[row] for row in rows] == [
-        ("23", "[20, 30)", "[20, 40)", "*"),
-        ("5", "[0, 10)", "[0, 20)", "*"),
-        ("23", "[20, 30)", "[20, 40)", "*"),
-        ("31", "[30, 40)", "[20, 40)", "*"),
+        ("23.0", "[20, 30)", "[20, 40)", "*"),
+        ("5.0", "[0, 10)", "[0, 20)", "*"),
+        ("23.0", "[20, 30)", "[20, 40)", "*"),
+        ("31.0", "[30, 40)", "[20, 40)", "*"),
     ]
     assert tree.node_sizes[1:, 0].tolist() == pytest.approx([10 / 26, 20 / 26, 1])
     with pytest.raises(ValueError, match="multiple"):
         interval_hierarchy(np.array([1.0, 2.0]), [10, 15])
+
+
+@seed(4)
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20), st.sampled_from([[0.1, 0.3], [5, 10, 50], [1e-3]]))
+def test_every_number_lies_in_its_intervals(numbers: list[float], widths: list[float]) -> None:
+    tree, rows = interval_hierarchy(np.array(numbers), widths)
+    for number, row in zip(numbers, rows, strict=True):
+        for node, width in zip(tree.rows[row][1:-1], widths, strict=True):
+            start, end = (float(part) for part in node[1:-1].split(", "))
+            slack = 1e-8 * width + 1e-9 * abs(number)
+            assert start - slack <= number < end + slack
+            assert end - start == pytest.approx(width, abs=slack)
