@@ -98,9 +98,7 @@ def anonymise(recipe: Recipe, confidential: Microdata, report: Report = silent) 
 
 def anonymised_release(recipe: Recipe, table: Microdata, classes: NDArray[np.int64]) -> Microdata:
     """The anonymised table as measures see it, with the class of each confidential record, (n,)."""
-    return Microdata(
-        recipe.released_schema, table.frame, "anonymised", classes=classes, generalised=recipe.generalised
-    )
+    return Microdata(recipe.released_schema, table.frame, "anonymised", classes=classes, generalised=recipe.generalised)
 
 
 def measure_dataset(
@@ -162,7 +160,16 @@ def combine(recipe: Recipe, rows: Sequence[Row]) -> tuple[list[Row], list[Verdic
     complete = with_confidential_baseline(
         [*(row for row in rows if row.draw is None), *combined_rows(rows_with_draw(rows)), *rows_with_draw(rows)]
     )
+    complete = [*complete, *_summaries(rows)]
     return complete, judge(recipe.thresholds, complete)
+
+
+def _summaries(rows: Sequence[Row]) -> list[Row]:
+    """What the points of a study say together, by the study's own rule."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(f"{row.family}.{row.method}", []).append(row)
+    return [row for key, group in groups.items() if (rule := registry()[key].summarise) for row in rule(group)]
 
 
 def combined_rows(rows: Sequence[Row]) -> list[Row]:

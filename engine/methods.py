@@ -20,7 +20,8 @@ data cannot be used so; it runs before anything is computed (``engine.checks``).
 
 Rows of the m released datasets are averaged, series by series (``engine.rows.averages``), unless the method has a rule of
 its own: ``combine(rows: Sequence[Row]) -> list[Row]`` gets all its rows of single datasets that share dataset and level,
-and gives one row with ``draw`` None for each of their series.
+and gives one row with ``draw`` None for each of their series. A study may also have ``summarise(rows) -> list[Row]``: it gets
+all rows of its points at once and adds what only they together say.
 
 Key, family and name come from the path of the file; nothing else has to be touched to add one.
 """
@@ -70,6 +71,7 @@ class Method:
     targets: tuple[str, ...]
     check: Callable[..., None] | None = None
     combine: Callable[..., Any] | None = None
+    summarise: Callable[..., Any] | None = None
 
     @property
     def key(self) -> str:
@@ -95,6 +97,7 @@ def method(
     targets: tuple[str, ...] = (),
     check: Callable[..., None] | None = None,
     combine: Callable[..., Any] | None = None,
+    summarise: Callable[..., Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a function as a method of the family that its module lies in.
 
@@ -106,7 +109,19 @@ def method(
     def register(func: Callable[..., Any]) -> Callable[..., Any]:
         family, name = func.__module__.split(".")[-2:]
         func.__sfumato_method__ = Method(  # type: ignore[attr-defined]
-            family, name, title, spec, source, func, outputs, draw, confidential, targets, check, combine
+            family,
+            name,
+            title,
+            spec,
+            source,
+            func,
+            outputs,
+            draw,
+            confidential,
+            targets,
+            check,
+            combine,
+            summarise,
         )
         return func
 

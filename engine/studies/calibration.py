@@ -111,6 +111,7 @@ def check(data: Microdata, target: str, spec: CalibrationSpec, place: str) -> No
         *(Output(name, meaning, goal) for name, (meaning, goal) in SUMMARIES.items()),
     ),
     check=check,
+    summarise=calibrated,
 )
 def calibration(
     confidential: Microdata, releases: Sequence[Microdata], point: float, spec: CalibrationSpec, run: Run

@@ -90,6 +90,18 @@ def check(data: Microdata, target: str, spec: MinimisationSpec, place: str) -> N
         raise BadInput(f"{place}.k", f"a sub-sample of {spec.size(1.0, len(data)):,} cannot make a class of {spec.k:,}")
 
 
+def smallest_size(rows: Sequence[Row]) -> list[Row]:
+    """The answer from the rows of all sizes: the smallest whose sub-samples all pass, or that there is none.
+
+    One for each study among the rows: those that differ in k or in the number of sub-samples.
+    """
+    studies: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.measure == "passing" and row.value is not None:
+            studies.setdefault(str(_settings(row)), []).append(row)
+    return [_answer(sizes) for sizes in studies.values()]
+
+
 @method(
     "Smallest sufficient sample",
     spec=MinimisationSpec,
@@ -103,6 +115,7 @@ def check(data: Microdata, target: str, spec: MinimisationSpec, place: str) -> N
         Output("smallest_size", "smallest size whose sub-samples all meet every threshold", "low", "records"),
     ),
     check=check,
+    summarise=smallest_size,
 )
 def minimisation(
     confidential: Microdata, releases: Sequence[Microdata], point: float, spec: MinimisationSpec, run: Run
@@ -147,18 +160,6 @@ def _least(name: str, values: Sequence[float | None], params: Mapping[str, Any])
         lacking = len(values) - len(computed)
         return Estimate.not_computed(name, f"{lacking} of {len(values)} sub-samples have no value", **params)
     return Estimate(name, min(computed), params=params)
-
-
-def smallest_size(rows: Sequence[Row]) -> list[Row]:
-    """The answer from the rows of all sizes: the smallest whose sub-samples all pass, or that there is none.
-
-    One for each study among the rows: those that differ in k or in the number of sub-samples.
-    """
-    studies: dict[str, list[Row]] = {}
-    for row in rows:
-        if row.measure == "passing" and row.value is not None:
-            studies.setdefault(str(_settings(row)), []).append(row)
-    return [_answer(sizes) for sizes in studies.values()]
 
 
 def _settings(row: Row) -> dict[str, Any]:
