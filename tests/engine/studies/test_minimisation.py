@@ -11,7 +11,7 @@ import pytest
 
 from engine.checks import check_steps
 from engine.errors import BadInput
-from engine.execution import study_point
+from engine.execution import execute, study_point
 from engine.microdata import Microdata, conform
 from engine.recipe import Recipe
 from engine.rows import Row
@@ -98,3 +98,9 @@ def test_samples_that_the_data_cannot_give_are_refused(data: Microdata) -> None:
     with pytest.raises(BadInput, match=r"study\[0\]\.k"):
         check_steps(recipe(n=4), data)
     check_steps(recipe(n=800), data)
+
+
+def test_a_run_gives_the_answer_beside_the_sizes(data: Microdata) -> None:
+    found = execute(recipe(), data).rows
+    assert [row.measure for row in found].count("smallest_size") == 1
+    assert {row.level for row in found if row.measure == "passing"} == set(recipe().studies[0].spec.grid())
