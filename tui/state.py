@@ -17,7 +17,7 @@ FILE = "app-state.json"
 
 @dataclass(frozen=True)
 class AppState:
-    """Where the user was: project (None on the list of projects), run, tab, and how the results were shown."""
+    """Where the user was: project (None on the list of projects), run, tab, and how results and map were shown."""
 
     project: int | None = None
     run: int | None = None
@@ -26,6 +26,8 @@ class AppState:
     filter: str = ""
     sort: str = "measure"
     log: bool = False
+    across: str = ""
+    up: str = ""
     theme: str = ""
 
 

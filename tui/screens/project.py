@@ -21,6 +21,7 @@ from workspace.views import RunLine, project_lines, run_lines
 
 from .data import Data
 from .diagnostics import Diagnostics
+from .map import Map
 from .page import Page, Pane
 from .records import Records
 from .results import Results
@@ -36,6 +37,7 @@ TABS = {
     "diagnostics": "Diagnostics",
     "records": "Records",
     "data": "Data",
+    "map": "Map",
 }
 
 
@@ -74,6 +76,7 @@ class Project(Page):
             yield Sweep()
             yield Diagnostics()
             yield Records()
+            yield Map()
             yield Data(self._project_id)
 
     def on_mount(self) -> None:
@@ -127,7 +130,8 @@ class Project(Page):
         self.reload()
 
     @on(Runs.Chosen)
-    def _choose(self, event: Runs.Chosen) -> None:
+    @on(Map.Chosen)
+    def _choose(self, event: Runs.Chosen | Map.Chosen) -> None:
         self._run_id = event.run_id
         self.sfumato.remember(run=event.run_id)
         line = next(line for line in self._lines if line.run.id == event.run_id)

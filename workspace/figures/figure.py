@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = ["CONFIDENTIAL", "Figure", "Kind", "Marker", "Panel", "Series", "description"]
 
 Floats = NDArray[np.float64]
-Kind = Literal["histogram", "shares", "density", "intervals", "sweep"]
+Kind = Literal["histogram", "shares", "density", "intervals", "sweep", "map"]
 Marker = Literal["bars", "line", "points"]
 
 CONFIDENTIAL = "confidential"
@@ -66,7 +66,7 @@ class Figure:
     @property
     def marker(self) -> Marker:
         """How the series of this kind are drawn."""
-        return {"histogram": "bars", "shares": "bars", "density": "line", "intervals": "points", "sweep": "line"}[self.kind]  # type: ignore[return-value]
+        return {"histogram": "bars", "shares": "bars", "density": "line", "intervals": "points", "sweep": "line", "map": "points"}[self.kind]  # type: ignore[return-value]
 
     @property
     def names(self) -> tuple[str, ...]:

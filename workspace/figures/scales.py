@@ -58,7 +58,7 @@ def x_scale(figure: Figure, panel: Panel, start: float, end: float) -> Scale:
     if panel.x_names:
         return Scale(-0.6, len(panel.x_names) - 0.4, start, end)
     low, high = _limits([one.x for one in panel.series])
-    room = panel.bar / 2 if figure.marker == "bars" else 0.0
+    room = panel.bar / 2 if figure.marker == "bars" else 0.05 * (high - low) if figure.kind == "map" else 0.0
     return Scale(low - room, high + room, start, end, panel.log_x)
 
 

@@ -122,6 +122,8 @@ def _legend(figure: Figure, ident: str) -> list[Markup]:
 def _sample(figure: Figure, style: _Style, x: float, y: float) -> Markup:
     if figure.marker == "bars":
         return element("rect", x=x + 4, y=y - 6, width=26, height=12, fill=style.fill, stroke=style.colour)
+    if figure.marker == "points":
+        return element("path", d=_shape(style.order, x + 16, y), fill=style.colour)
     return _polyline([(x, y), (x + 32, y)], style)
 
 

@@ -19,6 +19,7 @@ FOOTERS = {
     "diagnostics": "? Help q Back",
     "records": "enter Why m Measure ] Dataset ? Help q Back",
     "data": "enter Edit p Profile ? Help q Back",
+    "map": "enter Open x Across y Up t Numbers ? Help q Back",
 }
 
 
@@ -81,8 +82,8 @@ async def test_help_lists_the_keys_that_work(sit, directory, key, tab):
 
 @pytest.mark.parametrize("key", ["ctrl+p", "colon"])
 async def test_the_palette_offers_what_makes_sense(sit, directory, key):
-    async with sit(directory, key, tab="runs") as seat:
-        for words in ("New run", "Help", "Messages", "Theme", "Save picture", "Quit"):
+    async with sit(directory, key, tab="runs", size=(120, 60)) as seat:
+        for words in ("New run", "Release", "Help", "Messages", "Theme", "Save picture", "Quit"):
             assert words in seat.text
         for words in ("Maximize", "Keys", "Screenshot"):
             assert words not in seat.text

@@ -1,0 +1,157 @@
+import csv
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+from textual.widgets import Input
+
+from engine.microdata import conform
+from engine.recipe import Recipe
+from tui.screens.choose import Choose
+from tui.screens.project import Project
+from tui.state import AppState, save_state
+from workspace.ingest import Source
+from workspace.runs import enter_run
+from workspace.worker import work
+from workspace.workspace import Workspace
+
+FULL, POOR, PLAIN = 1, 2, 3
+RECIPE = {
+    "title": "Household survey",
+    "variables": {
+        "visits": {"kind": "count", "role": "known"},
+        "income": {"kind": "continuous", "role": "sensitive"},
+    },
+    "release": {"m": 3, "seed": 7},
+    "synthesis": [{"target": "income", "method": "linear_regression", "predictors": ["visits"]}],
+    "measure": [{"method": "utility.ecdf"}, {"method": "risk.identification", "radius": {"income": "25%"}}],
+}
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory):
+    """Runs 1 and 2 of two recipes, and run 3 without a risk."""
+    workspace = Workspace.create(tmp_path_factory.mktemp("mapped") / "workspace")
+    rng = np.random.default_rng(20)
+    visits = rng.poisson(4, 90)
+    frame = pd.DataFrame({"visits": visits, "income": np.exp(rng.normal(7 + 0.2 * visits, 0.2, 90))})
+    for changes in ({}, {"release": {"m": 4, "seed": 8}}, {"measure": RECIPE["measure"][:1]}):
+        recipe = Recipe.from_table({**RECIPE, **changes})
+        enter_run(workspace, recipe, Source("survey.csv", b"simulated"), conform(frame, recipe.schema))
+    work(workspace.directory, idle=0)
+    workspace.close()
+    return workspace.directory
+
+
+@pytest.fixture
+def mapped(three, tmp_path):
+    """A copy of it, left on the map."""
+    copy = shutil.copytree(three, tmp_path / "workspace")
+    save_state(copy, AppState(project=1, run=PLAIN, tab="map"))
+    return copy
+
+
+async def test_runs_are_points_and_the_cursor_reads_them(sit, mapped, size):
+    async with sit(mapped, size=size) as seat:
+        assert "2 runs · 1 without one of the numbers" in seat.text
+        for words in ("lower is better", "no run beats it", "confidential"):
+            assert words in seat.text
+        for keys in ("enter Open", "x Across", "y Up", "t Numbers"):
+            assert keys in " ".join(seat.footer.split())
+        text = await seat.press("home", "right")
+        assert "Household survey: " in text
+        assert max(map(len, text.splitlines())) <= size[0]
+        before = await seat.press("0")
+        zoomed = await seat.press("plus", "plus")
+        assert zoomed != before
+        assert await seat.press("0") == before
+
+
+async def test_enter_opens_the_run_under_the_cursor(sit, mapped):
+    async with sit(mapped) as seat:
+        await seat.press("enter")
+        assert "Move the cursor to a run" in seat.app.notices[-1]
+        text = await seat.press("home")
+        read = next(line for line in text.splitlines() if "across" in line and "run " in line.split(":")[0])
+        wanted = int(read.split()[1])
+        await seat.press("enter")
+        assert seat.app.state.run == wanted
+        assert seat.app.state.tab == "results"
+
+
+async def test_enter_in_the_numbers_opens_a_run_too(sit, mapped, size):
+    async with sit(mapped, "t", size=size) as seat:
+        assert "across" in seat.text
+        await seat.press("G", "enter")
+        assert seat.app.state.run in (FULL, POOR)
+        await seat.press("8", "t")
+        assert "home" not in seat.text
+
+
+@pytest.mark.parametrize(("key", "kept"), [("x", "across"), ("y", "up")])
+async def test_an_axis_is_chosen_by_words_and_remembered(sit, mapped, key, kept, size):
+    async with sit(mapped, key, size=size) as seat:
+        assert isinstance(seat.app.screen, Choose)
+        await seat.press(*"unique", "space", *"match", "enter")
+        assert isinstance(seat.app.screen, Project)
+        assert "unique_matches" in getattr(seat.app.state, kept)
+        assert "unique_matches" in seat.text
+    async with sit(mapped, size=size) as seat:
+        assert "unique_matches" in seat.text
+
+
+async def test_the_list_of_axes_moves_with_the_arrows_and_closes_without_a_choice(sit, mapped):
+    async with sit(mapped, "x", "down", "down", "up", "enter") as seat:
+        assert "expected_match_risk" not in seat.app.state.across
+        first = seat.app.state.across
+        assert first
+        await seat.press("x", "escape")
+        assert seat.app.state.across == first
+        await seat.press("x", *"zzzz", "enter", "down")
+        assert isinstance(seat.app.screen, Choose)
+
+
+async def test_the_confidential_data_can_be_left_out(sit, mapped):
+    async with sit(mapped, "x", *"true_match_rate", "enter") as seat:
+        with_own = seat.text.count("confidential data")
+        await seat.press("c")
+        assert seat.text.count("confidential data") == with_own - 1
+
+
+async def test_the_map_is_read_again_when_a_run_is_done(sit, mapped):
+    async with sit(mapped) as seat:
+        workspace = Workspace.open(mapped)
+        with workspace.writing() as connection:
+            connection.execute("UPDATE run SET state = 'interrupted' WHERE id = 2")
+        workspace.close()
+        seat.app.refresh_page()
+        await seat.press("shift")
+        assert "1 runs" in seat.text
+        seat.app.refresh_page()
+        await seat.press("shift")
+        assert "1 runs" in seat.text
+
+
+async def test_the_map_is_written_as_table_and_plot(sit, mapped, tmp_path):
+    async with sit(mapped) as seat:
+        for name in ("map.csv", "map.svg"):
+            await seat.press("e")
+            seat.app.screen.query_one(Input).value = str(tmp_path / name)
+            await seat.press("enter")
+    with (tmp_path / "map.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["run"] for row in rows} == {"1", "2"}
+    assert "no run beats it" in {row["efficient"] for row in rows}
+    drawn = (tmp_path / "map.svg").read_text("utf-8")
+    assert "no run beats it" in drawn
+    assert "lower is better" in drawn
+
+
+async def test_without_a_run_that_is_done_the_map_says_so(sit, directory):
+    workspace = Workspace.open(directory)
+    with workspace.writing() as connection:
+        connection.execute("UPDATE run SET state = 'interrupted' WHERE state = 'done'")
+    workspace.close()
+    async with sit(directory, "x", "enter", "e", tab="map") as seat:
+        assert "No run of this project is done" in seat.text

@@ -1,0 +1,331 @@
+"""The risk-utility map: every run of the project a point, on any two of the numbers that were measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.widgets import ContentSwitcher
+
+from tui.console import number
+from tui.exhibits import Exhibit, Lines
+from tui.widgets.columns import cells, fitted
+from tui.widgets.grid import Grid
+from tui.widgets.line import Line
+from tui.widgets.live import LiveGrid
+from tui.widgets.pages import Column
+from tui.widgets.plot import Plot
+from tui.widgets.series import Series
+from tui.words import interval, mark, measured
+from workspace.queries import Reader
+from workspace.risk_utility import Axis, Point, RiskUtilityMap, done_runs, risk_utility_map
+from workspace.views import RunLine
+
+from .choose import Choose
+from .page import Pane
+
+if TYPE_CHECKING:
+    from workspace.figures.figure import Figure
+
+__all__ = ["Map"]
+
+NONE = "No run of this project is done and has two numbers to place it by."
+GOALS = {"low": "lower is better", "high": "higher is better", "none": "no direction"}
+COLUMNS = (
+    Column("mark", "", 1),
+    Column("run", "run", 4, "right"),
+    Column("title", "title", 20),
+    Column("x", "across", 10, "right"),
+    Column("x_interval", "interval", 20),
+    Column("y", "up", 10, "right"),
+    Column("y_interval", "interval", 20),
+    Column("efficient", "", 14),
+)
+EFFICIENT, OTHERS = "no run beats it", "beaten"
+
+
+class MapPlot(Plot):
+    """The drawing."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "open", "Open", id="map.open")]
+
+    class Opened(Message):
+        """The user wants the run under the cursor."""
+
+    def action_open(self) -> None:
+        """Say that the run under the cursor is wanted."""
+        self.post_message(self.Opened())
+
+
+class Map(Pane):
+    """Runs by two numbers, drawn or in a table; enter opens one."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("x", "choose('x')", "Across", id="map.x"),
+        Binding("y", "choose('y')", "Up", id="map.y"),
+        Binding("t", "numbers", "Numbers", id="map.numbers"),
+        Binding("c", "confidential", "Confidential data on or off", show=False, id="map.confidential"),
+    ]
+
+    @dataclass
+    class Arrived(Message):
+        """The map of a project was read."""
+
+        project_id: int
+        done: tuple[int, ...]
+        found: RiskUtilityMap
+
+    @dataclass
+    class Same(Message):
+        """No run has been done since."""
+
+    @dataclass
+    class Chosen(Message):
+        """The user chose the run that the tabs show."""
+
+        run_id: int
+
+    def __init__(self) -> None:
+        super().__init__(id="map")
+        self._project_id: int | None = None
+        self._done: tuple[int, ...] = ()
+        self._found: RiskUtilityMap | None = None
+        self._points: Sequence[Point] = ()
+        self._own = True
+
+    def compose(self) -> ComposeResult:
+        """The axes, the drawing or its numbers, and what the cursor reads."""
+        yield Line(name="map-head")
+        with ContentSwitcher(initial="map-plot"):
+            yield MapPlot(id="map-plot")
+            yield LiveGrid(empty=NONE, id="map-numbers")
+        yield Line(name="map-reading")
+
+    def show(self, line: RunLine | None) -> None:
+        """Show the project of this run; it is read anew when another of its runs is done."""
+        self.line = line
+        if line is None:
+            return
+        project_id, seen = line.run.project_id, self._done if self._project_id == line.run.project_id else None
+
+        def query(reader: Reader) -> tuple[tuple[int, ...], RiskUtilityMap] | None:
+            done = done_runs(reader, project_id)
+            return None if done == seen else (done, risk_utility_map(reader, project_id))
+
+        self.read(query, lambda found: self.Arrived(project_id, *found) if found else self.Same())
+
+    @on(Arrived)
+    def _take(self, event: Arrived) -> None:
+        same = event.project_id == self._project_id
+        self._project_id, self._done, self._found = event.project_id, event.done, event.found
+        self._draw(keep_view=same)
+
+    @property
+    def axes(self) -> tuple[Axis, Axis] | None:
+        """The numbers across and up: those chosen last where the project has them, else a risk and a utility."""
+        if self._found is None or not self._found.axes:
+            return None
+        known = {axis.ident: axis for axis in self._found.axes}
+        state, families = self.sfumato.state, ("risk.", "utility.")
+        first = [next((a for a in known.values() if a.key.startswith(f)), self._found.axes[0]) for f in families]
+        return known.get(state.across, first[0]), known.get(state.up, first[1])
+
+    def _draw(self, *, keep_view: bool = False) -> None:
+        plot, axes = self.query_one(Plot), self.axes
+        if self._found is None or axes is None:
+            self._points = ()
+            plot.set_series([])
+            self.query_one("#map-head", Line).say(NONE)
+            return
+        x, y = axes
+        self._points = self._found.points(x, y)
+        series = [*point_series(self._points), *(own_series(self._found, x, y, self._points) if self._own else ())]
+        plot.set_series(
+            series,
+            x_label=f"{name_of(x)}, {GOALS[x.goal]}",
+            y_label=f"{name_of(y)}, {GOALS[y.goal]}",
+            keep_view=keep_view,
+        )
+        self.query_one("#map-head", Line).say(self._heading(x, y))
+        self._fill_numbers()
+        self._say(plot.cursor)
+
+    def _heading(self, x: Axis, y: Axis) -> str:
+        assert self._found is not None
+        left_out = len(self._found.runs) - len(self._points)
+        own = [
+            number(self._found.confidential.get(axis.ident)) if axis.ident in self._found.confidential else ""
+            for axis in (x, y)
+        ]
+        parts = [f"{len(self._points)} runs", f"{left_out} without one of the numbers" if left_out else ""]
+        parts += [
+            f"confidential data {name} {value}" for name, value in zip(("across", "up"), own, strict=True) if value
+        ]
+        if "none" in (x.goal, y.goal):
+            parts.append("none marked: a number here has no better direction")
+        return " · ".join(part for part in parts if part)
+
+    def _fill_numbers(self) -> None:
+        columns = fitted(COLUMNS, self.size.width - 1, ("title",), ("y_interval", "x_interval", "title"))
+        here = self.line.run.id if self.line else None
+        rows = [cells(columns, _values(point, chosen=point.run_id == here)) for point in self._points]
+        self.query_one(LiveGrid).show(columns, rows, [point.run_id for point in self._points])
+
+    @on(Plot.CursorMoved)
+    def _moved(self, event: Plot.CursorMoved) -> None:
+        self._say(event.x)
+
+    def _near(self, x: float | None) -> list[Point]:
+        """The runs at the cursor; of several in one place the efficient first."""
+        if x is None or not self._points:
+            return []
+        nearest = min(abs(point.x.value - x) for point in self._points)
+        found = [point for point in self._points if abs(point.x.value - x) <= nearest]
+        return sorted(found, key=lambda point: point.efficient is not True)
+
+    def _say(self, x: float | None) -> None:
+        found = self._near(x)
+        text = (
+            "   ".join(point_text(point) for point in found)
+            if found
+            else "left and right move the cursor, enter opens the run, + and - zoom, 0 shows all"
+        )
+        self.query_one("#map-reading", Line).say(text)
+
+    def on_resize(self) -> None:
+        """Give the columns of the numbers their new widths."""
+        if self._points:
+            self._fill_numbers()
+
+    def take_focus(self) -> None:
+        """What is shown takes the keys."""
+        self.query_one(f"#{self.query_one(ContentSwitcher).current}").focus()
+
+    def exhibit(self) -> Exhibit | None:
+        """The runs on the two axes, drawn and in all digits."""
+        points, axes = self._points, self.axes
+        if not points or axes is None:
+            return None
+        return Exhibit("risk-utility-map", lambda: point_lines(points, *axes), lambda: map_figure(points, *axes))
+
+    async def action_choose(self, which: str) -> None:
+        """Ask for the number on an axis."""
+        axes = self.axes
+        if self._found is None or axes is None:
+            return
+        known = self._found.axes
+        at = known.index(axes[which == "y"])
+
+        def answered(place: int | None) -> None:
+            if place is not None:
+                self.sfumato.remember(**{"across" if which == "x" else "up": known[place].ident})
+                self._draw()
+
+        title = "Across" if which == "x" else "Up"
+        await self.sfumato.open(Choose(title, [f"{name_of(axis)}, {GOALS[axis.goal]}" for axis in known], at), answered)
+
+    def action_confidential(self) -> None:
+        """Draw the confidential data's own values, or leave them out."""
+        self._own = not self._own
+        self._draw()
+
+    def action_numbers(self) -> None:
+        """Show the runs in a table in place of the drawing, or the drawing again."""
+        switcher = self.query_one(ContentSwitcher)
+        switcher.current = "map-numbers" if switcher.current == "map-plot" else "map-plot"
+        self.take_focus()
+
+    @on(MapPlot.Opened)
+    def _open_point(self) -> None:
+        found = self._near(self.query_one(Plot).cursor)
+        if found:
+            self.post_message(self.Chosen(found[0].run_id))
+        else:
+            self.sfumato.say("Move the cursor to a run with left and right, then press enter")
+
+    @on(Grid.Selected)
+    def _open_row(self, event: Grid.Selected) -> None:
+        self.post_message(self.Chosen(self._points[event.index].run_id))
+
+
+def name_of(axis: Axis) -> str:
+    """``risk.identification.true_match_rate at S = 0.1 (income ±5%)``."""
+    of = measured(axis.target, axis.settings)
+    at = "" if axis.level is None else f" at S = {number(axis.level)}"
+    return f"{axis.key}{at}" + (f" ({of})" if of else "")
+
+
+def point_series(points: Sequence[Point]) -> list[Series]:
+    """The runs that no other beats, and the others."""
+    parts = ((EFFICIENT, [p for p in points if p.efficient]), (OTHERS, [p for p in points if p.efficient is False]),
+             ("runs", [p for p in points if p.efficient is None]))  # fmt: skip
+    return [
+        Series(name, [p.x.value for p in chosen], [p.y.value for p in chosen], marker="points")
+        for name, chosen in parts
+        if chosen
+    ]
+
+
+def own_series(found: RiskUtilityMap, x: Axis, y: Axis, points: Sequence[Point]) -> list[Series]:
+    """The confidential data: a point where both numbers are known, else a line."""
+    own = [found.confidential.get(axis.ident) for axis in (x, y)]
+    if not points or own == [None, None]:
+        return []
+    if own[0] is not None and own[1] is not None:
+        return [Series("confidential data", [own[0]], [own[1]], marker="points")]
+    across, up = ([p.x.value for p in points], [p.y.value for p in points])
+    ends = (
+        ([own[0]] * 2, [min(up), max(up)]) if own[0] is not None else ([min(across), max(across)], [own[1] or 0.0] * 2)
+    )
+    return [Series("confidential data", *ends)]
+
+
+def point_text(point: Point) -> str:
+    """``run 3 Airbnb: 0.0181 (0.0093 .. 0.0269) across, 0.93 up, no run beats it``."""
+    parts = []
+    for place, way in ((point.x, "across"), (point.y, "up")):
+        band = interval(place.lower, place.upper)
+        parts.append(f"{number(place.value)}" + (f" ({band})" if band else "") + f" {way}")
+    return f"run {point.run_id} {point.title}: {', '.join([*parts, *_mark_words(point)])}"
+
+
+def _mark_words(point: Point) -> list[str]:
+    return [] if point.efficient is None else [EFFICIENT if point.efficient else OTHERS]
+
+
+def _values(point: Point, *, chosen: bool) -> dict[str, object]:
+    return {
+        "mark": mark("into") if chosen else "",
+        "run": point.run_id,
+        "title": point.title,
+        "x": number(point.x.value),
+        "x_interval": interval(point.x.lower, point.x.upper),
+        "y": number(point.y.value),
+        "y_interval": interval(point.y.lower, point.y.upper),
+        "efficient": "".join(_mark_words(point)),
+    }
+
+
+def point_lines(points: Sequence[Point], x: Axis, y: Axis) -> Lines:
+    """A row a run, with all digits."""
+    sides = [f"{name}{end}" for name in (name_of(x), name_of(y)) for end in ("", ", lower", ", upper")]
+    rows = [
+        (p.run_id, p.title, p.x.value, p.x.lower, p.x.upper, p.y.value, p.y.lower, p.y.upper, "".join(_mark_words(p)))
+        for p in points
+    ]
+    return ("run", "title", *sides, "efficient"), rows
+
+
+def map_figure(points: Sequence[Point], x: Axis, y: Axis) -> Figure:
+    """The runs, drawn for a file."""
+    from workspace.figures.figure import Figure, Panel
+    from workspace.figures.figure import Series as FigureSeries
+
+    series = tuple(FigureSeries.of(one.name, one.x, one.y) for one in point_series(points))
+    across, up = (f"{name_of(axis)}, {GOALS[axis.goal]}" for axis in (x, y))
+    return Figure("Risk-utility map", "map", (Panel("Runs", series, across, up),))
