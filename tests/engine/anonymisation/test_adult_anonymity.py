@@ -26,13 +26,13 @@ VARIABLES = {
 
 
 @cache
-def read(path: Path) -> pd.DataFrame:
-    return pd.read_csv(path, usecols=list(VARIABLES), keep_default_na=False)
+def read(path: Path) -> Microdata:
+    return conform(pd.read_csv(path, usecols=list(VARIABLES), keep_default_na=False), recipe().schema)
 
 
 @pytest.fixture
 def adult(public_data: Callable[[str], Path]) -> Microdata:
-    return conform(read(public_data("adult.csv")), recipe().schema)
+    return read(public_data("adult.csv"))
 
 
 def recipe(**step: Any) -> Recipe:
