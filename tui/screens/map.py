@@ -44,7 +44,7 @@ COLUMNS = (
     Column("x_interval", "interval", 20),
     Column("y", "up", 10, "right"),
     Column("y_interval", "interval", 20),
-    Column("efficient", "", 14),
+    Column("efficient", "", 15),
 )
 EFFICIENT, OTHERS = "no run beats it", "beaten"
 
@@ -147,7 +147,7 @@ class Map(Pane):
         series = [*point_series(self._points), *(own_series(self._found, x, y, self._points) if self._own else ())]
         plot.set_series(
             series,
-            x_label=f"{name_of(x)}, {GOALS[x.goal]}",
+            x_label=x.key.rpartition(".")[2],
             y_label=f"{name_of(y)}, {GOALS[y.goal]}",
             keep_view=keep_view,
         )
@@ -166,6 +166,7 @@ class Map(Pane):
         parts += [
             f"confidential data {name} {value}" for name, value in zip(("across", "up"), own, strict=True) if value
         ]
+        parts.append(f"across {name_of(x)}, {GOALS[x.goal]}")
         if "none" in (x.goal, y.goal):
             parts.append("none marked: a number here has no better direction")
         return " · ".join(part for part in parts if part)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 
@@ -16,12 +18,15 @@ from tui.words import state_text
 from workspace.findings import VerdictLine, verdict_lines
 
 from .page import Pane
+from .trial import Trial
 
 NONE = "The recipe of this run sets no thresholds. Add [[threshold]] tables to have verdicts."
 
 
 class Verdicts(Pane):
-    """The board of one run."""
+    """The board of one run; ``t`` tries other limits on it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("t", "try", "Try other limits", id="verdicts.try")]
 
     @dataclass
     class Arrived(Message):
@@ -49,6 +54,13 @@ class Verdicts(Pane):
         if self.line is not None and event.run_id == self.line.run.id:
             self._verdicts = event.verdicts
             self._show()
+
+    async def action_try(self) -> None:
+        """See what other limits would give, without a new run."""
+        if self._verdicts and self.line is not None:
+            await self.sfumato.open(Trial(self.line.run.id))
+        else:
+            self.sfumato.say("There are no verdicts to try other limits on")
 
     def on_resize(self) -> None:
         """Lay the board out anew."""

@@ -14,7 +14,7 @@ FORBIDDEN = {f"ctrl+{letter}" for letter in "abhijm"}
 FOOTERS = {
     "runs": "enter Open s Run again x Interrupt r Resume ? Help q Back",
     "results": "enter Explain / Filter o Sort d Datasets ? Help q Back",
-    "verdicts": "? Help q Back",
+    "verdicts": "t Try other limits ? Help q Back",
     "sweep": "m Measure ] Study y Log scale t Numbers ? Help q Back",
     "diagnostics": "? Help q Back",
     "records": "enter Why m Measure ] Dataset ? Help q Back",

@@ -1,0 +1,68 @@
+from tui.screens.project import Project
+from tui.screens.trial import Trial
+from workspace.findings import verdict_lines
+from workspace.queries import Reader
+
+
+def keys(text):
+    return ["full_stop" if letter == "." else letter for letter in text]
+
+
+async def retype(seat, text):
+    await seat.press("end", *["backspace"] * 8, *keys(text))
+
+
+async def test_the_board_follows_every_key(sit, directory, size):
+    async with sit(directory, "t", tab="verdicts", size=size) as seat:
+        assert isinstance(seat.app.screen, Trial)
+        assert "TRIAL: nothing is kept" in seat.text
+        assert "threshold 1/3: risk.identification.true_match_rate" in seat.text
+        assert "of 3 thresholds 1 failed, 1 not computed, 1 passed" in seat.text
+        await retype(seat, "0.000")
+        assert "of 3 thresholds 2 failed, 1 not computed" in seat.text
+        await seat.press("1")
+        assert "of 3 thresholds 2 failed, 1 not computed" in seat.text
+        await retype(seat, "5")
+        assert seat.text.count("1 failed, 1 not computed, 1 passed") == 2
+        assert max(map(len, seat.text.splitlines())) <= size[0]
+
+
+async def test_what_is_no_number_is_said_and_the_board_stays(sit, directory):
+    async with sit(directory, "t", "minus", "x", tab="verdicts") as seat:
+        assert "Not a number" in seat.text
+        assert seat.text.count("1 failed, 1 not computed, 1 passed") == 2
+        await retype(seat, "nan")
+        assert "Not a number" in seat.text
+
+
+async def test_up_and_down_choose_the_threshold_and_its_change_is_kept_in_the_trial(sit, directory):
+    async with sit(directory, "t", tab="verdicts") as seat:
+        await retype(seat, "0")
+        await seat.press("down")
+        assert "threshold 2/3: risk.identification.expected_match_risk" in seat.text
+        await retype(seat, "9")
+        assert "1 failed, 1 not computed, 1 passed" in seat.text.split("In this trial")[1]
+        await seat.press("up", "up")
+        assert "threshold 3/3" in seat.text
+        await seat.press("ctrl+r", "down")
+        assert "threshold 1/3" in seat.text
+        assert seat.app.screen.query_one("#trial-limit").value == "0.9"
+        await seat.press("pagedown", "pageup")
+
+
+async def test_nothing_is_stored_and_escape_leads_back(sit, directory):
+    with Reader(directory) as reader:
+        before = verdict_lines(reader, 1)
+    async with sit(directory, "t", tab="verdicts") as seat:
+        await retype(seat, "0")
+        await seat.press("escape")
+        assert isinstance(seat.app.screen, Project)
+        assert "1 failed, 1 not computed, 1 passed" in seat.text
+    with Reader(directory) as reader:
+        assert verdict_lines(reader, 1) == before
+
+
+async def test_without_verdicts_there_is_nothing_to_try(sit, directory):
+    async with sit(directory, "1", "g", "enter", "3", "t", tab="runs") as seat:
+        assert isinstance(seat.app.screen, Project)
+        assert "no verdicts to try" in seat.app.notices[-1]

@@ -1,0 +1,187 @@
+"""Other limits tried on a run's thresholds: judged at once on the rows that are stored, and never kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Footer, Input
+
+from tui.console import number
+from tui.widgets.line import Line
+from tui.widgets.scroll import Scroll
+from tui.widgets.verdicts import board, overall
+from tui.words import limit_text
+from workspace.findings import VerdictLine
+
+from .page import Dialog
+from .threads import Computes
+
+if TYPE_CHECKING:
+    from engine.rows import Row
+    from engine.thresholds import Threshold
+    from workspace.workspace import Workspace
+
+__all__ = ["Trial"]
+
+HEAD = "TRIAL: nothing is kept, and the run's own verdicts stay."
+
+
+class Trial(Dialog[None], Computes):
+    """A threshold at a time with its limit to edit; the board below follows every key."""
+
+    DEFAULT_CSS = """
+    Trial > .whole { width: 100%; height: 100%; background: $background; }
+    Trial #trial-head { background: $warning; color: $background; text-style: bold; }
+    Trial Input { margin: 0 1; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down", "threshold(1)", "Next threshold", priority=True, id="trial.next"),
+        Binding("up", "threshold(-1)", "Threshold before", priority=True, id="trial.previous"),
+        Binding("pagedown", "pages(1)", "Page down", show=False, priority=True, id="trial.page_down"),
+        Binding("pageup", "pages(-1)", "Page up", show=False, priority=True, id="trial.page_up"),
+        Binding("ctrl+r", "own", "The run's own limits", priority=True, id="trial.own"),
+    ]
+    AUTO_FOCUS = "Input"
+
+    @dataclass
+    class Loaded(Message):
+        """The thresholds and the averages that they speak of were read."""
+
+        thresholds: Sequence[Threshold]
+        rows: Sequence[Row]
+        stored: Sequence[VerdictLine]
+
+    @dataclass
+    class Judged(Message):
+        """What is shown was judged."""
+
+        verdicts: Sequence[VerdictLine]
+
+    def __init__(self, run_id: int) -> None:
+        super().__init__()
+        self._run_id = run_id
+        self._own: Sequence[Threshold] = ()
+        self._tried: Sequence[Threshold] = ()
+        self._rows: Sequence[Row] = ()
+        self._stored: Sequence[VerdictLine] = ()
+        self._verdicts: Sequence[VerdictLine] = ()
+        self._at = 0
+
+    def compose(self) -> ComposeResult:
+        """That it is a trial, the threshold with its limit, the board, and the keys."""
+        with Vertical(classes="whole"):
+            yield Line(name="trial-head")
+            yield Line(name="trial-name")
+            yield Input(id="trial-limit", compact=True)
+            yield Line(name="trial-wrong")
+            yield Scroll()
+            yield Footer(compact=True, show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Have thresholds and rows read."""
+        self.query_one(Input).cursor_blink = False
+        self._say("head", f"{HEAD} Run {self._run_id}")
+        run_id = self._run_id
+        self.compute(lambda workspace: _load(workspace, run_id), lambda found: self.Loaded(*found))
+
+    def _say(self, line: str, text: Content | str) -> None:
+        self.query_one(f"#trial-{line}", Line).say(text)
+
+    @on(Loaded)
+    def _take(self, event: Loaded) -> None:
+        self._own = self._tried = event.thresholds
+        self._rows, self._stored = event.rows, event.stored
+        self._edit(0)
+        self._judge()
+
+    def _edit(self, at: int) -> None:
+        """Put a threshold's limit into the field."""
+        if not self._tried:
+            return
+        self._at = at % len(self._tried)
+        one, own = self._tried[self._at], self._own[self._at]
+        level = "" if one.level is None else f" at S = {number(one.level)}"
+        of = f" ({one.target})" if one.target else ""
+        self._say(
+            "name",
+            f"threshold {self._at + 1}/{len(self._tried)}: {one.value}{level}{of}, by the recipe {limit_text(own.bound, own.limit)}",
+        )
+        with self.prevent(Input.Changed):
+            self.query_one(Input).value = f"{one.limit:.12g}"
+        self.query_one(Input).cursor_position = len(self.query_one(Input).value)
+        self._say("wrong", "")
+
+    @on(Input.Changed)
+    def _change(self, event: Input.Changed) -> None:
+        limit = _number(event.value)
+        if limit is None or not self._tried:
+            self._say("wrong", "Not a number: the board shows the limit before." if event.value.strip() else "")
+            return
+        self._say("wrong", "")
+        self._tried = [replace(one, limit=limit) if i == self._at else one for i, one in enumerate(self._tried)]
+        self._judge()
+
+    def _judge(self) -> None:
+        tried, rows = self._tried, self._rows
+
+        def query(_: Workspace) -> Sequence[VerdictLine]:
+            from engine.thresholds import judge
+
+            return [VerdictLine(**verdict.to_dict()) for verdict in judge(tried, rows)]
+
+        self.compute(query, self.Judged)
+
+    @on(Judged)
+    def _arrive(self, event: Judged) -> None:
+        self._verdicts = event.verdicts
+        self._show()
+
+    def on_resize(self) -> None:
+        """Lay the board out anew."""
+        self._show()
+
+    def _show(self) -> None:
+        if not self._verdicts:
+            return
+        stored = Content.assemble("As stored: ", overall(self._stored), "\nIn this trial:")
+        width = max(40, self.size.width - 4)
+        self.query_one(Scroll).show(Content("\n").join([stored, board(self._verdicts, width)]))
+
+    def action_threshold(self, step: int) -> None:
+        """Edit the next threshold, or the one before."""
+        self._edit(self._at + step)
+
+    def action_pages(self, pages: float) -> None:
+        """Scroll the board."""
+        self.query_one(Scroll).action_pages(pages)
+
+    def action_own(self) -> None:
+        """Go back to the limits of the recipe."""
+        self._tried = self._own
+        self._edit(self._at)
+        self._judge()
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _load(workspace: Workspace, run_id: int) -> tuple[Sequence[Threshold], Sequence[Row], Sequence[VerdictLine]]:
+    from workspace.findings import verdict_lines
+    from workspace.runs import find_run, result_rows
+
+    rows = [row for row in result_rows(workspace, run_id) if row.draw is None]
+    return find_run(workspace, run_id).recipe.thresholds, rows, verdict_lines(workspace, run_id)
