@@ -47,6 +47,7 @@ class SfumatoApp(App[None]):
         Binding("escape", "back", "Back", show=False, id="app.escape"),
         Binding("ctrl+p", "command_palette", "Commands", show=False, priority=True, id="app.palette"),
         Binding("ctrl+l", "redraw", "Redraw", show=False, id="app.redraw"),
+        Binding("A", "audit", "Audit log", show=False, id="app.audit"),
         Binding("colon", "command_palette", "Commands", show=False, id="app.palette_colon"),
     ]
 
@@ -169,6 +170,12 @@ class SfumatoApp(App[None]):
 
         await self.open(Notices(self.notices))
 
+    async def action_audit(self) -> None:
+        """Show every act that changed the workspace, and whether the list was changed."""
+        from .screens.audit import Audit
+
+        await self.open(Audit())
+
     async def action_new_run(self) -> None:
         """Ask for a recipe, and run it."""
         from .screens.new_run import NewRun
@@ -231,6 +238,7 @@ class SfumatoApp(App[None]):
                 yield SystemCommand(title, f"Show the tab {title}", partial(screen.action_show_tab, name))
             yield SystemCommand("Release", "Write out what a run has made, with its report", screen.action_release)
         yield SystemCommand("New run", "Run a recipe", self.action_new_run)
+        yield SystemCommand("Audit", "Every act that changed the workspace, verified", self.action_audit)
         yield SystemCommand("Help", "The keys that work here", self.action_keys)
         yield SystemCommand("Messages", "What was said in this session", self.action_notices)
         yield SystemCommand("Redraw", "Paint the whole screen again", self.action_redraw)

@@ -13,19 +13,20 @@ from .console import table
 if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
-__all__ = ["act_table", "verified"]
+__all__ = ["act_table", "in_words", "verified"]
 
 
 def act_table(workspace: Workspace) -> str:
     """Every act, oldest first; hashes by their first digits."""
     lines = [
-        [str(row.number), row.time[:19].replace("T", " "), row.act, row.subject, _in_words(row.details)]
+        [str(row.number), row.time[:19].replace("T", " "), row.act, row.subject, in_words(row.details)]
         for row in audit_rows(workspace.connection)
     ]
     return table(("", "time (UTC)", "act", "of", "details"), lines, right=(0,))
 
 
-def _in_words(details: str) -> str:
+def in_words(details: str) -> str:
+    """The details of a row without their JSON; as they are where they are none."""
     try:
         found = json.loads(details)
         return ", ".join(f"{key} {str(value)[:12]}" for key, value in found.items())

@@ -1,0 +1,97 @@
+import csv
+
+import pytest
+from textual.widgets import Input
+
+from tui.screens.audit import Audit
+from tui.screens.project import Project
+from tui.screens.projects import Projects
+from workspace.audit import HEAD_FILE, Act, append, head_of, keep_head
+from workspace.workspace import Workspace
+
+
+@pytest.fixture
+def logged(directory):
+    """The log's head kept beside the copied database, as it is beside the real one."""
+    workspace = Workspace.open(directory)
+    keep_head(directory, head_of(workspace.connection))
+    workspace.close()
+    return directory
+
+
+def change(directory, number):
+    workspace = Workspace.open(directory)
+    workspace.connection.execute("DROP TRIGGER audit_keeps_UPDATE")
+    workspace.connection.execute("UPDATE audit SET subject = 'run 99' WHERE number = ?", (number,))
+    workspace.close()
+
+
+async def test_every_act_is_listed_newest_first_and_verified(sit, logged, size):
+    async with sit(logged, "A", tab="runs", size=size) as seat:
+        assert isinstance(seat.app.screen, Audit)
+        assert "✓ The audit log is whole" in seat.text
+        acts = [line for line in seat.text.splitlines() if "run entered" in line or "project made" in line]
+        assert len(acts) >= 5
+        assert "project made" in acts[0]
+        assert "v Verify" in " ".join(seat.footer.split())
+        assert "row " in seat.text.splitlines()[-2]
+        assert max(map(len, seat.text.splitlines())) <= size[0]
+        await seat.press("G")
+        assert "row 1, sha256" in seat.text
+        await seat.press("q")
+        assert isinstance(seat.app.screen, Project)
+
+
+async def test_the_first_broken_row_is_named_and_under_the_cursor(sit, logged, size):
+    change(logged, 3)
+    change_again = 5
+    async with sit(logged, "A", size=size) as seat:
+        assert "✗ the audit log is broken: row 3 was changed" in seat.text
+        assert "row 3, sha256" in seat.text
+    workspace = Workspace.open(logged)
+    workspace.connection.execute("UPDATE audit SET subject = 'run 98' WHERE number = ?", (change_again,))
+    workspace.close()
+    async with sit(logged, "A", size=size) as seat:
+        assert "row 3 was changed" in seat.text
+
+
+async def test_rows_that_are_gone_at_the_end_are_noticed(sit, logged):
+    workspace = Workspace.open(logged)
+    workspace.connection.execute("DROP TRIGGER audit_keeps_DELETE")
+    last = head_of(workspace.connection).number
+    workspace.connection.execute("DELETE FROM audit WHERE number = ?", (last,))
+    workspace.close()
+    async with sit(logged, "A") as seat:
+        assert f"row {last} is missing" in seat.text
+
+
+async def test_v_reads_the_log_again(sit, logged):
+    async with sit(logged, "A") as seat:
+        workspace = Workspace.open(logged)
+        with workspace.writing() as connection:
+            append(connection, Act.FILES_REMOVED, "workspace")
+        workspace.close()
+        assert "files removed" not in seat.text
+        await seat.press("v")
+        assert "files removed" in seat.text
+        assert "is whole" in seat.text
+
+
+async def test_a_head_that_is_gone_is_said(sit, logged):
+    (logged / HEAD_FILE).unlink()
+    async with sit(logged, "A", size=(200, 40)) as seat:
+        assert "may go unnoticed" in seat.text
+
+
+async def test_the_log_is_written_to_a_file_and_the_palette_leads_to_it(sit, logged, tmp_path):
+    async with sit(logged) as seat:
+        commands = {command.title: command for command in seat.app.get_system_commands(seat.app.screen)}
+        await commands["Audit"].callback()
+        await seat.press("shift", "e")
+        seat.app.screen.query_one(Input).value = str(tmp_path / "log.csv")
+        await seat.press("enter", "escape")
+        assert isinstance(seat.app.screen, Projects)
+    with (tmp_path / "log.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["number"]) for row in rows] == list(range(1, len(rows) + 1))
+    assert all(len(row["hash"]) == 64 for row in rows)

@@ -1,0 +1,131 @@
+"""The audit log: every act that changed the workspace, and whether the log is as it was written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Footer
+
+from tui.auditing import in_words, verified
+from tui.exhibits import Exhibit, lines_of
+from tui.widgets.columns import cells, fitted
+from tui.widgets.grid import Grid
+from tui.widgets.line import Line
+from tui.widgets.live import LiveGrid
+from tui.widgets.pages import Column
+from tui.widgets.text import printable
+from tui.words import mark
+from workspace.audit import AuditRow, audit_rows
+
+from .exhibiting import Exhibits
+from .page import Dialog
+from .threads import Computes
+
+if TYPE_CHECKING:
+    from workspace.workspace import Workspace
+
+__all__ = ["Audit"]
+
+COLUMNS = (
+    Column("number", "row", 6, "right"),
+    Column("time", "time (UTC)", 19),
+    Column("act", "act", 18),
+    Column("subject", "of", 12),
+    Column("details", "details", 20),
+)
+
+
+class Audit(Dialog[None], Exhibits, Computes):
+    """Newest first; the log is verified when it is opened and on request."""
+
+    DEFAULT_CSS = "Audit > .whole { width: 100%; height: 100%; background: $background; }"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("v", "verify", "Verify", id="audit.verify")]
+    AUTO_FOCUS = "Grid"
+
+    @dataclass
+    class Arrived(Message):
+        """The log was read and verified: whether it is whole, and what there is to say."""
+
+        rows: Sequence[AuditRow]
+        whole: bool
+        said: str
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rows: Sequence[AuditRow] = ()
+
+    def compose(self) -> ComposeResult:
+        """The verdict on the log, its rows, the details of one, and the keys."""
+        with Vertical(classes="whole"):
+            yield Line(name="audit-head")
+            yield LiveGrid(empty="…")
+            yield Line(name="audit-reading")
+            yield Footer(compact=True, show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Have it read."""
+        self.action_verify()
+
+    def action_verify(self) -> None:
+        """Read the log and check every row of it."""
+        self.query_one("#audit-head", Line).say("Verifying the audit log …")
+        self.compute(_read, lambda found: self.Arrived(*found))
+
+    @on(Arrived)
+    def _take(self, event: Arrived) -> None:
+        self._rows = event.rows[::-1]
+        style, sign = ("$success bold", mark("pass")) if event.whole else ("$error bold", mark("fail"))
+        words = "The audit log is whole: " if event.whole else ""
+        self.query_one("#audit-head", Line).say(Content.assemble((f"{sign} {words}{printable(event.said)}", style)))
+        self._show(None if event.whole else _row_named(event.said))
+
+    def on_resize(self) -> None:
+        """Give the columns their new widths."""
+        self._show(None)
+
+    def _show(self, want: int | None) -> None:
+        columns = fitted(COLUMNS, self.size.width - 1, ("details",))
+        rows = [cells(columns, _values(row)) for row in self._rows]
+        self.query_one(LiveGrid).show(columns, rows, [row.number for row in self._rows], want)
+
+    @on(Grid.Highlighted)
+    @on(Grid.Opened)
+    def _move(self) -> None:
+        index = self.query_one(LiveGrid).cursor
+        row = self._rows[index] if index < len(self._rows) else None
+        text = "" if row is None else f"row {row.number}, sha256 {row.hash[:16]}: {printable(row.details)}"
+        self.query_one("#audit-reading", Line).say(text)
+
+    def exhibit(self) -> Exhibit | None:
+        """The rows with their hashes."""
+        rows = self._rows[::-1]
+        return Exhibit("audit-log", lambda: lines_of(AuditRow, rows)) if rows else None
+
+
+def _read(workspace: Workspace) -> tuple[Sequence[AuditRow], bool, str]:
+    return audit_rows(workspace.connection), *verified(workspace, None)
+
+
+def _row_named(said: str) -> int | None:
+    """The row that is said to be broken."""
+    found = re.search(r"\brow (\d+)", said)
+    return int(found.group(1)) if found else None
+
+
+def _values(row: AuditRow) -> dict[str, object]:
+    return {
+        "number": row.number,
+        "time": row.time[:19].replace("T", " "),
+        "act": row.act,
+        "subject": row.subject,
+        "details": in_words(row.details),
+    }
