@@ -54,8 +54,8 @@ def data_view(workspace: Workspace, project_id: int) -> DataView | None:
     names = [*described, *(name for name in data.schema.names if name not in described)]
 
     def line(name: str) -> VariableLine:
-        missing = known.get(name, None if dataset.dropped else 0.0)
-        return _line(name, described.get(name), data, missing)
+        kept = float(data.missing(name).mean()) if name in data.schema else 0.0
+        return _line(name, described.get(name), data, known.get(name, None if dataset.dropped else kept))
 
     return DataView(draft, dataset.name, len(data), dataset.dropped, tuple(map(line, names)), problem)
 

@@ -42,12 +42,12 @@ class Profile:
 
 
 def profile(data: Microdata, name: str) -> Profile:
-    """The profile of one variable; dates are days since 1970.
+    """The profile of one variable, of the records that have a value; dates are days since 1970.
 
     Numbers are in about twice the cube root of n bins (Rice's rule; Scott 2009, "Sturges' rule", section 2), at most
     MOST_BINS, of a round width.
     """
-    variable, numbers = data.schema[name], data.numbers(name)
+    variable, numbers = data.schema[name], data.present(name)
     if variable.kind.has_levels:
         levels = tuple(map(str, data.column(name).cat.categories))
         counts = np.bincount(numbers.astype(np.intp), minlength=len(levels))

@@ -20,6 +20,7 @@ from engine.schema import Kind, Schema, Variable
 from workspace.figures.distributions import NO_VALUE, Group, distribution_figure
 from workspace.ingest import Source, ingest
 from workspace.prepare import prepare_evaluation
+from workspace.profiles import profile
 from workspace.recipes import find_recipe
 from workspace.release_tables import dataset_bytes
 from workspace.tables import Tables
@@ -139,3 +140,11 @@ def test_figures_draw_the_values_present(name: str) -> None:
     else:
         assert "Records without a value are not drawn." in figure.caption
         assert np.nansum(series[1].y) > 0
+
+
+@pytest.mark.parametrize("name", SCHEMA.names)
+def test_a_profile_is_that_of_the_values_present(name: str) -> None:
+    whole: list[tuple[object, ...]] = [("z", "yes", i % 7, i / 2, "2020-01-05") for i in range(40)]
+    lacking: list[tuple[object, ...]] = [(None,) * 5] * 20
+    assert profile(table([*whole, *lacking]), name) == profile(table(whole), name)
+    assert profile(table([*whole, *whole[:9]]), name) != profile(table(whole), name)

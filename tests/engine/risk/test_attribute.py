@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import BadInput
@@ -57,6 +57,7 @@ def by_definition(confidential, released, reviews: int, days: int, exclude_self:
     return shares
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(RECORD, RECORD), min_size=1, max_size=12), st.integers(0, 2), st.integers(0, 6))
 def test_equals_the_definition(pairs, reviews: int, days: int) -> None:
     confidential, synthetic = ([pair[k] for pair in pairs] for k in (0, 1))
