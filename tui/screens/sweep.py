@@ -98,15 +98,14 @@ class Sweep(Pane):
 
     def _draw(self, *, keep_view: bool = False) -> None:
         log = self.sfumato.state.log
-        series = [as_series(curve, log=log) for curve in self.shown]
+        series = [as_series(curve) for curve in self.shown]
         plot = self.query_one(Plot)
         if not series:
             plot.set_series([])
             self.query_one("#sweep-head", Line).say(NONE)
             return
         first = self.shown[0]
-        label = f"log10 of {first.measure}" if log else first.measure
-        plot.set_series(series, x_label="S", y_label=label, keep_view=keep_view)
+        plot.set_series(series, x_label="S", y_label=first.measure, log_y=log, keep_view=keep_view)
         self.query_one("#sweep-head", Line).say(self._heading(first, log=log))
         self._fill_numbers()
         self._say(plot.cursor)
@@ -170,7 +169,7 @@ class Sweep(Pane):
             self._draw()
 
     def action_log(self) -> None:
-        """Draw logarithms, or the values themselves."""
+        """Draw on a logarithmic axis, or on a linear one."""
         self.sfumato.remember(log=not self.sfumato.state.log)
         self._draw(keep_view=True)
 
@@ -200,17 +199,11 @@ def by_study(found: Sequence[Curve]) -> list[list[list[Curve]]]:
     ]
 
 
-def as_series(curve: Curve, *, log: bool = False) -> Series:
-    """A curve to draw; on the log scale what is not above 0 is left out."""
-    scaled = [[_scaled(value, log=log) for value in column] for column in (curve.values, curve.lower, curve.upper)]
-    banded = any(not math.isnan(value) for value in scaled[1])
-    return Series(curve.dataset, curve.levels, scaled[0], *(scaled[1:] if banded else ()))
-
-
-def _scaled(value: float | None, *, log: bool) -> float:
-    if value is None or (log and value <= 0):
-        return math.nan
-    return math.log10(value) if log else value
+def as_series(curve: Curve, name: str = "") -> Series:
+    """A curve to draw, called by its dataset unless it is given a name."""
+    known = [[math.nan if value is None else value for value in column] for column in (curve.values, curve.lower, curve.upper)]
+    banded = any(not math.isnan(value) for value in known[1])
+    return Series(name or curve.dataset, curve.levels, known[0], *(known[1:] if banded else ()))
 
 
 def curve_lines(shown: Sequence[Curve]) -> Lines:

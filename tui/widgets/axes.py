@@ -1,7 +1,8 @@
-"""Axes: linear scales from data to dots, and ticks whose labels never overlap."""
+"""Axes: linear and logarithmic scales from data to dots, and ticks whose labels never overlap."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,29 +11,55 @@ import numpy as np
 from engine.statistics.ticks import LARGEST, Floats, Limits, limits, nice_ticks, short_number, tick_labels
 
 __all__ = [
-    "LARGEST", "Floats", "Limits", "Scale", "fit_ticks", "limits", "nice_ticks", "place", "short_number", "tick_labels",
+    "LARGEST", "Floats", "Limits", "Scale", "fit_ticks", "limits", "log_ticks", "nice_ticks", "place", "short_number", "tick_labels",
 ]  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Scale:
-    """``low`` falls on the first of ``dots`` dots and ``high`` on the last; ``downward`` turns it round."""
+    """``low`` falls on the first of ``dots`` dots and ``high`` on the last; ``downward`` turns it round.
+
+    On a ``log`` scale, of which both must be above 0, their logarithms do; what is not above 0 has no place on it.
+    """
 
     low: float
     high: float
     dots: int
     downward: bool = False
+    log: bool = False
 
     def to_dots(self, values: Floats) -> Floats:
         """Positions in dots, the shape of ``values``; NaN and overflow are not finite."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            position = (values - self.low) / (self.high - self.low) * (self.dots - 1)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            low, high = self._ends
+            position = ((np.log10(values) if self.log else values) - low) / (high - low) * (self.dots - 1)
         return self.dots - 1 - position if self.downward else position
 
     def to_data(self, dot: float) -> float:
         """The value at the centre of ``dot``."""
         share = dot / max(self.dots - 1, 1)
-        return self.low + (1 - share if self.downward else share) * (self.high - self.low)
+        low, high = self._ends
+        value = low + (1 - share if self.downward else share) * (high - low)
+        return float(10.0**value) if self.log else value
+
+    @property
+    def _ends(self) -> Limits:
+        return (math.log10(self.low), math.log10(self.high)) if self.log else (self.low, self.high)
+
+
+def log_ticks(low: float, high: float, most: int) -> Floats:
+    """At most ``most`` round values in [low, high], both above 0, even on a logarithmic axis: decades with 2 and 5
+    between them, with 3, decades alone, or every so many. Where there are not two, those of a linear axis.
+    """
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for leading in ((1, 2, 5), (1, 3), (1,)):
+        values = np.array([first * 10.0**power for power in powers for first in leading])
+        inside = values[(values >= low * (1 - 1e-9)) & (values <= high * (1 + 1e-9))]
+        if inside.size <= most:
+            break
+    if inside.size < 2:
+        return nice_ticks(low, high, most)
+    return np.asarray(inside[:: math.ceil(inside.size / most)])
 
 
 def fit_ticks(low: float, high: float, cells: int) -> tuple[Floats, list[str]]:

@@ -39,7 +39,8 @@ def draw(
     width, height = size
     draft = Draft(width, height, look.glyphs.ellipsis)
     x = x_range or x_limits(series)
-    y = None if x is None else y_range or y_limits(series, x) or y_limits(series, (-np.inf, np.inf))
+    log = labels.log_y
+    y = None if x is None else y_range or y_limits(series, x, log=log) or y_limits(series, (-np.inf, np.inf), log=log)
     if width <= 0 or height <= 0:
         return Chart(draft.finish(), None)
     if x is None or y is None:

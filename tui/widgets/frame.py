@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from rich.cells import cell_len
 
-from .axes import Limits, Scale, fit_ticks, nice_ticks, place, tick_labels
+from .axes import Limits, Scale, fit_ticks, log_ticks, nice_ticks, place, tick_labels
 from .canvas import Glyphs
 from .series import Series
 from .text import cut, printable
@@ -19,12 +19,13 @@ SAMPLE, VALUE, BAND, LONGEST_NAME = 4, 8, 19, 24
 
 @dataclass(frozen=True)
 class Labels:
-    """Words on a plot. ``x_names`` name the places x = 0, 1, 2, … of a categorical axis."""
+    """Words on a plot. ``x_names`` name the places x = 0, 1, 2, … of a categorical axis; ``log_y`` that y is logarithmic."""
 
     title: str = ""
     x: str = ""
     y: str = ""
     x_names: tuple[str, ...] = ()
+    log_y: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def layout(
     spare -= titled
     footed = axis and spare >= 1
     rows = max(1, height - 2 * axis - key.rows - titled - footed)
-    y_scale = Scale(*y, rows * glyphs.down, downward=True)
+    y_scale = Scale(*y, rows * glyphs.down, downward=True, log=labels.log_y)
     y_ticks = _y_ticks(y_scale, rows, glyphs)
     left = max((len(label) for _, label in y_ticks), default=0) + 1
     if width - left < LEAST_COLUMNS:
@@ -116,9 +117,11 @@ def _key(series: Sequence[Series], width: int, most_rows: int) -> Key:
 
 def _y_ticks(scale: Scale, rows: int, glyphs: Glyphs) -> tuple[tuple[int, str], ...]:
     """(row, label) of each tick, at most one a row."""
-    ticks = nice_ticks(scale.low, scale.high, max(1, (rows + 1) // 3))
+    most = max(1, (rows + 1) // 3)
+    ticks = log_ticks(scale.low, scale.high, most) if scale.log else nice_ticks(scale.low, scale.high, most)
+    labels = [f"{tick:g}" for tick in ticks.tolist()] if scale.log else tick_labels(ticks)
     at = np.floor(scale.to_dots(ticks) + 0.5).astype(int) // glyphs.down
-    return tuple(dict(zip(at.tolist(), tick_labels(ticks), strict=True)).items())
+    return tuple(dict(zip(at.tolist(), labels, strict=True)).items())
 
 
 def _x_ticks(scale: Scale, columns: int, glyphs: Glyphs) -> tuple[tuple[int, str, int], ...]:

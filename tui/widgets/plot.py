@@ -104,15 +104,17 @@ class Plot(Widget, can_focus=True):
         title: str = "",
         x_names: Sequence[str] = (),
         y_range: Limits | None = None,
+        log_y: bool = False,
         keep_view: bool = False,
     ) -> None:
         """Show other series. Zoom and cursor start afresh unless ``keep_view``. ``x_names`` name x = 0, 1, 2, …;
-        ``y_range`` fixes the vertical axis, which else follows what is in view.
+        ``y_range`` fixes the vertical axis, which else follows what is in view; ``log_y`` makes it logarithmic, and leaves
+        out what is not above 0.
         """
         if colours(series) != colours(self._series):
             self._inks = self._picture = None
         self._series, self._stops = tuple(series), stops(series)
-        self._labels, self._y_range = Labels(title, x_label, y_label, tuple(x_names)), y_range
+        self._labels, self._y_range = Labels(title, x_label, y_label, tuple(x_names), log_y), y_range
         whole, seen = x_limits(series), self.x_range
         if not keep_view:
             self._cursor = seen = None

@@ -125,8 +125,11 @@ def x_limits(series: Sequence[Series]) -> Limits | None:
     return limits(np.concatenate(parts)) if parts else None
 
 
-def y_limits(series: Sequence[Series], x: Limits) -> Limits | None:
-    """The range of y, bands included, over what is drawn between the limits of ``x``; bars reach to 0."""
+def y_limits(series: Sequence[Series], x: Limits, *, log: bool = False) -> Limits | None:
+    """The range of y, bands included, over what is drawn between the limits of ``x``; bars reach to 0.
+
+    On a ``log`` axis only what is above 0 counts.
+    """
     parts: list[Floats] = []
     for s in series:
         inside = s.known & (s.x >= x[0]) & (s.x <= x[1])
@@ -134,7 +137,8 @@ def y_limits(series: Sequence[Series], x: Limits) -> Limits | None:
         edges = [s.at(edge) for edge in x] if s.marker in ("line", "steps") else []
         found = [value for e in edges for value in (e.value, e.lower, e.upper) if value is not None]
         parts.append(np.array(found + [0.0] * (s.marker == "bars" and bool(inside.any()))))
-    return limits(np.concatenate(parts)) if parts else None
+    values = np.concatenate(parts) if parts else np.empty(0)
+    return limits(values[values > 0] if log else values)
 
 
 def stops(series: Sequence[Series]) -> Floats:

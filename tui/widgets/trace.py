@@ -88,8 +88,14 @@ def _whiskers(one: Series, x: Floats, frame: Frame) -> Mask:
     if one.lower is None or one.upper is None:
         return np.zeros(frame.dots, dtype=np.bool_)
     gap = np.full(x.size, np.nan)
-    ends = (frame.y.to_dots(one.lower), frame.y.to_dots(one.upper), gap)
+    ends = (_bound_dots(one.lower, frame), _bound_dots(one.upper, frame), gap)
     return line_dots(np.repeat(x, 3), np.column_stack(ends).ravel(), frame.dots)
+
+
+def _bound_dots(bound: Floats, frame: Frame) -> Floats:
+    """Where the ends of intervals fall; those that a logarithmic axis has no place for, below the axis."""
+    below = frame.dots[0] + 1.0
+    return np.where(bound <= 0, below, frame.y.to_dots(bound)) if frame.y.log else frame.y.to_dots(bound)
 
 
 def _band(one: Series, frame: Frame) -> Mask:
@@ -101,7 +107,7 @@ def _band(one: Series, frame: Frame) -> Mask:
     inside = (columns >= x[0] - 0.5) & (columns <= x[-1] + 0.5)
     ends = []
     for bound in (one.upper, one.lower):
-        y = frame.y.to_dots(bound[one.order])
+        y = _bound_dots(bound[one.order], frame)
         held = y[np.searchsorted(x, columns, side="right").clip(1) - 1]
         at = held if one.marker == "steps" else np.interp(columns, x, np.where(np.isfinite(y), y, np.nan))
         ends.append(np.where(inside, at, np.nan))
