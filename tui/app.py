@@ -218,6 +218,8 @@ class SfumatoApp(App[None]):
         project = next((screen for screen in self.screen_stack if isinstance(screen, Project)), None)
         if project is not None and event.run_id is not None:
             project.look_at(event.run_id)
+            if event.tab:
+                project.action_show_tab(event.tab)
         self.refresh_page()
 
     @on(Trouble)

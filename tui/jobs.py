@@ -6,12 +6,13 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .messages import JobDone
+from .messages import JobDone, PlanSaved
 
 if TYPE_CHECKING:
+    from workspace.drafts import Draft
     from workspace.workspace import Workspace
 
-__all__ = ["interrupt", "recipe_titles", "resume", "run_again", "run_recipe"]
+__all__ = ["interrupt", "recipe_titles", "resume", "run_again", "run_plan", "run_recipe", "save_plan"]
 
 JOBS = min(2, os.cpu_count() or 1)
 
@@ -38,6 +39,36 @@ def run_recipe(directory: Path, recipe: str, data_file: str | None) -> JobDone:
     try:
         run_id = prepared.enter(workspace)
         return _started(workspace, run_id, f"Run {run_id} started")
+    finally:
+        workspace.close()
+
+
+def save_plan(directory: Path, draft: Draft) -> PlanSaved:
+    """Store an edit of a plan; the answer says what went wrong, if anything did."""
+    import sqlite3
+
+    from workspace.drafts import save_draft
+    from workspace.errors import WorkspaceError
+
+    try:
+        workspace = _open(directory)
+        try:
+            return PlanSaved(save_draft(workspace, draft))
+        finally:
+            workspace.close()
+    except (sqlite3.Error, WorkspaceError) as error:
+        return PlanSaved(draft, f"The plan was not stored: {error}")
+
+
+def run_plan(directory: Path, draft: Draft) -> JobDone:
+    """Start a run of a project's plan. Raises BadInput; then nothing was stored."""
+    from workspace.prepare_plan import run_plan as enter_plan
+
+    workspace = _open(directory)
+    try:
+        run_id = enter_plan(workspace, draft)
+        done = _started(workspace, run_id, f"Run {run_id} started")
+        return JobDone(done.text, done.run_id, done.worker, tab="runs")
     finally:
         workspace.close()
 

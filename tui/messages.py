@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import subprocess
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-__all__ = ["JobDone", "Trouble", "WorkspaceChanged"]
+if TYPE_CHECKING:
+    from workspace.drafts import Draft
+
+__all__ = ["JobDone", "PlanSaved", "Trouble", "WorkspaceChanged"]
 
 
 class WorkspaceChanged(Message, bubble=False):
@@ -23,8 +27,17 @@ class Trouble(Message):
 
 @dataclass
 class JobDone(Message):
-    """A job was started, resumed or stopped; ``text`` says so, ``run_id`` is the run to look at."""
+    """A job was started, resumed or stopped; ``text`` says so, ``run_id`` is the run to look at, in the tab called ``tab`` if any."""
 
     text: str
     run_id: int | None = None
     worker: subprocess.Popen[bytes] | None = None
+    tab: str = ""
+
+
+@dataclass
+class PlanSaved(Message):
+    """An edit of a plan was stored, unless ``trouble`` says why not."""
+
+    draft: Draft
+    trouble: str = ""

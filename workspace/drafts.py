@@ -14,10 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import tomli_w
-
 from .audit import Act, append
 from .errors import NotFound
+from .plan_text import plan_text
 from .queries import Connected, Run, find_run
 
 if TYPE_CHECKING:
@@ -28,7 +27,8 @@ __all__ = ["Draft", "draft_of", "draft_of_import", "draft_of_run", "keep_missing
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A plan: ``toml`` may be unfinished. ``dataset_id`` holds the records that the ``[data]`` table ``drawn_from`` gave.
+    """A plan: ``toml`` may be unfinished. ``dataset_id`` holds the records that ``drawn_from`` gave: a recipe's ``[data]``,
+    and its seed where that chose a sample.
 
     ``revision`` counts the edits that were stored; 0 when there was none.
     """
@@ -43,15 +43,16 @@ class Draft:
         """The same with another text."""
         return replace(self, toml=toml)
 
-    def is_drawn_from(self, data: Mapping[str, Any]) -> bool:
-        """Whether the stored records are those that a recipe's ``[data]`` table asks for; how it treats missing values
-        aside: the records that were stored have none.
-        """
-        return _data_key(data) == self.drawn_from
+    def is_drawn_from(self, table: Mapping[str, Any]) -> bool:
+        """Whether a recipe's table asks for the file, filter and sample that were stored."""
+        return _data_key(table) == self.drawn_from
 
 
-def _data_key(data: Mapping[str, Any]) -> str:
-    return json.dumps({key: value for key, value in data.items() if key != "missing"}, sort_keys=True)
+def _data_key(table: Mapping[str, Any]) -> str:
+    data, release = table.get("data", {}), table.get("release", {})
+    asked = {key: value for key, value in data.items() if key != "missing"} if isinstance(data, dict) else {"data": data}
+    seed = {"seed": release.get("seed", 1)} if "sample" in asked and isinstance(release, dict) else {}
+    return json.dumps({**asked, **seed}, sort_keys=True, default=str)
 
 
 def draft_of(workspace: Connected, project_id: int) -> Draft | None:
@@ -67,13 +68,13 @@ def draft_of(workspace: Connected, project_id: int) -> Draft | None:
 def draft_of_run(workspace: Connected, run_id: int) -> Draft:
     """A plan that does what a run did, on its records. Raises NotFound."""
     run: Run = find_run(workspace, run_id)
-    data = tomllib.loads(run.recipe_toml).get("data", {})
-    return Draft(run.project_id, run.dataset_id, _data_key(data), run.recipe_toml)
+    table = tomllib.loads(run.recipe_toml)
+    return Draft(run.project_id, run.dataset_id, _data_key(table), plan_text(table))
 
 
 def draft_of_import(project_id: int, dataset_id: int, toml: str) -> Draft:
     """The plan that an import starts with: a recipe for the file that was just stored."""
-    return Draft(project_id, dataset_id, _data_key(tomllib.loads(toml).get("data", {})), toml)
+    return Draft(project_id, dataset_id, _data_key(tomllib.loads(toml)), toml)
 
 
 def _of_data(workspace: Connected, project_id: int) -> Draft | None:
@@ -84,9 +85,10 @@ def _of_data(workspace: Connected, project_id: int) -> Draft | None:
     ).fetchone()
     if row is None:
         return None
-    data = {"file": row["name"]}
-    table = {"title": row["title"], "data": data, "variables": json.loads(row["schema"]), "release": {"m": 5, "seed": 1}}
-    return Draft(project_id, row["id"], _data_key(data), tomli_w.dumps(table))
+    release = {"m": 5, "seed": 1}
+    variables = json.loads(row["schema"])
+    table = {"title": row["title"], "data": {"file": row["name"]}, "variables": variables, "release": release}
+    return Draft(project_id, row["id"], _data_key(table), plan_text(table))
 
 
 def save_draft(workspace: Workspace, draft: Draft) -> Draft:

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import tomli_w
-
 from engine.errors import BadInput
 from engine.recipe import read_toml
+
+from .plan_text import plan_text
 
 __all__ = ["SECTIONS", "Place", "places", "with_moved", "with_sections", "with_step", "with_variable", "without_step"]
 
@@ -44,13 +44,13 @@ def with_variable(toml: str, name: str, variable: Mapping[str, Any]) -> str:
     """The plan with one variable described so. Raises BadInput when the text is not TOML."""
     table = _read(toml)
     variables = table.get("variables", {})
-    return _write({**table, "variables": {**variables, name: dict(variable)}})
+    return plan_text({**table, "variables": {**variables, name: dict(variable)}})
 
 
 def with_sections(toml: str, sections: Mapping[str, Any]) -> str:
     """The plan with these keys or tables in place of its own; None leaves one out."""
     table = {**_read(toml), **sections}
-    return _write({key: value for key, value in table.items() if value is not None})
+    return plan_text({key: value for key, value in table.items() if value is not None})
 
 
 def with_step(toml: str, place: Place, step: Mapping[str, Any]) -> str:
@@ -58,7 +58,7 @@ def with_step(toml: str, place: Place, step: Mapping[str, Any]) -> str:
     table = _read(toml)
     steps = list(table.get(place.section, []))
     steps[place.index : place.index + 1] = [dict(step)]
-    return _write({**table, place.section: steps})
+    return plan_text({**table, place.section: steps})
 
 
 def without_step(toml: str, place: Place) -> str:
@@ -66,7 +66,7 @@ def without_step(toml: str, place: Place) -> str:
     table = _read(toml)
     steps = [step for index, step in enumerate(table[place.section]) if index != place.index]
     rest = {key: value for key, value in table.items() if key != place.section}
-    return _write({**table, place.section: steps} if steps else rest)
+    return plan_text({**table, place.section: steps} if steps else rest)
 
 
 def with_moved(toml: str, place: Place, by: int) -> str:
@@ -77,7 +77,7 @@ def with_moved(toml: str, place: Place, by: int) -> str:
     if not 0 <= to < len(steps):
         return toml
     steps.insert(to, steps.pop(place.index))
-    return _write({**table, place.section: steps})
+    return plan_text({**table, place.section: steps})
 
 
 def _read(toml: str) -> dict[str, Any]:
@@ -86,12 +86,3 @@ def _read(toml: str) -> dict[str, Any]:
     if not isinstance(table.get("variables", {}), dict):
         raise BadInput("variables", "must be a table, [variables]")
     return table
-
-
-ORDER = ("title", "label", "description", "companions", "data", "variables", "release", *SECTIONS, "published")
-
-
-def _write(table: Mapping[str, Any]) -> str:
-    """The table as TOML, keys in a recipe's order, those that no recipe has at the end of their kind."""
-    known = {key: table[key] for key in ORDER if key in table}
-    return tomli_w.dumps({**known, **{key: value for key, value in table.items() if key not in known}})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 import tomli_w
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import BadInput
@@ -19,7 +20,9 @@ from workspace.audit import audit_rows, broken, head_of
 from workspace.drafts import Draft, draft_of, draft_of_run, keep_missing, missing_of, save_draft
 from workspace.errors import NotFound
 from workspace.plan_table import Place, places, with_moved, with_sections, with_step, with_variable, without_step
+from workspace.plan_text import plan_text
 from workspace.queries import Reader
+from workspace.recipes import shipped_recipes
 from workspace.workspace import Workspace
 
 Enter = Callable[..., int]
@@ -46,8 +49,8 @@ def test_a_project_with_runs_starts_from_the_newest_ones_recipe(workspace: Works
     newest = enter()
     draft = draft_of(workspace, 1)
     assert draft == draft_of_run(workspace, newest)
-    assert draft.is_drawn_from(Recipe.from_toml(draft.toml).data.to_table())
-    assert not draft.is_drawn_from({"file": "another.csv"})
+    assert draft.is_drawn_from(read_toml(draft.toml))
+    assert not draft.is_drawn_from({**read_toml(draft.toml), "data": {"file": "another.csv"}})
 
 
 def test_an_edit_is_kept_counted_and_written_down(workspace: Workspace, enter: Enter) -> None:
@@ -123,6 +126,26 @@ def test_adding_changing_and_removing() -> None:
     assert [step["target"] for step in read_toml(without_step(TOML, Place("synthesis", 0)))["synthesis"]] == ["b", "c"]
     assert read_toml(with_variable(TOML, "b", {"kind": "date"}))["variables"] == {"a": {"kind": "count"}, "b": {"kind": "date"}}
     assert "variables" not in read_toml(with_sections(TOML, {"variables": None, "title": "t"}))
+
+
+VALUE = st.recursive(
+    st.one_of(st.integers(-(2**60), 2**60), st.booleans(), st.floats(allow_nan=False), st.text(max_size=6)),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=4), inner, max_size=3)),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.dictionaries(st.sampled_from(["title", "data", "measure", "x y", ""]), VALUE, max_size=4))
+def test_a_plan_is_written_as_it_is_read(table: dict[str, Any]) -> None:
+    assert tomllib.loads(plan_text(table)) == table
+
+
+def test_the_shipped_recipes_are_written_as_they_are_read() -> None:
+    for recipe in shipped_recipes():
+        text = plan_text(recipe.table)
+        assert read_toml(text) == recipe.table
+        assert "[[measure]]" in text
 
 
 def test_a_text_that_is_no_plan_is_refused() -> None:

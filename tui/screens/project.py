@@ -23,6 +23,7 @@ from .data import Data
 from .diagnostics import Diagnostics
 from .map import Map
 from .page import Page, Pane
+from .plan import Plan
 from .records import Records
 from .results import Results
 from .runs import Runs
@@ -37,6 +38,7 @@ TABS = {
     "diagnostics": "Diagnostics",
     "records": "Records",
     "data": "Data",
+    "plan": "Plan",
     "map": "Map",
 }
 
@@ -78,6 +80,7 @@ class Project(Page):
             yield Records()
             yield Map()
             yield Data(self._project_id)
+            yield Plan(self._project_id)
 
     def on_mount(self) -> None:
         """Show the tab that was open last."""
@@ -137,6 +140,11 @@ class Project(Page):
         line = next(line for line in self._lines if line.run.id == event.run_id)
         self._show_run()
         self.action_show_tab("verdicts" if line.tally.total else "results")
+
+    @on(Runs.Duplicated)
+    def _duplicate(self, event: Runs.Duplicated) -> None:
+        self.query_one(Plan).start_from(event.run_id)
+        self.action_show_tab("plan")
 
     @on(TabLine.Chosen)
     def _choose_tab(self, event: TabLine.Chosen) -> None:

@@ -55,6 +55,7 @@ class Runs(Pane):
         Binding("x", "interrupt", "Interrupt", id="runs.interrupt"),
         Binding("r", "resume", "Resume", id="runs.resume"),
         Binding("n", "app.new_run", "New run", show=False, id="runs.new"),
+        Binding("d", "duplicate", "Duplicate with changes", show=False, id="runs.duplicate"),
         Binding("space", "mark", "Mark to compare", show=False, id="runs.mark"),
         Binding("c", "compare", "Compare the marked runs", show=False, id="runs.compare"),
     ]
@@ -62,6 +63,12 @@ class Runs(Pane):
     @dataclass
     class Chosen(Message):
         """The user chose the run that the other tabs show."""
+
+        run_id: int
+
+    @dataclass
+    class Duplicated(Message):
+        """The user wants a plan that starts from this run."""
 
         run_id: int
 
@@ -146,6 +153,11 @@ class Runs(Pane):
         """Run the same recipe on the same data once more."""
         if self.here is not None:
             self.sfumato.run_again(self.here.run.id)
+
+    def action_duplicate(self) -> None:
+        """Make the plan that of this run, to change it."""
+        if self.here is not None:
+            self.post_message(self.Duplicated(self.here.run.id))
 
     def action_resume(self) -> None:
         """Go on where the run stopped."""

@@ -19,6 +19,7 @@ FOOTERS = {
     "diagnostics": "? Help q Back",
     "records": "enter Why m Measure ] Dataset ? Help q Back",
     "data": "enter Edit p Profile ? Help q Back",
+    "plan": "enter Edit a Add R Run u Undo ? Help q Back",
     "map": "enter Open x Across y Up t Numbers ? Help q Back",
 }
 

@@ -85,7 +85,7 @@ async def test_enter_in_the_numbers_opens_a_run_too(sit, mapped, size):
         assert "across" in seat.text
         await seat.press("G", "enter")
         assert seat.app.state.run in (FULL, POOR)
-        await seat.press("8", "t")
+        await seat.press("9", "t")
         assert "home" not in seat.text
 
 

@@ -1,0 +1,248 @@
+import asyncio
+import tomllib
+
+import pytest
+
+from engine.methods import registry
+from tui.screens.form import Form
+from tui.screens.plan import Plan
+from tui.step_form import section_of, step_fields
+from tui.widgets.toml_text import TomlText
+from workspace.drafts import draft_of, save_draft
+from workspace.queries import Reader, find_run, list_runs
+from workspace.workspace import Workspace
+
+
+def stored(directory):
+    with Reader(directory) as reader:
+        draft = draft_of(reader, 1)
+    return tomllib.loads(draft.toml), draft.revision
+
+
+def listed(seat):
+    """The keys of the rows of the list."""
+    from tui.screens.plan_lines import keys
+
+    return keys(seat.app.screen.query_one(Plan)._view)
+
+
+def text_area(seat):
+    return seat.app.screen.query_one(TomlText)
+
+
+async def test_the_steps_stand_beside_the_text(sit, built_data, size):
+    async with sit(built_data, size=size, tab="plan") as seat:
+        assert "✓ R runs this plan" in seat.text
+        for words in ("m = 3, seed = 7", "linear_regression", "risk.identification", "threshold"):
+            assert words in seat.text
+        assert listed(seat)[0] == "settings"
+        assert "synthesis[0]" in listed(seat)
+        assert tomllib.loads(text_area(seat).text)["title"] == "Household survey"
+    assert stored(built_data)[1] == 0
+
+
+async def test_the_text_follows_the_cursor(sit, built_data):
+    async with sit(built_data, "G", size=(80, 24), tab="plan") as seat:
+        assert 'target = "visits"' in seat.text
+
+
+async def test_a_step_is_edited_in_a_form_made_from_its_spec(sit, built_data, size):
+    async with sit(built_data, "j", "enter", size=size, tab="plan") as seat:
+        assert isinstance(seat.app.screen, Form)
+        for words in ("Bayesian linear regression", "predictors", "transform", "[log]", "prior_sd", "the variable to synth"):
+            assert words in seat.text
+        await seat.press("down", "down", "down", *"0")
+        assert "prior_sd" in seat.text
+        assert "must be above 0" in seat.text
+        await seat.press("enter")
+        assert isinstance(seat.app.screen, Form)
+        await seat.press(*".5", "enter")
+        assert not isinstance(seat.app.screen, Form)
+        assert "prior_sd = 0.5" in text_area(seat).text
+    plan, revision = stored(built_data)
+    assert plan["synthesis"][0] == {
+        "target": "income", "method": "linear_regression", "predictors": ["region", "visits"], "transform": "log", "prior_sd": 0.5,
+    }  # fmt: skip
+    assert revision == 1
+
+
+async def test_names_are_completed_and_near_misses_named(sit, built_data):
+    async with sit(built_data, "j", "enter", "down", "end", *", visit", tab="plan") as seat:
+        assert 'did you mean "visits"?' in seat.text
+        await seat.press("right")
+        assert "region, visits, visits" in seat.text
+        await seat.press("q", "escape")
+
+
+async def test_a_step_is_added(sit, built_data, size):
+    async with sit(built_data, "a", size=size, tab="plan") as seat:
+        assert "Add a step" in seat.text
+        await seat.press("j", "k", "slash", *"propens", "enter")
+        assert "Propensity score" in seat.text
+        await seat.press("l", "enter")
+        assert "utility.propensity" in seat.text
+        await seat.press("a", "slash", *"limit", "enter", "down", "down", *"0.1", "enter")
+    plan, _ = stored(built_data)
+    assert plan["measure"][3] == {"method": "utility.propensity", "model": "logit_interactions"}
+    assert plan["threshold"][3]["max"] == 0.1
+
+
+async def test_a_parameter_that_must_be_given_is_asked_for(sit, built_data):
+    async with sit(built_data, "a", "slash", *"intruder", "enter", tab="plan") as seat:
+        assert "must be given" in seat.text
+        await seat.press(*"visits", "enter")
+        assert not isinstance(seat.app.screen, Form)
+    assert stored(built_data)[0]["study"][2] == {"method": "studies.intruder_uncertainty", "variable": "visits"}
+
+
+@pytest.mark.parametrize(("down", "up"), [("J", "K"), ("shift+down", "shift+up")])
+async def test_steps_are_moved_among_their_kind(sit, built_data, down, up):
+    methods = [m["method"] for m in stored(built_data)[0]["measure"]]
+    async with sit(built_data, "j", "j", up, tab="plan"):
+        assert stored(built_data)[1] == 0
+    async with sit(built_data, "j", "j", down, down, tab="plan"):
+        assert [m["method"] for m in stored(built_data)[0]["measure"]] == [*methods[1:], methods[0]]
+    async with sit(built_data, "j", "j", "j", "j", up, up, tab="plan"):
+        assert [m["method"] for m in stored(built_data)[0]["measure"]] == methods
+
+
+async def test_removing_is_taken_back_and_done_again(sit, built_data, size):
+    before, _ = stored(built_data)
+    async with sit(built_data, "j", "j", "d", size=size, tab="plan") as seat:
+        assert "measure[0] was taken out" in seat.app.notices[-1]
+        assert len(stored(built_data)[0]["measure"]) == 2
+        await seat.press("u")
+        assert stored(built_data)[0] == before
+        await seat.press("ctrl+r")
+        assert len(stored(built_data)[0]["measure"]) == 2
+        await seat.press("u", "u", "u", "ctrl+r", "ctrl+r", "ctrl+r", "delete")
+        assert len(stored(built_data)[0]["measure"]) == 1
+
+
+async def test_the_text_is_edited_and_the_list_keeps_in_step(sit, built_data, size):
+    async with sit(built_data, "e", size=size, tab="plan") as seat:
+        text_area(seat).move_cursor((0, 0))
+        await seat.press(*"label = ")
+        assert "not valid TOML" in seat.text
+        assert "linear_regression" in seat.text
+        assert stored(built_data)[1] == 0
+        await seat.press(*'"x"', "enter")
+        assert "✓ R runs this plan" in seat.text
+        await seat.press("escape")
+        assert stored(built_data)[0]["label"] == "x"
+        assert seat.app.screen.query_one(Plan).has_focus_within
+        await seat.press("u")
+        assert "label" not in stored(built_data)[0]
+
+
+async def test_typing_is_stored_after_a_second(sit, built_data, monkeypatch):
+    monkeypatch.setattr("tui.screens.plan.TYPING_SECONDS", 0.02)
+    async with sit(built_data, "e", tab="plan") as seat:
+        text_area(seat).move_cursor((0, 0))
+        await seat.press("#")
+        await asyncio.sleep(0.1)
+        await seat.press("shift")
+        assert stored(built_data)[1] == 1
+
+
+async def test_text_that_cannot_be_read_is_in_the_way_of_the_list_until_u(sit, built_data):
+    async with sit(built_data, "e", tab="plan") as seat:
+        text_area(seat).move_cursor((0, 0))
+        await seat.press("[", "escape", "j", "d")
+        assert "mend it first" in seat.app.notices[-1]
+        await seat.press("R")
+        assert seat.app.notices[-1] != ""
+        assert len(seat.app.screen_stack) == 2
+        await seat.press("u")
+        assert "✓ R runs this plan" in seat.text
+        assert stored(built_data)[1] == 0
+
+
+async def test_what_is_wrong_is_said_and_marked(sit, built_data, size):
+    workspace = Workspace.open(built_data)
+    draft = draft_of(workspace, 1)
+    save_draft(workspace, draft.saying(draft.toml.replace('"risk.identification"', '"risk.identificatio"')))
+    workspace.close()
+    async with sit(built_data, size=size, tab="plan") as seat:
+        assert "did you mean" in seat.text or size[0] == 80
+        assert any(line.strip().startswith("✗ measure") for line in seat.text.splitlines())
+        await seat.press("R")
+        assert "identificatio" in seat.app.notices[-1]
+
+
+async def test_data_and_release_have_a_form(sit, built_data, size):
+    async with sit(built_data, "enter", size=size, tab="plan") as seat:
+        for words in ("Data and release", "where", "sample", "seed"):
+            assert words in seat.text
+        await seat.press(*["down"] * 5, "backspace", *"0")
+        assert "must be a whole number, at least 1" in seat.text
+        await seat.press("backspace", *"4", "enter")
+    plan, _ = stored(built_data)
+    assert plan["release"] == {"m": 4, "seed": 7}
+    assert plan["title"] == "Household survey"
+
+
+async def test_a_plan_is_run_after_a_question_and_its_run_is_shown(sit, built_data, no_worker, size):
+    async with sit(built_data, "R", size=size, tab="plan") as seat:
+        assert "Run this plan?" in seat.text
+        assert "3 datasets, 3 measures, 2 studies, 3 thresholds" in seat.text.replace("\n", " ") or size[0] == 80
+        await seat.press("n")
+        assert no_worker == []
+        await seat.press("R", "y")
+        assert "[1 Runs]" in seat.text
+        assert "Run 5 started" in seat.app.notices
+    with Reader(built_data) as reader:
+        first, new = find_run(reader, 1), find_run(reader, 5)
+        assert (new.recipe_sha256, new.dataset_id, new.project_id) == (first.recipe_sha256, first.dataset_id, 1)
+        assert len(list_runs(reader, 1)) == 5
+
+
+async def test_an_imported_file_is_planned_and_run(sit, empty, tmp_path, no_worker):
+    from tui.importing import import_and_describe
+    from tui.state import AppState, save_state
+
+    rows = "\n".join(f"{20 + i % 30},{(i * 37) % 91 + 0.5}" for i in range(60))
+    (tmp_path / "people.csv").write_text(f"age,cost\n{rows}\n")
+    import_and_describe(lambda: Workspace.open(empty), str(tmp_path / "people.csv"), None, None)
+    save_state(empty, AppState(project=1, tab="plan"))
+    async with sit(empty, "R") as seat:
+        assert "Run this plan?" in seat.text
+        await seat.press("y")
+        assert "the plan makes no release" in seat.app.notices[-1]
+        await seat.press("a", "slash", *"linear", "enter", *"cost", "down", *"age", "enter")
+        await seat.press("a", "slash", *"utility.ecdf", "enter", "enter", "R", "y")
+        assert "Run 1 started" in seat.app.notices
+    with Reader(empty) as reader:
+        assert find_run(reader, 1).recipe.released == ("cost",)
+        assert reader.connection.execute("SELECT count(*) FROM dataset").fetchone()[0] == 1
+
+
+async def test_a_run_is_duplicated_with_changes(sit, built_data, size):
+    async with sit(built_data, "7", "8", "G", "d", "1", "G", "d", size=size, tab="runs") as seat:
+        assert "[8 Plan]" in seat.text
+        assert len(stored(built_data)[0]["threshold"]) == 3
+        await seat.press("u")
+        assert len(stored(built_data)[0]["threshold"]) == 2
+
+
+async def test_edits_of_the_data_reach_the_plan_and_can_be_taken_back(sit, built_data):
+    async with sit(built_data, "8", "7", "enter", "down", "l", "enter", "8", tab="data") as seat:
+        assert 'role = "sensitive"' in text_area(seat).text.split("visits")[0]
+        await seat.press("u")
+        assert stored(built_data)[0]["variables"]["region"]["role"] == "known"
+
+
+async def test_a_project_without_data_names_the_next_key(sit, directory, size):
+    async with sit(directory, "j", "enter", "8", "enter", "a", "R", "u", "d", size=size) as seat:
+        assert "This project has no data to plan for" in seat.text
+
+
+@pytest.mark.parametrize("key", list(registry()))
+def test_every_method_has_a_form_with_its_help_and_limits(key):
+    method = registry()[key]
+    fields = {field.name: field for field in step_fields(method, {}, ["a", "b"])}
+    assert ("target" in fields) == (section_of(method) == "synthesis")
+    for info in method.spec.params():
+        assert info.param.help in fields[info.name].help
+        assert info.param.limits in fields[info.name].help
+        assert set(map(str, info.choices)) <= set(fields[info.name].choices)

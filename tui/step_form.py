@@ -1,0 +1,154 @@
+"""Forms of a plan's steps, made from each method's Spec."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING
+from typing import Any, Literal
+
+from engine.errors import BadInput
+from engine.methods import Method, registry
+from engine.microdata import MissingPolicy
+from engine.recipe import Recipe
+from engine.spec import ParamInfo, written
+from engine.thresholds import BOUNDS
+from workspace.plan_table import Place, with_sections, with_step
+
+from .fields import Field, FieldKind
+
+__all__ = [
+    "check_settings", "check_step", "method_of", "section_of", "settings_fields", "settings_sections", "step_fields", "step_table",
+    "threshold_fields",
+]  # fmt: skip
+
+TERMS = ("log", "log1p", "sqrt", "square")
+
+
+def section_of(method: Method) -> str:
+    """The list of a recipe that takes a method."""
+    return {"synthesis": "synthesis", "anonymisation": "anonymisation", "studies": "study"}.get(method.family, "measure")
+
+
+def method_of(place: Place, step: Mapping[str, Any]) -> Method:
+    """The method that a step names. Raises BadInput."""
+    name = str(step.get("method", ""))
+    for key in (f"{place.section}.{name}", name):
+        if key in registry():
+            return registry()[key]
+    raise BadInput(f"{place}.method", f'no method "{name}"; correct it in the TOML, or add the step anew')
+
+
+def step_fields(method: Method, step: Mapping[str, Any], names: Sequence[str]) -> list[Field]:
+    """A field a parameter; before them the target of a synthesis step. ``names`` are the plan's variables."""
+    target = Field("target", "the variable to synthesise", value=step.get("target"), words=tuple(names))
+    head = [target] if method.family == "synthesis" else []
+    return head + [_field(info, step.get(info.name), tuple(names)) for info in method.spec.params()]
+
+
+def _field(info: ParamInfo, value: object, names: tuple[str, ...]) -> Field:
+    kind, choices = _shape(info.type)
+    words = {"variables": names, "terms": (*names, *TERMS)}.get(info.param.names or "", ())
+    asked = "; must be given" if info.required else ""
+    limits = f"; {info.param.limits}" if info.param.limits else ""
+    default = None if info.default is MISSING else written(info.default)
+    return Field(info.name, f"{info.param.help}{limits}{asked}", kind, value, default, choices, words)
+
+
+def _shape(declared: Any) -> tuple[FieldKind, tuple[str, ...]]:
+    origin, args = typing.get_origin(declared), typing.get_args(declared)
+    if origin in (typing.Union, types.UnionType):
+        return _shape(next(arg for arg in args if arg is not type(None)))
+    if origin is Literal:
+        return "text", tuple(map(str, args))
+    if declared is bool:
+        return "value", ("false", "true")
+    if origin is tuple:
+        return "list", ()
+    if origin is not None and issubclass(origin, Mapping):
+        return "table", ()
+    return ("text" if declared is str else "value"), ()
+
+
+def threshold_fields(step: Mapping[str, Any], table: Mapping[str, Any]) -> list[Field]:
+    """The form of a threshold, its value one of those that the plan measures."""
+    bound = next((name for name in BOUNDS if name in step), None)
+    values = _measured(table)
+    choices = values if values and step.get("value", values[0]) in values else ()
+    return [
+        Field("value", "what is held against the limit", value=step.get("value"), default=values[0] if values else None,
+              choices=choices, words=values),
+        Field("bound", "at most, at least, or at most so many times the confidential data's own value", value=bound or "max", choices=BOUNDS),
+        Field("limit", "the number that must not be passed", "value", step.get(bound) if bound else None),
+        Field("target", "only for this variable; left out, for all", value=step.get("target"), words=tuple(table.get("variables", {}))),
+        Field("level", "only at this level of a study; left out, at all", "value", step.get("level")),
+    ]  # fmt: skip
+
+
+def _measured(table: Mapping[str, Any]) -> tuple[str, ...]:
+    steps = [*table.get("measure", []), *table.get("study", [])]
+    found = [registry()[key] for step in steps if (key := str(step.get("method", ""))) in registry()]
+    return tuple(dict.fromkeys(f"{method.key}.{output.name}" for method in found for output in method.outputs))
+
+
+def step_table(section: str, method: str, answers: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
+    """The recipe's table of what a form answered."""
+    if section != "threshold":
+        head = {"target": answers["target"]} if "target" in answers and section == "synthesis" else {}
+        rest = {key: value for key, value in answers.items() if key not in head}
+        return {**head, "method": method, **rest}
+    values = _measured(table)
+    value = answers.get("value", values[0] if values else "")
+    rest = {key: answers[key] for key in ("target", "level") if key in answers}
+    limit = {answers["bound"]: answers["limit"]} if "limit" in answers else {}
+    return {"value": value, **rest, **limit}
+
+
+def check_step(toml: str, place: Place, step: Mapping[str, Any]) -> None:
+    """BadInput when a step cannot stand at its place; what is wrong elsewhere in the plan is no matter here."""
+    try:
+        Recipe.from_toml(with_step(toml, place, step))
+    except BadInput as error:
+        if error.place.startswith(str(place)):
+            raise BadInput(error.place.removeprefix(str(place)).lstrip("."), error.message) from None
+    else:
+        return
+    if place.section != "threshold":
+        given = {key: value for key, value in step.items() if key not in ("method", "target")}
+        method_of(place, step).spec.from_table(given, "")
+
+
+def settings_fields(table: Mapping[str, Any]) -> list[Field]:
+    """The form of what is no step: title, data and release."""
+    data, release = table.get("data", {}), table.get("release", {})
+    return [
+        Field("title", "what the run is called", value=table.get("title")),
+        Field("file", "the confidential file", value=data.get("file")),
+        Field("where", "which records, a DuckDB expression such as price > 0", value=data.get("where")),
+        Field("sample", "how many records, chosen by the seed; left out, all", "value", data.get("sample")),
+        Field("missing", "what becomes of records with a missing value", value=data.get("missing"), default="refuse",
+              choices=tuple(MissingPolicy)),
+        Field("m", "datasets to release; at least 1", "value", release.get("m")),
+        Field("seed", "of all randomness; at least 0", "value", release.get("seed"), 1),
+    ]  # fmt: skip
+
+
+def settings_sections(answers: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
+    """The sections of a recipe that ``settings_fields`` speak of, as answered; other keys of theirs are kept."""
+
+    def section(name: str, keys: Sequence[str]) -> dict[str, Any] | None:
+        kept = {key: value for key, value in table.get(name, {}).items() if key not in keys}
+        return {**kept, **{key: answers[key] for key in keys if key in answers}} or None
+
+    data, release = section("data", ("file", "where", "sample", "missing")), section("release", ("m", "seed"))
+    return {"title": answers.get("title"), "data": data, "release": release}
+
+
+def check_settings(toml: str, sections: Mapping[str, Any]) -> None:
+    """BadInput when title, data or release cannot be so."""
+    try:
+        Recipe.from_toml(with_sections(toml, sections))
+    except BadInput as error:
+        if error.place.partition(".")[0] in ("title", "data", "release"):
+            raise
