@@ -19,6 +19,7 @@ __all__ = ["audit", "cancel", "doctor", "runs", "worker"]
 def runs(run_id: str | None, directory: Path | None) -> None:
     """List the runs of the workspace, newest first, or the tasks of one RUN (a number, or last)."""
     from workspace.runs import find_run, list_runs, tasks_of
+    from workspace.views import run_line
 
     from .summary import outcome_in_words, run_lines
     from .task_list import run_head, task_table
@@ -32,7 +33,13 @@ def runs(run_id: str | None, directory: Path | None) -> None:
     if not every:
         click.echo("no runs yet; start one with: sfumato run RECIPE (sfumato recipes lists what ships)")
         return
-    click.echo(run_lines(every, [outcome_in_words(workspace, one) for one in every]))
+    remarks = [
+        f"nobody works on it; sfumato resume {one.id}"
+        if run_line(workspace, one.id).stalled
+        else outcome_in_words(workspace, one)
+        for one in every
+    ]
+    click.echo(run_lines(every, remarks))
 
 
 @click.command()

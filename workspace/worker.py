@@ -136,6 +136,13 @@ class Shift:
 
     def drain(self, idle: float) -> None:
         """Work until nothing has been there to do for ``idle`` seconds."""
+        try:
+            self._drain(idle)
+        finally:
+            for task in self.held.values():
+                self._note(task, "given back unfinished: the worker ends")
+
+    def _drain(self, idle: float) -> None:
         empty_since = time.monotonic()
         while self.held or unfinished(self.workspace) or time.monotonic() - empty_since < idle:
             self._claim()

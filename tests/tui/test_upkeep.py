@@ -74,6 +74,14 @@ def test_a_run_under_way_says_how_far_it_is_and_how_long_it_will_take(
     assert "about 36.0 s left" in said
 
 
+def test_a_run_that_nobody_works_on_says_how_to_go_on(
+    entered: Workspace, place: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entered.connection.execute("UPDATE run SET created = created - 60")
+    assert sfumato("runs", "--workspace", str(place)) == 0
+    assert "nobody works on it; sfumato resume 1" in capsys.readouterr().out
+
+
 def test_a_disk_that_stops_a_worker_has_a_status_and_a_message(
     entered: Workspace, place: Path, sfumato: Command, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,9 +6,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor
+from concurrent.futures import BrokenExecutor, Future
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ from workspace.orders import Order
 from workspace.pool import IN_PROCESS, Pool, ProcessPool, pool
 from workspace.processes import birth_of, gone, host
 from workspace.queue import Outcome
+from workspace.run_log import run_log
+from workspace.runs import tasks_of
 from workspace.tables import Tables
 from workspace.worker import work
 from workspace.workspace import Workspace
@@ -124,3 +127,17 @@ def test_a_process_is_gone_when_its_number_belongs_to_another() -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     assert gone(ended.pid, host(), "") or birth_of(ended.pid)
+
+
+def test_a_worker_that_is_told_to_end_notes_what_it_had_in_hand(workspace: Workspace, enter: Callable[..., int]) -> None:
+    class Endless(Pool):
+        def submit(self, func: Callable[..., Any], *args: Any) -> Future[Any]:
+            threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
+            return Future()
+
+    run_id = enter()
+    with pytest.raises(KeyboardInterrupt):
+        work(workspace.directory, opened=Endless())
+    assert "fit/0" in (said := run_log(workspace.directory, run_id).read_text())
+    assert "given back unfinished: the worker ends" in said
+    assert {task.state for task in tasks_of(workspace, run_id)} == {"waiting"}
