@@ -146,6 +146,10 @@ class Project(Page):
         self.query_one(Plan).start_from(event.run_id)
         self.action_show_tab("plan")
 
+    @on(Runs.Marked)
+    def _lay_over(self, event: Runs.Marked) -> None:
+        self.query_one(Sweep).lay_over(event.run_ids)
+
     @on(TabLine.Chosen)
     def _choose_tab(self, event: TabLine.Chosen) -> None:
         self._switch(event.name)

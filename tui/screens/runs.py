@@ -41,6 +41,10 @@ COLUMNS = (
 )
 
 
+MOST_MARKED = 6
+"""With one mark more the oldest goes."""
+
+
 class RunGrid(LiveGrid):
     """The runs."""
 
@@ -56,7 +60,7 @@ class Runs(Pane):
         Binding("r", "resume", "Resume", id="runs.resume"),
         Binding("n", "app.new_run", "New run", show=False, id="runs.new"),
         Binding("d", "duplicate", "Duplicate with changes", show=False, id="runs.duplicate"),
-        Binding("space", "mark", "Mark to compare", show=False, id="runs.mark"),
+        Binding("space", "mark", "Mark to compare or lay over", show=False, id="runs.mark"),
         Binding("c", "compare", "Compare the marked runs", show=False, id="runs.compare"),
     ]
 
@@ -71,6 +75,12 @@ class Runs(Pane):
         """The user wants a plan that starts from this run."""
 
         run_id: int
+
+    @dataclass
+    class Marked(Message):
+        """Other runs are marked now."""
+
+        run_ids: tuple[int, ...]
 
     def __init__(self) -> None:
         super().__init__(id="runs")
@@ -131,17 +141,18 @@ class Runs(Pane):
             self.post_message(self.Chosen(self.here.run.id))
 
     def action_mark(self) -> None:
-        """Mark the run to compare it, or take its mark away; of three marks the oldest goes."""
+        """Mark the run, to compare it and to lay its sweep over that of the run shown, or take its mark away."""
         if self.here is not None:
             run_id = self.here.run.id
             others = tuple(marked for marked in self._marked if marked != run_id)
-            self._marked = others if run_id in self._marked else (*others, run_id)[-2:]
+            self._marked = others if run_id in self._marked else (*others, run_id)[-MOST_MARKED:]
             self.show_runs(self._lines)
+            self.post_message(self.Marked(self._marked))
 
     async def action_compare(self) -> None:
-        """Compare the two marked runs, or the one marked with the one under the cursor."""
+        """Compare the two runs marked last, or the one marked with the one under the cursor."""
         known = [line.run.id for line in self._lines]
-        chosen = [run_id for run_id in self._marked if run_id in known]
+        chosen = [run_id for run_id in self._marked if run_id in known][-2:]
         if len(chosen) < 2 and self.here is not None and self.here.run.id not in chosen:
             chosen.append(self.here.run.id)
         if len(chosen) < 2:

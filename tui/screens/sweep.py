@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -24,6 +24,7 @@ from tui.widgets.plot import Plot
 from tui.widgets.series import Series
 from tui.words import interval, params_text
 from workspace.findings import Curve, curves
+from workspace.queries import Reader
 
 from .page import Pane
 
@@ -56,16 +57,19 @@ class Sweep(Pane):
 
     @dataclass
     class Arrived(Message):
-        """The curves were read."""
+        """The curves were read, those of the runs to lay over them too, by run."""
 
         run_id: int
         curves: list[Curve]
+        over: Mapping[int, list[Curve]]
 
     def __init__(self) -> None:
         super().__init__(id="sweep")
         self._studies: list[list[list[Curve]]] = []
         self._study = self._measure = 0
         self._drawn_run: int | None = None
+        self._marked: tuple[int, ...] = ()
+        self._over: Mapping[int, list[Curve]] = {}
 
     def compose(self) -> ComposeResult:
         """What is drawn, the drawing or its numbers, and what the cursor reads."""
@@ -78,14 +82,22 @@ class Sweep(Pane):
     def load(self) -> None:
         """Read the curves."""
         if self.line is not None:
-            run_id = self.line.run.id
-            self.read(lambda reader: curves(reader, run_id), lambda found: self.Arrived(run_id, found))
+            run_id, marked = self.line.run.id, self._marked
+
+            def query(reader: Reader) -> tuple[list[Curve], Mapping[int, list[Curve]]]:
+                return curves(reader, run_id), {other: curves(reader, other) for other in marked if other != run_id}
+
+            self.read(query, lambda found: self.Arrived(run_id, *found))
+
+    def lay_over(self, run_ids: tuple[int, ...]) -> None:
+        """Draw the releases of these runs too, from the next time that the sweep is shown."""
+        self._marked, self.line = run_ids, None
 
     @on(Arrived)
     def _take(self, event: Arrived) -> None:
         if self.line is None or event.run_id != self.line.run.id:
             return
-        self._studies = by_study(event.curves)
+        self._studies, self._over = by_study(event.curves), event.over
         if event.run_id != self._drawn_run:
             self._study = self._measure = 0
         self._draw(keep_view=event.run_id == self._drawn_run)
@@ -96,9 +108,14 @@ class Sweep(Pane):
         """The curves of the measure that is shown, one a dataset."""
         return self._studies[self._study][self._measure] if self._studies else []
 
+    @property
+    def drawn(self) -> list[Curve]:
+        """What is shown, and the same sweep of the releases of the runs laid over it."""
+        return [*self.shown, *laid_over(self.shown, self._over)]
+
     def _draw(self, *, keep_view: bool = False) -> None:
         log = self.sfumato.state.log
-        series = [as_series(curve) for curve in self.shown]
+        series = [as_series(curve) for curve in self.drawn]
         plot = self.query_one(Plot)
         if not series:
             plot.set_series([])
@@ -117,6 +134,8 @@ class Sweep(Pane):
             f"{first.measure} {self._measure + 1}/{measures}",
             "log scale" if log else "linear scale",
         ]
+        if self._over:
+            parts.append(f"{len(self.drawn) - len(self.shown)} of {len(self._over)} marked runs laid over it")
         return " · ".join(parts)
 
     def _fill_numbers(self) -> None:
@@ -133,7 +152,7 @@ class Sweep(Pane):
         if x is None:
             text = "left and right move the cursor, + and - zoom, 0 shows all"
         else:
-            text = "   ".join([f"S = {number(x)}", *(reading(curve, x) for curve in self.shown)])
+            text = "   ".join([f"S = {number(x)}", *(reading(curve, x) for curve in self.drawn)])
         self.query_one("#sweep-reading", Line).say(text)
 
     def on_resize(self) -> None:
@@ -143,10 +162,10 @@ class Sweep(Pane):
 
     def exhibit(self) -> Exhibit | None:
         """The measure of the study that is shown, drawn and in all its digits."""
-        shown = self.shown
-        if not shown:
+        drawn = self.drawn
+        if not drawn:
             return None
-        return Exhibit(self.named(shown[0].measure), lambda: curve_lines(shown), lambda: curve_figure(shown))
+        return Exhibit(self.named(drawn[0].measure), lambda: curve_lines(drawn), lambda: curve_figure(drawn))
 
     def take_focus(self) -> None:
         """What is shown takes the keys."""
@@ -199,11 +218,31 @@ def by_study(found: Sequence[Curve]) -> list[list[list[Curve]]]:
     ]
 
 
-def as_series(curve: Curve, name: str = "") -> Series:
-    """A curve to draw, called by its dataset unless it is given a name."""
-    known = [[math.nan if value is None else value for value in column] for column in (curve.values, curve.lower, curve.upper)]
+def laid_over(shown: Sequence[Curve], over: Mapping[int, Sequence[Curve]]) -> list[Curve]:
+    """The released curves of other runs for the study and the measure that are shown, called by their run."""
+    if not shown:
+        return []
+    wanted = _identity(shown[0])
+    return [
+        replace(curve, dataset=f"run {run_id} {curve.dataset}")
+        for run_id, found in over.items()
+        for curve in found
+        if curve.dataset != "confidential" and _identity(curve) == wanted
+    ]
+
+
+def _identity(curve: Curve) -> tuple[object, ...]:
+    return curve.key, curve.measure, curve.target, dict(curve.params)
+
+
+def as_series(curve: Curve) -> Series:
+    """A curve to draw, called by its dataset."""
+    known = [
+        [math.nan if value is None else value for value in column]
+        for column in (curve.values, curve.lower, curve.upper)
+    ]
     banded = any(not math.isnan(value) for value in known[1])
-    return Series(name or curve.dataset, curve.levels, known[0], *(known[1:] if banded else ()))
+    return Series(curve.dataset, curve.levels, known[0], *(known[1:] if banded else ()))
 
 
 def curve_lines(shown: Sequence[Curve]) -> Lines:

@@ -1,9 +1,10 @@
 import math
 
-from tui.screens.sweep import as_series, by_study, numbers, reading
+from tui.screens.sweep import as_series, by_study, laid_over, numbers, reading
 from tui.widgets.plot import Plot
 from workspace.findings import Curve, curves
 from workspace.queries import Reader
+from workspace.workspace import Workspace
 
 
 def curve(dataset="synthetic", measure="risk", values=(4.0, 2.0, None), **changes):
@@ -71,6 +72,43 @@ async def test_t_shows_the_numbers(sit, directory):
         assert isinstance(seat.app.focused, Plot)
 
 
+async def test_marked_runs_are_laid_over_the_sweep(sit, directory, no_worker, size):
+    copy_run(directory)
+    async with sit(directory, tab="runs", size=size) as seat:
+        await seat.press("g", "space", "G", "space", "enter", "4")
+        assert "run 1" in seat.text.splitlines()[0]
+        assert f"run {COPY} synthetic" in seat.text
+        assert "1 of 1 marked runs laid over it" in head(seat) or size[0] == 80
+        own = [line for line in seat.text.splitlines() if "marked runs" in line]
+        text = await seat.press("home")
+        assert f"run {COPY} synthetic" in text.splitlines()[-2] or size[0] == 80
+        await seat.press("1", "g", "space", "4")
+        assert f"run {COPY} synthetic" not in seat.text
+        assert len(own) <= 1
+
+
+COPY = 5
+
+
+def copy_run(directory):
+    """Run 1 once more, as if another run had found the same."""
+    workspace = Workspace.open(directory)
+    with workspace.writing() as connection:
+        for table, where in (("run", "id"), ("task", "run_id"), ("result", "run_id")):
+            names = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+            shift = {"run": {"id": str(COPY)}, "task": {"id": "id + 10000", "run_id": str(COPY)},
+                     "result": {"id": "id + 100000", "run_id": str(COPY), "task_id": "task_id + 10000"}}[table]  # fmt: skip
+            columns = ", ".join(shift.get(name, name) for name in names)
+            connection.execute(f"INSERT INTO {table} SELECT {columns} FROM {table} WHERE {where} = 1")
+    workspace.close()
+
+
+def test_only_the_same_sweep_of_a_release_is_laid_over():
+    others = [curve(), curve("confidential"), curve(measure="rate"), curve(params={"model": "other"})]
+    assert [one.dataset for one in laid_over([curve("confidential"), curve()], {7: others})] == ["run 7 synthetic"]
+    assert laid_over([], {7: others}) == []
+
+
 async def test_a_run_without_a_study_yet_says_so(sit, directory):
     async with sit(directory, "enter", "4", "m", "right_square_bracket", "y", "t") as seat:
         assert "This run has no study" in seat.text
@@ -86,8 +124,8 @@ def test_curves_are_grouped_by_study_and_measure_confidential_first():
 
 
 def test_values_that_were_not_computed_are_gaps():
-    series = as_series(curve(values=(100.0, 0.0, None)), "run 3")
-    assert series.name == "run 3"
+    series = as_series(curve(values=(100.0, 0.0, None)))
+    assert series.name == "synthetic"
     assert series.y[:2].tolist() == [100.0, 0.0]
     assert math.isnan(series.y[2])
 

@@ -139,15 +139,17 @@ async def test_t_shows_verdicts_and_what_only_one_run_has(sit, directory, size):
         assert "risk.identification.true_match_rate (income ±25%" in text
 
 
-async def test_marks_are_shown_and_the_oldest_of_three_goes(sit, directory):
+async def test_marks_are_shown_and_the_two_last_are_compared(sit, directory):
     async with sit(directory, "enter") as seat:
         await seat.press("g", "space", "j", "space")
         marked = [line.split()[1] for line in seat.text.splitlines() if line.startswith(" *")]
         assert marked == ["4", "3"]
         await seat.press("j", "space")
-        assert [line.split()[1] for line in seat.text.splitlines() if line.startswith(" *")] == ["3", "2"]
-        await seat.press("space")
-        assert [line.split()[1] for line in seat.text.splitlines() if line.startswith(" *")] == ["3"]
+        assert [line.split()[1] for line in seat.text.splitlines() if line.startswith(" *")] == ["4", "3", "2"]
+        await seat.press("c")
+        assert [f"run {run}:" in seat.text for run in (4, 3, 2)] == [False, True, True]
+        await seat.press("q", "space")
+        assert [line.split()[1] for line in seat.text.splitlines() if line.startswith(" *")] == ["4", "3"]
 
 
 async def test_c_without_two_runs_says_what_to_do(sit, directory):
