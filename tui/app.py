@@ -233,11 +233,13 @@ class SfumatoApp(App[None]):
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """What the palette offers."""
-        from .screens.project import TABS, Project
+        from .screens.project import TABS, VIEWS, Project
 
         if isinstance(screen, Project):
             for name, title in TABS.items():
                 yield SystemCommand(title, f"Show the tab {title}", partial(screen.action_show_tab, name))
+            for name in (name for name in VIEWS if name in screen.views):
+                yield SystemCommand(VIEWS[name][1], VIEWS[name][2], partial(screen.action_view, name))
             yield SystemCommand("Release", "Write out what a run has made, with its report", screen.action_release)
         yield SystemCommand("New run", "Run a recipe", self.action_new_run)
         yield SystemCommand("Audit", "Every act that changed the workspace, verified", self.action_audit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,6 +16,7 @@ from tui.console import duration
 from tui.exhibits import Exhibit
 from tui.widgets.tabs import TabLine
 from tui.words import mark, state_text, tally_text
+from workspace.quality_views import views_of
 from workspace.queries import Reader, RunState
 from workspace.views import RunLine, project_lines, run_lines
 
@@ -41,6 +42,8 @@ TABS = {
     "plan": "Plan",
     "map": "Map",
 }
+VIEWS = {"quality": ("Q", "Quality", "Whether a run's release meets minimum data quality, by column and measure")}
+"""Screens above the tabs, for the runs that have something to show there: key, title, what it is."""
 
 
 class Project(Page):
@@ -51,6 +54,10 @@ class Project(Page):
             Binding(str(digit), f"show_tab('{name}')", title, show=False, id=f"project.{name}")
             for digit, (name, title) in enumerate(TABS.items(), start=1)
         ),
+        *(
+            Binding(key, f"view('{name}')", title, show=False, id=f"project.{name}")
+            for name, (key, title, _) in VIEWS.items()
+        ),
         Binding("w", "release", "Release this run", show=False, id="project.release"),
     ]
 
@@ -60,6 +67,7 @@ class Project(Page):
 
         name: str
         lines: list[RunLine]
+        views: Mapping[int, frozenset[str]]
 
     def __init__(self, project_id: int, run_id: int | None, tab: str) -> None:
         super().__init__()
@@ -67,6 +75,7 @@ class Project(Page):
         self._tab = tab if tab in TABS else "runs"
         self._title = ""
         self._lines: Sequence[RunLine] = ()
+        self._views: Mapping[int, frozenset[str]] = {}
 
     def compose_body(self) -> ComposeResult:
         """The tabs and what they show."""
@@ -100,18 +109,20 @@ class Project(Page):
 
     def reload(self) -> None:
         """Read the runs."""
-        project_id = self._project_id
+        project_id, seen = self._project_id, self._views
 
-        def query(reader: Reader) -> tuple[str, list[RunLine]]:
-            names = {line.id: line.name for line in project_lines(reader)}
-            return names.get(project_id, ""), run_lines(reader, project_id)
+        def query(reader: Reader) -> tuple[str, list[RunLine], Mapping[int, frozenset[str]]]:
+            names, lines = {line.id: line.name for line in project_lines(reader)}, run_lines(reader, project_id)
+            done = [line.run for line in lines if line.run.state is RunState.DONE]
+            views = {run.id: seen[run.id] if run.id in seen else views_of(reader, run) for run in done}
+            return names.get(project_id, ""), lines, views
 
         self.read(query, lambda found: self.Arrived(*found))
 
     @on(Arrived)
     def _take(self, event: Arrived) -> None:
         first = not self._lines
-        self._title, self._lines = event.name, event.lines
+        self._title, self._lines, self._views = event.name, event.lines, event.views
         self.query_one(Runs).show_runs(event.lines, self.run_id if first else None)
         self._show_run()
 
@@ -170,11 +181,33 @@ class Project(Page):
         """What the tab shows."""
         return self.pane.exhibit()
 
+    @property
+    def here(self) -> RunLine | None:
+        """The run under the cursor, or the one that the tabs show."""
+        return self.pane.here if isinstance(self.pane, Runs) else self.pane.line
+
+    @property
+    def views(self) -> frozenset[str]:
+        """Which of ``VIEWS`` that run has something to show in."""
+        here = self.here if self.is_mounted else None
+        return frozenset() if here is None else self._views.get(here.run.id, frozenset())
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A view is not offered where it would be empty."""
+        return parameters[0] in self.views if action == "view" else super().check_action(action, parameters)
+
+    async def action_view(self, name: str) -> None:
+        """Look at what a run has found about data quality."""
+        from .quality import Quality
+
+        if self.here is not None:
+            await self.sfumato.open({"quality": Quality}[name](self.here.run.id))
+
     async def action_release(self) -> None:
         """Show what a release of the run would hold: of the one under the cursor, or the one that the tabs show."""
         from .release import ReleaseScreen
 
-        here = self.pane.here if isinstance(self.pane, Runs) else self.pane.line
+        here = self.here
         if here is None or here.run.state is not RunState.DONE:
             self.sfumato.say("Only a run that is done can be released")
             return

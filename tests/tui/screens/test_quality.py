@@ -1,0 +1,180 @@
+import csv
+
+import numpy as np
+import pandas as pd
+import pytest
+from textual.widgets import Input
+
+from engine.microdata import conform
+from engine.recipe import Recipe
+from tui.screens.quality import Quality, reading, why
+from tui.state import AppState, save_state
+from workspace.ingest import Source
+from workspace.quality_views import QualityBoard, Score, quality_board, views_of
+from workspace.queries import Reader, find_run
+from workspace.runs import enter_run
+from workspace.worker import work
+from workspace.workspace import Workspace
+
+GOOD, POOR, PLAIN = 1, 2, 3
+SIZES = pytest.mark.parametrize("size", [(80, 24), (160, 50)], ids=str)
+RECIPE = {
+    "title": "Census",
+    "variables": {
+        "age": {"kind": "count", "role": "known"},
+        "hours": {"kind": "count", "role": "known"},
+        "town": {"kind": "categorical", "role": "known"},
+        "flat": {"kind": "count"},
+        "status": {"kind": "categorical", "role": "sensitive"},
+    },
+    "release": {"seed": 7},
+    "anonymisation": [{"method": "mondrian", "k": 2}],
+    "measure": [
+        {"method": "quality.pearson", "variables": ["age", "flat"]},
+        {"method": "quality.rilm"},
+        {"method": "quality.nmi_v1", "variables": ["age"]},
+        {"method": "quality.non_suppressed"},
+    ],
+    "threshold": [{"value": "quality.nmi_v1.minimum_nmi", "min": 0.5}, {"value": "quality.rilm.minimum_categorical", "min": 0.1}],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory):
+    """Run 1 keeps its recipe's limits, run 2 has classes too large for them, run 3 measures no quality."""
+    workspace = Workspace.create(tmp_path_factory.mktemp("quality") / "workspace")
+    rng = np.random.default_rng(4)
+    age = rng.integers(18, 80, 300)
+    frame = pd.DataFrame(
+        {"age": age, "hours": rng.poisson(30, 300), "town": rng.choice(["x", "y"], 300), "flat": 3,
+         "status": rng.choice(["a", "b"], 300)}
+    )  # fmt: skip
+    plain = {"measure": [{"method": "utility.ecdf"}], "threshold": []}
+    for changes in ({}, {"anonymisation": [{"method": "mondrian", "k": 150}]}, plain):
+        recipe = Recipe.from_table({**RECIPE, **changes})
+        enter_run(workspace, recipe, Source("census.csv", b"simulated"), conform(frame, recipe.schema))
+    work(workspace.directory, idle=0)
+    workspace.close()
+    return workspace.directory
+
+
+def board_of(directory, run_id):
+    with Reader(directory) as reader:
+        return quality_board(reader, run_id)
+
+
+def look(directory, run_id, tab="results"):
+    save_state(directory, AppState(project=1, run=run_id, tab=tab))
+    return directory
+
+
+def test_scores_are_the_stored_rows_and_limits_the_recipes_else_lighthouses(three):
+    board = board_of(three, GOOD)
+    with Reader(three) as reader:
+        stored = dict(
+            reader.connection.execute(
+                """SELECT method || target, max(value) FROM result WHERE run_id = 1 AND draw IS NULL AND family = 'quality'
+                   AND measure IN ('rho', 'nmi', 'categorical', 'share') GROUP BY 1"""
+            ).fetchall()
+        )
+    assert board.scores["rho", "age"] == Score(stored["pearsonage"], 0.90)
+    assert board.scores["nmi v1", "age"] == Score(stored["nmi_v1age"], 0.5)
+    assert board.scores["rilm", "town"] == Score(stored["rilmtown"], 0.1)
+    assert board.whole["non-suppressed"] == Score(stored["non_suppressed"], 0.99)
+    assert board.scores["rho", "flat"].value is None
+    assert "all the same" in board.scores["rho", "flat"].reason
+    assert set(board.unscored) == {("rho", "hours"), ("nmi v1", "hours")}
+    assert board.outcome == "pass"
+
+
+def test_large_classes_do_not_meet_minimum_data_quality(three):
+    board = board_of(three, POOR)
+    assert board.whole["rho"].value < 0.9
+    assert board.outcome == "fail"
+    assert "rho 0." in why(board)
+
+
+def made(whole, scores=(), expected=()):
+    return QualityBoard((), (), dict(scores), whole, dict(expected))
+
+
+def test_a_value_at_the_limit_passes_and_just_below_fails():
+    assert made({"rho": Score(0.9, 0.9)}).outcome == "pass"
+    assert made({"rho": Score(np.nextafter(0.9, 0), 0.9)}).outcome == "fail"
+
+
+def test_nothing_is_passed_that_was_not_computed_or_not_measured():
+    good = {"rho": Score(1.0, 0.9)}
+    assert made({**good, "nmi v1": Score(None, 0.8, "why")}).outcome == "not computed"
+    lacking = made(good, expected={"rho": ["age"], "rilm": ["town"]})
+    assert lacking.outcome == "not computed"
+    assert "rilm not measured" in why(lacking)
+    assert made({}).outcome == "not computed"
+    assert made({"rilm of numbers": Score(0.1, None)}).outcome == "not computed"
+
+
+def test_a_failure_outweighs_what_is_missing_and_a_limit_of_a_column_counts():
+    assert made({"rho": Score(0.5, 0.9), "nmi v1": Score(None, 0.8)}).outcome == "fail"
+    assert made({"rho": Score(0.95, 0.9)}, {("rho", "age"): Score(0.95, 0.99, own_limit=True)}).outcome == "fail"
+
+
+def test_only_done_runs_with_such_rows_have_the_view(three):
+    with Reader(three) as reader:
+        assert [views_of(reader, find_run(reader, run_id)) for run_id in (GOOD, PLAIN)] == [{"quality"}, set()]
+
+
+@SIZES
+async def test_the_board_shows_verdict_limits_and_reasons(sit, three, size):
+    async with sit(look(three, GOOD), "Q", size=size) as seat:
+        text = seat.text
+        assert isinstance(seat.app.screen, Quality)
+        assert "✓ PASS  meets minimum data quality" in text
+        for words in ("at least 0.9", "at least 0.5", "at least 0.99", "? not computed", "not scored", "non-suppressed"):
+            assert words in text
+        assert max(map(len, text.splitlines())) <= size[0]
+        text = await seat.press("G", "k")
+        assert "Minimum over" not in text
+        text = await seat.press("G")
+        assert "flat: rho not computed, at least 0.9 (the original values are all the same" in " ".join(text.split())
+        await seat.press("q")
+        assert not isinstance(seat.app.screen, Quality)
+
+
+@SIZES
+async def test_a_release_that_fails_says_by_what(sit, three, size):
+    async with sit(look(three, POOR), "Q", size=size) as seat:
+        assert "✗ FAIL  does NOT meet minimum data quality" in seat.text
+        assert "rho 0." in seat.text.splitlines()[1]
+
+
+async def test_the_key_and_the_command_are_there_only_where_there_is_something(sit, three):
+    async with sit(look(three, PLAIN), "Q") as seat:
+        assert not isinstance(seat.app.screen, Quality)
+        assert "Quality" not in await seat.press("question_mark")
+        assert "Quality" not in [command.title for command in seat.app.get_system_commands(seat.app.screen_stack[1])]
+    async with sit(look(three, GOOD)) as seat:
+        assert "Quality" in [command.title for command in seat.app.get_system_commands(seat.app.screen)]
+        await seat.press("question_mark", "G")
+        assert "Quality" in seat.text
+
+
+async def test_in_the_list_of_runs_the_key_is_for_the_run_under_the_cursor(sit, three):
+    async with sit(look(three, PLAIN, "runs"), "G", "Q") as seat:
+        assert "Run 1  ✓ PASS" in seat.text
+
+
+async def test_the_board_is_written_with_all_digits(sit, three, tmp_path):
+    async with sit(look(three, GOOD), "Q", "e") as seat:
+        seat.app.screen.query_one(Input).value = str(tmp_path / "quality.csv")
+        await seat.press("enter")
+    with (tmp_path / "quality.csv").open(newline="") as file:
+        rows = {(row["measure"], row["variable"]): row for row in csv.DictReader(file)}
+    board = board_of(three, GOOD)
+    assert float(rows["rho", "age"]["value"]) == board.scores["rho", "age"].value
+    assert rows["rho", "flat"]["outcome"] == "not computed"
+
+
+def test_a_row_is_read_in_words(three):
+    board = board_of(three, GOOD)
+    assert reading(board, 0).startswith("Minimum over the columns: rho ")
+    assert reading(board, 2 + board.columns.index("town")).startswith("town: rilm 1, at least 0.1")

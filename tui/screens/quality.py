@@ -1,0 +1,191 @@
+"""The quality board: every column by every measure of data quality, held against the limits of minimum data quality."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Footer, Static
+
+from tui.console import number
+from tui.exhibits import Exhibit, Lines
+from tui.messages import WorkspaceChanged
+from tui.widgets.columns import cells, fitted
+from tui.widgets.grid import Grid
+from tui.widgets.line import Line
+from tui.widgets.live import LiveGrid
+from tui.widgets.pages import Column
+from tui.widgets.text import printable
+from tui.words import mark, outcome_text
+from workspace.quality_views import Metric, QualityBoard, Score, quality_board
+
+from .exhibiting import Exhibits
+from .page import Dialog, Reads
+
+__all__ = ["Quality"]
+
+STYLES = {"pass": "$success bold", "fail": "$error bold", "not computed": "$warning bold"}
+SAID = {
+    "pass": "meets minimum data quality",
+    "fail": "does NOT meet minimum data quality",
+    "not computed": "whether it meets minimum data quality cannot be said",
+}
+MINIMUM, LIMIT = "minimum", "limit"
+WIDE_ONLY = ("nmi v2", "rilm of numbers")
+CELL = 14
+
+
+class Quality(Dialog[None], Exhibits, Reads):
+    """The board of one run; the cursor reads a row in full."""
+
+    DEFAULT_CSS = """
+    Quality > .whole { width: 100%; height: 100%; background: $background; }
+    Quality #quality-why { color: $text-muted; }
+    Quality #quality-reading { height: 3; padding: 0 1; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "close", "Close", show=False, id="quality.close")]
+    AUTO_FOCUS = "Grid"
+
+    @dataclass
+    class Arrived(Message):
+        """The scores were read."""
+
+        found: QualityBoard
+
+    def __init__(self, run_id: int) -> None:
+        super().__init__()
+        self._run_id = run_id
+        self._found: QualityBoard | None = None
+
+    def compose(self) -> ComposeResult:
+        """The verdict, why, the board, what the cursor reads, and the keys."""
+        with Vertical(classes="whole"):
+            yield Line(name="quality-head")
+            yield Line(name="quality-why")
+            yield LiveGrid(empty="…")
+            yield Static("", id="quality-reading", markup=False)
+            yield Footer(compact=True, show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Have the scores read."""
+        self._reload()
+
+    @on(WorkspaceChanged)
+    def _reload(self) -> None:
+        run_id = self._run_id
+        self.read(lambda reader: quality_board(reader, run_id), self.Arrived)
+
+    @on(Arrived)
+    def _take(self, event: Arrived) -> None:
+        self._found = event.found
+        self._show()
+
+    def on_resize(self) -> None:
+        """Give the columns their new widths."""
+        self._show()
+
+    def _show(self) -> None:
+        found = self._found
+        if found is None:
+            return
+        head = (f"{outcome_text(found.outcome)}  {SAID[found.outcome]}", STYLES[found.outcome])
+        self.query_one("#quality-head", Line).say(Content.assemble(f"Run {self._run_id}  ", head))
+        self.query_one("#quality-why", Line).say(why(found))
+        heads = (Column("name", "variable", 12), *(Column(m.name, m.name, CELL) for m in found.metrics))
+        columns = fitted(heads, self.size.width - 1, ("name",), WIDE_ONLY)
+        names = [MINIMUM, LIMIT, *found.columns]
+        rows = [cells(columns, row) for row in board_rows(found)]
+        self.query_one(LiveGrid).show(columns, rows, list(enumerate(names)))
+        self._read_row()
+
+    @on(Grid.Highlighted)
+    @on(Grid.Opened)
+    def _read_row(self) -> None:
+        found, key = self._found, self.query_one(LiveGrid).key
+        if found is not None and isinstance(key, tuple):
+            self.query_one("#quality-reading", Static).update(reading(found, int(key[0])))
+
+    @on(Grid.Selected)
+    def _no_more(self, event: Grid.Selected) -> None:
+        event.stop()
+
+    def exhibit(self) -> Exhibit | None:
+        """The board with all its digits."""
+        found = self._found
+        return None if found is None else Exhibit(f"run-{self._run_id}-quality", lambda: board_lines(found))
+
+
+def why(found: QualityBoard) -> str:
+    """What decides the verdict: ``nmi v1 0.7882 < 0.8``, what has no value, what was not measured or left out."""
+    said = [
+        f"{name} {number(one.value)} < {number(one.limit)}" for name, one in found.judged.items() if one.outcome == "fail"
+    ]
+    said += [f"{name} not computed" for name, one in found.judged.items() if one.outcome == "not computed"]
+    said += [f"{metric.name} not measured" for metric in found.missing]
+    left_out: dict[str, list[str]] = {}
+    for metric, column in found.unscored:
+        left_out.setdefault(column, []).append(metric)
+    said += [f"{column} not scored by {', '.join(metrics)}" for column, metrics in left_out.items()]
+    return printable(" · ".join(said) or "the minimum over the columns holds every limit")
+
+
+def board_rows(found: QualityBoard) -> list[Mapping[str, object]]:
+    """The minimum over the columns, the limits, then a row a column."""
+    minimum = {metric.name: cell(found.whole[metric.name]) for metric in found.metrics}
+    limits = {m.name: _limit_text(found.whole[m.name]) for m in found.metrics}
+    rows: list[Mapping[str, object]] = [{"name": MINIMUM, **minimum}, {"name": LIMIT, **limits}]
+    for column in found.columns:
+        scores = {m.name: _column_cell(found, m, column) for m in found.metrics}
+        rows.append({"name": column, **scores})
+    return rows
+
+
+def cell(score: Score) -> str:
+    """``✓ 0.9765``, ``✗ 0.5``, ``? not computed``; without a limit the number alone."""
+    if score.value is None:
+        return f"{mark('not computed')} not computed"
+    return number(score.value) if score.limit is None else f"{mark(score.outcome)} {number(score.value)}"
+
+
+def _column_cell(found: QualityBoard, metric: Metric, column: str) -> str:
+    score = found.scores.get((metric.name, column))
+    if score is not None:
+        return cell(score)
+    return "not scored" if (metric.name, column) in found.unscored else ""
+
+
+def _limit_text(score: Score) -> str:
+    return "none" if score.limit is None else f"at least {number(score.limit)}"
+
+
+def reading(found: QualityBoard, index: int) -> str:
+    """A row of the board in words, with the reasons."""
+    if index < 2:
+        parts = [_said(metric.name, found.whole[metric.name]) for metric in found.metrics]
+        return printable("Minimum over the columns: " + "; ".join(parts))
+    column = found.columns[index - 2]
+    parts = [_said(m.name, found.scores[m.name, column]) for m in found.metrics if (m.name, column) in found.scores]
+    return printable(f"{column}: " + ("; ".join(parts) or "no measure of the run scores it"))
+
+
+def _said(name: str, score: Score) -> str:
+    value = "not computed" if score.value is None else number(score.value)
+    limit = "" if score.limit is None else f", {_limit_text(score)}"
+    return f"{name} {value}{limit}" + (f" ({score.reason})" if score.reason else "")
+
+
+def board_lines(found: QualityBoard) -> Lines:
+    """A row for every score, the minimum over the columns without a variable."""
+    scored: Sequence[tuple[str, str, Score]] = [
+        *((name, "", score) for name, score in found.whole.items()),
+        *((name, column, score) for (name, column), score in found.scores.items()),
+    ]
+    rows = [(name, column, one.value, one.limit, one.outcome, one.reason) for name, column, one in scored]
+    return ("measure", "variable", "value", "limit", "outcome", "reason"), rows

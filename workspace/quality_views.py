@@ -1,0 +1,182 @@
+"""What the screens show of data quality: columns by measures with thresholds, and which runs have any."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from .queries import Connected, Run, RunState, find_run
+
+if TYPE_CHECKING:
+    from engine.thresholds import Threshold
+
+__all__ = ["METRICS", "Metric", "QualityBoard", "Score", "quality_board", "views_of"]
+
+Outcome = Literal["pass", "fail", "not computed", "no threshold"]
+Scale = Literal["numbers", "categories", "table"]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A measure of data quality: what it is of a column, what it is over all, and the limit in use at Lighthouse (§3)."""
+
+    name: str
+    column: str
+    whole: str
+    scale: Scale
+    limit: float | None
+
+
+METRICS = (
+    Metric("rho", "quality.pearson.rho", "quality.pearson.minimum_rho", "numbers", 0.90),
+    Metric("rilm", "quality.rilm.categorical", "quality.rilm.minimum_categorical", "categories", 0.90),
+    Metric("rilm of numbers", "quality.rilm.numerical", "quality.rilm.minimum_numerical", "numbers", None),
+    Metric("nmi v1", "quality.nmi_v1.nmi", "quality.nmi_v1.minimum_nmi", "numbers", 0.80),
+    Metric("nmi v2", "quality.nmi_v2.nmi", "quality.nmi_v2.minimum_nmi", "numbers", None),
+    Metric("non-suppressed", "", "quality.non_suppressed.share", "table", 0.99),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What a measure says of a column, or over all; ``value`` is None where it could not be computed."""
+
+    value: float | None
+    limit: float | None
+    reason: str = ""
+    own_limit: bool = False
+    """Whether the limit was set for this column rather than for the smallest of all."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """A value that was not computed is no pass."""
+        if self.limit is None:
+            return "no threshold"
+        if self.value is None:
+            return "not computed"
+        return "pass" if self.value >= self.limit else "fail"
+
+
+@dataclass(frozen=True)
+class QualityBoard:
+    """Scores by measure and column, and by measure over all columns, of one run.
+
+    ``expected`` are the measures with a limit that the kinds of the quasi-identifiers call for, and which columns of them.
+    """
+
+    metrics: Sequence[Metric]
+    columns: Sequence[str]
+    scores: Mapping[tuple[str, str], Score]
+    whole: Mapping[str, Score]
+    expected: Mapping[str, Sequence[str]]
+
+    @property
+    def outcome(self) -> Literal["pass", "fail", "not computed"]:
+        """Whether the release meets minimum data quality: every limit held, on every column and over all."""
+        outcomes = {score.outcome for score in self.judged.values()}
+        if "fail" in outcomes:
+            return "fail"
+        return "not computed" if self.missing or "not computed" in outcomes or not outcomes else "pass"
+
+    @property
+    def judged(self) -> Mapping[str, Score]:
+        """What is held against a limit: the measures over all columns, and columns with a limit of their own."""
+        own = {f"{metric} of {column}": score for (metric, column), score in self.scores.items() if score.own_limit}
+        return {**{name: score for name, score in self.whole.items() if score.limit is not None}, **own}
+
+    @property
+    def missing(self) -> Sequence[Metric]:
+        """Measures with a limit that the quasi-identifiers call for, and that the run has not taken."""
+        return [metric for metric in METRICS if metric.name in self.expected and metric.name not in self.whole]
+
+    @property
+    def unscored(self) -> Sequence[tuple[str, str]]:
+        """Quasi-identifiers that a measure of the run leaves out: measure and column."""
+        return [
+            (name, column)
+            for name, columns in self.expected.items()
+            if name in self.whole
+            for column in columns
+            if (name, column) not in self.scores
+        ]
+
+
+def views_of(workspace: Connected, run: Run) -> frozenset[str]:
+    """Which of ``quality``, ``calibrate`` and ``minimise`` a run has rows for; none before it is done."""
+    if run.state is not RunState.DONE:
+        return frozenset()
+    wanted = {
+        "quality": "family = 'quality' AND method <> 'ilm'",
+        "calibrate": "family = 'studies' AND method = 'calibration'",
+        "minimise": "family = 'studies' AND method = 'minimisation'",
+    }
+    words = {
+        "quality": ("pearson", "rilm", "nmi_v", "non_suppressed"),
+        "calibrate": ("calibration",),
+        "minimise": ("minimisation",),
+    }
+    return frozenset(
+        name
+        for name, condition in wanted.items()
+        if any(word in run.recipe_toml for word in words[name])
+        and workspace.connection.execute(
+            f"SELECT EXISTS (SELECT 1 FROM result WHERE run_id = ? AND {condition})", (run.id,)
+        ).fetchone()[0]
+    )
+
+
+def quality_board(workspace: Connected, run_id: int) -> QualityBoard:
+    """The scores of a finished run with the recipe's limits, else Lighthouse's. Raises NotFound."""
+    run = find_run(workspace, run_id)
+    thresholds = run.recipe.thresholds
+    rows = _lowest(workspace, run_id)
+    known = _quasi_identifiers(run)
+    scores: dict[tuple[str, str], Score] = {}
+    whole: dict[str, Score] = {}
+    for metric in METRICS:
+        set_by_recipe = _limit(thresholds, metric.whole, "")
+        overall = metric.limit if set_by_recipe is None else set_by_recipe
+        for (key, column), (value, reason) in rows.items():
+            if key == metric.column:
+                own = _limit(thresholds, key, column)
+                scores[metric.name, column] = Score(value, overall if own is None else own, reason, own is not None)
+            elif key == metric.whole:
+                whole[metric.name] = Score(value, overall, reason)
+    columns = tuple(dict.fromkeys([*known, *(column for _, column in scores)]))
+    shown = [metric for metric in METRICS if metric.name in whole]
+    return QualityBoard(shown, columns, scores, whole, _expected(known))
+
+
+def _expected(known: Mapping[str, Scale]) -> dict[str, Sequence[str]]:
+    """The columns that each measure with a limit is for; of the whole table none, where the kind occurs."""
+    columns = {m.name: [c for c, scale in known.items() if scale == m.scale] for m in METRICS if m.limit is not None}
+    return {m.name: columns[m.name] for m in METRICS if m.name in columns and (columns[m.name] or m.scale == "table")}
+
+
+def _lowest(workspace: Connected, run_id: int) -> dict[tuple[str, str], tuple[float | None, str]]:
+    """Value and reason by key and column; of several, as with other settings, the one without a value or the lowest."""
+    rows = workspace.connection.execute(
+        """SELECT family || '.' || result.method || '.' || measure AS key, target, value, reason
+           FROM result JOIN task ON task.id = result.task_id
+           WHERE result.run_id = ? AND family = 'quality' AND task.kind = 'combine' AND result.draw IS NULL
+                 AND dataset <> 'confidential' ORDER BY value IS NOT NULL, value, result.id""",
+        (run_id,),
+    )
+    found: dict[tuple[str, str], tuple[float | None, str]] = {}
+    for row in rows:
+        found.setdefault((row["key"], row["target"]), (row["value"], row["reason"]))
+    return found
+
+
+def _limit(thresholds: Sequence[Threshold], key: str, column: str) -> float | None:
+    limits = [one.limit for one in thresholds if one.value == key and one.bound == "min" and one.target in ("", column)]
+    return max(limits, default=None)
+
+
+def _quasi_identifiers(run: Run) -> dict[str, Scale]:
+    from engine.statistics.pairs import NUMBERS, quasi_identifiers
+
+    recipe = run.recipe
+    names = quasi_identifiers(recipe.schema, recipe.released)
+    return {name: "numbers" if recipe.schema[name].kind in NUMBERS else "categories" for name in names}
