@@ -22,6 +22,10 @@ class LiveGrid(Grid):
         row = self.row(self.cursor)
         return None if row is None else row[-1]
 
+    def set_empty(self, text: str) -> None:
+        """What stands in place of rows when there are none, from the next table on."""
+        self._empty = text
+
     def show(
         self,
         columns: Sequence[ColumnLike],

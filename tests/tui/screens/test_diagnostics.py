@@ -1,4 +1,89 @@
+import pytest
+from textual.widgets import Input
+
+from tui.screens.diagnostic_plot import by_statistic, rule_limit, statistic_series
+from tui.widgets.grid import Grid
+from tui.widgets.plot import Plot
+from workspace.findings import DiagnosticLine
 from workspace.workspace import Workspace
+
+
+@pytest.fixture
+def judged(directory):
+    """Two parameters with a convergence statistic each, one of which breaks its rule, and their sample sizes."""
+    workspace = Workspace.open(directory)
+    with workspace.writing() as connection:
+        for name, parameter, value, rule, passed in (
+            ("r_hat", "tau", 1.0, "at most 1.01", True),
+            ("r_hat", "beta", 1.2, "at most 1.01", False),
+            ("effective_sample_size", "tau", 812.0, "at least 400", True),
+            ("effective_sample_size", "beta", 500.0, "at least 400", True),
+        ):
+            connection.execute(
+                "INSERT INTO diagnostic (run_id, target, name, parameter, value, rule, passed) VALUES (1, 'visits', ?, ?, ?, ?, ?)",
+                (name, parameter, value, rule, passed),
+            )
+    workspace.close()
+    return directory
+
+
+async def test_t_draws_a_statistic_and_m_the_next(sit, judged, size):
+    async with sit(judged, "t", tab="diagnostics", size=size) as seat:
+        assert isinstance(seat.app.focused, Plot)
+        for words in ("r_hat", "rule broken", "at most 1.01", "no traces, since chains are not stored"):
+            assert words in seat.text
+        for keys in ("t Plot", "m Statistic", "f Failed only"):
+            assert keys in " ".join(seat.footer.split())
+        text = await seat.press("home")
+        assert "visits beta · r_hat 1.2 · at most 1.01 · ✗ FAILED" in text
+        assert "visits tau · r_hat 1 · at most 1.01 · ✓ passed" in await seat.press("right")
+        assert "at least 400" in await seat.press("m")
+        assert "r_hat" in await seat.press("M")
+        assert max(map(len, seat.text.splitlines())) <= size[0]
+        await seat.press("t")
+        assert isinstance(seat.app.focused, Grid)
+
+
+async def test_f_shows_those_that_break_their_rule(sit, judged, size):
+    async with sit(judged, "f", tab="diagnostics", size=size) as seat:
+        assert "failed only" in seat.text
+        assert "✗ FAILED" in seat.text
+        assert "passed" not in seat.text
+        assert "posterior_mean" not in seat.text
+        assert "posterior_mean" in await seat.press("f")
+
+
+async def test_without_a_broken_rule_the_filter_says_so(sit, directory):
+    async with sit(directory, "f", tab="diagnostics") as seat:
+        assert "No statistic breaks its rule. Press f to see all." in seat.text
+        await seat.press("t", "m", "M")
+        assert "nothing to draw" in seat.text
+
+
+async def test_the_drawing_is_written_to_a_file(sit, judged, tmp_path):
+    async with sit(judged, "t", "e", tab="diagnostics") as seat:
+        seat.app.screen.query_one(Input).value = str(tmp_path / "plot.svg")
+        await seat.press("enter")
+    assert "broken by visits beta" in (tmp_path / "plot.svg").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("rule", "limit"), [("at most 1.01", 1.01), ("at least 1,000", 1000.0), ("at least 4e+2", 400.0), ("", None)]
+)
+def test_the_limit_is_read_from_the_rule(rule, limit):
+    assert rule_limit(rule) == limit
+
+
+def test_statistics_with_a_rule_come_first_and_sizes_are_bars():
+    lines = [
+        DiagnosticLine("a", "posterior_mean", "b", 1.0, "", None),
+        DiagnosticLine("a", "effective_sample_size", "b", None, "at least 400", False),
+    ]
+    found = by_statistic(lines)
+    assert list(found) == ["effective_sample_size", "posterior_mean"]
+    assert [one.marker for one in statistic_series(found["effective_sample_size"])] == ["bars", "points", "line"]
+    assert [one.marker for one in statistic_series(found["posterior_mean"])] == ["points"]
+    assert statistic_series([]) == []
 
 
 async def test_statistics_of_every_model(sit, directory, size):
