@@ -16,6 +16,7 @@ from textual import events, on, work
 from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.message import Message
 from textual.screen import Screen
 
 from workspace.errors import WorkspaceError
@@ -23,7 +24,7 @@ from workspace.queries import Reader, find_run
 from workspace.views import run_line
 
 from . import jobs
-from .messages import JobDone, Trouble, WorkspaceChanged
+from .messages import JobDone, Trouble, WorkspaceChanged, WorkspaceOpened
 from .screens.projects import Projects
 from .state import AppState, load_state, save_state
 from .themes import THEMES, first_theme
@@ -199,7 +200,7 @@ class SfumatoApp(App[None]):
         self.job(partial(jobs.interrupt, self.directory, run_id))
 
     @work(thread=True, group="jobs", exit_on_error=False)
-    def job(self, task: Callable[[], JobDone]) -> None:
+    def job(self, task: Callable[[], Message]) -> None:
         """Do something to the workspace, off the event loop."""
         from engine.errors import EngineError
 
@@ -209,7 +210,7 @@ class SfumatoApp(App[None]):
             self.post_message(Trouble(str(error)))
 
     @on(JobDone)
-    def _job_done(self, event: JobDone) -> None:
+    async def _job_done(self, event: JobDone) -> None:
         from .screens.project import Project
 
         if event.worker is not None:
@@ -220,6 +221,18 @@ class SfumatoApp(App[None]):
             project.look_at(event.run_id)
             if event.tab:
                 project.action_show_tab(event.tab)
+        if event.project_id is not None and len(self.screen_stack) == 1:
+            await self.open_project(event.project_id, event.run_id, event.tab)
+        self.refresh_page()
+
+    @on(WorkspaceOpened)
+    async def _workspace_opened(self, event: WorkspaceOpened) -> None:
+        """Look at another workspace, from its list of projects."""
+        self._reader.close()
+        self.directory = event.directory
+        self._reader = Reader(self.directory)
+        self._version = self._reader.data_version
+        self.state = replace(load_state(self.directory), theme=self.state.theme)
         self.refresh_page()
 
     @on(Trouble)

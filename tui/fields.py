@@ -19,7 +19,7 @@ FieldKind = Literal["text", "value", "list", "table"]
 class Field:
     """One line of a form. ``value`` is what the recipe has, None where it has nothing and ``default`` holds.
 
-    ``choices`` make it a choice; ``words`` complete what is typed, the last of a list.
+    ``choices`` make it a choice; ``words`` complete what is typed, the last of a list; ``paths`` has it completed to a file.
     """
 
     name: str
@@ -29,6 +29,7 @@ class Field:
     default: Any = None
     choices: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
+    paths: bool = False
 
 
 def shown_value(value: object) -> str:

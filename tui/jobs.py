@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .messages import JobDone, PlanSaved
+from .messages import JobDone, PlanSaved, WorkspaceOpened
 
 if TYPE_CHECKING:
     from workspace.drafts import Draft
     from workspace.workspace import Workspace
 
-__all__ = ["interrupt", "recipe_titles", "resume", "run_again", "run_plan", "run_recipe", "save_plan"]
+__all__ = ["import_file", "interrupt", "open_demo", "open_workspace", "recipe_titles", "resume", "run_again", "run_plan", "run_recipe", "save_plan"]
 
+DEMO = "randhie"
 JOBS = min(2, os.cpu_count() or 1)
 
 
@@ -41,6 +44,47 @@ def run_recipe(directory: Path, recipe: str, data_file: str | None) -> JobDone:
         return _started(workspace, run_id, f"Run {run_id} started")
     finally:
         workspace.close()
+
+
+def open_demo(directory: Path) -> JobDone:
+    """Start the shipped study, to be looked at. Raises BadInput."""
+    from workspace.queries import Reader, find_run
+
+    done = run_recipe(directory, DEMO, None)
+    with Reader(directory) as reader:
+        project_id = find_run(reader, done.run_id or 0).project_id
+    return JobDone(done.text, done.run_id, done.worker, "runs", project_id)
+
+
+def import_file(directory: Path, file: str, project: str) -> JobDone:
+    """Bring a file into a project, in a process of its own: a large file takes memory and time.
+
+    Raises BadInput; then nothing was stored.
+    """
+    from engine.errors import BadInput
+    from workspace.queries import Reader
+
+    name = project or Path(file).stem
+    path = str(Path(file).expanduser())
+    command = [sys.executable, "-c", "from tui.cli import main; main()", "import", "--workspace", str(directory)]
+    done = subprocess.run([*command, "--project", name, "--", path], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise BadInput("", (done.stderr.strip().splitlines() or ["the file could not be imported"])[-1].removeprefix("sfumato: "))
+    with Reader(directory) as reader:
+        row = reader.connection.execute("SELECT id FROM project WHERE name = ?", (name,)).fetchone()
+    return JobDone(done.stdout.partition("\n")[0], tab="data", project_id=row[0])
+
+
+def open_workspace(directory: Path) -> WorkspaceOpened:
+    """Open another workspace, made if there is none. Raises NotAWorkspace."""
+    from workspace.workspace import Workspace
+
+    from .places import remember_workspace
+
+    workspace = Workspace.create(directory)
+    workspace.close()
+    remember_workspace(directory)
+    return WorkspaceOpened(directory)
 
 
 def save_plan(directory: Path, draft: Draft) -> PlanSaved:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.message import Message
@@ -11,7 +12,7 @@ from textual.message import Message
 if TYPE_CHECKING:
     from workspace.drafts import Draft
 
-__all__ = ["JobDone", "PlanSaved", "Trouble", "WorkspaceChanged"]
+__all__ = ["JobDone", "PlanSaved", "Trouble", "WorkspaceChanged", "WorkspaceOpened"]
 
 
 class WorkspaceChanged(Message, bubble=False):
@@ -27,12 +28,15 @@ class Trouble(Message):
 
 @dataclass
 class JobDone(Message):
-    """A job was started, resumed or stopped; ``text`` says so, ``run_id`` is the run to look at, in the tab called ``tab`` if any."""
+    """A job was started, resumed or stopped; ``text`` says so, ``run_id`` is the run to look at, in the tab called ``tab``
+    if any; ``project_id`` is a project to open.
+    """
 
     text: str
     run_id: int | None = None
     worker: subprocess.Popen[bytes] | None = None
     tab: str = ""
+    project_id: int | None = None
 
 
 @dataclass
@@ -41,3 +45,10 @@ class PlanSaved(Message):
 
     draft: Draft
     trouble: str = ""
+
+
+@dataclass
+class WorkspaceOpened(Message):
+    """Another workspace is ready to be looked at."""
+
+    directory: Path

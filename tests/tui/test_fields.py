@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.errors import BadInput
 from tui.fields import Field, read_fields, shown_value, typed_value
-from tui.widgets.completion import LastWord
+from tui.widgets.completion import LastWord, PathName
 from tui.widgets.sparkline import BLOCKS, sparkline
 
 TEXT = st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), max_size=8)
@@ -67,6 +68,19 @@ async def test_the_last_word_is_completed() -> None:
     assert await words.get_suggestion("price, ro") == "price, room_type"
     assert await words.get_suggestion("price") is None
     assert await words.get_suggestion("") is None
+
+
+async def test_paths_are_completed(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").touch()
+    (tmp_path / ".hidden").touch()
+    (tmp_path / "folder").mkdir()
+    paths = PathName()
+    assert await paths.get_suggestion(f"{tmp_path}/pe") == f"{tmp_path}/people.csv"
+    assert await paths.get_suggestion(f"{tmp_path}/") == f"{tmp_path}/folder/"
+    assert await paths.get_suggestion(f"{tmp_path}/.h") == f"{tmp_path}/.hidden"
+    assert await paths.get_suggestion(f"{tmp_path}/people.csv") is None
+    assert await paths.get_suggestion("/nowhere/at/all") is None
+    assert await paths.get_suggestion("") is None
 
 
 @given(st.lists(st.integers(0, 1000), max_size=60), st.integers(0, 20))

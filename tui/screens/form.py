@@ -17,7 +17,7 @@ from textual.worker import get_current_worker
 
 from tui.fields import Field, read_fields, shown_value
 from tui.widgets.choice import Choice
-from tui.widgets.completion import LastWord
+from tui.widgets.completion import LastWord, PathName
 from tui.words import mark
 
 from .page import Dialog
@@ -75,7 +75,7 @@ class Form(Dialog[dict[str, Any]]):
         typed = Input(
             shown_value(field.value),
             shown_value(field.default),
-            suggester=LastWord(field.words) if field.words else None,
+            suggester=PathName() if field.paths else LastWord(field.words) if field.words else None,
             select_on_focus=False,
             compact=True,
             id=name,
@@ -120,6 +120,8 @@ class Form(Dialog[dict[str, Any]]):
             self._check(table)
         except BadInput as error:
             problem = str(error)
+        except (OSError, RuntimeError) as error:
+            problem = f"that cannot be looked at: {error}"
         if not worker.is_cancelled:
             self.post_message(self.Checked(number, table, problem))
 

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
+from engine.errors import BadInput
+from tui import jobs
 from tui.console import duration
 from tui.exhibits import Exhibit
+from tui.fields import Field
 from tui.widgets.columns import cells, fitted
 from tui.widgets.grid import Grid
 from tui.widgets.live import LiveGrid
 from tui.widgets.pages import Column
 from tui.words import progress, state_text, tally_text
+from workspace.database import DATABASE
 from workspace.views import ProjectLine, project_lines
 
 from .exhibiting import grid_exhibit
 from .page import Page
 
-EMPTY = "No project yet. Press n to run a recipe, or in a shell: sfumato demo"
+EMPTY = "No project yet: d opens the demo, i imports a file, w opens another workspace"
 COLUMNS = (
     Column("name", "project", 20),
     Column("datasets", "datasets", 8, "right"),
@@ -46,6 +52,9 @@ class Projects(Page):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "app.new_run", "New run", id="projects.new"),
+        Binding("i", "import", "Import", id="projects.import"),
+        Binding("w", "workspace", "Workspace", id="projects.workspace"),
+        Binding("d", "demo", "Open the demo", show=False, id="projects.demo"),
     ]
 
     @dataclass
@@ -85,9 +94,60 @@ class Projects(Page):
         """The table of projects."""
         return grid_exhibit(self.query_one(Grid), "projects")
 
+    def action_demo(self) -> None:
+        """Run the shipped study and look at it."""
+        self.sfumato.say("The demo is being prepared: 20,190 people of the RAND Health Insurance Experiment")
+        self.sfumato.job(partial(jobs.open_demo, self.sfumato.directory))
+
+    async def action_import(self) -> None:
+        """Ask for a file, bring it into a project, and look at its variables."""
+        from .form import Form
+
+        def answered(table: dict[str, Any] | None) -> None:
+            if table is not None:
+                self.sfumato.say(f"{Path(table['file']).name} is being imported")
+                self.sfumato.job(
+                    partial(jobs.import_file, self.sfumato.directory, table["file"], table.get("project", ""))
+                )
+
+        fields = [
+            Field("file", "CSV, TSV or Parquet; right completes the path", paths=True),
+            Field("project", "the project it belongs to; left out, the file's name"),
+        ]
+        await self.sfumato.open(Form("Import a file", fields, check_file), answered)
+
+    async def action_workspace(self) -> None:
+        """Ask for another workspace, and open it."""
+        from .form import Form
+
+        def answered(table: dict[str, Any] | None) -> None:
+            if table is not None:
+                directory = Path(table["directory"]).expanduser().resolve()
+                self.sfumato.job(partial(jobs.open_workspace, directory))
+
+        field = Field("directory", "a workspace, or a new or empty directory; right completes the path", paths=True)
+        await self.sfumato.open(Form("Open a workspace", [field], check_workspace), answered)
+
     @on(Grid.Selected)
     async def _open(self, event: Grid.Selected) -> None:
         await self.sfumato.open_project(self._lines[event.index].id)
+
+
+def check_file(table: dict[str, Any]) -> None:
+    """BadInput unless a form names a file."""
+    file = table.get("file", "")
+    if not file or not Path(file).expanduser().is_file():
+        raise BadInput("file", f'no such file "{file}"' if file else "name a file")
+
+
+def check_workspace(table: dict[str, Any]) -> None:
+    """BadInput unless a form names a workspace or a place for one."""
+    given = table.get("directory", "")
+    directory = Path(given).expanduser()
+    if not given:
+        raise BadInput("directory", "name a directory")
+    if not (directory / DATABASE).is_file() and directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise BadInput("directory", "it has other things in it; name a workspace, or a new or empty directory")
 
 
 def _values(line: ProjectLine) -> dict[str, object]:

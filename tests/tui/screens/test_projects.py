@@ -1,8 +1,30 @@
-async def test_an_empty_workspace_names_the_next_key_and_commands(sit, empty, size):
+import pytest
+from textual.widgets import Input
+
+from tui.screens.form import Form
+from tui.screens.project import Project
+from workspace.queries import Reader, find_run
+from workspace.workspace import Workspace
+
+
+@pytest.fixture
+def people(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    rows = "\n".join(f"{20 + i % 30},{(i * 37) % 91 + 0.5}" for i in range(60))
+    (tmp_path / "people.csv").write_text(f"age,cost\n{rows}\n")
+    return tmp_path / "people.csv"
+
+
+async def type_in(seat, text, field=0):
+    """Put a text that is too long to type key by key."""
+    seat.app.screen.query(Input)[field].value = str(text)
+    await seat.press("shift")
+
+
+async def test_an_empty_workspace_names_the_next_keys(sit, empty, size):
     async with sit(empty, size=size) as seat:
-        assert "No project yet. Press n to run a recipe" in seat.text
-        assert "sfumato demo" in seat.text
-        assert "n New run" in seat.footer
+        assert "No project yet: d opens the demo, i imports a file, w opens another workspace" in seat.text
+        assert " ".join(seat.footer.split()) == "enter Open n New run i Import w Workspace ? Help q Back"
 
 
 async def test_enter_on_an_empty_workspace_does_nothing(sit, empty):
@@ -57,3 +79,65 @@ async def test_a_project_made_elsewhere_appears(sit, empty):
         seat.app._poll()
         await seat.press("shift")
         assert "From the command line" in seat.text
+
+
+async def test_d_opens_the_demo(sit, empty, no_worker, size):
+    async with sit(empty, "d", size=size) as seat:
+        assert "[1 Runs]" in seat.text
+        assert "RAND Health Insurance Experiment" in seat.text
+        assert [directory for directory, _ in no_worker] == [empty]
+    with Reader(empty) as reader:
+        assert find_run(reader, 1).recipe.seed == 1974
+
+
+async def test_i_imports_a_file_and_shows_its_variables(sit, empty, people, size):
+    async with sit(empty, "i", size=size) as seat:
+        assert "name a file" in seat.text
+        await type_in(seat, str(people)[:-5])
+        assert "no such file" in seat.text
+        await seat.press("end", "right")
+        assert seat.app.screen.query(Input)[0].value == str(people)
+        await type_in(seat, "Survey of people", 1)
+        await seat.press("enter")
+        assert "[7 Data]" in seat.text
+        assert "people.csv: 60 records" in seat.text
+        assert "Survey of people" in seat.text
+        assert any("60 records in project" in notice for notice in seat.app.notices)
+        await seat.press("8")
+        assert "✓ R runs this plan" in seat.text
+
+
+async def test_a_file_that_is_no_table_is_refused_in_words(sit, empty, tmp_path, people):
+    (tmp_path / "bad.csv").write_bytes(b"\0\1")
+    async with sit(empty, "i") as seat:
+        await type_in(seat, tmp_path / "bad.csv")
+        await seat.press("enter")
+        assert "CSV, TSV and Parquet files can be read" in seat.app.notices[-1]
+        assert "No project yet" in seat.text
+
+
+async def test_w_opens_another_workspace(sit, empty, directory, people, size):
+    async with sit(empty, "w", size=size) as seat:
+        await type_in(seat, people.parent)
+        assert "it has other things in it" in seat.text
+        await seat.press("enter")
+        assert isinstance(seat.app.screen, Form)
+        await type_in(seat, directory)
+        await seat.press("enter")
+        assert seat.app.directory == directory
+        assert "Household survey" in seat.text
+        await seat.press("enter")
+        assert isinstance(seat.app.screen, Project)
+
+
+async def test_w_makes_a_new_workspace(sit, directory, people):
+    async with sit(directory, "w") as seat:
+        await type_in(seat, people.parent / "new")
+        await seat.press("enter")
+        assert "No project yet" in seat.text
+    Workspace.open(people.parent / "new").close()
+
+
+async def test_a_form_of_the_first_screen_is_left_with_escape(sit, empty):
+    async with sit(empty, "i", "escape", "w", "escape") as seat:
+        assert "No project yet" in seat.text
