@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import settings
 
 from engine.microdata import Microdata, conform
 from engine.recipe import Recipe
@@ -18,6 +19,8 @@ from workspace.runs import enter_run
 from workspace.workspace import Workspace
 
 ROOT = Path(__file__).parents[1]
+settings.register_profile("sfumato", deadline=None, derandomize=True)  # the same examples everywhere, however slow
+settings.load_profile("sfumato")
 PUBLIC_DATA = Path(os.environ.get("SFUMATO_DATA", ROOT.parent / "shared" / "data"))
 
 SMALL: dict[str, Any] = {
