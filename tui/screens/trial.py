@@ -1,4 +1,4 @@
-"""Other limits tried on a run's thresholds: judged at once on the rows that are stored, and never kept."""
+"""Other limits tried on a run's thresholds: judged at once on the rows that are stored, kept only in the project's plan."""
 
 from __future__ import annotations
 
@@ -44,11 +44,12 @@ class Trial(Dialog[None], Computes):
     Trial Input { margin: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down", "threshold(1)", "Next threshold", priority=True, id="trial.next"),
-        Binding("up", "threshold(-1)", "Threshold before", priority=True, id="trial.previous"),
+        Binding("down", "threshold(1)", "Next", priority=True, id="trial.next"),
+        Binding("up", "threshold(-1)", "Before", priority=True, id="trial.previous"),
         Binding("pagedown", "pages(1)", "Page down", show=False, priority=True, id="trial.page_down"),
         Binding("pageup", "pages(-1)", "Page up", show=False, priority=True, id="trial.page_up"),
-        Binding("ctrl+r", "own", "The run's own limits", priority=True, id="trial.own"),
+        Binding("ctrl+r", "own", "Own limits", priority=True, id="trial.own"),
+        Binding("ctrl+s", "keep", "Save into the plan", priority=True, id="trial.keep"),
     ]
     AUTO_FOCUS = "Input"
 
@@ -66,9 +67,15 @@ class Trial(Dialog[None], Computes):
 
         verdicts: Sequence[VerdictLine]
 
-    def __init__(self, run_id: int) -> None:
+    @dataclass
+    class Kept(Message):
+        """The limits are in the plan."""
+
+        limits: int
+
+    def __init__(self, run_id: int, project_id: int) -> None:
         super().__init__()
-        self._run_id = run_id
+        self._run_id, self._project_id = run_id, project_id
         self._own: Sequence[Threshold] = ()
         self._tried: Sequence[Threshold] = ()
         self._rows: Sequence[Row] = ()
@@ -169,6 +176,28 @@ class Trial(Dialog[None], Computes):
         self._tried = self._own
         self._edit(self._at)
         self._judge()
+
+    def action_keep(self) -> None:
+        """Take the limits that differ from the recipe's over into the plan; the run's verdicts stay."""
+        changed = [tried for tried, own in zip(self._tried, self._own, strict=True) if tried != own]
+        project_id = self._project_id
+        if not changed:
+            self.sfumato.say("No limit has been changed")
+            return
+
+        def query(workspace: Workspace) -> int:
+            from workspace.plan_limits import keep_limits
+
+            keep_limits(workspace, project_id, changed)
+            return len(changed)
+
+        self.compute(query, self.Kept)
+
+    @on(Kept)
+    def _say_kept(self, event: Kept) -> None:
+        self.sfumato.say(
+            f"{event.limits} limit{'s' * (event.limits != 1)} saved into the plan; a new run will be judged by them"
+        )
 
 
 def _number(text: str) -> float | None:

@@ -58,7 +58,7 @@ class Verdicts(Pane):
     async def action_try(self) -> None:
         """See what other limits would give, without a new run."""
         if self._verdicts and self.line is not None:
-            await self.sfumato.open(Trial(self.line.run.id))
+            await self.sfumato.open(Trial(self.line.run.id, self.line.run.project_id))
         else:
             self.sfumato.say("There are no verdicts to try other limits on")
 

@@ -1,7 +1,11 @@
+from engine.recipe import Recipe
 from tui.screens.project import Project
 from tui.screens.trial import Trial
+from workspace.drafts import draft_of
 from workspace.findings import verdict_lines
-from workspace.queries import Reader
+from workspace.queries import Reader, find_run
+
+RISK = 0
 
 
 def keys(text):
@@ -66,3 +70,16 @@ async def test_without_verdicts_there_is_nothing_to_try(sit, directory):
     async with sit(directory, "1", "g", "enter", "3", "t", tab="runs") as seat:
         assert isinstance(seat.app.screen, Project)
         assert "no verdicts to try" in seat.app.notices[-1]
+
+
+async def test_ctrl_s_saves_the_limits_into_the_plan(sit, directory, size):
+    async with sit(directory, "t", "ctrl+s", tab="verdicts", size=size) as seat:
+        assert "No limit has been changed" in seat.app.notices[-1]
+        assert "^s Save into the plan" in " ".join(seat.footer.split())
+        await retype(seat, "0.25")
+        await seat.press("ctrl+s")
+        assert "1 limit saved into the plan" in seat.app.notices[-1]
+    with Reader(directory) as reader:
+        recipe = Recipe.from_toml(draft_of(reader, 1).toml)
+        assert find_run(reader, 1).recipe.thresholds[RISK].limit == 0.9
+    assert [one.limit for one in recipe.thresholds] == [0.25, 1e-9, 0.5]
