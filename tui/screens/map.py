@@ -162,7 +162,10 @@ class Map(Pane):
             number(self._found.confidential.get(axis.ident)) if axis.ident in self._found.confidential else ""
             for axis in (x, y)
         ]
-        parts = [f"{len(self._points)} runs", f"{left_out} without one of the numbers" if left_out else ""]
+        parts = [
+            f"{len(self._points)} run{'s' * (len(self._points) != 1)}",
+            f"{left_out} without one of the numbers" if left_out else "",
+        ]
         parts += [
             f"confidential data {name} {value}" for name, value in zip(("across", "up"), own, strict=True) if value
         ]

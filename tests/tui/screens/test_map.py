@@ -127,10 +127,10 @@ async def test_the_map_is_read_again_when_a_run_is_done(sit, mapped):
         workspace.close()
         seat.app.refresh_page()
         await seat.press("shift")
-        assert "1 runs" in seat.text
+        assert "1 run · " in seat.text
         seat.app.refresh_page()
         await seat.press("shift")
-        assert "1 runs" in seat.text
+        assert "1 run · " in seat.text
 
 
 async def test_the_map_is_written_as_table_and_plot(sit, mapped, tmp_path):
