@@ -60,7 +60,7 @@ def main() -> None:
             workspace.add_dataset(workspace.ensure_project("large"), "large.csv", "0" * 64, large(records))
         workspace.close()
         print(f"{'screen':<28}{'shown s':>9}{'median ms':>11}{'p95 ms':>9}{'worst ms':>10}")
-        for tab, keys in (("data", ["j", "k"]), ("plan", ["j", "k", "e", "#", "escape"])):
+        for tab, keys in (("data", ["j", "k"]), ("plan", ["j", "k", "t", "#", "escape"])):
             save_state(Path(folder) / "w", AppState(project=1, tab=tab))
             late, shown = asyncio.run(waits(Path(folder) / "w", keys, 800))
             said = f"{tab}, {records:,} records"

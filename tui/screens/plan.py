@@ -63,7 +63,7 @@ class Plan(Pane, Computes):
         Binding("d,delete", "remove", "Remove", show=False, id="plan.remove"),
         Binding("K,shift+up", "move(-1)", "Move up", show=False, id="plan.up"),
         Binding("J,shift+down", "move(1)", "Move down", show=False, id="plan.down"),
-        Binding("e", "text", "Edit the TOML", show=False, id="plan.text"),
+        Binding("t", "text", "Edit the TOML", show=False, id="plan.text"),
     ]
 
     @dataclass
@@ -196,7 +196,7 @@ class Plan(Pane, Computes):
         if self._view is None:
             return
         grid = self.query_one(StepGrid)
-        columns = fitted(COLUMNS, grid.size.width - 1, ("says",), ("section",))
+        columns = fitted(COLUMNS, grid.size.width - 1, ("says", "method"), ("says",))
         grid.show(columns, [cells(columns, row) for row in values(self._view)], keys(self._view), self._want)
         self._want = None
 

@@ -17,9 +17,9 @@ __all__ = ["COLUMNS", "SETTINGS", "keys", "run_text", "values"]
 SETTINGS = "settings"
 COLUMNS = (
     Column("mark", "", 1),
-    Column("section", "step", 13),
-    Column("method", "method", 26),
-    Column("says", "says", 24),
+    Column("section", "step", 9),
+    Column("method", "method", 22),
+    Column("says", "says", 14),
 )
 
 
@@ -34,7 +34,7 @@ def values(view: PlanView) -> list[dict[str, object]]:
     file = shown_value(data.get("file"))
     said = ", ".join(f"{key} = {shown_value(release[key])}" for key in ("m", "seed") if key in release)
     wrong = view.at.partition(".")[0] in ("title", "data", "variables", "release")
-    first: dict[str, object] = {"mark": mark("fail") if wrong else "", "section": "data, release", "method": file, "says": said}
+    first: dict[str, object] = {"mark": mark("fail") if wrong else "", "section": SETTINGS, "method": file, "says": said}
     return [first, *(_row(line, view.at) for line in view.lines or ())]
 
 

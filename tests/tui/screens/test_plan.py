@@ -36,6 +36,7 @@ async def test_the_steps_stand_beside_the_text(sit, built_data, size):
         for words in ("m = 3, seed = 7", "linear_regression", "risk.identification", "threshold"):
             assert words in seat.text
         assert listed(seat)[0] == "settings"
+        assert any(line.startswith("    synthesis  linear_regression") for line in seat.text.splitlines())
         assert "synthesis[0]" in listed(seat)
         assert tomllib.loads(text_area(seat).text)["title"] == "Household survey"
     assert stored(built_data)[1] == 0
@@ -120,7 +121,7 @@ async def test_removing_is_taken_back_and_done_again(sit, built_data, size):
 
 
 async def test_the_text_is_edited_and_the_list_keeps_in_step(sit, built_data, size):
-    async with sit(built_data, "e", size=size, tab="plan") as seat:
+    async with sit(built_data, "t", size=size, tab="plan") as seat:
         text_area(seat).move_cursor((0, 0))
         await seat.press(*"label = ")
         assert "not valid TOML" in seat.text
@@ -137,7 +138,7 @@ async def test_the_text_is_edited_and_the_list_keeps_in_step(sit, built_data, si
 
 async def test_typing_is_stored_after_a_second(sit, built_data, monkeypatch):
     monkeypatch.setattr("tui.screens.plan.TYPING_SECONDS", 0.02)
-    async with sit(built_data, "e", tab="plan") as seat:
+    async with sit(built_data, "t", tab="plan") as seat:
         text_area(seat).move_cursor((0, 0))
         await seat.press("#")
         await asyncio.sleep(0.1)
@@ -146,7 +147,7 @@ async def test_typing_is_stored_after_a_second(sit, built_data, monkeypatch):
 
 
 async def test_text_that_cannot_be_read_is_in_the_way_of_the_list_until_u(sit, built_data):
-    async with sit(built_data, "e", tab="plan") as seat:
+    async with sit(built_data, "t", tab="plan") as seat:
         text_area(seat).move_cursor((0, 0))
         await seat.press("[", "escape", "j", "d")
         assert "mend it first" in seat.app.notices[-1]
@@ -246,3 +247,19 @@ def test_every_method_has_a_form_with_its_help_and_limits(key):
         assert info.param.help in fields[info.name].help
         assert info.param.limits in fields[info.name].help
         assert set(map(str, info.choices)) <= set(fields[info.name].choices)
+
+
+@pytest.mark.parametrize("width", [60, 80, 99, 100, 110, 120, 160])
+async def test_the_list_names_step_and_method_at_every_width(sit, built_data, width):
+    async with sit(built_data, size=(width, 24), tab="plan") as seat:
+        assert any(line.startswith("    synthesis  linear_regr") for line in seat.text.splitlines())
+
+
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"SFUMATO_GLYPHS": "ascii"}])
+async def test_data_plan_and_forms_without_colour_and_without_signs(sit, built_data, monkeypatch, environment):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    async with sit(built_data, "j", "enter", "down", "l", "escape", "8", "t", "escape", "j", "enter", tab="data") as seat:
+        assert "Bayesian linear regression" in seat.text
+        await seat.press("escape", "a")
+        assert "Add a step" in seat.text
