@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .messages import JobDone, PlanSaved, WorkspaceOpened
 
 if TYPE_CHECKING:
     from workspace.drafts import Draft
+    from workspace.guided_minimisation import StoredData
     from workspace.workspace import Workspace
 
-__all__ = ["import_file", "interrupt", "open_demo", "open_workspace", "recipe_titles", "resume", "run_again", "run_plan", "run_recipe", "save_plan"]
+__all__ = ["find_smallest_sample", "import_file", "interrupt", "open_demo", "open_workspace", "recipe_titles", "resume", "run_again", "run_plan", "run_recipe", "save_plan"]
 
 DEMO = "randhie"
 JOBS = min(2, os.cpu_count() or 1)
@@ -113,6 +115,18 @@ def run_plan(directory: Path, draft: Draft) -> JobDone:
         run_id = enter_plan(workspace, draft)
         done = _started(workspace, run_id, f"Run {run_id} started")
         return JobDone(done.text, done.run_id, done.worker, tab="runs")
+    finally:
+        workspace.close()
+
+
+def find_smallest_sample(directory: Path, data: StoredData, answers: Mapping[str, Any]) -> JobDone:
+    """Start a run that looks for the smallest sufficient sample. Raises BadInput; then nothing was stored."""
+    from workspace.guided_minimisation import prepare_minimisation
+
+    workspace = _open(directory)
+    try:
+        run_id = prepare_minimisation(workspace, data, answers).enter(workspace, data.project)
+        return _started(workspace, run_id, f"Run {run_id} looks for the smallest sample; N shows it when it is done")
     finally:
         workspace.close()
 

@@ -1,7 +1,8 @@
-"""What the screens show of data quality: columns by measures with thresholds, and which runs have any."""
+"""What the screens show of data quality: columns by measures with limits, sample sizes, and which runs have any."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -9,9 +10,19 @@ from typing import TYPE_CHECKING, Literal
 from .queries import Connected, Run, RunState, find_run
 
 if TYPE_CHECKING:
+    from engine.studies.minimisation import MinimisationSpec
     from engine.thresholds import Threshold
 
-__all__ = ["METRICS", "Metric", "QualityBoard", "Score", "quality_board", "views_of"]
+__all__ = [
+    "METRICS",
+    "Metric",
+    "Minimisation",
+    "QualityBoard",
+    "Score",
+    "minimisations",
+    "quality_board",
+    "views_of",
+]
 
 Outcome = Literal["pass", "fail", "not computed", "no threshold"]
 Scale = Literal["numbers", "categories", "table"]
@@ -36,6 +47,10 @@ METRICS = (
     Metric("nmi v2", "quality.nmi_v2.nmi", "quality.nmi_v2.minimum_nmi", "numbers", None),
     Metric("non-suppressed", "", "quality.non_suppressed.share", "table", 0.99),
 )
+
+
+MINIMISED: Sequence[str] = ("rho", "rilm_categorical", "nmi", "non_suppressed")
+"""The measures that studies of sample sizes take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,3 +195,78 @@ def _quasi_identifiers(run: Run) -> dict[str, Scale]:
     recipe = run.recipe
     names = quasi_identifiers(recipe.schema, recipe.released)
     return {name: "numbers" if recipe.schema[name].kind in NUMBERS else "categories" for name in names}
+
+
+@dataclass(frozen=True)
+class Minimisation:
+    """A study of sample sizes: ``sizes`` (s,) ascending, what each measure says at each, and the answer.
+
+    ``values`` are the least of a size's sub-samples, None where one has none; ``passing`` the shares that meet every limit.
+    ``answer`` is None, with a ``reason``, where no size is enough.
+    """
+
+    k: int
+    subsamples: int
+    sizes: tuple[int, ...]
+    values: Mapping[str, tuple[float | None, ...]]
+    limits: Mapping[str, float]
+    passing: tuple[float | None, ...]
+    answer: int | None
+    reason: str = ""
+
+    @property
+    def fail_above(self) -> tuple[int, ...]:
+        """Sizes above the answer of which some sub-sample misses a limit all the same."""
+        above = self.answer or max(self.sizes, default=0)
+        return tuple(n for n, share in zip(self.sizes, self.passing, strict=True) if n > above and share != 1)
+
+
+def minimisations(workspace: Connected, run_id: int) -> list[Minimisation]:
+    """The studies of the smallest sufficient sample of a finished run, in the order of its recipe. Raises NotFound.
+
+    Studies that share k and the number of sub-samples cannot be told apart by their rows, and come as one.
+    """
+    found: dict[tuple[int, int], dict[str, dict[int, float | None]]] = {}
+    answers: dict[tuple[int, int], tuple[float | None, str]] = {}
+    rows = workspace.connection.execute(
+        """SELECT measure, value, reason, result.params AS params FROM result JOIN task ON task.id = result.task_id
+           WHERE result.run_id = ? AND family = 'studies' AND result.method = 'minimisation' AND task.kind = 'combine'
+                 AND result.draw IS NULL AND dataset = 'confidential' ORDER BY value IS NOT NULL, value, result.id""",
+        (run_id,),
+    )
+    for row in rows:
+        params = json.loads(row["params"])
+        study = params["k"], params["subsamples"]
+        if row["measure"] == "smallest_size":
+            answers[study] = row["value"], row["reason"]
+        else:
+            found.setdefault(study, {}).setdefault(row["measure"], {}).setdefault(params["size"], row["value"])
+    specs = _minimisation_specs(find_run(workspace, run_id))
+    return [_minimisation(*study, found[study], chosen, *answers[study]) for study, chosen in specs.items() if study in answers]
+
+
+def _minimisation_specs(run: Run) -> dict[tuple[int, int], list[MinimisationSpec]]:
+    from engine.studies.minimisation import MinimisationSpec
+
+    studies: dict[tuple[int, int], list[MinimisationSpec]] = {}
+    for step in run.recipe.studies:
+        if isinstance(step.spec, MinimisationSpec):
+            studies.setdefault((step.spec.k, step.spec.subsamples), []).append(step.spec)
+    return studies
+
+
+def _minimisation(
+    k: int,
+    subsamples: int,
+    values: Mapping[str, Mapping[int, float | None]],
+    specs: Sequence[MinimisationSpec],
+    answer: float | None,
+    reason: str,
+) -> Minimisation:
+    sizes = tuple(sorted({size for one in values.values() for size in one}))
+    columns = {name: tuple(one.get(size) for size in sizes) for name, one in values.items()}
+    passing = columns.pop("passing", (None,) * len(sizes))
+    names: list[str] = [name for name in MINIMISED if name in columns]
+    limits = {name: max(float(getattr(spec, name)) for spec in specs) for name in names}
+    found = None if answer is None else int(answer)
+    return Minimisation(k, subsamples, sizes, {name: columns[name] for name in names}, limits, passing, found, reason)

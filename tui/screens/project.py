@@ -42,7 +42,10 @@ TABS = {
     "plan": "Plan",
     "map": "Map",
 }
-VIEWS = {"quality": ("Q", "Quality", "Whether a run's release meets minimum data quality, by column and measure")}
+VIEWS = {
+    "quality": ("Q", "Quality", "Whether a run's release meets minimum data quality, by column and measure"),
+    "minimise": ("N", "Minimise", "How many records are enough for data quality after anonymisation"),
+}
 """Screens above the tabs, for the runs that have something to show there: key, title, what it is."""
 
 
@@ -58,6 +61,7 @@ class Project(Page):
             Binding(key, f"view('{name}')", title, show=False, id=f"project.{name}")
             for name, (key, title, _) in VIEWS.items()
         ),
+        Binding("F", "guide", "Find the smallest sample", show=False, id="project.guide"),
         Binding("w", "release", "Release this run", show=False, id="project.release"),
     ]
 
@@ -198,10 +202,18 @@ class Project(Page):
 
     async def action_view(self, name: str) -> None:
         """Look at what a run has found about data quality."""
+        from .minimise import Minimise
         from .quality import Quality
 
         if self.here is not None:
-            await self.sfumato.open({"quality": Quality}[name](self.here.run.id))
+            run_id = self.here.run.id
+            await self.sfumato.open(Quality(run_id) if name == "quality" else Minimise(run_id))
+
+    async def action_guide(self) -> None:
+        """Ask in plain words for what a search for the smallest sufficient sample needs, and start it."""
+        from .guided_minimisation import guide
+
+        await guide(self.sfumato, self._project_id)
 
     async def action_release(self) -> None:
         """Show what a release of the run would hold: of the one under the cursor, or the one that the tabs show."""

@@ -1,0 +1,246 @@
+import csv
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from textual.widgets import Input
+
+from engine.errors import BadInput
+from engine.microdata import conform
+from engine.recipe import Recipe
+from tui.screens.form import Form
+from tui.screens.guided_minimisation import GuidedMinimisation
+from tui.screens.minimise import Minimise, answer_text, size_series
+from tui.state import AppState, save_state
+from tui.widgets.plot import Plot
+from workspace.guided_minimisation import minimisation_recipe, prepare_minimisation, stored_data
+from workspace.ingest import Source
+from workspace.quality_views import Minimisation, minimisations
+from workspace.queries import Reader, RunState, find_run, list_runs
+from workspace.runs import enter_run, result_rows
+from workspace.worker import work
+from workspace.workspace import Workspace
+
+FOUND, NONE = 1, 2
+SIZES = pytest.mark.parametrize("size", [(80, 24), (160, 50)], ids=str)
+STUDY = {"method": "studies.minimisation", "k": 2, "step": 0.25, "subsamples": 2, "nmi": 0.3}
+RECIPE = {
+    "title": "Census",
+    "variables": {
+        "age": {"kind": "count", "role": "known"},
+        "town": {"kind": "categorical", "role": "known"},
+        "status": {"kind": "categorical", "role": "sensitive"},
+    },
+    "release": {"seed": 7},
+    "anonymisation": [{"method": "mondrian", "k": 2}],
+    "measure": [{"method": "risk.anonymity"}],
+    "study": [STUDY, {**STUDY, "k": 3}],
+}
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    """Run 1 finds answers; run 2 asks for more than anonymised data can have."""
+    workspace = Workspace.create(tmp_path_factory.mktemp("minimise") / "workspace")
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame(
+        {"age": rng.integers(18, 80, 200),
+         "town": rng.choice(["x", "y"], 200), "status": rng.choice(["a", "b"], 200)}
+    )  # fmt: skip
+    for studies in (RECIPE["study"], [{**STUDY, "k": 20, "rho": 1.0}]):
+        recipe = Recipe.from_table({**RECIPE, "study": studies})
+        enter_run(workspace, recipe, Source("census.csv", b"simulated"), conform(frame, recipe.schema))
+    work(workspace.directory, idle=0)
+    workspace.close()
+    return workspace.directory
+
+
+def look(directory, run_id, tab="results"):
+    save_state(directory, AppState(project=1, run=run_id, tab=tab))
+    return directory
+
+
+def studies_of(directory, run_id):
+    with Reader(directory) as reader:
+        return minimisations(reader, run_id)
+
+
+def test_the_answer_is_the_smallest_size_that_holds_every_limit_in_the_stored_rows(two):
+    workspace = Workspace.open(two)
+    rows = [r for r in result_rows(workspace, FOUND) if r.method == "minimisation" and r.dataset == "confidential"]
+    workspace.close()
+    for study, k in zip(studies_of(two, FOUND), (2, 3), strict=True):
+        own = [row for row in rows if row.params["k"] == k]
+        shares = {row.params["size"]: row.value for row in own if row.measure == "passing"}
+        assert (study.k, study.sizes, study.passing) == (k, tuple(shares), tuple(shares.values()))
+        assert study.answer == min(size for size, share in shares.items() if share == 1)
+        least = {row.params["size"]: row.value for row in own if row.measure == "rho"}
+        assert dict(zip(study.sizes, study.values["rho"], strict=True)) == least
+        assert study.limits == {"rho": 0.9, "rilm_categorical": 0.9, "nmi": 0.3, "non_suppressed": 0.99}
+
+
+def test_where_no_size_is_enough_there_is_no_answer(two):
+    study = studies_of(two, NONE)[0]
+    assert study.answer is None
+    assert "No size is enough: no size has" in answer_text(study).plain
+    assert not [one for one in size_series(study, ["rho"]) if one.name.startswith("answer")]
+
+
+def made(passing, answer):
+    values = {"rho": (0.8, 0.95, None), "nmi": (0.7, 0.9, 0.85)}
+    return Minimisation(5, 2, (100, 150, 200), values, {"rho": 0.9, "nmi": 0.9}, passing, answer)
+
+
+def test_larger_sizes_that_fail_are_told():
+    assert "larger" not in answer_text(made((0.0, 1.0, 1.0), 150)).plain
+    assert "but 1 larger sizes did not always pass (first 200)" in answer_text(made((0.0, 1.0, 0.5), 150)).plain
+
+
+def test_limits_of_the_same_height_share_a_line_and_the_answer_stands_upright():
+    series = {one.name: one for one in size_series(made((0.0, 1.0, 0.5), 150), ["rho", "nmi"])}
+    assert list(series) == ["rho", "nmi", "limit 0.9: rho, nmi", "answer 150"]
+    assert series["answer 150"].x.tolist() == [150, 150]
+    assert np.isnan(series["rho"].y[2])
+
+
+@SIZES
+async def test_sizes_are_drawn_with_limits_and_the_answer(sit, two, size):
+    async with sit(look(two, FOUND), "N", size=size) as seat:
+        assert isinstance(seat.app.screen, Minimise)
+        answer = studies_of(two, FOUND)[0].answer
+        for words in (f"✓ {answer} records are enough", "study 1/2: k = 2", "all measures", f"answer {answer}", "nmi"):
+            assert words in seat.text
+        assert max(map(len, seat.text.splitlines())) <= size[0]
+        text = await seat.press("home")
+        assert "100 records (" in text
+        assert "rho ✓ " in text
+        text = await seat.press("m")
+        assert "rho, the least of" in text
+        assert "limit 0.9: rho" in text
+        assert "limit 0.3" not in text
+        assert "study 2/2: k = 3" in await seat.press("right_square_bracket")
+        text = await seat.press("t")
+        assert "✗ " in text or "✓ " in text
+        assert f"› {studies_of(two, FOUND)[1].answer}" in text
+        await seat.press("t")
+        assert isinstance(seat.app.focused, Plot)
+        assert not isinstance((await seat.press("q"), seat.app.screen)[1], Minimise)
+
+
+async def test_a_run_without_an_answer_says_so(sit, two):
+    async with sit(look(two, NONE), "N", "t", "t") as seat:
+        assert "✗ No size is enough" in seat.text
+
+
+async def test_sizes_are_written_with_all_digits(sit, two, tmp_path):
+    async with sit(look(two, FOUND), "N", "e") as seat:
+        seat.app.screen.query_one(Input).value = str(tmp_path / "sizes.csv")
+        await seat.press("enter")
+    with (tmp_path / "sizes.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    study = studies_of(two, FOUND)[0]
+    assert [float(row["rho"]) for row in rows] == list(study.values["rho"])
+    assert [row["records"] for row in rows if row["answer"]] == [str(study.answer)]
+
+
+async def test_a_run_without_the_study_has_no_such_screen(sit, directory):
+    async with sit(directory, "N", tab="results") as seat:
+        assert not isinstance(seat.app.screen, Minimise)
+        titles = [command.title for command in seat.app.get_system_commands(seat.app.screen)]
+        assert "Minimise" not in titles
+        assert "Smallest sample" in titles
+
+
+@pytest.fixture
+def copied(two, tmp_path):
+    """A copy to enter runs in."""
+    return look(shutil.copytree(two, tmp_path / "workspace"), FOUND)
+
+
+@SIZES
+async def test_the_guided_form_starts_a_run_with_what_is_known_preselected(sit, copied, no_worker, size):
+    async with sit(copied, "F", size=size) as seat:
+        assert isinstance(seat.app.screen, GuidedMinimisation)
+        assert "census.csv: 200 records, 3 variables" in seat.text
+        text = await seat.press("enter")
+        assert isinstance(seat.app.screen, Form)
+        assert seat.app.screen.texts["known"] == "age, town"
+        assert "what somebody might know of a person" in " ".join(text.split())
+        seat.app.screen.query_one("#field-1", Input).value = "3"
+        seat.app.screen.query_one("#field-2", Input).value = "60"
+        seat.app.screen.query_one("#field-3", Input).value = "2"
+        await seat.press("enter")
+        assert seat.app.notices[-1].startswith("Run 3 looks for the smallest sample")
+    assert [directory for directory, _ in no_worker] == [copied]
+    with Reader(copied) as reader:
+        run = find_run(reader, 3)
+        spec = run.recipe.studies[0].spec
+        assert (spec.quasi_identifiers, spec.k, spec.n, spec.subsamples) == (("age", "town"), 3, 60, 2)
+        assert run.dataset_id == find_run(reader, FOUND).dataset_id
+        assert run.project_id == 1
+
+
+def test_what_the_form_enters_can_be_done(copied):
+    workspace = Workspace.open(copied)
+    data = stored_data(workspace, 1)[0]
+    answers = {"known": ["town", "status", "age"], "k": 2, "n": 50, "r": 1}
+    run_id = prepare_minimisation(workspace, data, answers).enter(workspace, data.project)
+    work(workspace.directory, idle=0)
+    assert find_run(workspace, run_id).state is RunState.DONE
+    assert minimisations(workspace, run_id)[0].sizes[0] == 50
+    workspace.close()
+
+
+def test_identifiers_do_not_get_into_the_run(copied):
+    recipe = Recipe.from_table({**RECIPE, "anonymisation": [], "release": {"released": ["age"]}, "variables": {
+        "name": {"kind": "categorical", "role": "identifier"}, "age": {"kind": "count"}}, "measure": [], "study": []})  # fmt: skip
+    frame = pd.DataFrame({"name": [f"731954-{i}" for i in range(60)], "age": range(60)})
+    workspace = Workspace.open(copied)
+    with workspace.writing():
+        workspace.add_dataset(1, "people.csv", "0" * 64, conform(frame, recipe.schema))
+    data = stored_data(workspace, 1)[0]
+    prepared = prepare_minimisation(workspace, data, {"known": ["age"], "k": 2})
+    assert data.name == "people.csv"
+    assert prepared.data.schema.names == prepared.recipe.schema.names == ("age",)
+    workspace.close()
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        ({}, "name at least one"),
+        ({"known": ["aeg"]}, 'did you mean "age"'),
+        ({"known": ["name"]}, "identifier"),
+        ({"known": ["age"], "n": 101}, "at most 100"),
+        ({"known": ["age"], "n": 4}, "at least k, which is 5"),
+        ({"known": ["age"], "k": 1}, "k"),
+        ({"known": ["age"], "n": "many"}, "n"),
+    ],
+)
+def test_answers_that_cannot_be_used_are_refused_before_anything_is_stored(two, answers, message):
+    with Reader(two) as reader:
+        data = stored_data(reader, 1)[0]
+        data = replace(data, variables={**data.variables, "name": {"kind": "categorical", "role": "identifier"}})
+        with pytest.raises(BadInput, match=message):
+            minimisation_recipe(data, answers)
+    assert minimisation_recipe(data, {"known": ["age"]}).studies[0].spec.n == 100
+
+
+async def test_a_wrong_answer_is_told_in_the_form(sit, copied, no_worker):
+    async with sit(copied, "F", "enter") as seat:
+        seat.app.screen.query_one("#field-2", Input).value = "150"
+        text = await seat.press("enter")
+        assert isinstance(seat.app.screen, Form)
+        assert "n: at most 100" in text
+        await seat.press("escape")
+    with Reader(copied) as reader:
+        assert len(list_runs(reader)) == 2
+    assert no_worker == []
+
+
+async def test_a_project_without_data_says_so(sit, directory):
+    save_state(directory, AppState(project=2))
+    async with sit(directory, "F", "enter", "j", "k") as seat:
+        assert "This project has no data yet" in seat.text

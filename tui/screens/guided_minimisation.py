@@ -1,0 +1,118 @@
+"""The guided form: how many records are enough, asked in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.message import Message
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from tui import jobs
+from tui.fields import Field
+from tui.widgets.text import printable
+from workspace.guided_minimisation import StoredData, stored_data
+
+from .form import Form
+from .page import Dialog, Reads
+
+if TYPE_CHECKING:
+    from tui.app import SfumatoApp
+
+__all__ = ["GuidedMinimisation", "guide"]
+
+WHAT = """How many records have to be collected, so that an analysis can be done on anonymised data?
+Samples of growing size are drawn from a table that you have, made anonymous, and compared with what they were. \
+The answer is the smallest size at which the anonymised data are always good enough."""
+NONE = "This project has no data yet. Leave with escape, and press n in Runs."
+
+
+class GuidedMinimisation(Dialog[StoredData], Reads):
+    """Says what will be done, and answers the table to do it on."""
+
+    DEFAULT_CSS = "GuidedMinimisation OptionList { height: 1fr; margin-top: 1; }"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("j", "focused.cursor_down", "Down", show=False, id="guided.down"),
+        Binding("k", "focused.cursor_up", "Up", show=False, id="guided.up"),
+    ]
+    AUTO_FOCUS = "OptionList"
+
+    @dataclass
+    class Arrived(Message):
+        """The tables of the project were read."""
+
+        found: Sequence[StoredData]
+
+    def __init__(self, project_id: int) -> None:
+        super().__init__()
+        self._project_id = project_id
+        self._found: Sequence[StoredData] = ()
+
+    def compose(self) -> ComposeResult:
+        """What it is about, and the tables."""
+        with Vertical(classes="dialog tall"):
+            yield Static("Smallest sample: choose the data   (enter chooses, escape closes)",
+                         classes="dialog-title", markup=False)  # fmt: skip
+            yield Static(WHAT, id="guided-what", markup=False)
+            yield OptionList(compact=True)
+
+    def on_mount(self) -> None:
+        """Have the tables read."""
+        project_id = self._project_id
+        self.read(lambda reader: stored_data(reader, project_id), self.Arrived)
+
+    @on(Arrived)
+    def _show(self, event: Arrived) -> None:
+        self._found = event.found
+        options = self.query_one(OptionList)
+        texts = [printable(f"{one.name}: {one.records:,} records, {len(one.variables)} variables") for one in event.found]
+        options.add_options([Option(text, id=str(place)) for place, text in enumerate(texts)])
+        options.highlighted = 0 if event.found else None
+        if not event.found:
+            self.query_one("#guided-what", Static).update(NONE)
+
+    @on(OptionList.OptionSelected)
+    def _choose(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(self._found[int(str(event.option_id))])
+
+
+async def guide(app: SfumatoApp, project_id: int) -> None:
+    """Ask for the table, then for the rest; start the run."""
+
+    def start(data: StoredData, answers: dict[str, Any] | None) -> None:
+        if answers is not None:
+            app.job(partial(jobs.find_smallest_sample, app.directory, data, answers))
+
+    def ask(data: StoredData | None) -> None:
+        if data is not None:
+            form = Form(f"Smallest sample of {data.name}", fields_of(data), partial(_check, data))
+            app.call_later(app.open, form, partial(start, data))
+
+    await app.open(GuidedMinimisation(project_id), ask)
+
+
+def fields_of(data: StoredData) -> list[Field]:
+    """Four questions; the variables that the plan says an intruder knows stand there already."""
+    free = tuple(name for name, table in data.variables.items() if table.get("role") != "identifier")
+    return [
+        Field("known", "quasi-identifiers: what somebody might know of a person and find them by, such as age, sex, "
+              f"town. To choose from: {', '.join(free)}", "list", list(data.known) or None, words=free),
+        Field("k", "at least so many people look alike in the anonymous data, so that nobody stands out; 5 is usual",
+              "value", default=5),
+        Field("n", "records that the analysis would need without anonymisation; sizes from n to 2 n are tried",
+              "value", default=data.records // 2),
+        Field("r", "samples of each size: more make the answer surer, and the run longer", "value", default=5),
+    ]  # fmt: skip
+
+
+def _check(data: StoredData, answers: dict[str, Any]) -> None:
+    from workspace.guided_minimisation import minimisation_recipe
+
+    minimisation_recipe(data, answers)
