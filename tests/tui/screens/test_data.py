@@ -116,8 +116,8 @@ async def test_a_plan_that_is_not_toml_says_so_and_loses_nothing(sit, imported):
     assert plan_of(imported).toml == "title = "
 
 
-async def test_a_project_without_data_names_the_next_key(sit, directory, size):
-    async with sit(directory, "j", "enter", "7", size=size) as seat:
+async def test_a_project_without_data_names_the_next_key(sit, directory):
+    async with sit(directory, "j", "enter", "7", size=(80, 24)) as seat:
         assert "This project has no data yet" in seat.text
 
 

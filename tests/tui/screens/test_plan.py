@@ -78,11 +78,11 @@ async def test_names_are_completed_and_near_misses_named(sit, built_data):
 async def test_a_step_is_added(sit, built_data, size):
     async with sit(built_data, "a", size=size, tab="plan") as seat:
         assert "Add a step" in seat.text
-        await seat.press("j", "k", "slash", *"propens", "enter")
+        await seat.press("j", "k", "slash", *"prop", "enter")
         assert "Propensity score" in seat.text
         await seat.press("l", "enter")
         assert "utility.propensity" in seat.text
-        await seat.press("a", "slash", *"limit", "enter", "down", "down", *"0.1", "enter")
+        await seat.press("a", "slash", *"lim", "enter", "down", "down", *"0.1", "enter")
     plan, _ = stored(built_data)
     assert plan["measure"][3] == {"method": "utility.propensity", "model": "logit_interactions"}
     assert plan["threshold"][3]["max"] == 0.1
@@ -171,8 +171,8 @@ async def test_what_is_wrong_is_said_and_marked(sit, built_data, size):
         assert "identificatio" in seat.app.notices[-1]
 
 
-async def test_data_and_release_have_a_form(sit, built_data, size):
-    async with sit(built_data, "enter", size=size, tab="plan") as seat:
+async def test_data_and_release_have_a_form(sit, built_data):
+    async with sit(built_data, "enter", size=(80, 24), tab="plan") as seat:
         for words in ("Data and release", "where", "sample", "seed"):
             assert words in seat.text
         await seat.press(*["down"] * 5, "backspace", *"0")
@@ -211,15 +211,15 @@ async def test_an_imported_file_is_planned_and_run(sit, empty, tmp_path, no_work
         await seat.press("y")
         assert "the plan makes no release" in seat.app.notices[-1]
         await seat.press("a", "slash", *"linear", "enter", *"cost", "down", *"age", "enter")
-        await seat.press("a", "slash", *"utility.ecdf", "enter", "enter", "R", "y")
+        await seat.press("a", "slash", *"ecdf", "enter", "enter", "R", "y")
         assert "Run 1 started" in seat.app.notices
     with Reader(empty) as reader:
         assert find_run(reader, 1).recipe.released == ("cost",)
         assert reader.connection.execute("SELECT count(*) FROM dataset").fetchone()[0] == 1
 
 
-async def test_a_run_is_duplicated_with_changes(sit, built_data, size):
-    async with sit(built_data, "7", "8", "G", "d", "1", "G", "d", size=size, tab="runs") as seat:
+async def test_a_run_is_duplicated_with_changes(sit, built_data):
+    async with sit(built_data, "7", "8", "G", "d", "1", "G", "d", size=(80, 24), tab="runs") as seat:
         assert "[8 Plan]" in seat.text
         assert len(stored(built_data)[0]["threshold"]) == 3
         await seat.press("u")
@@ -233,8 +233,8 @@ async def test_edits_of_the_data_reach_the_plan_and_can_be_taken_back(sit, built
         assert stored(built_data)[0]["variables"]["region"]["role"] == "known"
 
 
-async def test_a_project_without_data_names_the_next_key(sit, directory, size):
-    async with sit(directory, "j", "enter", "8", "enter", "a", "R", "u", "d", size=size) as seat:
+async def test_a_project_without_data_names_the_next_key(sit, directory):
+    async with sit(directory, "j", "enter", "8", "enter", "a", "R", "u", "d", size=(80, 24)) as seat:
         assert "This project has no data to plan for" in seat.text
 
 
@@ -249,7 +249,7 @@ def test_every_method_has_a_form_with_its_help_and_limits(key):
         assert set(map(str, info.choices)) <= set(fields[info.name].choices)
 
 
-@pytest.mark.parametrize("width", [60, 80, 99, 100, 110, 120, 160])
+@pytest.mark.parametrize("width", [60, 100])
 async def test_the_list_names_step_and_method_at_every_width(sit, built_data, width):
     async with sit(built_data, size=(width, 24), tab="plan") as seat:
         assert any(line.startswith("    synthesis  linear_regr") for line in seat.text.splitlines())
