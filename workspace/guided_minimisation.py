@@ -125,18 +125,8 @@ def prepare_minimisation(workspace: Workspace, data: StoredData, answers: Mappin
     from engine.microdata import Microdata
     from engine.schema import Schema
 
-    from .ingest import Source
     from .prepare import Prepared
-
-    @dataclass(frozen=True)
-    class StoredSource(Source):
-        """A file that is in the workspace already: its bytes are not needed, their hash is known."""
-
-        hash: str = ""
-
-        @property
-        def sha256(self) -> str:
-            return self.hash
+    from .prepare_plan import StoredSource
 
     recipe = minimisation_recipe(data, answers)
     dataset = workspace.dataset(data.id)

@@ -1,11 +1,11 @@
-"""What the screens show of data quality: columns by measures with limits, sample sizes, and which runs have any."""
+"""What the screens show of data quality: scores with limits, sample sizes, calibrations, and which runs have any."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from .queries import Connected, Run, RunState, find_run
 
@@ -15,10 +15,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "METRICS",
+    "CalibratedMeasure",
+    "Calibration",
     "Metric",
     "Minimisation",
     "QualityBoard",
     "Score",
+    "calibrations",
     "minimisations",
     "quality_board",
     "views_of",
@@ -270,3 +273,76 @@ def _minimisation(
     limits = {name: max(float(getattr(spec, name)) for spec in specs) for name in names}
     found = None if answer is None else int(answer)
     return Minimisation(k, subsamples, sizes, {name: columns[name] for name in names}, limits, passing, found, reason)
+
+
+RATES: Sequence[str] = ("true_positive_rate", "false_positive_rate", "precision", "error_rate")
+AREAS: Sequence[str] = ("auc", "average_precision")
+ERRORS: Sequence[str] = ("lost", "spurious", "sign_flip", "errors")
+
+
+@dataclass(frozen=True)
+class CalibratedMeasure:
+    """How well a measure tells good labels from bad: ``rates`` (l,) by name at each of ``levels`` (l,), ascending.
+
+    ``areas`` by name and generators ("all", "best", "worst"), and ``suggested``: a value, or None and why.
+    """
+
+    name: str
+    levels: tuple[float, ...]
+    rates: Mapping[str, tuple[float | None, ...]]
+    areas: Mapping[tuple[str, str], tuple[float | None, str]]
+    good: float | None
+    suggested: tuple[float | None, str]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A calibration: its measures, and rates of error on tables that meet all of Lighthouse's limits and on the others.
+
+    ``errors`` are by kind and whether the tables pass; ``tests`` by whether they do.
+    """
+
+    measures: tuple[CalibratedMeasure, ...]
+    errors: Mapping[tuple[str, bool], float | None]
+    tests: Mapping[bool, int]
+
+
+Summary = tuple[str, float | None, float | None, str, Mapping[str, Any]]
+"""Measure, level, value, reason and parameters of a row."""
+
+
+def calibrations(workspace: Connected, run_id: int) -> list[Calibration]:
+    """The calibrations of a finished run in the order of its recipe."""
+    names = (*RATES, *AREAS, *ERRORS, "good", "suggested_threshold")
+    rows = workspace.connection.execute(
+        f"""SELECT measure, level, value, reason, result.params AS params
+            FROM result JOIN task ON task.id = result.task_id
+            WHERE result.run_id = ? AND family = 'studies' AND result.method = 'calibration' AND task.kind = 'combine'
+                  AND result.draw IS NULL AND measure IN ({", ".join("?" * len(names))}) ORDER BY result.id""",
+        (run_id, *names),
+    )
+    studies: list[dict[tuple[str, float | None, str], Summary]] = []
+    for row in rows:
+        key = (row["measure"], row["level"], row["params"])
+        if not studies or key in studies[-1]:
+            studies.append({})
+        studies[-1][key] = (row["measure"], row["level"], row["value"], row["reason"], json.loads(row["params"]))
+    return [_calibration(list(study.values())) for study in studies]
+
+
+def _calibration(rows: Sequence[Summary]) -> Calibration:
+    scores = dict.fromkeys(params["score"] for *_, params in rows if "score" in params)
+    measures = tuple(_calibrated(name, [row for row in rows if row[4].get("score") == name]) for name in scores)
+    counted = [row for row in rows if row[0] in ERRORS]
+    errors = {(kind, bool(params["passed"])): value for kind, _, value, _, params in counted}
+    return Calibration(measures, errors, {bool(params["passed"]): int(params["tests"]) for *_, params in counted})
+
+
+def _calibrated(name: str, rows: Sequence[Summary]) -> CalibratedMeasure:
+    at = {(measure, level): value for measure, level, value, _, _ in rows if level is not None}
+    levels = tuple(sorted({level for _, level in at}))
+    rates = {rate: tuple(at.get((rate, level)) for level in levels) for rate in RATES}
+    areas = {(m, str(params["generators"])): (value, reason) for m, _, value, reason, params in rows if m in AREAS}
+    single = {measure: (value, reason) for measure, level, value, reason, _ in rows if level is None}
+    good = single.get("good", (None, ""))[0]
+    return CalibratedMeasure(name, levels, rates, areas, good, single.get("suggested_threshold", (None, "")))

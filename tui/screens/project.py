@@ -44,6 +44,7 @@ TABS = {
 }
 VIEWS = {
     "quality": ("Q", "Quality", "Whether a run's release meets minimum data quality, by column and measure"),
+    "calibrate": ("C", "Calibrate", "How well the measures of data quality tell good tables from bad ones"),
     "minimise": ("N", "Minimise", "How many records are enough for data quality after anonymisation"),
 }
 """Screens above the tabs, for the runs that have something to show there: key, title, what it is."""
@@ -202,12 +203,17 @@ class Project(Page):
 
     async def action_view(self, name: str) -> None:
         """Look at what a run has found about data quality."""
+        from .calibrate import Calibrate
         from .minimise import Minimise
         from .quality import Quality
 
+        screens: Mapping[str, type[Quality | Calibrate | Minimise]] = {
+            "quality": Quality,
+            "calibrate": Calibrate,
+            "minimise": Minimise,
+        }
         if self.here is not None:
-            run_id = self.here.run.id
-            await self.sfumato.open(Quality(run_id) if name == "quality" else Minimise(run_id))
+            await self.sfumato.open(screens[name](self.here.run.id))
 
     async def action_guide(self) -> None:
         """Ask in plain words for what a search for the smallest sufficient sample needs, and start it."""

@@ -1,0 +1,234 @@
+import csv
+
+import numpy as np
+import pandas as pd
+import pytest
+from textual.widgets import Input
+
+from engine.microdata import conform
+from engine.recipe import Recipe
+from tui.screens.calibrate import (
+    Calibrate,
+    areas_text,
+    error_series,
+    level_of,
+    pr_series,
+    reading,
+    roc_series,
+    slider,
+    tables_text,
+)
+from tui.state import AppState, save_state
+from workspace.ingest import Source
+from workspace.quality_views import CalibratedMeasure, Calibration, calibrations
+from workspace.queries import Reader
+from workspace.runs import enter_run, result_rows
+from workspace.worker import work
+from workspace.workspace import Workspace
+
+SIZES = pytest.mark.parametrize("size", [(80, 24), (160, 50)], ids=str)
+RECIPE = {
+    "title": "Census",
+    "variables": {
+        "age": {"kind": "count", "role": "known"},
+        "hours": {"kind": "count", "role": "known"},
+        "sex": {"kind": "categorical", "role": "known"},
+        "status": {"kind": "categorical", "role": "sensitive"},
+    },
+    "release": {"seed": 7},
+    "anonymisation": [{"method": "mondrian", "k": 5}],
+    "measure": [{"method": "risk.anonymity"}],
+    "study": [{"method": "studies.calibration", "generators": 3, "ks": [2, 40, 150], "subsets": 4, "smallest_group": 10}],
+}
+
+
+@pytest.fixture(scope="module")
+def calibrated(tmp_path_factory):
+    """A run with one small calibration."""
+    workspace = Workspace.create(tmp_path_factory.mktemp("calibrate") / "workspace")
+    rng = np.random.default_rng(1)
+    age = rng.integers(18, 80, 200)
+    status = np.where(rng.random(200) < age / 160, "a", rng.choice(["b", "c"], 200))
+    frame = pd.DataFrame(
+        {"age": age, "hours": rng.poisson(30, 200) + 3 * (status == "a"), "sex": rng.choice(["f", "m"], 200), "status": status}
+    )
+    recipe = Recipe.from_table(RECIPE)
+    enter_run(workspace, recipe, Source("census.csv", b"simulated"), conform(frame, recipe.schema))
+    work(workspace.directory, idle=0)
+    workspace.close()
+    save_state(workspace.directory, AppState(project=1, run=1, tab="results"))
+    return workspace.directory
+
+
+@pytest.fixture(scope="module")
+def study(calibrated):
+    with Reader(calibrated) as reader:
+        return calibrations(reader, 1)[0]
+
+
+@pytest.fixture(scope="module")
+def labels(calibrated):
+    """Scores of rho, -inf where it has none, with the tests and the errors each speaks of."""
+    workspace = Workspace.open(calibrated)
+    rows = [row for row in result_rows(workspace, 1) if row.measure == "rho" and "tests" in row.params]
+    workspace.close()
+    errors = [row.params["lost"] + row.params["spurious"] + row.params["sign_flip"] for row in rows]
+    scores = [-np.inf if row.value is None else row.value for row in rows]
+    return np.array(scores), np.array([row.params["tests"] for row in rows]), np.array(errors)
+
+
+def rho_of(study):
+    return next(one for one in study.measures if one.name == "rho")
+
+
+def test_the_curves_are_those_of_the_simulations_counted_again(study, labels):
+    scores, tests, errors = labels
+    rho = rho_of(study)
+    assert errors.sum() > 0
+    assert len(rho.levels) == 21
+    for place, level in enumerate(rho.levels):
+        passing = scores >= level - 1e-12
+        total = tests[passing].sum()
+        rate = rho.rates["error_rate"][place]
+        assert rate == (pytest.approx(errors[passing].sum() / total) if total else None)
+        assert rho.rates["false_positive_rate"][place] == pytest.approx(errors[passing].sum() / errors.sum())
+        assert rho.rates["true_positive_rate"][place] == pytest.approx(
+            (tests - errors)[passing].sum() / (tests - errors).sum()
+        )
+
+
+def test_the_area_is_the_chance_that_a_good_label_scores_higher(study, labels):
+    scores, tests, errors = labels
+    good, bad = np.repeat(scores, tests - errors), np.repeat(scores, errors)
+    above = (good[:, None] > bad).mean() + (good[:, None] == bad).mean() / 2
+    assert rho_of(study).areas["auc", "all"][0] == pytest.approx(above)
+
+
+def test_no_smaller_threshold_than_the_suggested_one_keeps_the_errors_few(study, labels):
+    scores, tests, errors = labels
+    rho = rho_of(study)
+
+    def rate(threshold):
+        passing = scores >= threshold - 1e-12
+        return errors[passing].sum() / tests[passing].sum()
+
+    suggested = rho.suggested[0]
+    assert suggested > 0
+    assert rate(suggested) <= 0.05
+    assert all(rate(t / 100) > 0.05 for t in range(round(100 * suggested)))
+
+
+def made(suggested=(0.82, ""), rates=(0.2, 0.1, None), auc=(0.75, "")):
+    columns = {
+        "true_positive_rate": (1.0, 0.6, 0.0), "false_positive_rate": (1.0, 0.2, 0.0), "precision": (0.8, 0.9, None),
+        "error_rate": rates,
+    }  # fmt: skip
+    areas = {("auc", "all"): auc, ("auc", "best"): (0.9, ""), ("auc", "worst"): (0.6, "")}
+    return CalibratedMeasure("rho", (0.0, 0.85, 1.0), columns, areas, 0.8, suggested)
+
+
+def test_curves_start_where_nothing_passes_and_pr_has_no_point_there():
+    roc, guess, here = roc_series(made(), 1)
+    assert (roc.x.tolist(), roc.y.tolist()) == ([0, 0, 0.2, 1], [0, 0, 0.6, 1])
+    assert (here.x[0], here.y[0]) == (0.2, 0.6)
+    assert guess.x.tolist() == guess.y.tolist()
+    assert pr_series(made(), 2)[0].x.tolist() == [0.6, 1.0]
+    assert len(pr_series(made(), 2)) == 2
+
+
+def test_the_suggested_threshold_is_marked_and_its_level_is_not_below_it():
+    assert level_of(made()) == 1
+    assert level_of(made(suggested=(None, "why"))) == 1
+    assert level_of(made(suggested=(0.99, ""))) == 2
+    marked = next(one for one in error_series(made(), 0) if one.name == "suggested 0.82")
+    assert marked.x.tolist() == [0.82, 0.82]
+    bar = slider(made(), 2, 101).partition(" 0 ")[2]
+    assert (bar.index("S"), bar.index("●")) == (82, 100)
+    assert not [one for one in error_series(made(suggested=(None, "why")), 0) if "suggested" in one.name]
+
+
+def test_what_is_not_computed_says_why():
+    assert areas_text(made(auc=(None, "no bad labels"))).startswith("AUC not computed: no bad labels")
+    assert areas_text(made()).startswith("AUC 0.75 (0.6 .. 0.9)")
+    assert "error rate -" in reading(made(), 2)
+    assert "none suggested: too many errors" in reading(made(suggested=(None, "too many errors")), 0)
+    assert error_series(made(rates=(None,) * 3), 0) == []
+
+
+def test_the_slider_is_ascii_where_asked(monkeypatch):
+    monkeypatch.setenv("SFUMATO_GLYPHS", "ascii")
+    assert slider(made(), 1, 40).isascii()
+
+
+def test_the_error_table_sets_tables_that_pass_beside_the_others():
+    errors = {(kind, passed): 0.01 if passed else 0.25 for kind in ("lost", "spurious", "sign_flip", "errors")
+              for passed in (True, False)}  # fmt: skip
+    text = tables_text(Calibration((made(),), errors, {True: 1200, False: 30}), made())
+    line = next(line for line in text.splitlines() if line.startswith("lost"))
+    assert line.split()[-2:] == ["0.01", "0.25"]
+    assert "1,200" in text
+
+
+@SIZES
+async def test_left_and_right_move_the_threshold_and_the_error_rate_follows(sit, calibrated, study, size):
+    async with sit(calibrated, "C", size=size) as seat:
+        assert isinstance(seat.app.screen, Calibrate)
+        rho = rho_of(study)
+        at = level_of(rho)
+        assert f"threshold {rho.levels[at]:.2f}  0 " in seat.text
+        assert reading(rho, at)[: size[0] - 4] in seat.text
+        assert f"rho 1/7 · {areas_text(rho)}" in seat.text
+        step, key = (1, "right") if at == 0 else (-1, "left")
+        await seat.press(key)
+        assert reading(rho, at + step)[: size[0] - 4] in seat.text
+        await seat.press(*["l"] * 3, *["h"] * 2)
+        assert f"threshold {rho.levels[at]:.2f}" in await seat.press("s")
+        assert "rilm_numerical 2/7" in await seat.press("m")
+        assert "rho 1/7" in await seat.press("M")
+        assert "non_suppressed 7/7" in await seat.press("M")
+        await seat.press("right_square_bracket")
+        assert "rho 1/7" in seat.text
+        assert max(map(len, seat.text.splitlines())) <= size[0]
+        await seat.press("q")
+        assert not isinstance(seat.app.screen, Calibrate)
+
+
+async def test_the_threshold_stays_between_0_and_1(sit, calibrated):
+    async with sit(calibrated, "C", size=(80, 24)) as seat:
+        seat.app.screen.action_threshold(30)
+        assert "threshold 1.00" in await seat.press("right")
+        seat.app.screen.action_threshold(-30)
+        assert "threshold 0.00" in await seat.press("left")
+
+
+async def test_where_there_is_room_all_parts_are_in_sight(sit, calibrated):
+    async with sit(calibrated, "C", size=(160, 50)) as seat:
+        for words in ("ROC", "PR", "Error rate above the threshold", "lost (Type I)", "suggested"):
+            assert words in seat.text
+        assert "ROC, PR, errors" not in seat.footer
+
+
+async def test_where_there_is_little_room_v_goes_through_the_parts(sit, calibrated):
+    async with sit(calibrated, "C", size=(80, 24)) as seat:
+        for words in ("false positive rate", "precision", "Error rate above", "lost (Type I)"):
+            assert words in seat.text
+            await seat.press("v")
+        assert "false positive rate" in seat.text
+
+
+async def test_curves_are_written_as_table_and_plot(sit, calibrated, study, tmp_path):
+    async with sit(calibrated, "C") as seat:
+        for name in ("rho.csv", "rho.svg"):
+            await seat.press("e")
+            seat.app.screen.query_one(Input).value = str(tmp_path / name)
+            await seat.press("enter")
+    with (tmp_path / "rho.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["true_positive_rate"]) for row in rows] == list(rho_of(study).rates["true_positive_rate"])
+    assert "false positive rate" in (tmp_path / "rho.svg").read_text("utf-8")
+
+
+async def test_a_run_without_a_calibration_has_no_such_screen(sit, directory):
+    async with sit(directory, "C", tab="results") as seat:
+        assert not isinstance(seat.app.screen, Calibrate)
+        assert "Calibrate" not in [command.title for command in seat.app.get_system_commands(seat.app.screen)]
