@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +16,7 @@ from pathlib import Path
 from engine.microdata import Microdata, Origin
 from engine.schema import Schema
 
-from .audit import Act, append, head_of, keep_head
+from .audit import HEAD_FILE, Act, append, head_of, keep_head
 from .database import DATABASE, connect, set_wal, transaction
 from .errors import NotAWorkspace, NotFound
 from .migrations import migrate
@@ -62,15 +64,13 @@ class Workspace:
         """Make a workspace, or open the one that is there. Raises NotAWorkspace on a directory with other things in it."""
         if (directory / DATABASE).exists():
             return cls.open(directory)
-        if directory.exists() and (not directory.is_dir() or any(map(_is_strange, directory.iterdir()))):
-            raise NotAWorkspace(f"{directory} has other things in it; name a new or empty directory")
+        if directory.exists() and not directory.is_dir():
+            raise NotAWorkspace(f"{directory} is a file; name a new or empty directory")
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            directory.chmod(0o700)
-            with contextlib.closing(connect(directory / DATABASE)) as connection:
-                set_wal(connection)
-                migrate(connection)
-                keep_head(directory, head_of(connection))
+            with _alone_in(directory):
+                if not (directory / DATABASE).exists():
+                    _make_database(directory)
         except (OSError, sqlite3.OperationalError) as error:
             raise NotAWorkspace(f"{directory} cannot be made a workspace: {error}") from None
         return cls.open(directory)
@@ -191,8 +191,33 @@ class Workspace:
 
 
 def _is_strange(path: Path) -> bool:
-    return not path.name.startswith(DATABASE)
+    return not path.name.startswith((DATABASE, HEAD_FILE))
 
 
 def _dataset(row: sqlite3.Row) -> Dataset:
     return Dataset(**{**dict(row), "schema": schema_from_json(row["schema"])})
+
+
+@contextlib.contextmanager
+def _alone_in(directory: Path) -> Iterator[None]:
+    """No other process is in here with the same directory."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _make_database(directory: Path) -> None:
+    """Made aside and renamed when it is whole, so that nobody opens half a database."""
+    if any(map(_is_strange, directory.iterdir())):
+        raise NotAWorkspace(f"{directory} has other things in it; name a new or empty directory")
+    directory.chmod(0o700)
+    aside = directory / f"{DATABASE}.making"
+    aside.unlink(missing_ok=True)
+    with contextlib.closing(connect(aside)) as connection:
+        set_wal(connection)
+        migrate(connection)
+        keep_head(directory, head_of(connection))
+    aside.replace(directory / DATABASE)
