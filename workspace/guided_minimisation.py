@@ -88,7 +88,9 @@ def minimisation_recipe(data: StoredData, answers: Mapping[str, Any]) -> Recipe:
     )
     n, k = study["n"], study["k"]
     if 2 * n > data.records:
-        raise BadInput("n", f"at most {data.records // 2:,}: samples of up to 2 n are drawn from {data.records:,} records")
+        raise BadInput(
+            "n", f"at most {data.records // 2:,}: samples of up to 2 n are drawn from {data.records:,} records"
+        )
     if n < k:
         raise BadInput("n", f"at least k, which is {k:,}")
     return recipe
@@ -105,7 +107,9 @@ def _variables(data: StoredData, names: Sequence[str]) -> dict[str, dict[str, An
         if data.variables[name].get("role") == "identifier":
             raise BadInput("known", f'"{name}" is an identifier: it is not released at all')
     others = {name: table.get("role", "other") for name, table in data.variables.items()}
-    roles = {name: "other" if role == "known" else role for name, role in others.items()} | dict.fromkeys(names, "known")
+    roles = {name: "other" if role == "known" else role for name, role in others.items()} | dict.fromkeys(
+        names, "known"
+    )
     kept = {name: table for name, table in data.variables.items() if roles[name] != "identifier"}
     return {name: {**table, "role": roles[name]} for name, table in kept.items()}
 

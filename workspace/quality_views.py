@@ -245,7 +245,11 @@ def minimisations(workspace: Connected, run_id: int) -> list[Minimisation]:
         else:
             found.setdefault(study, {}).setdefault(row["measure"], {}).setdefault(params["size"], row["value"])
     specs = _minimisation_specs(find_run(workspace, run_id))
-    return [_minimisation(*study, found[study], chosen, *answers[study]) for study, chosen in specs.items() if study in answers]
+    return [
+        _minimisation(*study, found[study], chosen, *answers[study])
+        for study, chosen in specs.items()
+        if study in answers
+    ]
 
 
 def _minimisation_specs(run: Run) -> dict[tuple[int, int], list[MinimisationSpec]]:

@@ -57,7 +57,9 @@ class Calibrate(Dialog[None], Exhibits, Reads):
     Calibrate #calibrate-slider { color: $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("right,l", "threshold(1)", "Threshold", key_display="left, right", priority=True, id="calibrate.higher"),
+        Binding(
+            "right,l", "threshold(1)", "Threshold", key_display="left, right", priority=True, id="calibrate.higher"
+        ),
         Binding("left,h", "threshold(-1)", "Lower threshold", show=False, priority=True, id="calibrate.lower"),
         Binding("s", "suggested", "Suggested", id="calibrate.suggested"),
         Binding("m", "measure(1)", "Measure", id="calibrate.next_measure"),
@@ -246,7 +248,9 @@ def error_series(shown: CalibratedMeasure, at: int) -> list[Series]:
     here = [] if rate is None else [Series(f"at {level:.2f}", [level], [rate], marker="points")]
     curve = Series("error rate", shown.levels, [float("nan") if one is None else one for one in rates])
     suggested = shown.suggested[0]
-    upright = [] if suggested is None else [Series(f"suggested {number(suggested)}", [suggested] * 2, [0.0, max(known)])]
+    upright = (
+        [] if suggested is None else [Series(f"suggested {number(suggested)}", [suggested] * 2, [0.0, max(known)])]
+    )
     return [curve, *upright, *here]
 
 
@@ -271,7 +275,8 @@ def reading(shown: CalibratedMeasure, at: int) -> str:
 def tables_text(study: Calibration, shown: CalibratedMeasure) -> str:
     """The table of errors, and the areas of every measure."""
     kinds = [
-        [title, *(number(study.errors.get((kind, passed))) for passed in (True, False))] for kind, title in ERROR_NAMES.items()
+        [title, *(number(study.errors.get((kind, passed))) for passed in (True, False))]
+        for kind, title in ERROR_NAMES.items()
     ]
     tests = ["tests", *(f"{study.tests.get(passed, 0):,}" for passed in (True, False))]
     errors = table(("share of tests", "tables that pass", "the others"), [tests, *kinds], right=(1, 2))
@@ -290,7 +295,8 @@ def tables_text(study: Calibration, shown: CalibratedMeasure) -> str:
 def curve_lines(shown: CalibratedMeasure) -> Lines:
     """A row a threshold, with all digits."""
     rows = [
-        (shown.name, level, *(shown.rates[rate][place] for rate in shown.rates)) for place, level in enumerate(shown.levels)
+        (shown.name, level, *(shown.rates[rate][place] for rate in shown.rates))
+        for place, level in enumerate(shown.levels)
     ]
     return ("measure", "threshold", *shown.rates), rows
 

@@ -72,7 +72,9 @@ class GuidedMinimisation(Dialog[StoredData], Reads):
     def _show(self, event: Arrived) -> None:
         self._found = event.found
         options = self.query_one(OptionList)
-        texts = [printable(f"{one.name}: {one.records:,} records, {len(one.variables)} variables") for one in event.found]
+        texts = [
+            printable(f"{one.name}: {one.records:,} records, {len(one.variables)} variables") for one in event.found
+        ]
         options.add_options([Option(text, id=str(place)) for place, text in enumerate(texts)])
         options.highlighted = 0 if event.found else None
         if not event.found:

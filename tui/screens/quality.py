@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
@@ -50,7 +48,6 @@ class Quality(Dialog[None], Exhibits, Reads):
     Quality #quality-why { color: $text-muted; }
     Quality #quality-reading { height: 3; padding: 0 1; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "close", "Close", show=False, id="quality.close")]
     AUTO_FOCUS = "Grid"
 
     @dataclass
@@ -112,10 +109,6 @@ class Quality(Dialog[None], Exhibits, Reads):
         if found is not None and isinstance(key, tuple):
             self.query_one("#quality-reading", Static).update(reading(found, int(key[0])))
 
-    @on(Grid.Selected)
-    def _no_more(self, event: Grid.Selected) -> None:
-        event.stop()
-
     def exhibit(self) -> Exhibit | None:
         """The board with all its digits."""
         found = self._found
@@ -125,7 +118,9 @@ class Quality(Dialog[None], Exhibits, Reads):
 def why(found: QualityBoard) -> str:
     """What decides the verdict: ``nmi v1 0.7882 < 0.8``, what has no value, what was not measured or left out."""
     said = [
-        f"{name} {number(one.value)} < {number(one.limit)}" for name, one in found.judged.items() if one.outcome == "fail"
+        f"{name} {number(one.value)} < {number(one.limit)}"
+        for name, one in found.judged.items()
+        if one.outcome == "fail"
     ]
     said += [f"{name} not computed" for name, one in found.judged.items() if one.outcome == "not computed"]
     said += [f"{metric.name} not measured" for metric in found.missing]

@@ -226,9 +226,3 @@ async def test_curves_are_written_as_table_and_plot(sit, calibrated, study, tmp_
         rows = list(csv.DictReader(file))
     assert [float(row["true_positive_rate"]) for row in rows] == list(rho_of(study).rates["true_positive_rate"])
     assert "false positive rate" in (tmp_path / "rho.svg").read_text("utf-8")
-
-
-async def test_a_run_without_a_calibration_has_no_such_screen(sit, directory):
-    async with sit(directory, "C", tab="results") as seat:
-        assert not isinstance(seat.app.screen, Calibrate)
-        assert "Calibrate" not in [command.title for command in seat.app.get_system_commands(seat.app.screen)]

@@ -145,14 +145,6 @@ async def test_sizes_are_written_with_all_digits(sit, two, tmp_path):
     assert [row["records"] for row in rows if row["answer"]] == [str(study.answer)]
 
 
-async def test_a_run_without_the_study_has_no_such_screen(sit, directory):
-    async with sit(directory, "N", tab="results") as seat:
-        assert not isinstance(seat.app.screen, Minimise)
-        titles = [command.title for command in seat.app.get_system_commands(seat.app.screen)]
-        assert "Minimise" not in titles
-        assert "Smallest sample" in titles
-
-
 @pytest.fixture
 def copied(two, tmp_path):
     """A copy to enter runs in."""
@@ -240,7 +232,10 @@ async def test_a_wrong_answer_is_told_in_the_form(sit, copied, no_worker):
     assert no_worker == []
 
 
-async def test_a_project_without_data_says_so(sit, directory):
-    save_state(directory, AppState(project=2))
-    async with sit(directory, "F", "enter", "j", "k") as seat:
+async def test_a_project_without_data_says_so(sit, copied):
+    workspace = Workspace.open(copied)
+    with workspace.writing():
+        save_state(copied, AppState(project=workspace.ensure_project("Second project")))
+    workspace.close()
+    async with sit(copied, "F", "enter", "j", "k") as seat:
         assert "This project has no data yet" in seat.text

@@ -7,6 +7,7 @@ from textual.widgets import Input
 
 from engine.microdata import conform
 from engine.recipe import Recipe
+from tui.screens.project import Project
 from tui.screens.quality import Quality, reading, why
 from tui.state import AppState, save_state
 from workspace.ingest import Source
@@ -140,18 +141,19 @@ async def test_the_board_shows_verdict_limits_and_reasons(sit, three, size):
         assert not isinstance(seat.app.screen, Quality)
 
 
-@SIZES
-async def test_a_release_that_fails_says_by_what(sit, three, size):
-    async with sit(look(three, POOR), "Q", size=size) as seat:
+async def test_a_release_that_fails_says_by_what(sit, three):
+    async with sit(look(three, POOR), "Q", size=(80, 24)) as seat:
         assert "✗ FAIL  does NOT meet minimum data quality" in seat.text
         assert "rho 0." in seat.text.splitlines()[1]
 
 
-async def test_the_key_and_the_command_are_there_only_where_there_is_something(sit, three):
-    async with sit(look(three, PLAIN), "Q") as seat:
-        assert not isinstance(seat.app.screen, Quality)
+async def test_keys_and_commands_are_there_only_where_there_is_something(sit, three):
+    async with sit(look(three, PLAIN), "Q", "C", "N") as seat:
+        assert isinstance(seat.app.screen, Project)
+        titles = {command.title for command in seat.app.get_system_commands(seat.app.screen)}
+        assert "Smallest sample" in titles
+        assert not titles & {"Quality", "Calibrate", "Minimise"}
         assert "Quality" not in await seat.press("question_mark")
-        assert "Quality" not in [command.title for command in seat.app.get_system_commands(seat.app.screen_stack[1])]
     async with sit(look(three, GOOD)) as seat:
         assert "Quality" in [command.title for command in seat.app.get_system_commands(seat.app.screen)]
         await seat.press("question_mark", "G")
