@@ -79,7 +79,11 @@ class Microdata:
         if not kind.has_levels and kind is not Kind.DATE:
             return values.to_numpy(dtype=np.float64)
         numbers = values.cat.codes.to_numpy() if kind.has_levels else values.to_numpy(dtype="datetime64[D]")
-        return np.where(values.isna(), np.nan, numbers.astype(np.float64)) if values.hasnans else numbers.astype(np.float64)
+        return (
+            np.where(values.isna(), np.nan, numbers.astype(np.float64))
+            if values.hasnans
+            else numbers.astype(np.float64)
+        )
 
     def missing(self, name: str) -> NDArray[np.bool_]:
         """Which records have no value of this variable, (n,)."""

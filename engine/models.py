@@ -52,7 +52,9 @@ class Model:
             return value
         found = _WRITTEN.fullmatch(value) if isinstance(value, str) else None
         if found is None:
-            raise ValueError(f'{value!r} is not a model: write "log(price) ~ room_type + days" or "logit: smoker ~ age"')
+            raise ValueError(
+                f'{value!r} is not a model: write "log(price) ~ room_type + days" or "logit: smoker ~ age"'
+            )
         response, terms = found[2].strip(), tuple(term.strip() for term in found[3].split("+"))
         if not response or not all(terms):
             raise ValueError(f"{value!r} lacks a response or a term beside ~ or +")

@@ -124,7 +124,10 @@ def _spread(table: Mapping[str, Any], place: str) -> Iterator[tuple[Mapping[str,
     for j, one in enumerate(figures):
         own = f"{place}.figures[{j}]"
         _known_keys(one, KEYS, own)
-        params = {**_params(shared.get("params", {}), f"{place}.params"), **_params(one.get("params", {}), f"{own}.params")}
+        params = {
+            **_params(shared.get("params", {}), f"{place}.params"),
+            **_params(one.get("params", {}), f"{own}.params"),
+        }
         yield {**shared, **one, **({"params": params} if params else {})}, own
 
 

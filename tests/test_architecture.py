@@ -88,7 +88,9 @@ def documented(node: Named) -> bool:
 
 
 def test_the_check_of_docstrings_finds_one_that_is_missing() -> None:
-    tree = ast.parse('class Shown:\n    """Said."""\n    def silent(self): ...\n    def _own(self): ...\ndef bare(): ...\n')
+    tree = ast.parse(
+        'class Shown:\n    """Said."""\n    def silent(self): ...\n    def _own(self): ...\ndef bare(): ...\n'
+    )
     assert [node.name for node in public(tree) if not documented(node)] == ["silent", "bare"]
 
 

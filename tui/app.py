@@ -253,7 +253,9 @@ class SfumatoApp(App[None]):
                 yield SystemCommand(title, f"Show the tab {title}", partial(screen.action_show_tab, name))
             for name in (name for name in VIEWS if name in screen.views):
                 yield SystemCommand(VIEWS[name][1], VIEWS[name][2], partial(screen.action_view, name))
-            yield SystemCommand("Smallest sample", "Find how many records are enough, step by step", screen.action_guide)
+            yield SystemCommand(
+                "Smallest sample", "Find how many records are enough, step by step", screen.action_guide
+            )
             yield SystemCommand("Release", "Write out what a run has made, with its report", screen.action_release)
         yield SystemCommand("New run", "Run a recipe", self.action_new_run)
         yield SystemCommand("Audit", "Every act that changed the workspace, verified", self.action_audit)

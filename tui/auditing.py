@@ -41,7 +41,11 @@ def verified(workspace: Workspace, noted: str | None) -> tuple[bool, str]:
     if wrong:
         return False, f"the audit log is broken: {wrong}"
     last = Head(len(rows), rows[-1].hash if rows else "")
-    missing = "" if kept_head(workspace.directory) else f"; the file {HEAD_FILE} is gone: rows removed at the end may go unnoticed"
+    missing = (
+        ""
+        if kept_head(workspace.directory)
+        else f"; the file {HEAD_FILE} is gone: rows removed at the end may go unnoticed"
+    )
     return True, f"{len(rows)} rows, none changed; head {last}{missing}"
 
 

@@ -47,7 +47,7 @@ def shown_value(value: object) -> str:
 
 
 def _key(key: str) -> str:
-    plain = key and key == key.strip() and not any(sign in key for sign in ',="\'[]{}')
+    plain = key and key == key.strip() and not any(sign in key for sign in ",=\"'[]{}")
     return key if plain else _quoted(key)
 
 

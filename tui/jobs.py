@@ -16,7 +16,19 @@ if TYPE_CHECKING:
     from workspace.guided_minimisation import StoredData
     from workspace.workspace import Workspace
 
-__all__ = ["find_smallest_sample", "import_file", "interrupt", "open_demo", "open_workspace", "recipe_titles", "resume", "run_again", "run_plan", "run_recipe", "save_plan"]
+__all__ = [
+    "find_smallest_sample",
+    "import_file",
+    "interrupt",
+    "open_demo",
+    "open_workspace",
+    "recipe_titles",
+    "resume",
+    "run_again",
+    "run_plan",
+    "run_recipe",
+    "save_plan",
+]
 
 DEMO = "randhie"
 JOBS = min(2, os.cpu_count() or 1)
@@ -71,7 +83,9 @@ def import_file(directory: Path, file: str, project: str) -> JobDone:
     command = [sys.executable, "-c", "from tui.cli import main; main()", "import", "--workspace", str(directory)]
     done = subprocess.run([*command, "--project", name, "--", path], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise BadInput("", (done.stderr.strip().splitlines() or ["the file could not be imported"])[-1].removeprefix("sfumato: "))
+        raise BadInput(
+            "", (done.stderr.strip().splitlines() or ["the file could not be imported"])[-1].removeprefix("sfumato: ")
+        )
     with Reader(directory) as reader:
         row = reader.connection.execute("SELECT id FROM project WHERE name = ?", (name,)).fetchone()
     return JobDone(done.stdout.partition("\n")[0], tab="data", project_id=row[0])

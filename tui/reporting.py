@@ -26,5 +26,10 @@ def write_report(workspace: Workspace, run_id: str, path: Path, *, force: bool) 
     page = report_page(workspace, run_id)
     path.write_text(page, "utf-8")
     with workspace.writing() as connection:
-        append(connection, Act.REPORT_WRITTEN, f"run {find_run(workspace, run_id).id}", sha256=hashlib.sha256(page.encode()).hexdigest())
+        append(
+            connection,
+            Act.REPORT_WRITTEN,
+            f"run {find_run(workspace, run_id).id}",
+            sha256=hashlib.sha256(page.encode()).hexdigest(),
+        )
     return f"report written to {path} ({len(page.encode()) // 1024:,} KiB)"

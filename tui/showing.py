@@ -18,10 +18,18 @@ __all__ = ["figures", "report"]
 @click.option("--height", type=click.IntRange(6), default=16, show_default=True, help="Lines of one panel.")
 @click.option("--datasets", type=click.IntRange(1), default=3, show_default=True, help="Released datasets to draw.")
 @click.option(
-    "--bin-width", "widths", multiple=True, metavar="VARIABLE=WIDTH", help="Width of the bars, such as days=25. Repeatable."
+    "--bin-width",
+    "widths",
+    multiple=True,
+    metavar="VARIABLE=WIDTH",
+    help="Width of the bars, such as days=25. Repeatable.",
 )
 @click.option(
-    "--svg", "svg_directory", type=click.Path(path_type=Path), metavar="DIR", help="Write one SVG file a figure in DIR instead."
+    "--svg",
+    "svg_directory",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write one SVG file a figure in DIR instead.",
 )
 def figures(
     run_id: str,
@@ -48,7 +56,9 @@ def figures(
 
 @click.command()
 @click.argument("run_id", metavar="RUN", default="last")
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FILE.html", help="Where to write it.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FILE.html", help="Where to write it."
+)
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 @WORKSPACE
 def report(run_id: str, output: Path, directory: Path | None, *, force: bool) -> None:

@@ -28,7 +28,9 @@ TERMS = ("log", "log1p", "sqrt", "square")
 
 def section_of(method: Method) -> str:
     """The list of a recipe that takes a method."""
-    return {"synthesis": "synthesis", "anonymisation": "anonymisation", "studies": "study"}.get(method.family, "measure")
+    return {"synthesis": "synthesis", "anonymisation": "anonymisation", "studies": "study"}.get(
+        method.family, "measure"
+    )
 
 
 def method_of(place: Place, step: Mapping[str, Any]) -> Method:

@@ -20,7 +20,9 @@ __all__ = ["run_head", "task_table"]
 def run_head(workspace: Workspace, run: Run) -> str:
     """``run 3, Visits: running, 12 of 30 tasks, 40 s, about 2 min left``, and where its log lies."""
     left = "" if run.seconds_left is None else f", about {duration(run.seconds_left)} left"
-    state = f"run {run.id}, {run.title}: {run.state}, {run.tasks_done} of {run.tasks_total} tasks, {duration(run.seconds)}"
+    state = (
+        f"run {run.id}, {run.title}: {run.state}, {run.tasks_done} of {run.tasks_total} tasks, {duration(run.seconds)}"
+    )
     lines = [f"{state}{left}"]
     if run.error:
         lines.append(run.error)

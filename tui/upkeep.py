@@ -58,9 +58,16 @@ def cancel(run_id: str, directory: Path | None) -> None:
 
 @click.command()
 @WORKSPACE
-@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Tasks at a time, each in a process.")
 @click.option(
-    "--idle", type=click.FloatRange(0), default=3.0, show_default=True, metavar="S", help="End when idle so many seconds."
+    "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Tasks at a time, each in a process."
+)
+@click.option(
+    "--idle",
+    type=click.FloatRange(0),
+    default=3.0,
+    show_default=True,
+    metavar="S",
+    help="End when idle so many seconds.",
 )
 @click.option(
     "--dask", default="", metavar="ADDRESS", help="Compute on the cluster of this Dask scheduler (needs sfumato[dask])."
@@ -100,7 +107,9 @@ def list_acts(directory: Path | None) -> None:
 
 @audit.command()
 @WORKSPACE
-@click.option("--head", "noted", metavar="NUMBER:HASH", help="A head that an earlier verify printed: it must be in the chain.")
+@click.option(
+    "--head", "noted", metavar="NUMBER:HASH", help="A head that an earlier verify printed: it must be in the chain."
+)
 def verify(directory: Path | None, noted: str | None) -> None:
     """Check every row of the audit log; exit status 1 and the first broken row when it was changed."""
     from .auditing import verified

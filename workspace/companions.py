@@ -26,9 +26,7 @@ __all__ = [
 SHARED_SETTINGS = ("data.", "variables.", "release.")
 
 
-def prepare_companions(
-    main: Prepared, recipe_file: RecipeFile, settings: Sequence[str] = ()
-) -> tuple[Prepared, ...]:
+def prepare_companions(main: Prepared, recipe_file: RecipeFile, settings: Sequence[str] = ()) -> tuple[Prepared, ...]:
     """Check the recipes that ``main`` names as companions. Raises BadInput at ``companions[i]``; stores nothing.
 
     Each takes over ``main``'s data, seed, and the settings of data, variables and release. Companions of companions

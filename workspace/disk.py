@@ -34,7 +34,9 @@ def bytes_needed(recipe: Recipe, data: Microdata) -> int:
     measure, and room for the database and its log.
     """
     table = int(data.frame.memory_usage(index=False, deep=True).sum())
-    by_record = sum(step.method.family == "risk" for step in recipe.measures) * (recipe.m + 1) * len(data) * RECORD_BYTES
+    by_record = (
+        sum(step.method.family == "risk" for step in recipe.measures) * (recipe.m + 1) * len(data) * RECORD_BYTES
+    )
     return ALWAYS_BYTES + (recipe.m + 1) * table + by_record
 
 

@@ -22,7 +22,16 @@ from .queries import Connected, Run, find_run
 if TYPE_CHECKING:
     from .workspace import Workspace
 
-__all__ = ["Draft", "draft_of", "draft_of_import", "draft_of_run", "keep_missing", "missing_of", "save_draft", "store_draft"]
+__all__ = [
+    "Draft",
+    "draft_of",
+    "draft_of_import",
+    "draft_of_run",
+    "keep_missing",
+    "missing_of",
+    "save_draft",
+    "store_draft",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +59,9 @@ class Draft:
 
 def _data_key(table: Mapping[str, Any]) -> str:
     data, release = table.get("data", {}), table.get("release", {})
-    asked = {key: value for key, value in data.items() if key != "missing"} if isinstance(data, dict) else {"data": data}
+    asked = (
+        {key: value for key, value in data.items() if key != "missing"} if isinstance(data, dict) else {"data": data}
+    )
     seed = {"seed": release.get("seed", 1)} if "sample" in asked and isinstance(release, dict) else {}
     return json.dumps({**asked, **seed}, sort_keys=True, default=str)
 

@@ -157,7 +157,9 @@ def list_runs(workspace: Connected, project_id: int | None = None) -> list[Run]:
     """Runs, newest first, of one project or of all."""
     where = "" if project_id is None else " WHERE project_id = ?"
     arguments = () if project_id is None else (project_id,)
-    return [_run(workspace, row) for row in workspace.connection.execute(f"{_RUN}{where} ORDER BY run.id DESC", arguments)]
+    return [
+        _run(workspace, row) for row in workspace.connection.execute(f"{_RUN}{where} ORDER BY run.id DESC", arguments)
+    ]
 
 
 def find_run(workspace: Connected, run_id: int | str) -> Run:

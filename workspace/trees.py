@@ -34,7 +34,9 @@ def _step(step: Any, place: str, beside: Path | None) -> Any:
     trees = step.get("hierarchies") if isinstance(step, Mapping) else None
     if not isinstance(trees, Mapping):
         return step
-    read = {name: _rows(tree, f"{place}.{name}", beside) if isinstance(tree, str) else tree for name, tree in trees.items()}
+    read = {
+        name: _rows(tree, f"{place}.{name}", beside) if isinstance(tree, str) else tree for name, tree in trees.items()
+    }
     return {**step, "hierarchies": read}
 
 

@@ -38,6 +38,7 @@ FUNCTIONS_WITHOUT_BRACKETS = {
     "user",
 }
 
+
 def select_where(frame: pd.DataFrame, where: str, place: str = "data.where") -> pd.DataFrame:
     """The records for which a DuckDB expression holds, in order. Raises BadInput, whose message never holds a value.
 
@@ -114,7 +115,8 @@ def _check_function(node: dict[str, Any], place: str) -> None:
     from_today = name == "age" and len(node["arguments"]) == 1
     if name in _unstable_functions() or from_today:
         raise BadInput(
-            place, f"{name}() depends on more than the file's columns; for a random sample use [data] sample and the seed"
+            place,
+            f"{name}() depends on more than the file's columns; for a random sample use [data] sample and the seed",
         )
 
 

@@ -57,7 +57,11 @@ class Within:
 
     @classmethod
     def among_missing(
-        cls, lower: NDArray[np.float64], upper: NDArray[np.float64], missing: NDArray[np.bool_], released: NDArray[np.float64]
+        cls,
+        lower: NDArray[np.float64],
+        upper: NDArray[np.float64],
+        missing: NDArray[np.bool_],
+        released: NDArray[np.float64],
     ) -> Within:
         """Windows of finite values, and of records whose own value is ``missing`` (n,): they match the missing and no other.
 

@@ -124,7 +124,9 @@ def _of_variable(confidential: Microdata, released: Microdata, name: str, spec: 
         return
     found = ecdf_difference(ours, theirs, distinct=spec.points == "distinct")
     lacking = (("confidential", confidential, ours), ("released", released, theirs))
-    said = [f"{table}: {left_out(len(data) - len(own), len(data))}" for table, data, own in lacking if len(own) < len(data)]
+    said = [
+        f"{table}: {left_out(len(data) - len(own), len(data))}" for table, data, own in lacking if len(own) < len(data)
+    ]
     reason = "; ".join(said)
     yield Estimate("max_abs_difference", found.max_abs, name, baseline=found.expected_max_abs, reason=reason)
     expected = found.expected_mean_squared

@@ -40,6 +40,7 @@ Floats = NDArray[np.float64]
 NUMERIC = (Kind.COUNT, Kind.CONTINUOUS)
 AVERAGED = (*NUMERIC, Kind.BINARY)
 
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IntervalOverlapSpec(Spec):
     """What is estimated, and how datasets are combined."""

@@ -49,7 +49,10 @@ def seconds_to_kill(func: object) -> float:
 
 
 def main() -> None:
-    for name, func in (("sum of a range, holding Python's lock", endless_python), ("numpy.sort of 1e8 numbers", endless_numpy)):
+    for name, func in (
+        ("sum of a range, holding Python's lock", endless_python),
+        ("numpy.sort of 1e8 numbers", endless_numpy),
+    ):
         found = [seconds_to_kill(func) for _ in range(TIMES)]
         print(f"{name:40} killed in {1000 * statistics.median(found):6.1f} ms, at most {1000 * max(found):6.1f} ms")
     started = time.perf_counter()

@@ -77,7 +77,9 @@ def growth(largest: int) -> None:
         took = seconds(lambda dimensions=dimensions: mondrian_classes(dimensions, 5), 3 if n < 1_000_000 else 1)
         classes = int(mondrian_classes(dimensions, 5).max()) + 1 if n < 1_000_000 else 0
         exponent = math.log(took / before[1]) / math.log(n / before[0]) if before else math.nan
-        print(f"{n:>10,} {ranking:8.2f} {took:10.3f} {classes or '':>10} {exponent:7.2f} {took / (n * math.log2(n)) * 1e9:14.1f}")
+        print(
+            f"{n:>10,} {ranking:8.2f} {took:10.3f} {classes or '':>10} {exponent:7.2f} {took / (n * math.log2(n)) * 1e9:14.1f}"
+        )
         before = n, took
 
 

@@ -32,7 +32,9 @@ REGIONS = [["north", "not south", "*"], ["west", "not south", "*"], ["south", "s
 # What a table cannot be derived for from the declared parameters stands here, by method key.
 SETTINGS: dict[str, dict[str, Any]] = {
     "anonymisation.generalisation": {
-        "levels": {"visits": 1, "region": 1}, "widths": {"visits": [5]}, "hierarchies": {"region": REGIONS}
+        "levels": {"visits": 1, "region": 1},
+        "widths": {"visits": [5]},
+        "hierarchies": {"region": REGIONS},
     },
     "anonymisation.mondrian": {"hierarchies": {"region": REGIONS}},
     "anonymisation.microaggregation": {"quasi_identifiers": ["visits", "size", "sex", "joined"]},

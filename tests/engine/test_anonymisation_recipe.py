@@ -23,7 +23,9 @@ MEASURES = [{"method": "utility.ecdf"}, {"method": "risk.identification"}]
 @pytest.fixture
 def anonymising(small_recipe: Callable[..., Recipe]) -> Callable[..., Recipe]:
     def make(**sections: Any) -> Recipe:
-        return small_recipe(**{"synthesis": [], "release": {"seed": 7}, "anonymisation": [MONDRIAN], "measure": MEASURES, **sections})
+        return small_recipe(
+            **{"synthesis": [], "release": {"seed": 7}, "anonymisation": [MONDRIAN], "measure": MEASURES, **sections}
+        )
 
     return make
 
@@ -31,7 +33,11 @@ def anonymising(small_recipe: Callable[..., Recipe]) -> Callable[..., Recipe]:
 def test_a_recipe_comes_back_the_same(anonymising: Callable[..., Recipe]) -> None:
     steps = [
         {"method": "generalisation", "quasi_identifiers": ["age"], "levels": {"age": 1}, "widths": {"age": [5, 10]}},
-        {**MONDRIAN, "quasi_identifiers": ["age", "region"], "hierarchies": {"region": [["north", "*"], ["south", "*"], ["west", "*"]]}},
+        {
+            **MONDRIAN,
+            "quasi_identifiers": ["age", "region"],
+            "hierarchies": {"region": [["north", "*"], ["south", "*"], ["west", "*"]]},
+        },
         {"method": "anonymisation.suppression", "k": 5},
     ]
     recipe = anonymising(anonymisation=steps)
@@ -42,7 +48,11 @@ def test_a_recipe_comes_back_the_same(anonymising: Callable[..., Recipe]) -> Non
 
 def test_the_released_schema_says_what_the_table_holds(anonymising: Callable[..., Recipe]) -> None:
     means = anonymising().released_schema
-    assert (means["age"].kind, means["age"].bounds, means["region"].kind) == (Kind.CONTINUOUS, (0, None), Kind.CATEGORICAL)
+    assert (means["age"].kind, means["age"].bounds, means["region"].kind) == (
+        Kind.CONTINUOUS,
+        (0, None),
+        Kind.CATEGORICAL,
+    )
     labels = anonymising(anonymisation=[{**MONDRIAN, "output": "generalised"}]).released_schema
     assert (labels["age"].kind, labels["region"].levels) == (Kind.CATEGORICAL, ())
     assert labels["income"] == anonymising().schema["income"]
@@ -53,13 +63,29 @@ def test_the_released_schema_says_what_the_table_holds(anonymising: Callable[...
     [
         ({"release": {"m": 2}}, r"release\.m: an anonymised release is one table"),
         ({"release": {"released": ["age"]}}, r"release\.released: the anonymisation steps already"),
-        ({"synthesis": [{"target": "income", "method": "linear_regression", "predictors": ["age"]}]}, r"anonymisation\[0\]: a recipe has"),
-        ({"anonymisation": [{"method": "mondrain"}]}, r'anonymisation\[0\]\.method: no method "mondrain"; known: .*anonymisation\.mondrian'),
-        ({"anonymisation": [{**MONDRIAN, "k": 1}]}, r"anonymisation\[0\]\.k: 1 must be at least 2"),
-        ({"anonymisation": [{**MONDRIAN, "quasi_identifiers": ["agee"]}]}, r'\[0\]: no column "agee"; did you mean "age"'),
-        ({"variables": {"age": {"kind": "count"}}, "measure": [], "threshold": []}, "no variable is a quasi-identifier"),
         (
-            {"variables": {"age": {"kind": "count"}, "name": {"kind": "categorical", "role": "identifier"}}, "measure": [], "threshold": []},
+            {"synthesis": [{"target": "income", "method": "linear_regression", "predictors": ["age"]}]},
+            r"anonymisation\[0\]: a recipe has",
+        ),
+        (
+            {"anonymisation": [{"method": "mondrain"}]},
+            r'anonymisation\[0\]\.method: no method "mondrain"; known: .*anonymisation\.mondrian',
+        ),
+        ({"anonymisation": [{**MONDRIAN, "k": 1}]}, r"anonymisation\[0\]\.k: 1 must be at least 2"),
+        (
+            {"anonymisation": [{**MONDRIAN, "quasi_identifiers": ["agee"]}]},
+            r'\[0\]: no column "agee"; did you mean "age"',
+        ),
+        (
+            {"variables": {"age": {"kind": "count"}}, "measure": [], "threshold": []},
+            "no variable is a quasi-identifier",
+        ),
+        (
+            {
+                "variables": {"age": {"kind": "count"}, "name": {"kind": "categorical", "role": "identifier"}},
+                "measure": [],
+                "threshold": [],
+            },
             r"variables\.name\.role: an identifier undoes the anonymity",
         ),
     ],
@@ -78,7 +104,11 @@ def test_the_steps_are_one_task_that_makes_the_table(anonymising: Callable[..., 
 
 def test_rows_are_of_the_anonymised_table(anonymising: Callable[..., Recipe], small_data: Microdata) -> None:
     outcome = execute(anonymising(), small_data)
-    assert {(row.dataset, row.draw) for row in outcome.rows} == {("confidential", None), ("anonymised", None), ("anonymised", 1)}
+    assert {(row.dataset, row.draw) for row in outcome.rows} == {
+        ("confidential", None),
+        ("anonymised", None),
+        ("anonymised", 1),
+    }
     assert [note.name for note in outcome.notes] == ["classes", "smallest_class", "mean_class", "suppressed_records"]
     assert outcome.releases[0].origin == "anonymised"
 
@@ -93,7 +123,9 @@ def test_generalised_values_are_not_compared(anonymising: Callable[..., Recipe],
     recipe = anonymising(anonymisation=[{**MONDRIAN, "output": "generalised"}], measure=measures, threshold=[])
     rows = [row for row in execute(recipe, small_data).rows if row.draw == 1]
     for row in rows:
-        assert (row.status, "generalised" in row.reason) == (("computed", False) if row.target == "income" else ("not computed", True))
+        assert (row.status, "generalised" in row.reason) == (
+            ("computed", False) if row.target == "income" else ("not computed", True)
+        )
     assert len(rows) == 5
 
 
@@ -110,7 +142,8 @@ def test_a_study_of_suppressed_records_says_why_it_has_no_values(
 def test_every_anonymisation_method_has_a_short_name_in_recipes(anonymising: Callable[..., Recipe]) -> None:
     assert anonymising().to_table()["anonymisation"] == [{"method": "mondrian"}], "k = 5 is the default"
     assert {name for name in registry() if name.startswith("anonymisation.")} == {
-        f"anonymisation.{name}" for name in ("generalisation", "microaggregation", "mondrian", "p_sensitive", "suppression")
+        f"anonymisation.{name}"
+        for name in ("generalisation", "microaggregation", "mondrian", "p_sensitive", "suppression")
     }
 
 
@@ -128,7 +161,9 @@ def test_missing_quasi_identifiers_are_refused_and_missing_sensitive_values_kept
     assert found.data.missing("income").sum() == 3
 
 
-def test_class_means_are_matched_within_a_radius_only(anonymising: Callable[..., Recipe], small_data: Microdata) -> None:
+def test_class_means_are_matched_within_a_radius_only(
+    anonymising: Callable[..., Recipe], small_data: Microdata
+) -> None:
     measures = [{"method": "risk.identification"}, {"method": "risk.identification", "radius": {"age": 20}}]
     rows = execute(anonymising(measure=measures, threshold=[]), small_data).rows
     found = [row for row in rows if row.draw == 1 and row.measure == "expected_match_risk"]

@@ -115,10 +115,18 @@ def by_draw(every: list[Row]) -> list[list[Row]]:
 
 
 def test_datasets_of_other_kinds_and_levels_are_kept_apart() -> None:
-    apart = [rows(), [replace(row, level=0.5) for row in rows()], [replace(row, dataset="anonymised") for row in rows()]]
+    apart = [
+        rows(),
+        [replace(row, level=0.5) for row in rows()],
+        [replace(row, dataset="anonymised") for row in rows()],
+    ]
     found = combined_rows([row for part in apart for row in part])
     assert len(found) == 9
-    assert {(row.dataset, row.level) for row in found} == {("synthetic", None), ("synthetic", 0.5), ("anonymised", None)}
+    assert {(row.dataset, row.level) for row in found} == {
+        ("synthetic", None),
+        ("synthetic", 0.5),
+        ("anonymised", None),
+    }
     assert len({row.upper for row in found if row.measure == "estimate"}) == 1
 
 

@@ -48,7 +48,9 @@ def example(n: int = 900, seed: int = 1) -> Microdata:
             "size": pd.Series(rng.choice(["small", "large"], n)).mask(lacking[2]),
             "age": pd.Series(rng.integers(18, 90, n)).mask(lacking[0]),
             "income": pd.Series(np.round(rng.lognormal(3, 1, n), 2)).mask(lacking[1]),
-            "joined": pd.Series(pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), unit="D")).mask(lacking[0]),
+            "joined": pd.Series(pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), unit="D")).mask(
+                lacking[0]
+            ),
         }
     )
     return conform(frame, SCHEMA, MissingPolicy.KEEP)
@@ -81,7 +83,9 @@ def test_missing_values_are_kept_as_missing(values: list[Any], kind: Kind, dtype
 
 def test_levels_are_those_that_are_present() -> None:
     assert list(example().column("size").cat.categories) == ["small", "large"]
-    data = conform(pd.DataFrame({"x": [2.0, np.nan, 10.0]}), Schema((Variable("x", Kind.CATEGORICAL),)), MissingPolicy.KEEP)
+    data = conform(
+        pd.DataFrame({"x": [2.0, np.nan, 10.0]}), Schema((Variable("x", Kind.CATEGORICAL),)), MissingPolicy.KEEP
+    )
     assert list(data.column("x").cat.categories) == ["2", "10"]
 
 
@@ -114,9 +118,7 @@ def test_a_value_that_is_lacking_where_none_may_be_is_an_error() -> None:
         ("income", ["group:size"], "synthesis[0].predictors[0]", "size"),
     ],
 )
-def test_a_model_that_needs_every_value_says_so(
-    target: str, predictors: list[str], place: str, lacking: str
-) -> None:
+def test_a_model_that_needs_every_value_says_so(target: str, predictors: list[str], place: str, lacking: str) -> None:
     table = {
         "variables": {variable.name: variable.to_table() for variable in SCHEMA},
         "synthesis": [{"target": target, "method": "linear_regression", "predictors": predictors}],
@@ -192,7 +194,11 @@ def test_the_number_and_its_absence_both_shape_the_tree() -> None:
 
 def test_proper_trees_stand_resamples_without_a_present_or_a_missing_value() -> None:
     schema = Schema((Variable("x", Kind.COUNT), Variable("g", Kind.BINARY), Variable("y", Kind.CONTINUOUS)))
-    for values in ([5.0, None, None, None, None, None], [None, 1.0, 2.0, 3.0, 4.0, 2.0], [5.0, 5.0, None, 5.0, 5.0, 5.0]):
+    for values in (
+        [5.0, None, None, None, None, None],
+        [None, 1.0, 2.0, 3.0, 4.0, 2.0],
+        [5.0, 5.0, None, 5.0, 5.0, 5.0],
+    ):
         raw = pd.DataFrame({"x": [1, 1, 2, 2, 3, None], "g": ["a", "b", None, "a", "b", "a"], "y": values})
         data = conform(raw, schema, MissingPolicy.KEEP)
         found = synthesised(data, "y", CartSpec(predictors=("x", "g"), minbucket=1, proper=True), 40)
@@ -300,6 +306,9 @@ def test_clusters_part_those_that_lack_a_value() -> None:
     """Two values and missing: three clusters, whose u_c is counted by hand."""
     schema = Schema((Variable("x", Kind.CONTINUOUS),))
     ours, theirs = [0.0] * 6 + [9.0] * 2 + [None] * 2, [0.0] * 4 + [9.0] * 2 + [None] * 4
-    tables = [conform(pd.DataFrame({"x": column}), schema, MissingPolicy.KEEP, origin) for column, origin in ((ours, "confidential"), (theirs, "synthetic"))]  # type: ignore[arg-type]
+    tables = [
+        conform(pd.DataFrame({"x": column}), schema, MissingPolicy.KEEP, origin)
+        for column, origin in ((ours, "confidential"), (theirs, "synthetic"))
+    ]  # type: ignore[arg-type]
     found = cluster(*tables, ClusterSpec(clusters=3), run()).estimates[0].value
     assert found == pytest.approx((0.5 * (0.4 - 0.5) ** 2 + 0.2 * 0 + 0.3 * (4 / 6 - 0.5) ** 2) / 3)

@@ -120,7 +120,14 @@ def test_other_parameters_are_another_row(params: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"draw": 1}, {"dataset": "confidential"}, {"target": "price"}, {"target": ""}, {"level": None}, {"measure": "other"}],
+    [
+        {"draw": 1},
+        {"dataset": "confidential"},
+        {"target": "price"},
+        {"target": ""},
+        {"level": None},
+        {"measure": "other"},
+    ],
 )
 def test_another_row_has_no_figure(changes: dict[str, Any]) -> None:
     assert figure_beside(replace(ROW, **changes), [FIGURE]) is None

@@ -25,7 +25,9 @@ BAYES = Findings(
     [figure(636.0, "confidential"), figure(126.0), figure(146.0, radius=10), figure(126.07, source="Table 8")],
     [row(640.0, "confidential"), row(120.0), row(130.0, draw=1), row(660.0, "confidential", 10), row(150.0, radius=10)],
 )
-CART = Findings("CART", [figure(238.5, source="Table 8")], [row(641.0, "confidential"), row(250.0), row(280.0, radius=10)])
+CART = Findings(
+    "CART", [figure(238.5, source="Table 8")], [row(641.0, "confidential"), row(250.0), row(280.0, radius=10)]
+)
 
 
 def test_a_line_has_the_confidential_data_and_every_run_beside_the_published() -> None:

@@ -112,8 +112,25 @@ def test_every_source_has_a_table_of_ours_beside_the_published(
     out = capsys.readouterr().out
     tables = {part.partition("\n")[0]: part for part in out.split("\n\n")}
     heads = tables["A paper, Table 4"].splitlines()[1].split()
-    assert heads == ["measure", "confidential", "published", "ratio", "Linear", "published", "ratio", "Visits,", "plain"]
-    rate = next(r for r in found["rows"] if r["measure"] == "true_match_rate" and r["dataset"] == "synthetic" and r["draw"] is None and r["level"] is None)
+    assert heads == [
+        "measure",
+        "confidential",
+        "published",
+        "ratio",
+        "Linear",
+        "published",
+        "ratio",
+        "Visits,",
+        "plain",
+    ]
+    rate = next(
+        r
+        for r in found["rows"]
+        if r["measure"] == "true_match_rate"
+        and r["dataset"] == "synthetic"
+        and r["draw"] is None
+        and r["level"] is None
+    )
     line = next(one for one in tables["A paper, Table 4"].splitlines() if "true_match_rate" in one)
     assert f"{rate['value']:.4g}  " in line
     assert f"{rate['value'] / 0.02:.4g}  " in line

@@ -93,7 +93,9 @@ def people(home: Path) -> pd.DataFrame:
     """Two hundred records; ages are missing for a tenth of the north and for half of the south."""
     rng = np.random.default_rng(8)
     region = rng.choice(["north", "south"], 200)
-    age = pd.Series(rng.integers(18, 90, 200), dtype="Int64").mask(rng.random(200) < np.where(region == "north", 0.1, 0.5))
+    age = pd.Series(rng.integers(18, 90, 200), dtype="Int64").mask(
+        rng.random(200) < np.where(region == "north", 0.1, 0.5)
+    )
     table = pd.DataFrame(
         {
             "region": np.where(rng.random(200) < 0.05, "?", region),

@@ -58,7 +58,9 @@ def sfumato(watched: Command, *arguments: str) -> int:
     return watched("-P", "-c", "from tui.cli import main; main()", *arguments)
 
 
-@pytest.mark.parametrize("attempt", ["socket.socket()", "socket.create_connection(('127.0.0.1', 9))", "socket.getaddrinfo('localhost', 1)"])
+@pytest.mark.parametrize(
+    "attempt", ["socket.socket()", "socket.create_connection(('127.0.0.1', 9))", "socket.getaddrinfo('localhost', 1)"]
+)
 def test_the_hook_tells(watched: Command, tmp_path: Path, attempt: str) -> None:
     assert watched("-c", f"import socket; {attempt}") == 66
     assert "socket" in (tmp_path / "opened").read_text()
@@ -91,7 +93,15 @@ def test_no_other_command_opens_a_socket(
     )
     files = ["--original", "visits.csv", "--released", "release.csv"]
     assert sfumato(watched, "evaluate", "evaluate.toml", *files, "--jobs", "1") in (0, 1)
-    for arguments in (["results"], ["runs", "last"], ["methods"], ["recipes"], ["audit", "list"], ["audit", "verify"], ["doctor"]):
+    for arguments in (
+        ["results"],
+        ["runs", "last"],
+        ["methods"],
+        ["recipes"],
+        ["audit", "list"],
+        ["audit", "verify"],
+        ["doctor"],
+    ):
         assert sfumato(watched, *arguments) in (0, 1), arguments
     assert_nothing_was_opened(tmp_path)
 

@@ -36,7 +36,10 @@ def test_a_report_is_written_once_and_replaced_only_when_asked(
     assert page.startswith("<!DOCTYPE html>")
     Path("report.html").write_text("mine")
     assert sfumato("report", "1", "--workspace", done, "-o", "report.html") == 2
-    assert capsys.readouterr().err == 'sfumato: -o: "report.html" exists; name another file, or add --force to replace it\n'
+    assert (
+        capsys.readouterr().err
+        == 'sfumato: -o: "report.html" exists; name another file, or add --force to replace it\n'
+    )
     assert Path("report.html").read_text() == "mine"
     assert sfumato("report", "1", "--workspace", done, "-o", "report.html", "--force") == 0
     assert Path("report.html").read_text("utf-8") == page
@@ -99,7 +102,9 @@ def test_no_control_character_of_a_name_reaches_the_terminal(colour: bool) -> No
     hostile = "\x1b]0;owned\x07\x1b[2J"
     series = (Series.of(hostile, [0, 1], [1.0, 2.0]), Series.of("plain", [0, 1], [2.0, 1.0]))
     for kind in ("histogram", "density", "intervals"):
-        figure = Figure(hostile, kind, (Panel(hostile, series, hostile, hostile, (hostile, "b"), note=hostile),), hostile)  # type: ignore[arg-type]
+        figure = Figure(
+            hostile, kind, (Panel(hostile, series, hostile, hostile, (hostile, "b"), note=hostile),), hostile
+        )  # type: ignore[arg-type]
         text = figure_text(figure, 70, 12, colour=colour)
         assert "\x1b]0" not in text
         assert "\x07" not in text

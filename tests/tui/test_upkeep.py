@@ -83,7 +83,11 @@ def test_a_run_that_nobody_works_on_says_how_to_go_on(
 
 
 def test_a_disk_that_stops_a_worker_has_a_status_and_a_message(
-    entered: Workspace, place: Path, sfumato: Command, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    entered: Workspace,
+    place: Path,
+    sfumato: Command,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def full(*_: object, **__: object) -> None:
         raise SystemExit(next(status for status, text in TROUBLES.items() if text == NO_SPACE))
@@ -140,6 +144,8 @@ def test_doctor_removes_what_no_run_needs(
     assert sorted((place / "tables").iterdir()) == kept
 
 
-def test_doctor_fixes_nothing_where_there_is_no_workspace(home: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor_fixes_nothing_where_there_is_no_workspace(
+    home: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert sfumato("doctor", "--fix", "--workspace", str(home / "none")) == 2
     assert "is not a workspace" in capsys.readouterr().err

@@ -36,7 +36,13 @@ MEASURES = [
 def sections(**step: Any) -> dict[str, Any]:
     threshold = [{"value": "risk.anonymity.k", "min": 4}]
     making = [{"method": "mondrian", "k": 4, **step}]
-    return {"synthesis": [], "release": {"seed": 7}, "anonymisation": making, "measure": MEASURES, "threshold": threshold}
+    return {
+        "synthesis": [],
+        "release": {"seed": 7},
+        "anonymisation": making,
+        "measure": MEASURES,
+        "threshold": threshold,
+    }
 
 
 HOW = [{}, {"output": "generalised"}, {"max_suppressed": 0.05, "output": "generalised"}, {"max_suppressed": 0.05}]
@@ -61,7 +67,9 @@ def test_a_run_finds_what_the_engine_finds(
 
 
 @pytest.mark.parametrize("how", HOW)
-def test_reports_and_figures_are_made_of_anonymised_runs(workspace: Workspace, enter: Enter, how: dict[str, Any]) -> None:
+def test_reports_and_figures_are_made_of_anonymised_runs(
+    workspace: Workspace, enter: Enter, how: dict[str, Any]
+) -> None:
     run_id = enter(**sections(**how))
     work(workspace.directory, idle=0)
     page = report_page(workspace, run_id)
@@ -135,7 +143,9 @@ def test_a_tree_that_cannot_be_used_is_refused_at_its_place(
 def test_what_another_tool_anonymised_is_scored(recipe_file: Path, tmp_path: Path, workspace: Workspace) -> None:
     released = pd.DataFrame({"city": ["test"] * 12, "income": range(12)})
     released.to_csv(tmp_path / "released.csv", index=False)
-    found = prepare_evaluation(find_recipe(str(recipe_file)), str(tmp_path / "data.csv"), [str(tmp_path / "released.csv")])
+    found = prepare_evaluation(
+        find_recipe(str(recipe_file)), str(tmp_path / "data.csv"), [str(tmp_path / "released.csv")]
+    )
     run_id = found.enter(workspace)
     work(workspace.directory, idle=0)
     rows = {row.measure: row.value for row in result_rows(workspace, run_id) if row.draw == 1 and not row.target}

@@ -141,13 +141,18 @@ def test_rows_removed_at_the_end_with_the_head_in_the_database_are_missed_by_the
     workspace: Workspace, enter: Enter
 ) -> None:
     enter()
-    forged = ["DELETE FROM audit WHERE number = 4", "UPDATE audit_head SET number = 3, hash = (SELECT hash FROM audit WHERE number = 3)"]
+    forged = [
+        "DELETE FROM audit WHERE number = 4",
+        "UPDATE audit_head SET number = 3, hash = (SELECT hash FROM audit WHERE number = 3)",
+    ]
     assert tampered(workspace, *forged).startswith("row 4 is missing")
     (workspace.directory / HEAD_FILE).unlink()
     assert wrong(workspace) == "", "nobody can know any more: this is why a head can be noted elsewhere"
 
 
-def test_the_head_is_there_from_the_start_and_follows_every_act_and_nothing_else(workspace: Workspace, enter: Enter) -> None:
+def test_the_head_is_there_from_the_start_and_follows_every_act_and_nothing_else(
+    workspace: Workspace, enter: Enter
+) -> None:
     assert kept_head(workspace.directory) == head_of(workspace.connection)
     enter()
     assert kept_head(workspace.directory) == head_of(workspace.connection)

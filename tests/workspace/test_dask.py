@@ -23,7 +23,12 @@ Enter = Callable[..., int]
 def cluster_of(threads: int) -> Any:
     distributed = pytest.importorskip("distributed")
     return distributed.LocalCluster(
-        n_workers=2, threads_per_worker=threads, processes=threads == 1, dashboard_address=None, host="127.0.0.1", protocol="tcp://"
+        n_workers=2,
+        threads_per_worker=threads,
+        processes=threads == 1,
+        dashboard_address=None,
+        host="127.0.0.1",
+        protocol="tcp://",
     )
 
 
@@ -59,7 +64,11 @@ def test_a_task_that_fails_on_a_cluster_fails_its_run_in_the_same_words(
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_cluster_of_workers_with_several_threads_is_refused() -> None:
-    with cluster_of(2) as cluster, pytest.raises(WorkspaceError, match="--nthreads 1"), pool.pool(1, cluster.scheduler_address):
+    with (
+        cluster_of(2) as cluster,
+        pytest.raises(WorkspaceError, match="--nthreads 1"),
+        pool.pool(1, cluster.scheduler_address),
+    ):
         pass
 
 

@@ -41,7 +41,15 @@ def mounted(directory: Path, *options: str) -> Iterator[None]:
 
 
 def sfumato(workspace: Path, *arguments: str) -> tuple[int, str]:
-    command = [sys.executable, "-P", "-c", "from tui.cli import main; main()", *arguments, "--workspace", str(workspace)]
+    command = [
+        sys.executable,
+        "-P",
+        "-c",
+        "from tui.cli import main; main()",
+        *arguments,
+        "--workspace",
+        str(workspace),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     return done.returncode, done.stderr.strip()
 
@@ -50,7 +58,9 @@ def test_a_run_is_not_entered_where_there_is_too_little_space_for_it(
     workspace: Workspace, enter: Enter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(100, 99, 1 << 20))  # type: ignore[attr-defined]
-    with pytest.raises(NotEnoughDisk, match=r"the run may need 3\d MiB and the disk of .* has 1 MiB free; nothing was stored"):
+    with pytest.raises(
+        NotEnoughDisk, match=r"the run may need 3\d MiB and the disk of .* has 1 MiB free; nothing was stored"
+    ):
         enter()
     assert list_runs(workspace) == []
     assert not workspace.tables.directory.exists()
@@ -149,7 +159,10 @@ def test_only_old_files_that_no_row_names_are_removed(workspace: Workspace, ente
     named = sorted(workspace.tables.directory.iterdir())
     for table in named:
         os.utime(table, (0, 0))
-    lost = [orphan(workspace, f"{'0' * 64}.parquet", 2 * AGE_SECONDS), orphan(workspace, ".writing-abc", 2 * AGE_SECONDS)]
+    lost = [
+        orphan(workspace, f"{'0' * 64}.parquet", 2 * AGE_SECONDS),
+        orphan(workspace, ".writing-abc", 2 * AGE_SECONDS),
+    ]
     young = [orphan(workspace, f"{'1' * 64}.parquet", 60), orphan(workspace, ".writing-def", 60)]
     assert orphans(workspace) == sorted(lost)
     assert remove_orphans(workspace) == 2
@@ -172,7 +185,11 @@ def test_a_flipped_byte_in_any_table_is_found_and_the_table_named(workspace: Wor
 
     enter()
     work(workspace.directory, idle=0)
-    assert not [finding for finding in workspace_findings(workspace.directory) if finding.what in ("table", "audit log") and finding.state == "problem"]
+    assert not [
+        finding
+        for finding in workspace_findings(workspace.directory)
+        if finding.what in ("table", "audit log") and finding.state == "problem"
+    ]
     for table in sorted(workspace.tables.directory.iterdir()):
         content = table.read_bytes()
         for at in (0, len(content) // 2, len(content) - 1):

@@ -124,7 +124,10 @@ def test_adding_changing_and_removing() -> None:
     assert [step["target"] for step in read_toml(changed)["synthesis"]] == ["a", "z", "c"]
     assert "measure" not in read_toml(without_step(TOML, Place("measure", 0)))
     assert [step["target"] for step in read_toml(without_step(TOML, Place("synthesis", 0)))["synthesis"]] == ["b", "c"]
-    assert read_toml(with_variable(TOML, "b", {"kind": "date"}))["variables"] == {"a": {"kind": "count"}, "b": {"kind": "date"}}
+    assert read_toml(with_variable(TOML, "b", {"kind": "date"}))["variables"] == {
+        "a": {"kind": "count"},
+        "b": {"kind": "date"},
+    }
     assert "variables" not in read_toml(with_sections(TOML, {"variables": None, "title": "t"}))
 
 

@@ -25,7 +25,9 @@ from engine.recipe import DataSource
 from engine.schema import Kind, Schema, Variable
 from workspace.ingest import Source, find_source, ingest, read_frame
 
-SCHEMA = Schema((Variable("code", Kind.CATEGORICAL), Variable("visits", Kind.COUNT), Variable("income", Kind.CONTINUOUS)))
+SCHEMA = Schema(
+    (Variable("code", Kind.CATEGORICAL), Variable("visits", Kind.COUNT), Variable("income", Kind.CONTINUOUS))
+)
 DROP = DataSource(missing=MissingPolicy.DROP)
 
 
@@ -301,7 +303,12 @@ def test_a_relative_file_lies_beside_the_recipe(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_read_is_said_to_be(tmp_path: Path) -> None:
     (tmp_path / "secret.csv").touch(mode=0o000)
-    cases = {"": "no data file is named", "none.csv": "no such file", ".": "is a directory", "secret.csv/x": "cannot be read"}
+    cases = {
+        "": "no data file is named",
+        "none.csv": "no such file",
+        ".": "is a directory",
+        "secret.csv/x": "cannot be read",
+    }
     if os.geteuid() != 0:
         cases["secret.csv"] = "Permission denied"
     for name, message in cases.items():

@@ -36,7 +36,9 @@ def parsed(page: str) -> Tags:
     return reader
 
 
-@given(st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["Cc", "Cn"]) | st.sampled_from("<>&\"'\x1b\x00")))
+@given(
+    st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["Cc", "Cn"]) | st.sampled_from("<>&\"'\x1b\x00"))
+)
 def test_text_and_attributes_come_back_as_they_were(words: str) -> None:
     made = element("p", words, title=words, data_x=words)
     clean = "".join(c if c not in "\x00\x1b" else "\ufffd" for c in words)
@@ -61,7 +63,10 @@ def test_children_may_be_text_markup_and_lists_of_them() -> None:
 
 
 def test_attributes_are_written_shortly_and_left_out_when_there_are_none() -> None:
-    assert element("rect", x=1.0, y=-0.001, width=2.3456, class_="a", fill=None) == '<rect x="1" y="0" width="2.35" class="a"></rect>'
+    assert (
+        element("rect", x=1.0, y=-0.001, width=2.3456, class_="a", fill=None)
+        == '<rect x="1" y="0" width="2.35" class="a"></rect>'
+    )
     assert element("meta", charset="utf-8") == '<meta charset="utf-8">'
 
 

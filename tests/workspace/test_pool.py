@@ -73,7 +73,9 @@ def test_processes_do_not_outlive_a_worker_that_is_killed() -> None:
         "import os, time\nfrom workspace.pool import ProcessPool\np = ProcessPool(1)\n"
         "print(p.submit(os.getpid).result(), flush=True)\np.submit(time.sleep, 60)\ntime.sleep(60)"
     )
-    worker = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    worker = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
     assert worker.stdout is not None
     computing = int(worker.stdout.readline())
     born = birth_of(computing)
@@ -129,7 +131,9 @@ def test_a_process_is_gone_when_its_number_belongs_to_another() -> None:
     assert gone(ended.pid, host(), "") or birth_of(ended.pid)
 
 
-def test_a_worker_that_is_told_to_end_notes_what_it_had_in_hand(workspace: Workspace, enter: Callable[..., int]) -> None:
+def test_a_worker_that_is_told_to_end_notes_what_it_had_in_hand(
+    workspace: Workspace, enter: Callable[..., int]
+) -> None:
     class Endless(Pool):
         def submit(self, func: Callable[..., Any], *args: Any) -> Future[Any]:
             threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()

@@ -87,7 +87,9 @@ def test_a_variable_described_otherwise_is_as_the_file_gives_it(
 
 
 @pytest.mark.parametrize("release", [{"m": 1, "seed": 4}, {"m": 2, "seed": 3}])
-def test_another_seed_is_another_sample(workspace: Workspace, draft: Draft, folder: Path, release: dict[str, int]) -> None:
+def test_another_seed_is_another_sample(
+    workspace: Workspace, draft: Draft, folder: Path, release: dict[str, int]
+) -> None:
     same_as_file(workspace, draft.saying(with_sections(draft.toml, {"release": release})), folder)
 
 
@@ -99,7 +101,9 @@ def test_another_filter_or_sample_reads_the_file(
     same_as_file(workspace, draft.saying(with_sections(draft.toml, {"data": data})), folder)
 
 
-def test_without_the_file_the_stored_records_serve_and_only_they(workspace: Workspace, draft: Draft, folder: Path) -> None:
+def test_without_the_file_the_stored_records_serve_and_only_they(
+    workspace: Workspace, draft: Draft, folder: Path
+) -> None:
     (folder / "people.csv").unlink()
     assert len(prepare_plan(workspace, draft).data) == 40
     with pytest.raises(BadInput, match="no such file"):

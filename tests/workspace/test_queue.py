@@ -108,7 +108,9 @@ def test_finishing_records_everything_the_task_found(workspace: Workspace, enter
     assert raw_rows(workspace, run_id) == [ROW]
     assert verdicts_of(workspace, run_id) == [VERDICT]
     assert diagnostics_of(workspace, run_id) == [("income", DIAGNOSTIC)]
-    assert [tuple(row) for row in workspace.connection.execute("SELECT * FROM artefact")] == [(run_id, "fit/0", "0" * 64)]
+    assert [tuple(row) for row in workspace.connection.execute("SELECT * FROM artefact")] == [
+        (run_id, "fit/0", "0" * 64)
+    ]
     task = tasks_of(workspace, run_id)[0]
     assert (task.state, task.seconds, task.peak_bytes) == ("done", 1.5, 1000)
 
@@ -134,8 +136,12 @@ def test_a_task_is_finished_once(workspace: Workspace, enter: Enter) -> None:
     assert len(raw_rows(workspace, run_id)) == 1
 
 
-def test_a_lease_that_runs_out_gives_the_task_to_another_and_fences_off_the_first(workspace: Workspace, enter: Enter) -> None:
-    run_id = enter(synthesis=[], release={"m": 1, "released": ["income"]}, threshold=[], measure=[{"method": "utility.ecdf"}])
+def test_a_lease_that_runs_out_gives_the_task_to_another_and_fences_off_the_first(
+    workspace: Workspace, enter: Enter
+) -> None:
+    run_id = enter(
+        synthesis=[], release={"m": 1, "released": ["income"]}, threshold=[], measure=[{"method": "utility.ecdf"}]
+    )
     first = take(workspace, "first")
     assert claim(workspace, "second") is None
     run_out(workspace, first)
@@ -151,7 +157,9 @@ def test_a_lease_that_runs_out_gives_the_task_to_another_and_fences_off_the_firs
     assert raw_rows(workspace, run_id) == [ROW]
 
 
-def test_the_same_worker_that_claims_again_is_fenced_off_from_its_first_claim(workspace: Workspace, enter: Enter) -> None:
+def test_the_same_worker_that_claims_again_is_fenced_off_from_its_first_claim(
+    workspace: Workspace, enter: Enter
+) -> None:
     enter()
     first = take(workspace)
     release(workspace, first)

@@ -15,9 +15,7 @@ from workspace.workspace import Workspace
 Enter = Callable[..., int]
 RISK = Axis("risk.a.rate", "", "{}", None, "low", "")
 USE = Axis("utility.b.overlap", "", "{}", None, "high", "")
-SPARSE = [
-    {"target": name, "method": "linear_regression", "predictors": ["region"]} for name in ("visits", "income")
-]
+SPARSE = [{"target": name, "method": "linear_regression", "predictors": ["region"]} for name in ("visits", "income")]
 PLAIN = Axis("utility.b.estimate", "", "{}", None, "none", "")
 
 

@@ -50,7 +50,9 @@ def test_a_run_is_entered_with_every_task_of_its_plan(
 ) -> None:
     run_id = enter()
     tasks = plan(small_recipe())
-    rows = workspace.connection.execute("SELECT key, kind, item, draw, point, blockers FROM task ORDER BY id").fetchall()
+    rows = workspace.connection.execute(
+        "SELECT key, kind, item, draw, point, blockers FROM task ORDER BY id"
+    ).fetchall()
     assert [tuple(row) for row in rows] == [(t.key, t.kind.value, t.item, t.draw, t.point, len(t.needs)) for t in tasks]
     needs = workspace.connection.execute(
         """SELECT task.key, needed.key FROM task_need JOIN task ON task.id = task_id
@@ -152,7 +154,9 @@ def test_the_result_object_keeps_the_contract(workspace: Workspace, enter: Enter
     work(workspace.directory, idle=0)
     found = json.loads(json.dumps(result_object(workspace, run_id), allow_nan=False))
     assert set(found) >= {"run", "recipe_sha256", "data_sha256", "seed", "versions", "seconds", "rows", "verdicts"}
-    contract = """family method measure target dataset draw level value lower upper baseline unit status reason params"""
+    contract = (
+        """family method measure target dataset draw level value lower upper baseline unit status reason params"""
+    )
     assert all(list(row)[:15] == contract.split() for row in found["rows"])
     assert {row["dataset"] for row in found["rows"]} == {"confidential", "synthetic"}
     assert {row["draw"] for row in found["rows"]} == {None, 1, 2, 3}

@@ -48,9 +48,7 @@ def test_every_figure_of_the_paper_finds_its_row(airbnb: list[Prepared]) -> None
     main, cart = airbnb
     assert cart.data is main.data
     assert (cart.recipe.m, cart.recipe.data) == (2, main.recipe.data)
-    runs = [
-        Findings(one.recipe.label, one.recipe.published, execute(one.recipe, one.data).rows) for one in airbnb
-    ]
+    runs = [Findings(one.recipe.label, one.recipe.published, execute(one.recipe, one.data).rows) for one in airbnb]
     tables = source_tables(runs)
     assert [table.source for table in tables] == [f"Guo & Hu, Table {number}" for number in range(2, 10)]
     assert {table.columns for table in tables} == {("confidential", "Bayesian", "CART")}

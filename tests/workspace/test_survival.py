@@ -80,7 +80,15 @@ def undisturbed(workspace: Workspace, enter_hard: Enter) -> str:
 def command(workspace: Workspace, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     """The command line in a process; whatever it has started is killed at the end."""
     process = subprocess.Popen(
-        [sys.executable, "-P", "-c", "from tui.cli import main; main()", *arguments, "--workspace", str(workspace.directory)],
+        [
+            sys.executable,
+            "-P",
+            "-c",
+            "from tui.cli import main; main()",
+            *arguments,
+            "--workspace",
+            str(workspace.directory),
+        ],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )

@@ -76,7 +76,9 @@ def test_the_released_tables_are_those_of_the_engine(workspace: Workspace, enter
     work(workspace.directory, idle=0)
     dataset = workspace.dataset(find_run(workspace, run_id).dataset_id)
     for draw, release in enumerate(expected.releases, start=1):
-        sha256 = workspace.connection.execute("SELECT sha256 FROM artefact WHERE name = ?", (f"draw/{draw}",)).fetchone()[0]
+        sha256 = workspace.connection.execute(
+            "SELECT sha256 FROM artefact WHERE name = ?", (f"draw/{draw}",)
+        ).fetchone()[0]
         stored = workspace.tables.read_microdata(sha256, dataset.schema, "synthetic")
         pd.testing.assert_frame_equal(stored.frame, release.frame, check_exact=True)
 
@@ -142,7 +144,10 @@ def test_a_sampler_that_does_not_converge_fails_the_run_in_its_own_words(
     monkeypatch.setattr(attempt, "perform", raising(NotConverged("alpha[3]", "R-hat", 1.2, "must be at most 1.01")))
     work(workspace.directory, idle=0)
     run = find_run(workspace, run_id)
-    assert (run.state, run.error) == (RunState.FAILED, "alpha[3] has not converged: R-hat is 1.200, must be at most 1.01")
+    assert (run.state, run.error) == (
+        RunState.FAILED,
+        "alpha[3] has not converged: R-hat is 1.200, must be at most 1.01",
+    )
     assert [task.state for task in tasks_of(workspace, run_id)[:2]] == ["failed", "waiting"]
 
 
@@ -288,7 +293,11 @@ def write_lock(directory: Path, seconds: float) -> Any:
 
 
 def test_a_database_that_is_locked_for_longer_than_its_patience_loses_no_task(
-    workspace: Workspace, enter: Enter, expected: Executed, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    workspace: Workspace,
+    enter: Enter,
+    expected: Executed,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     run_id = enter()
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.02)

@@ -84,7 +84,10 @@ def test_a_worker_killed_in_mid_run_is_replaced_by_two_that_find_the_same(
     run = find_run(workspace, run_id)
     assert run.state is RunState.RUNNING
     assert run.tasks_done < run.tasks_total
-    with worker_process(workspace.directory, "--idle", "0") as one, worker_process(workspace.directory, "--idle", "0") as two:
+    with (
+        worker_process(workspace.directory, "--idle", "0") as one,
+        worker_process(workspace.directory, "--idle", "0") as two,
+    ):
         assert one.wait(PATIENCE) == 0
         assert two.wait(PATIENCE) == 0
     assert_found(workspace, run_id, expected)

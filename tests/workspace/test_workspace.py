@@ -50,7 +50,9 @@ def test_opening_what_is_no_workspace_names_the_command_that_makes_one(tmp_path:
         Workspace.open(tmp_path)
 
 
-@pytest.mark.parametrize("content", [b"no database, though it has many bytes" * 40, b"SQLite format 3\0" + b"\1" * 4096])
+@pytest.mark.parametrize(
+    "content", [b"no database, though it has many bytes" * 40, b"SQLite format 3\0" + b"\1" * 4096]
+)
 def test_a_file_that_is_no_database_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "workspace.db").write_bytes(content)
     with pytest.raises(NotAWorkspace, match="cannot be opened"):

@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Data"]
 
-NONE = "This project has no data yet. Press n in Runs to run a recipe, or in a shell: sfumato import FILE --project NAME"
+NONE = (
+    "This project has no data yet. Press n in Runs to run a recipe, or in a shell: sfumato import FILE --project NAME"
+)
 SPARK = 16
 COLUMNS = (
     Column("mark", "", 1),
@@ -255,6 +257,8 @@ def _values(line: VariableLine) -> dict[str, object]:
         "missing": None if line.missing is None else f"{line.missing:.1%}",
         "distinct": None if profile is None else f"{profile.distinct:,}",
         "histogram": sparkline(profile.counts, SPARK) if profile else "",
-        "bounds": "" if variable.bounds is None else " .. ".join("" if end is None else number(end) for end in variable.bounds),
+        "bounds": ""
+        if variable.bounds is None
+        else " .. ".join("" if end is None else number(end) for end in variable.bounds),
         "title": variable.title,
     }

@@ -99,7 +99,9 @@ class Diagnostics(Pane):
         grid = self.query_one(LiveGrid)
         grid.set_empty(NONE_BROKEN if self._failed and self._lines else EMPTY)
         grid.show(columns, rows, list(range(len(rows))))
-        self.query_one("#diagnostics-head", Line).say(_summary(self._lines) + (" · failed only" if self._failed else ""))
+        self.query_one("#diagnostics-head", Line).say(
+            _summary(self._lines) + (" · failed only" if self._failed else "")
+        )
         self._draw()
 
     @property
@@ -116,7 +118,9 @@ class Diagnostics(Pane):
     def _draw(self) -> None:
         lines, plot = self.drawn, self.query_one(Plot)
         names = [statistic_text(line) for line in lines]
-        plot.set_series(statistic_series(lines), y_label=lines[0].name if lines else "", x_label="parameter", x_names=names)
+        plot.set_series(
+            statistic_series(lines), y_label=lines[0].name if lines else "", x_label="parameter", x_names=names
+        )
         self._say(plot.cursor)
 
     @on(Plot.CursorMoved)

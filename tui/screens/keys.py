@@ -14,7 +14,14 @@ from .page import Dialog
 
 __all__ = ["Keys", "keys_of"]
 
-SECTIONS = {"Grid": "Table", "Plot": "Plot", "Scroll": "Text", "TabLine": "Tabs", "Input": "Text field", "TextArea": "Text editor"}
+SECTIONS = {
+    "Grid": "Table",
+    "Plot": "Plot",
+    "Scroll": "Text",
+    "TabLine": "Tabs",
+    "Input": "Text field",
+    "TextArea": "Text editor",
+}
 EVERYWHERE = "Everywhere"
 
 

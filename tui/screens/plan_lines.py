@@ -34,7 +34,12 @@ def values(view: PlanView) -> list[dict[str, object]]:
     file = shown_value(data.get("file"))
     said = ", ".join(f"{key} = {shown_value(release[key])}" for key in ("m", "seed") if key in release)
     wrong = view.at.partition(".")[0] in ("title", "data", "variables", "release")
-    first: dict[str, object] = {"mark": mark("fail") if wrong else "", "section": SETTINGS, "method": file, "says": said}
+    first: dict[str, object] = {
+        "mark": mark("fail") if wrong else "",
+        "section": SETTINGS,
+        "method": file,
+        "says": said,
+    }
     return [first, *(_row(line, view.at) for line in view.lines or ())]
 
 

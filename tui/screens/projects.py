@@ -146,7 +146,11 @@ def check_workspace(table: dict[str, Any]) -> None:
     directory = Path(given).expanduser()
     if not given:
         raise BadInput("directory", "name a directory")
-    if not (directory / DATABASE).is_file() and directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+    if (
+        not (directory / DATABASE).is_file()
+        and directory.exists()
+        and (not directory.is_dir() or any(directory.iterdir()))
+    ):
         raise BadInput("directory", "it has other things in it; name a workspace, or a new or empty directory")
 
 

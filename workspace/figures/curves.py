@@ -48,7 +48,9 @@ def sweep_figures(runs: Sequence[RunRows]) -> list[Figure]:
 
 
 def _sweep(rows: Sequence[Named]) -> Figure:
-    panels = [panel for measure in dict.fromkeys(row.measure for _, row in rows) for panel in _sweep_panels(rows, measure)]
+    panels = [
+        panel for measure in dict.fromkeys(row.measure for _, row in rows) for panel in _sweep_panels(rows, measure)
+    ]
     params = rows[0][1].params
     of = " of ".join(str(params[name]) for name in ("model", "variable") if name in params)
     caption = "S is the intruder's uncertainty. Bands are 95 % Monte Carlo intervals of the average over datasets."
@@ -60,7 +62,9 @@ def _sweep_panels(rows: Sequence[Named], measure: str) -> list[Panel]:
     chosen = [(name, row) for name, row in rows if row.measure == measure]
     names = dict.fromkeys(name for name, _ in chosen)
     released = [_curve(name, [row for n, row in chosen if n == name and row.dataset != CONFIDENTIAL]) for name in names]
-    own = [_curve(CONFIDENTIAL, [row for n, row in chosen if n == name and row.dataset == CONFIDENTIAL]) for name in names]
+    own = [
+        _curve(CONFIDENTIAL, [row for n, row in chosen if n == name and row.dataset == CONFIDENTIAL]) for name in names
+    ]
     unit = chosen[0][1].unit
     sides = ((title, released), (f"{title}, confidential data", [one for one in own if one.x.size][:1]))
     drawn = [(heading, tuple(one for one in series if one.x.size)) for heading, series in sides]
@@ -101,7 +105,9 @@ def interval_figures(runs: Sequence[RunRows]) -> list[Figure]:
 def _intervals(estimand: Mapping[str, Any], panels: Mapping[str, Sequence[Named]]) -> Figure:
     rows = [row for named in panels.values() for _, row in named]
     confidence = next((row.params["confidence"] for row in rows if "confidence" in row.params), 0.95)
-    caption = f"Points are estimates, lines {100 * confidence:g} % confidence intervals, of a release by its combining rule."
+    caption = (
+        f"Points are estimates, lines {100 * confidence:g} % confidence intervals, of a release by its combining rule."
+    )
     drawn = tuple(_interval_panel(title, named) for title, named in panels.items())
     return Figure(_estimand_title(estimand), "intervals", drawn, caption)
 

@@ -62,15 +62,18 @@ def distribution_figure(
     every = [own, *(values for _, datasets in panels for values in datasets)]
     whole = all(np.array_equal(values, np.floor(values)) for values in every)
     edges = bin_edges(_range(own, every[1:]), bin_width, whole=whole)
-    width = f"Bins are {short_number(float(edges[1] - edges[0]))} wide" + (" (days)." if variable.kind is Kind.DATE else ".")
+    width = f"Bins are {short_number(float(edges[1] - edges[0]))} wide" + (
+        " (days)." if variable.kind is Kind.DATE else "."
+    )
     return Figure(
-        f"Histogram of {name}", "histogram", _histograms(variable, edges, own, panels), f"{caption} {width} {SUPPRESSED}"
+        f"Histogram of {name}",
+        "histogram",
+        _histograms(variable, edges, own, panels),
+        f"{caption} {width} {SUPPRESSED}",
     )
 
 
-_DENSITY = (
-    "Gaussian kernel; the confidential curve is drawn where at least three records lie within three bandwidths."
-)
+_DENSITY = "Gaussian kernel; the confidential curve is drawn where at least three records lie within three bandwidths."
 
 
 def _which(groups: Sequence[Group]) -> str:
@@ -180,9 +183,7 @@ def _by_level(values: Floats, levels: Sequence[str]) -> NDArray[np.intp]:
     return np.bincount(values.astype(np.int64), minlength=len(levels))
 
 
-def _densities(
-    variable: Variable, own: Floats, panels: Sequence[tuple[str, list[Floats]]]
-) -> tuple[Panel, ...]:
+def _densities(variable: Variable, own: Floats, panels: Sequence[tuple[str, list[Floats]]]) -> tuple[Panel, ...]:
     released = [values for _, datasets in panels for values in datasets]
     log = prefers_log(own) and all((values > 0).all() for values in released)
     scaled = [np.log10(values) if log else values for values in (own, *released)]

@@ -66,7 +66,14 @@ class Figure:
     @property
     def marker(self) -> Marker:
         """How the series of this kind are drawn."""
-        return {"histogram": "bars", "shares": "bars", "density": "line", "intervals": "points", "sweep": "line", "map": "points"}[self.kind]  # type: ignore[return-value]
+        return {
+            "histogram": "bars",
+            "shares": "bars",
+            "density": "line",
+            "intervals": "points",
+            "sweep": "line",
+            "map": "points",
+        }[self.kind]  # type: ignore[return-value]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -88,7 +95,9 @@ def description(figure: Figure) -> str:
 def _words(series: Series, panel: Panel) -> str:
     if series.x.size > DESCRIBED_POINTS:
         finite = series.y[np.isfinite(series.y)]
-        return f"{series.name}, a curve of at most {finite.max():.3g}" if finite.size else f"{series.name}, nothing shown"
+        return (
+            f"{series.name}, a curve of at most {finite.max():.3g}" if finite.size else f"{series.name}, nothing shown"
+        )
     points = [f"{_place(x, panel)} {_value(series, i)}" for i, x in enumerate(series.x.tolist())]
     return f"{series.name}, " + ", ".join(points)
 

@@ -114,7 +114,12 @@ def _legend_places(figure: Figure) -> list[tuple[float, int]]:
 
 def _legend(figure: Figure, ident: str) -> list[Markup]:
     return [
-        joined([_sample(figure, _Style.of(name, figure.names, ident), x, 12 + row * LEGEND_ROW), _text(name, x + 40, 16 + row * LEGEND_ROW)])
+        joined(
+            [
+                _sample(figure, _Style.of(name, figure.names, ident), x, 12 + row * LEGEND_ROW),
+                _text(name, x + 40, 16 + row * LEGEND_ROW),
+            ]
+        )
         for name, (x, row) in zip(figure.names, _legend_places(figure), strict=True)
     ]
 
@@ -135,15 +140,15 @@ def _line(x1: float, y1: float, x2: float, y2: float, colour: str) -> Markup:
     return element("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=colour)
 
 
-def _panel(
-    figure: Figure, panel: Panel, ident: str, x: float, y: float, width: float, height: float
-) -> Markup:
+def _panel(figure: Figure, panel: Panel, ident: str, x: float, y: float, width: float, height: float) -> Markup:
     left, right = x + LEFT, x + width - RIGHT
     top, bottom = y + TOP + (GAP if panel.y_label else 0), y + height - BOTTOM - (GAP if panel.note else 0)
-    box = _Box(
-        left, top, right, bottom, x_scale(figure, panel, left, right), y_scale(figure, panel, bottom, top)
-    )
-    drawn = [mark for one in panel.series for mark in _series(figure, panel, one, _Style.of(one.name, figure.names, ident), box)]
+    box = _Box(left, top, right, bottom, x_scale(figure, panel, left, right), y_scale(figure, panel, bottom, top))
+    drawn = [
+        mark
+        for one in panel.series
+        for mark in _series(figure, panel, one, _Style.of(one.name, figure.names, ident), box)
+    ]
     head = element("text", panel.title, x=left, y=y + 16, font_weight="bold")
     unit = _text(panel.y_label, left, top - 6, size=10) if panel.y_label else ""
     foot = _text(panel.x_label, right, bottom + 34, "end", 10) if panel.x_label else ""
@@ -244,7 +249,9 @@ def _points(one: Series, style: _Style, box: _Box) -> Iterator[Markup]:
         at = box.x.at(x)
         ends = [float(bound[i]) for bound in (one.lower, one.upper) if bound is not None and np.isfinite(bound[i])]
         if len(ends) == 2:
-            yield element("path", d=_whisker(at, box.y.at(ends[0]), box.y.at(ends[1])), stroke=style.colour, stroke_width=1.6)
+            yield element(
+                "path", d=_whisker(at, box.y.at(ends[0]), box.y.at(ends[1])), stroke=style.colour, stroke_width=1.6
+            )
         yield element("path", d=_shape(style.order, at, box.y.at(y)), fill=style.colour)
 
 

@@ -101,7 +101,9 @@ def sweep_section(rows: Sequence[Row], of: str = "") -> Section | None:
     if not sweeps:
         return None
     keys = list(dict.fromkeys((f"{row.family}.{row.method}", row.measure) for row in rows if row.level is not None))
-    return section(f"Intruder's knowledge{of}", [_sweep(words, own) for (_, _, words), own in sweeps.items()], _meanings(keys))
+    return section(
+        f"Intruder's knowledge{of}", [_sweep(words, own) for (_, _, words), own in sweeps.items()], _meanings(keys)
+    )
 
 
 def _sweep(words: str, rows: Sequence[Row]) -> Markup:
@@ -125,7 +127,13 @@ def published_section(tables: Sequence[SourceTable]) -> Section | None:
 
 
 def _source(quoted: SourceTable) -> Markup:
-    heads = ["measure", "variable", "S", *(head for name in quoted.columns for head in (name, "published", "ratio")), "with"]
+    heads = [
+        "measure",
+        "variable",
+        "S",
+        *(head for name in quoted.columns for head in (name, "published", "ratio")),
+        "with",
+    ]
     return table(quoted.source, heads, [_line(line) for line in quoted.lines], numeric=range(2, len(heads) - 1))
 
 

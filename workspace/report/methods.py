@@ -28,7 +28,9 @@ def diagnostic_section(diagnostics: Sequence[tuple[str, Diagnostic]]) -> Section
     ]
     heads = ("variable", "statistic", "parameter", "value", "rule", "")
     return section(
-        "Diagnostics", element("p", f"Rules for convergence: {verdict}." if judged else ""), table("", heads, rows, numeric=(3,))
+        "Diagnostics",
+        element("p", f"Rules for convergence: {verdict}." if judged else ""),
+        table("", heads, rows, numeric=(3,)),
     )
 
 
@@ -54,6 +56,9 @@ def _method(method: Method, said: Sequence[str]) -> Markup:
         "article",
         element("h3", method.title, " ", element("code", method.key)),
         definitions(
-            [("Source", method.source), ("Settings", element("ul", [element("li", one) for one in said]) if said else "")]
+            [
+                ("Source", method.source),
+                ("Settings", element("ul", [element("li", one) for one in said]) if said else ""),
+            ]
         ),
     )

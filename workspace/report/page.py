@@ -58,7 +58,11 @@ def report_page(workspace: Workspace, run_id: int | str) -> str:
         variable_section(main.recipe),
         section("Verdicts", verdict_table(verdicts)),
         *_found(workspace, main, ""),
-        *[part for run, name in list(zip(runs, names_of(runs), strict=True))[1:] for part in _beside(workspace, run, name)],
+        *[
+            part
+            for run, name in list(zip(runs, names_of(runs), strict=True))[1:]
+            for part in _beside(workspace, run, name)
+        ],
         published_section(published_tables(workspace, runs)),
         section("Figures", [_figure(one, i) for i, one in enumerate(figures_of(workspace, runs), start=1)]),
         diagnostic_section([(target, found) for run in runs for target, found in diagnostics_of(workspace, run.id)]),
@@ -88,7 +92,9 @@ def _figure(figure: Figure, number: int) -> Markup:
 
 def _page(main: Run, verdicts: Sequence[Verdict], parts: Sequence[Section]) -> str:
     failed = sum(verdict.outcome != "pass" for verdict in verdicts)
-    outcome = f"{failed} of {len(verdicts)} thresholds are not met." if failed else f"All {len(verdicts)} thresholds are met."
+    outcome = (
+        f"{failed} of {len(verdicts)} thresholds are not met." if failed else f"All {len(verdicts)} thresholds are met."
+    )
     links = [element("li", element("a", part.title, href=f"#{part.ident}")) for part in parts]
     body = element(
         "main",

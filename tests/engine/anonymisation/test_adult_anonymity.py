@@ -107,7 +107,14 @@ def test_recoding_and_suppression_make_classes_of_k(adult: Microdata) -> None:
     ]  # fmt: skip
     found = anonymise(Recipe.from_table({"variables": VARIABLES, "anonymisation": steps}), adult)
     assert smallest_class(as_text(found.data)) >= 10
-    assert smallest_class(as_text(anonymise(Recipe.from_table({"variables": VARIABLES, "anonymisation": steps[:1]}), adult).data)) < 10
+    assert (
+        smallest_class(
+            as_text(anonymise(Recipe.from_table({"variables": VARIABLES, "anonymisation": steps[:1]}), adult).data)
+        )
+        < 10
+    )
     recoded = adult.frame.assign(age=adult.frame["age"] // 10)
-    sizes = recoded.groupby(["age", "education", "marital_status", "race", "sex"], observed=True)["age"].transform("size")
+    sizes = recoded.groupby(["age", "education", "marital_status", "race", "sex"], observed=True)["age"].transform(
+        "size"
+    )
     assert found.suppressed.tolist() == (sizes < 10).tolist()

@@ -34,7 +34,10 @@ ROWS = pd.DataFrame(
         "illness": ["a", "b", "a", "a", "b", "b"],
     }
 )
-TREE = {"rows": [["foo", "foobar", "*"], ["bar", "foobar", "*"], ["test", "test", "*"]], "sizes": {"foobar": 10, "*": 100}}
+TREE = {
+    "rows": [["foo", "foobar", "*"], ["bar", "foobar", "*"], ["test", "test", "*"]],
+    "sizes": {"foobar": 10, "*": 100},
+}
 
 
 def data_of(rows: pd.DataFrame = ROWS) -> Microdata:
@@ -97,12 +100,19 @@ def test_suppression_leaves_the_rest_as_it_is() -> None:
     assert found.suppressed.tolist() == [True] * 3 + [False] * 3
     assert found.classes.tolist() == [-1] * 3 + [0] * 3
     assert shown(found)["age"] == [60, 61, 64]
-    with pytest.raises(BadInput, match=r"max_suppressed: 3 of 6 records are in classes of fewer than 3, and at most 1 may"):
+    with pytest.raises(
+        BadInput, match=r"max_suppressed: 3 of 6 records are in classes of fewer than 3, and at most 1 may"
+    ):
         made({"method": "suppression", "k": 3, "quasi_identifiers": ["city"], "max_suppressed": 0.2})
 
 
 def test_suppression_after_recoding_sees_the_recoded_values() -> None:
-    recode = {"method": "generalisation", "quasi_identifiers": ["city"], "levels": {"city": 1}, "hierarchies": {"city": TREE}}
+    recode = {
+        "method": "generalisation",
+        "quasi_identifiers": ["city"],
+        "levels": {"city": 1},
+        "hierarchies": {"city": TREE},
+    }
     found = made(recode, {"method": "suppression", "k": 3, "quasi_identifiers": ["city"]})
     assert not found.suppressed.any()
     assert [note.parameter for note in found.notes[::4]] == ["release, anonymisation[0]", "release, anonymisation[1]"]
@@ -116,10 +126,16 @@ def test_suppression_after_recoding_sees_the_recoded_values() -> None:
         ({"method": "suppression", "k": 7}, r"\[0\]\.k: 6 records"),
         ({"method": "microaggregation"}, '"city" is categorical, which has no distances'),
         ({"method": "mondrian", "l": 3}, r'\[0\]\.l: "illness" is not 3-diverse \(distinct\) even in the whole table'),
-        ({"method": "mondrian", "l": 1.99, "diversity": "entropy", "sensitive": ["age"]}, '"age" is a quasi-identifier too'),
+        (
+            {"method": "mondrian", "l": 1.99, "diversity": "entropy", "sensitive": ["age"]},
+            '"age" is a quasi-identifier too',
+        ),
         ({"method": "p_sensitive", "p": 3}, r'\[0\]\.p: "illness" has 2 different values, fewer than p = 3'),
         ({"method": "p_sensitive", "p": 6}, r"\[0\]\.p: must be at most k = 5"),
-        ({"method": "mondrian", "hierarchies": {"city": [["foo", "*"], ["bar", "*"]]}}, r"hierarchies\.city: 1 of 3 values"),
+        (
+            {"method": "mondrian", "hierarchies": {"city": [["foo", "*"], ["bar", "*"]]}},
+            r"hierarchies\.city: 1 of 3 values",
+        ),
         ({"method": "mondrian", "quasi_identifiers": ["age"], "hierarchies": {"city": TREE}}, "is no quasi-identifier"),
         ({"method": "mondrian", "quasi_identifiers": ["age", "age"]}, r'\[1\]: "age" is listed twice'),
         ({"method": "mondrian", "cuts": "relaxed", "max_suppressed": 0.1}, "relaxed cuts never need suppression"),
@@ -146,7 +162,12 @@ def raw_tables(draw: st.DrawFn) -> pd.DataFrame:
 
 @seed(6)
 @settings(max_examples=60, deadline=None)
-@given(raw_tables(), st.integers(2, 5), st.sampled_from(["strict", "relaxed"]), st.sampled_from(["micro_aggregated", "generalised"]))
+@given(
+    raw_tables(),
+    st.integers(2, 5),
+    st.sampled_from(["strict", "relaxed"]),
+    st.sampled_from(["micro_aggregated", "generalised"]),
+)
 def test_any_table_becomes_k_anonymous_or_is_refused(rows: pd.DataFrame, k: int, cuts: str, output: str) -> None:
     step = {"method": "mondrian", "k": k, "cuts": cuts, "output": output}
     if len(rows) < k:

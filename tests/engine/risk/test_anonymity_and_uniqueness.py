@@ -38,7 +38,9 @@ def recipe(**sections: Any) -> Recipe:
     return Recipe.from_table({"variables": VARIABLES, "measure": MEASURES, **sections})
 
 
-def found(rows: pd.DataFrame, released: pd.DataFrame | None = None, **sections: Any) -> dict[tuple[Any, ...], float | None]:
+def found(
+    rows: pd.DataFrame, released: pd.DataFrame | None = None, **sections: Any
+) -> dict[tuple[Any, ...], float | None]:
     plan = recipe(**sections)
     data = conform(rows, plan.schema)
     given_ones = [] if released is None else [conform(released, plan.schema, origin="synthetic")]
@@ -111,7 +113,12 @@ def test_random_tables_counted_by_pandas(rows: pd.DataFrame, released: pd.DataFr
 def test_an_anonymised_table_has_the_k_it_was_made_with(output: str) -> None:
     rng = np.random.default_rng(2)
     rows = pd.DataFrame(
-        {"zip": rng.choice(list("abcd"), 300), "age": rng.integers(0, 90, 300), "illness": rng.choice(["flu", "cold"], 300), "income": rng.integers(0, 9, 300)}
+        {
+            "zip": rng.choice(list("abcd"), 300),
+            "age": rng.integers(0, 90, 300),
+            "illness": rng.choice(["flu", "cold"], 300),
+            "income": rng.integers(0, 9, 300),
+        }
     )
     plan = recipe(anonymisation=[{"method": "p_sensitive", "k": 4, "p": 2, "output": output}])
     outcome = execute(plan, conform(rows, plan.schema))

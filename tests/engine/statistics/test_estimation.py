@@ -90,7 +90,10 @@ def test_quantile_intervals_cover() -> None:
         for p in covered:
             lower, upper = quantile_estimate(sample, p, 0.9).interval
             covered[p] += lower <= truth <= upper
-    assert {p: abs(count / 400 - 0.9) < 3.5 * np.sqrt(0.09 / 400) for p, count in covered.items()} == {0.7: True, 0.6: False}
+    assert {p: abs(count / 400 - 0.9) < 3.5 * np.sqrt(0.09 / 400) for p, count in covered.items()} == {
+        0.7: True,
+        0.6: False,
+    }
 
 
 @pytest.mark.parametrize(

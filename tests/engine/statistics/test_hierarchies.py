@@ -79,7 +79,9 @@ def trees(draw: st.DrawFn) -> Hierarchy:
 @given(trees(), st.data())
 def test_the_ends_of_a_stretch_of_leaves_give_the_common_node_of_all(tree: Hierarchy, data: st.DataObject) -> None:
     assert sorted(tree.order) == list(range(len(tree.rows)))
-    chosen = sorted(data.draw(st.sets(st.integers(0, len(tree.rows) - 1), min_size=1)), key=lambda leaf: tree.order[leaf])
+    chosen = sorted(
+        data.draw(st.sets(st.integers(0, len(tree.rows) - 1), min_size=1)), key=lambda leaf: tree.order[leaf]
+    )
     common = next(h for h in range(tree.height + 1) if len({tree.rows[leaf][h] for leaf in chosen}) == 1)
     assert tree.common_levels(np.array(chosen[:1]), np.array(chosen[-1:])).tolist() == [common]
 

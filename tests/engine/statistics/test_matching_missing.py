@@ -54,7 +54,9 @@ def alike(name: str, ours: object, theirs: object, radius: dict[str, Radius]) ->
     return ours == theirs
 
 
-def by_hand(ours: list[tuple[object, ...]], theirs: list[tuple[object, ...]], radius: dict[str, Radius]) -> list[list[int]]:
+def by_hand(
+    ours: list[tuple[object, ...]], theirs: list[tuple[object, ...]], radius: dict[str, Radius]
+) -> list[list[int]]:
     """For each record the released ones that match it, by a double loop."""
     return [
         [
@@ -94,7 +96,9 @@ def test_attribute_risk_with_missing_values_is_that_of_a_double_loop(
     found = attribute(table(ours), released, spec, Run(np.random.default_rng(1)))
     expected = []
     for one in [*ours, WHOLE]:
-        known = [other for other in [*theirs, WHOLE] if all(alike(SCHEMA.names[v], one[v], other[v], RADII) for v in (0, 1))]
+        known = [
+            other for other in [*theirs, WHOLE] if all(alike(SCHEMA.names[v], one[v], other[v], RADII) for v in (0, 1))
+        ]
         near = [other for other in known if alike("income", one[3], other[3], RADII)]
         expected.append(len(near) / len(known) if known else 0.0)
     assert found.per_record["probability"] == pytest.approx(expected)
@@ -156,7 +160,9 @@ def test_without_uncertainty_the_study_gives_the_risks_themselves() -> None:
     study = intruder_uncertainty(confidential, [released], 0.0, spec, Run(np.random.default_rng(6)))
     values = {estimate.measure: estimate.value for estimate in study.releases[0].estimates}
     run = Run(np.random.default_rng(6))
-    identified = identification(confidential, released, IdentificationSpec(known=known, synthesised=("income",), radius=RADII), run)
+    identified = identification(
+        confidential, released, IdentificationSpec(known=known, synthesised=("income",), radius=RADII), run
+    )
     learnt = attribute(confidential, released, AttributeSpec(known=known, sensitive=("income",), radius=RADII), run)
     assert {e.measure: e.value for e in identified.estimates}.items() <= values.items()
     assert values["attribute_risk"] == pytest.approx(learnt.estimates[0].value)

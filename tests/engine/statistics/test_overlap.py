@@ -42,9 +42,7 @@ def test_overlap_is_symmetric_at_most_one_and_negative_only_for_disjoint_interva
 @given(places, widths, places, widths, places, st.floats(0.1, 10))
 def test_place_and_unit_do_not_matter(a: float, v: float, b: float, w: float, shift: float, unit: float) -> None:
     found = interval_overlap((a, a + v), (b, b + w))
-    moved = interval_overlap(
-        (shift + unit * a, shift + unit * (a + v)), (shift + unit * b, shift + unit * (b + w))
-    )
+    moved = interval_overlap((shift + unit * a, shift + unit * (a + v)), (shift + unit * b, shift + unit * (b + w)))
     assert moved == pytest.approx(found, rel=1e-6, abs=1e-6)
 
 

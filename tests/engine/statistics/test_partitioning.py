@@ -16,7 +16,9 @@ Rows = list[int]
 Allowed = Callable[[Rows], bool]
 
 
-def recursive(columns: Sequence[Sequence[float]], k: int, relaxed: bool, allowed: Allowed = lambda _: True) -> list[Rows]:
+def recursive(
+    columns: Sequence[Sequence[float]], k: int, relaxed: bool, allowed: Allowed = lambda _: True
+) -> list[Rows]:
     """One partition at a time, as the paper's Figure 5 has it; strict cuts at the more even edge of the median."""
     spans = [max(c) - min(c) for c in columns]
     places = [[(v - min(c)) / s if s else 0.0 for v in c] for c, s in zip(columns, spans, strict=True)]
@@ -55,7 +57,10 @@ def as_sets(classes: np.ndarray) -> set[frozenset[int]]:
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[list[list[float]], int]:
     n = draw(st.integers(2, 40))
-    values = [draw(st.lists(st.integers(0, top), min_size=n, max_size=n)) for top in draw(st.lists(st.sampled_from([0, 1, 3, 50]), min_size=1, max_size=3))]
+    values = [
+        draw(st.lists(st.integers(0, top), min_size=n, max_size=n))
+        for top in draw(st.lists(st.sampled_from([0, 1, 3, 50]), min_size=1, max_size=3))
+    ]
     return [[float(v) for v in column] for column in values], draw(st.integers(1, min(n, 6)))
 
 

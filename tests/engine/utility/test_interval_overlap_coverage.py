@@ -39,9 +39,16 @@ class Design:
 
     @property
     def recipe(self) -> Recipe:
-        given = [] if self.synthesis == "partial" else [{"target": "x", "method": "linear_regression", "prior_sd": 100.0}]
+        given = (
+            [] if self.synthesis == "partial" else [{"target": "x", "method": "linear_regression", "prior_sd": 100.0}]
+        )
         y = {"target": "y", "method": "linear_regression", "predictors": ["x"], "prior_sd": 100.0}
-        measure = {"method": "utility.interval_overlap", "synthesis": self.synthesis, "means": ["y"], "models": ["y ~ x"]}
+        measure = {
+            "method": "utility.interval_overlap",
+            "synthesis": self.synthesis,
+            "means": ["y"],
+            "models": ["y ~ x"],
+        }
         return Recipe.from_table(
             {
                 "variables": {"x": {"kind": "continuous"}, "y": {"kind": "continuous"}},
@@ -92,7 +99,9 @@ def by_the_rule(rows: list[Row]) -> dict[str, Interval]:
 
 def by_the_other_rule(rows: list[Row]) -> dict[str, Interval]:
     other = {"partial": "full", "full": "partial"}
-    return by_the_rule([replace(row, params={**row.params, "synthesis": other[row.params["synthesis"]]}) for row in rows])
+    return by_the_rule(
+        [replace(row, params={**row.params, "synthesis": other[row.params["synthesis"]]}) for row in rows]
+    )
 
 
 def by_between_alone(rows: list[Row]) -> dict[str, Interval]:
@@ -105,7 +114,10 @@ def by_within_alone(rows: list[Row]) -> dict[str, Interval]:
     """The mean variance u, as if the datasets were the confidential one."""
     estimates, errors = (by_estimand(averages(rows), name) for name in ("estimate", "standard_error"))
     half = {name: t_quantile(np.inf, 0.95) * float(row.value or 0) for name, row in errors.items()}
-    return {name: (float(row.value or 0) - half[name], float(row.value or 0) + half[name]) for name, row in estimates.items()}
+    return {
+        name: (float(row.value or 0) - half[name], float(row.value or 0) + half[name])
+        for name, row in estimates.items()
+    }
 
 
 def coverages(design: Design, populations: int, *rules: Rule) -> list[dict[str, float]]:

@@ -123,7 +123,9 @@ def test_too_many_products_are_refused_with_a_way_out() -> None:
     levels = pd.DataFrame({"one": np.arange(40).astype(str), "two": np.arange(40).astype(str)})
     data = conform(levels, schema)
     run = Run(np.random.default_rng(1))
-    with pytest.raises(NotComputable, match=r"1,600 main effects and products are more than 1,000; name fewer variables"):
+    with pytest.raises(
+        NotComputable, match=r"1,600 main effects and products are more than 1,000; name fewer variables"
+    ):
         propensity(data, data, PropensitySpec(model="logit_interactions"), run)
 
 
@@ -149,7 +151,9 @@ def test_the_ratio_of_a_tree_is_one_on_average_for_a_release_of_the_same_distrib
     pair: Callable[[int], tuple[pd.DataFrame, pd.DataFrame]], right: bool
 ) -> None:
     """Full and partial synthesis, tables of equal size and not; a shifted price is the negative control."""
-    ratios = np.array([measures(*pair(seed), model="cart", permutations=5)["s_pmse"] for seed in range(60)], dtype=float)
+    ratios = np.array(
+        [measures(*pair(seed), model="cart", permutations=5)["s_pmse"] for seed in range(60)], dtype=float
+    )
     assert (abs(ratios.mean() - 1) < 4 * ratios.std() / np.sqrt(60)) == right
 
 

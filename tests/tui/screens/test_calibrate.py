@@ -38,7 +38,9 @@ RECIPE = {
     "release": {"seed": 7},
     "anonymisation": [{"method": "mondrian", "k": 5}],
     "measure": [{"method": "risk.anonymity"}],
-    "study": [{"method": "studies.calibration", "generators": 3, "ks": [2, 40, 150], "subsets": 4, "smallest_group": 10}],
+    "study": [
+        {"method": "studies.calibration", "generators": 3, "ks": [2, 40, 150], "subsets": 4, "smallest_group": 10}
+    ],
 }
 
 
@@ -50,7 +52,12 @@ def calibrated(tmp_path_factory):
     age = rng.integers(18, 80, 200)
     status = np.where(rng.random(200) < age / 160, "a", rng.choice(["b", "c"], 200))
     frame = pd.DataFrame(
-        {"age": age, "hours": rng.poisson(30, 200) + 3 * (status == "a"), "sex": rng.choice(["f", "m"], 200), "status": status}
+        {
+            "age": age,
+            "hours": rng.poisson(30, 200) + 3 * (status == "a"),
+            "sex": rng.choice(["f", "m"], 200),
+            "status": status,
+        }
     )
     recipe = Recipe.from_table(RECIPE)
     enter_run(workspace, recipe, Source("census.csv", b"simulated"), conform(frame, recipe.schema))

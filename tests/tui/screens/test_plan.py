@@ -50,7 +50,14 @@ async def test_the_text_follows_the_cursor(sit, built_data):
 async def test_a_step_is_edited_in_a_form_made_from_its_spec(sit, built_data, size):
     async with sit(built_data, "j", "enter", size=size, tab="plan") as seat:
         assert isinstance(seat.app.screen, Form)
-        for words in ("Bayesian linear regression", "predictors", "transform", "[log]", "prior_sd", "the variable to synth"):
+        for words in (
+            "Bayesian linear regression",
+            "predictors",
+            "transform",
+            "[log]",
+            "prior_sd",
+            "the variable to synth",
+        ):
             assert words in seat.text
         await seat.press("down", "down", "down", *"0")
         assert "prior_sd" in seat.text
@@ -259,7 +266,9 @@ async def test_the_list_names_step_and_method_at_every_width(sit, built_data, wi
 async def test_data_plan_and_forms_without_colour_and_without_signs(sit, built_data, monkeypatch, environment):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    async with sit(built_data, "j", "enter", "down", "l", "escape", "8", "t", "escape", "j", "enter", tab="data") as seat:
+    async with sit(
+        built_data, "j", "enter", "down", "l", "escape", "8", "t", "escape", "j", "enter", tab="data"
+    ) as seat:
         assert "Bayesian linear regression" in seat.text
         await seat.press("escape", "a")
         assert "Add a step" in seat.text

@@ -130,7 +130,14 @@ async def test_the_board_shows_verdict_limits_and_reasons(sit, three, size):
         text = seat.text
         assert isinstance(seat.app.screen, Quality)
         assert "✓ PASS  meets minimum data quality" in text
-        for words in ("at least 0.9", "at least 0.5", "at least 0.99", "? not computed", "not scored", "non-suppressed"):
+        for words in (
+            "at least 0.9",
+            "at least 0.5",
+            "at least 0.99",
+            "? not computed",
+            "not scored",
+            "non-suppressed",
+        ):
             assert words in text
         assert max(map(len, text.splitlines())) <= size[0]
         text = await seat.press("G", "k")

@@ -30,7 +30,9 @@ def runs(workspace: Workspace, enter: Callable[..., int]) -> list[int]:
     return both
 
 
-def test_a_run_with_one_beside_it_has_distributions_intervals_and_sweeps(workspace: Workspace, runs: list[int], small_data: Microdata) -> None:
+def test_a_run_with_one_beside_it_has_distributions_intervals_and_sweeps(
+    workspace: Workspace, runs: list[int], small_data: Microdata
+) -> None:
     done = done_together(workspace, runs[0])
     assert [run.id for run in done] == runs
     figures = figures_of(workspace, done)
@@ -45,8 +47,14 @@ def test_a_run_with_one_beside_it_has_distributions_intervals_and_sweeps(workspa
 
 
 def test_how_many_datasets_and_how_wide_bins_can_be_chosen(workspace: Workspace, runs: list[int]) -> None:
-    figures = figures_of(workspace, done_together(workspace, runs[1]), datasets=1, bin_widths={"income": 200, "age": 10})
-    assert [figure.title for figure in figures[:3]] == ["Histogram of visits", "Histogram of income", "Histogram of age"]
+    figures = figures_of(
+        workspace, done_together(workspace, runs[1]), datasets=1, bin_widths={"income": 200, "age": 10}
+    )
+    assert [figure.title for figure in figures[:3]] == [
+        "Histogram of visits",
+        "Histogram of income",
+        "Histogram of age",
+    ]
     assert [panel.title for panel in figures[0].panels] == ["second"]
     assert figures[1].panels[0].bar == 200
     assert figures[0].names == ("confidential", "dataset 1")
@@ -59,7 +67,9 @@ def test_how_many_datasets_and_how_wide_bins_can_be_chosen(workspace: Workspace,
     [({"incom": 1.0}, 'did you mean "income"'), ({"region": 1.0}, "has levels"), ({"visits": 0.0}, "above 0"),
      ({"visits": float("nan")}, "above 0"), ({"income": 1e-6}, "no more than 1,000 bins")],
 )  # fmt: skip
-def test_bins_that_cannot_be_are_refused(workspace: Workspace, runs: list[int], widths: dict[str, float], says: str) -> None:
+def test_bins_that_cannot_be_are_refused(
+    workspace: Workspace, runs: list[int], widths: dict[str, float], says: str
+) -> None:
     with pytest.raises(BadInput, match=says) as caught:
         figures_of(workspace, done_together(workspace, runs[0]), bin_widths=widths)
     assert caught.value.place.startswith("--bin-width")

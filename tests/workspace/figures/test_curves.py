@@ -9,10 +9,18 @@ from workspace.figures.curves import RunRows, interval_figures, sweep_figures
 from workspace.figures.figure import description
 
 
-def swept(value: float | None, level: float, dataset: str = "synthetic", model: str = "log_normal", measure: str = "true_match_rate") -> Row:
+def swept(
+    value: float | None,
+    level: float,
+    dataset: str = "synthetic",
+    model: str = "log_normal",
+    measure: str = "true_match_rate",
+) -> Row:
     band = (None, None) if value is None or dataset == "confidential" else (value - 0.1, value + 0.1)
     params = {"variable": "age", "model": model}
-    return Row("studies", "intruder_uncertainty", measure, "", dataset, None, level, value, *band, unit="share", params=params)
+    return Row(
+        "studies", "intruder_uncertainty", measure, "", dataset, None, level, value, *band, unit="share", params=params
+    )
 
 
 def test_a_sweep_has_a_panel_a_measure_and_the_confidential_data_beside_it() -> None:
@@ -33,7 +41,9 @@ def test_a_sweep_has_a_panel_a_measure_and_the_confidential_data_beside_it() -> 
 
 
 def test_every_model_of_uncertainty_is_a_figure_and_every_measure_a_panel() -> None:
-    rows = [swept(0.5, 0.0, model=model, measure=m) for model in ("a", "b") for m in ("true_match_rate", "attribute_risk")]
+    rows = [
+        swept(0.5, 0.0, model=model, measure=m) for model in ("a", "b") for m in ("true_match_rate", "attribute_risk")
+    ]
     figures = sweep_figures([RunRows("r", rows)])
     assert [figure.title[-8:] for figure in figures] == ["a of age", "b of age"]
     assert [panel.title for panel in figures[0].panels] == ["True match rate", "Attribute risk"]
@@ -42,7 +52,19 @@ def test_every_model_of_uncertainty_is_a_figure_and_every_measure_a_panel() -> N
 
 def estimate(target: str, value: float, dataset: str = "synthetic", **params: object) -> Row:
     given = {"confidence": 0.9, "synthesis": "partial", **params}
-    return Row("utility", "interval_overlap", "estimate", target, dataset, None, None, value, value - 1, value + 2, params=given)
+    return Row(
+        "utility",
+        "interval_overlap",
+        "estimate",
+        target,
+        dataset,
+        None,
+        None,
+        value,
+        value - 1,
+        value + 2,
+        params=given,
+    )
 
 
 def overlap(target: str, value: float | None, **params: object) -> Row:
@@ -52,9 +74,15 @@ def overlap(target: str, value: float | None, **params: object) -> Row:
 
 def test_intervals_of_an_estimand_stand_beside_each_other() -> None:
     mean = {"estimand": "mean"}
-    bayes = [estimate(t, v, d, **mean) for t in ("days", "price") for v, d in ((10.0, "confidential"), (11.0, "synthetic"))]
+    bayes = [
+        estimate(t, v, d, **mean) for t in ("days", "price") for v, d in ((10.0, "confidential"), (11.0, "synthetic"))
+    ]
     bayes += [overlap("days", 0.75, **mean), overlap("price", None, **mean)]
-    cart = [estimate("days", 10.0, "confidential", **mean), estimate("days", 12.0, **mean), overlap("days", -0.5, **mean)]
+    cart = [
+        estimate("days", 10.0, "confidential", **mean),
+        estimate("days", 12.0, **mean),
+        overlap("days", -0.5, **mean),
+    ]
     (figure,) = interval_figures([RunRows("Bayesian", bayes), RunRows("CART", cart)])
     days, price = figure.panels
     assert (figure.title, days.title, price.title) == ("Estimate and interval: mean", "days", "price")
@@ -71,7 +99,11 @@ def test_quantiles_are_figures_of_their_own_and_the_terms_of_a_model_are_panels(
     rows = [estimate("price", 1.0, estimand="quantile", q=q) for q in (0.25, 0.9)]
     rows += [estimate("price", 1.0, estimand="coefficient", model="price ~ a + b", term=term) for term in ("a", "b")]
     figures = interval_figures([RunRows("release", rows)])
-    assert [figure.title.partition(": ")[2] for figure in figures] == ["25 % quantile", "90 % quantile", "coefficient of price ~ a + b"]
+    assert [figure.title.partition(": ")[2] for figure in figures] == [
+        "25 % quantile",
+        "90 % quantile",
+        "coefficient of price ~ a + b",
+    ]
     assert [panel.title for panel in figures[2].panels] == ["a", "b"]
 
 

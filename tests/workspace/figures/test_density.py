@@ -16,9 +16,7 @@ def exact(values: np.ndarray, points: np.ndarray, width: float) -> np.ndarray:
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    st.lists(st.floats(-50, 50), min_size=1, max_size=40), st.floats(0.5, 20), st.integers(2, 30)
-)
+@given(st.lists(st.floats(-50, 50), min_size=1, max_size=40), st.floats(0.5, 20), st.integers(2, 30))
 def test_the_binned_density_is_the_exact_one(values: list[float], width: float, count: int) -> None:
     points = np.linspace(-60, 60, count)
     found = kernel_density(np.array(values), points, width)

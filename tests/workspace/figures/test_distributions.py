@@ -23,7 +23,9 @@ def table(kind: Kind, values: object, origin: str = "confidential", levels: tupl
     return conform(frame, Schema((Variable("v", kind, levels=levels),)), origin=origin)  # type: ignore[arg-type]
 
 
-def drawn(kind: Kind, own: object, *released: object, width: float | None = None, levels: tuple[str, ...] = ()) -> Figure:
+def drawn(
+    kind: Kind, own: object, *released: object, width: float | None = None, levels: tuple[str, ...] = ()
+) -> Figure:
     group = Group("release", tuple(table(kind, one, "synthetic", levels) for one in released))
     return distribution_figure(Variable("v", kind, levels=levels), table(kind, own, levels=levels), [group], width)
 

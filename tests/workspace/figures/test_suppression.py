@@ -32,6 +32,8 @@ def test_at_least_two_values_lie_at_or_beyond_each_end_of_the_range_with_the_end
 
 
 @given(numbers, st.floats(-35, 35), st.floats(0, 10))
-def test_a_point_is_sparse_when_fewer_than_three_values_are_near(values: list[float], point: float, reach: float) -> None:
+def test_a_point_is_sparse_when_fewer_than_three_values_are_near(
+    values: list[float], point: float, reach: float
+) -> None:
     near = sum(point - reach <= v <= point + reach for v in values)
     assert sparse(np.array(values), np.array([point]), reach).tolist() == [near < 3]

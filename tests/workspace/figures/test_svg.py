@@ -17,14 +17,16 @@ from workspace.figures.scales import Scale
 from workspace.figures.svg import svg
 
 NS = "{http://www.w3.org/2000/svg}"
-HOSTILE = "</title><script>alert(1)</script>\" onload=\"x\x1b[31m"
+HOSTILE = '</title><script>alert(1)</script>" onload="x\x1b[31m'
 finite = st.floats(-1e6, 1e6)
 
 
 def bars(*names: str, title: str = "Days") -> Figure:
     x = np.array([0.5, 1.5, 2.5])
     series = tuple(Series.of(name, x, [3.0 + i, np.nan, 0.0]) for i, name in enumerate(names))
-    return Figure(title, "histogram", (Panel("A", series, "days", "records"), Panel("B", series, "days", "records")), "About.")
+    return Figure(
+        title, "histogram", (Panel("A", series, "days", "records"), Panel("B", series, "days", "records")), "About."
+    )
 
 
 def lines(*names: str) -> Figure:
@@ -81,7 +83,9 @@ def test_series_differ_in_dashes_hatches_and_shapes_not_in_colour_alone() -> Non
     assert len(set(dashes)) == len(NAMES)
     fills = [one.get("fill") for one in read(bars(*NAMES)).findall(f"{NS}rect")]
     assert len(set(fills)) == len(NAMES)
-    shapes = [one.get("d", "").split(" ", 1)[1] for one in read(intervals(*NAMES[:4])).iter(f"{NS}path") if one.get("fill")]
+    shapes = [
+        one.get("d", "").split(" ", 1)[1] for one in read(intervals(*NAMES[:4])).iter(f"{NS}path") if one.get("fill")
+    ]
     assert len(set(shapes)) == 4
 
 
@@ -133,7 +137,9 @@ def test_only_parts_of_the_document_itself_are_referred_to() -> None:
 def test_names_of_dates_are_thinned_out_and_those_of_runs_are_cut() -> None:
     dates = tuple(f"2020-01-{i:02}" for i in range(1, 17))
     series = (Series.of("only", range(16), [1.0] * 16),)
-    shown = [one.text for one in read(Figure("t", "histogram", (Panel("", series, x_names=dates),) * 2)).iter(f"{NS}text")]
+    shown = [
+        one.text for one in read(Figure("t", "histogram", (Panel("", series, x_names=dates),) * 2)).iter(f"{NS}text")
+    ]
     assert "2020-01-01" in shown
     assert len([one for one in shown if one in dates]) < 16
     long = "a name that is far too long to stand below its place in a narrow panel"

@@ -23,7 +23,7 @@ from workspace.runs import enter_run
 from workspace.worker import work
 from workspace.workspace import Workspace
 
-HOSTILE = "</h1><script>alert(1)</script><img src=x onerror=\"alert(2)\">&amp;'"
+HOSTILE = '</h1><script>alert(1)</script><img src=x onerror="alert(2)">&amp;\''
 OUTLIER = 918_273.25
 TABLE: dict[str, Any] = {
     "title": HOSTILE,
@@ -51,7 +51,12 @@ TABLE: dict[str, Any] = {
         {"value": "utility.ecdf.max_abs_difference", "max": -1, "target": "income"},
     ],
     "published": [
-        {"source": f"A paper {HOSTILE}", "value": "risk.identification.unique_matches", "dataset": "confidential", "figure": 61.25}
+        {
+            "source": f"A paper {HOSTILE}",
+            "value": "risk.identification.unique_matches",
+            "dataset": "confidential",
+            "figure": 61.25,
+        }
     ],
 }
 
