@@ -21,7 +21,7 @@ from workspace.runs import RunState, enter_run
 from workspace.worker import work
 from workspace.workspace import Workspace
 
-SIZES = [(80, 24), (120, 40), (200, 60)]
+SIZES = [(80, 24), *(pytest.param(size, marks=pytest.mark.sizes) for size in ((120, 40), (200, 60)))]
 DONE, FAILED, INTERRUPTED, RUNNING = 1, 2, 3, 4
 RECIPE = {
     "title": "Household survey",

@@ -26,7 +26,7 @@ from workspace.runs import enter_run, result_rows
 from workspace.worker import work
 from workspace.workspace import Workspace
 
-SIZES = pytest.mark.parametrize("size", [(80, 24), (160, 50)], ids=str)
+SIZES = pytest.mark.parametrize("size", [(80, 24), pytest.param((160, 50), marks=pytest.mark.sizes)], ids=str)
 RECIPE = {
     "title": "Census",
     "variables": {

@@ -24,7 +24,7 @@ from workspace.worker import work
 from workspace.workspace import Workspace
 
 FOUND, NONE = 1, 2
-SIZES = pytest.mark.parametrize("size", [(80, 24), (160, 50)], ids=str)
+SIZES = pytest.mark.parametrize("size", [(80, 24), pytest.param((160, 50), marks=pytest.mark.sizes)], ids=str)
 STUDY = {"method": "studies.minimisation", "k": 2, "step": 0.25, "subsamples": 2, "nmi": 0.3}
 RECIPE = {
     "title": "Census",

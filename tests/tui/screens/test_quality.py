@@ -18,7 +18,7 @@ from workspace.worker import work
 from workspace.workspace import Workspace
 
 GOOD, POOR, PLAIN = 1, 2, 3
-SIZES = pytest.mark.parametrize("size", [(80, 24), (160, 50)], ids=str)
+SIZES = pytest.mark.parametrize("size", [(80, 24), pytest.param((160, 50), marks=pytest.mark.sizes)], ids=str)
 RECIPE = {
     "title": "Census",
     "variables": {

@@ -38,7 +38,7 @@ RECIPE = {
     ],
     "threshold": [{"value": "risk.identification.true_match_rate", "max": 0.9}],
 }
-SIZES = [(80, 24), (160, 50)]
+SIZES = [(80, 24), pytest.param((160, 50), marks=pytest.mark.sizes)]
 
 
 @pytest.fixture(scope="module")
