@@ -82,7 +82,13 @@ def as_generalised(variable: Variable) -> Variable:
 
 
 def as_micro_aggregated(variable: Variable) -> Variable:
-    """The variable whose values are class means, medians or modes: a mean of counts is no count."""
+    """The variable whose values are class means, medians or modes: a mean of counts is no count.
+
+    A binary variable is 0 and 1, its mean the share of the second level, "interpreted probabilistically" (Measuring Data
+    Quality for Project Lighthouse §3.1).
+    """
     if variable.kind is Kind.COUNT:
         return replace(variable, kind=Kind.CONTINUOUS, bounds=(variable.lower, variable.upper), missing=())
+    if variable.kind is Kind.BINARY:
+        return Variable(variable.name, Kind.CONTINUOUS, variable.role, (0.0, 1.0), title=variable.title)
     return variable

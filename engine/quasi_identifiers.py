@@ -85,12 +85,14 @@ def dimension_of(data: Microdata, name: str, tree: Hierarchy | None) -> Dimensio
 
 
 def class_values(data: Microdata, name: str, classes: Integers) -> pd.Series:
-    """Micro-aggregated values, (n,): means of numbers (of dates the day), medians of ordered levels, modes of others.
+    """Micro-aggregated values, (n,): means of numbers (of dates the day), medians of ordered levels, modes of categories.
 
-    Of two medians the lower, of several modes the first of the levels. ``classes`` (n,) from 0, none empty.
+    A binary variable is a number, 0 for its first level and 1 for its second (Measuring Data Quality for Project
+    Lighthouse §3.1): its mean is the share of the second. Of two medians the lower, of several modes the first of the
+    levels. ``classes`` (n,) from 0, none empty.
     """
     column, kind = data.frame[name], data.schema[name].kind
-    if not kind.has_levels:
+    if not kind.has_levels or kind is Kind.BINARY:
         return _means(data, name, classes)
     codes, levels = data.numbers(name).astype(np.int64), len(column.cat.categories)
     if kind is Kind.ORDINAL:

@@ -66,7 +66,7 @@ def check(data: Microdata, target: str, spec: MicroaggregationSpec, place: str) 
     check=check,
 )
 def microaggregation(data: Microdata, spec: MicroaggregationSpec, run: Run) -> Anonymised:
-    """Groups of k to 2k - 1 records, with means of numbers, medians of levels and modes of binary variables."""
+    """Groups of k to 2k - 1 records, with means of numbers, binary ones among them, and medians of levels."""
     check(data, "", spec, "anonymisation")
     keys = spec.keys(data.schema)
     points = np.column_stack([_standardised(data.numbers(name)) for name in keys])

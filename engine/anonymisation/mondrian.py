@@ -2,7 +2,7 @@
 
 LeFevre, DeWitt & Ramakrishnan (2006). Records are parted by one quasi-identifier after another, always the widest that can be
 cut, until no class of k or more records can be cut into two. A class then shows means, medians and modes, or intervals
-and tree nodes. Strict cuts part records by value alone; relaxed ones also part those of the median value, so that classes
+and tree nodes; of a binary variable the mean of 0 and 1, a share. Strict cuts part records by value alone; relaxed ones also part those of the median value, so that classes
 have between k and 2k - 1 records unless all their records are alike. A strict cut lies on the side of the median value that
 halves the records more evenly (the paper: always above it).
 

@@ -82,14 +82,14 @@ class Knowledge:
         """The keys that must agree and the windows that must hold for a released record to match.
 
         NotComputable where records were suppressed, released record i then being no longer that of confidential record i,
-        and where counts without a window were released as class means, which agree with no count.
+        and where counts or binary variables without a window were released as class means, which agree with none of them.
         """
         if suppressed := 0 if released.classes is None else int((released.classes < 0).sum()):
             raise NotComputable(f"{suppressed:,} records are suppressed, so records cannot be matched one to one")
         exact = [Exact(self.confidential.column(n), released.column(n)) for n in self.names if n not in self.windows]
         for name in self.names if released.origin == "anonymised" else ():
             if name not in self.windows and self.confidential.schema[name].kind is not released.schema[name].kind:
-                reason = f'"{name}" is released as class means, which equal no count: give it a radius, or measure risk.anonymity'
+                reason = f'"{name}" is released as class means, which equal no value: give it a radius, or measure risk.anonymity'
                 raise NotComputable(reason)
         windows = [
             Within.among_missing(*ends, self.confidential.missing(name), released.numbers(name))

@@ -138,7 +138,7 @@ def _points(confidential: Microdata, released: Microdata, names: tuple[str, ...]
     columns = [np.empty((len(confidential) + len(released), 0))]
     for name in names:
         values = np.concatenate([confidential.numbers(name), released.numbers(name)])
-        if confidential.schema[name].kind.has_levels:
+        if released.schema[name].kind.has_levels:
             columns.append(_indicators(with_own_level(values)))
             continue
         filled, missing = filled_with_mean(values)

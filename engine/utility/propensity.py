@@ -94,9 +94,9 @@ def propensity(confidential: Microdata, released: Microdata, spec: PropensitySpe
     if not varying:
         raise NotComputable("no variable varies, so no classifier can tell the tables apart")
     y = np.repeat([0.0, 1.0], [len(confidential), len(released)])
-    levels = [schema[name].kind.has_levels for name in varying]
+    levels = [released.schema[name].kind.has_levels for name in varying]
     if spec.model == "cart":
-        unordered = [schema[name].kind in (Kind.CATEGORICAL, Kind.BINARY) for name in varying]
+        unordered = [released.schema[name].kind in (Kind.CATEGORICAL, Kind.BINARY) for name in varying]
         return _by_permutation(_tree_columns(list(varying.values()), unordered), y, spec, run)
     effects = [_main_effects(values, has) for values, has in zip(varying.values(), levels, strict=True)]
     pmse, null = logit_pmse(_design(effects, interactions=spec.model == "logit_interactions"), y)
@@ -106,7 +106,7 @@ def propensity(confidential: Microdata, released: Microdata, spec: PropensitySpe
 def _stacked(confidential: Microdata, released: Microdata, name: str) -> Floats:
     """A variable of both tables, (N,): codes with a level for missing, or numbers that may be NaN."""
     values = np.concatenate([confidential.numbers(name), released.numbers(name)])
-    return with_own_level(values) if confidential.schema[name].kind.has_levels else values
+    return with_own_level(values) if released.schema[name].kind.has_levels else values
 
 
 def _by_permutation(x: NDArray[np.float32], y: Floats, spec: PropensitySpec, run: Run) -> Measure:

@@ -21,6 +21,8 @@ __all__ = ["figures_of"]
 
 DATASETS = 3
 MOST_BINS = 1000
+SHARE_WIDTH = 0.1
+"""The bins of a binary variable that was released as shares of its second level."""
 
 
 def figures_of(
@@ -58,8 +60,15 @@ def _distributions(
     for variable in variables:
         _check_width(variable, confidential, bin_widths.get(variable.name))
     labels = frozenset().union(*(run.recipe.generalised for run in runs))
-    shown = [variable for variable in variables if variable.name not in labels]
-    return [distribution_figure(v, confidential, groups, bin_widths.get(v.name)) for v in shown]
+    shown = [_as_drawn(variable, runs) for variable in variables if variable.name not in labels]
+    widths = {v.name: SHARE_WIDTH for v in shown if v.kind is not recipe.schema[v.name].kind and v.bounds == (0, 1)}
+    return [distribution_figure(v, confidential, groups, {**widths, **bin_widths}.get(v.name)) for v in shown]
+
+
+def _as_drawn(variable: Variable, runs: Sequence[Run]) -> Variable:
+    """The variable itself, or, where a run released shares in place of its two levels, a number."""
+    released = [run.recipe.released_schema[variable.name] for run in runs]
+    return next((found for found in released if variable.kind.has_levels and not found.kind.has_levels), variable)
 
 
 def _check_width(variable: Variable, confidential: Microdata, width: float | None) -> None:

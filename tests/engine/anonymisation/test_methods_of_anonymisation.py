@@ -237,3 +237,28 @@ def test_groups_by_mdav_are_tighter_than_groups_at_random() -> None:
     random = age.reshape(-1, 5)
     assert within < 0.05 * np.var(age)
     assert np.mean((random - random.mean(axis=1, keepdims=True)) ** 2) > 0.5 * np.var(age)
+
+
+BINARY = {
+    "smokes": {"kind": "binary", "role": "known", "levels": ["no", "yes"], "labels": {"yes": "Yes, daily"}},
+    "age": {"kind": "count", "role": "known"},
+    "illness": {"kind": "categorical", "role": "sensitive"},
+}
+
+
+@pytest.mark.parametrize("method", ["mondrian", "microaggregation", "p_sensitive"])
+def test_a_binary_variable_is_micro_aggregated_to_the_share_of_its_second_level(method: str) -> None:
+    """Lighthouse data quality §3.1: "the 0/1 values may be micro-aggregated under anonymization to be in [0, 1]"."""
+    recipe = Recipe.from_table({"variables": BINARY, "anonymisation": [{"method": method, "k": 3}]})
+    rows = pd.DataFrame(
+        {"smokes": ["yes", "no", "no", "yes", "yes", "yes"], "age": [1, 2, 3, 90, 91, 92], "illness": list("abcabc")}
+    )
+    released = anonymise(recipe, conform(rows, recipe.schema)).data
+    assert released.frame["smokes"].tolist() == [pytest.approx(1 / 3)] * 3 + [1.0] * 3
+    variable = released.schema["smokes"]
+    assert (variable.kind, variable.bounds, variable.levels, variable.labels) == ("continuous", (0.0, 1.0), (), {})
+    generalised = Recipe.from_table(
+        {"variables": BINARY, "anonymisation": [{"method": "mondrian", "k": 3, "output": "generalised"}]}
+    )
+    shown = anonymise(generalised, conform(rows, recipe.schema)).data
+    assert shown.frame["smokes"].astype(str).tolist() == ["*"] * 3 + ["yes"] * 3
