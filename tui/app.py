@@ -24,7 +24,8 @@ from workspace.queries import Reader, find_run
 from workspace.views import run_line
 
 from . import jobs
-from .messages import JobDone, Trouble, WorkspaceChanged, WorkspaceOpened
+from .messages import JobDone, KeysRead, Trouble, WorkspaceChanged, WorkspaceOpened
+from .places import keys_file
 from .screens.projects import Projects
 from .state import AppState, load_state, save_state
 from .themes import THEMES, first_theme
@@ -91,6 +92,23 @@ class SfumatoApp(App[None]):
     def _import_screens(self) -> None:
         """The first picture does not wait for the other screens, nor the first key after it."""
         importlib.import_module("tui.screens.project")
+        self._read_keys()
+
+    def _read_keys(self) -> None:
+        """The user's own keys, which need every screen to be known."""
+        file = keys_file()
+        if not file.exists():
+            return
+        from .keymap import BadKeymap, read_keymap
+
+        try:
+            self.post_message(KeysRead(read_keymap(file)))
+        except BadKeymap as error:
+            self.post_message(Trouble(f"{error}. The keys are as they come"))
+
+    @on(KeysRead)
+    def _take_keys(self, event: KeysRead) -> None:
+        self.set_keymap(event.keymap)
 
     def on_unmount(self) -> None:
         """Let go of the workspace."""
@@ -164,6 +182,10 @@ class SfumatoApp(App[None]):
 
         if not isinstance(self.screen, Keys):
             await self.open(Keys(keys_of(self.screen)))
+
+    def action_keys_file(self) -> None:
+        """Say which file changes keys."""
+        self.say(f"{keys_file()} changes keys; sfumato keys prints one to start from")
 
     async def action_notices(self) -> None:
         """Show what was said in this session."""
@@ -260,6 +282,7 @@ class SfumatoApp(App[None]):
         yield SystemCommand("New run", "Run a recipe", self.action_new_run)
         yield SystemCommand("Audit", "Every act that changed the workspace, verified", self.action_audit)
         yield SystemCommand("Help", "The keys that work here", self.action_keys)
+        yield SystemCommand("Own keys", "Where the file is that changes keys", self.action_keys_file)
         yield SystemCommand("Messages", "What was said in this session", self.action_notices)
         yield SystemCommand("Redraw", "Paint the whole screen again", self.action_redraw)
         yield SystemCommand("Theme", "Dark, light, high contrast or the terminal's colours", self.action_change_theme)

@@ -13,6 +13,7 @@ from pathlib import Path
 from workspace.health import Finding, workspace_findings
 
 from .console import table
+from .places import keys_file
 
 __all__ = ["checkup", "findings_text"]
 
@@ -24,7 +25,7 @@ SIGNS = {"ok": "+ ok", "note": "- note", "problem": "x problem"}
 
 def checkup(directory: Path) -> list[Finding]:
     """Findings about the installation, the terminal and the workspace."""
-    return [*_installation(), *_terminal(), *workspace_findings(directory)]
+    return [*_installation(), *_terminal(), _keys(), *workspace_findings(directory)]
 
 
 def _installation() -> list[Finding]:
@@ -59,6 +60,19 @@ def _terminal() -> list[Finding]:
     if os.environ.get("SSH_CONNECTION"):
         findings.append(Finding("SSH", "note", "ssh -C makes the app lighter on the wire"))
     return findings
+
+
+def _keys() -> Finding:
+    """Whether the file of the user's own keys can be used."""
+    file = keys_file()
+    if not file.exists():
+        return Finding("keys", "ok", f"as they come; to change them: sfumato keys > {file}")
+    from .keymap import BadKeymap, read_keymap
+
+    try:
+        return Finding("keys", "ok", f"{len(read_keymap(file))} of your own, from {file}")
+    except BadKeymap as error:
+        return Finding("keys", "problem", str(error))
 
 
 def findings_text(findings: Sequence[Finding]) -> str:

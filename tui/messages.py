@@ -12,7 +12,7 @@ from textual.message import Message
 if TYPE_CHECKING:
     from workspace.drafts import Draft
 
-__all__ = ["JobDone", "PlanSaved", "Trouble", "WorkspaceChanged", "WorkspaceOpened"]
+__all__ = ["JobDone", "KeysRead", "PlanSaved", "Trouble", "WorkspaceChanged", "WorkspaceOpened"]
 
 
 class WorkspaceChanged(Message, bubble=False):
@@ -37,6 +37,13 @@ class JobDone(Message):
     worker: subprocess.Popen[bytes] | None = None
     tab: str = ""
     project_id: int | None = None
+
+
+@dataclass
+class KeysRead(Message):
+    """The user's own keys, by name of binding."""
+
+    keymap: dict[str, str]
 
 
 @dataclass

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import platformdirs
 
-__all__ = ["default_workspace", "error_log", "remember_workspace"]
+__all__ = ["default_workspace", "error_log", "keys_file", "remember_workspace"]
 
 NAME = "sfumato"
 
@@ -39,3 +39,8 @@ def remember_workspace(directory: Path) -> None:
 def error_log() -> Path:
     """The file that takes the details of an error that is ours."""
     return _state() / "error.log"
+
+
+def keys_file() -> Path:
+    """The file of the user's own keys."""
+    return Path(platformdirs.user_config_path(NAME)) / "keys.toml"

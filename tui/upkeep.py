@@ -1,4 +1,4 @@
-"""Commands that look after runs and their workspace: runs, cancel, worker, audit, doctor."""
+"""Commands that look after runs and their workspace: runs, cancel, worker, audit, doctor, keys."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from .options import WORKSPACE, open_workspace
-from .places import default_workspace
+from .places import default_workspace, keys_file
 
-__all__ = ["audit", "cancel", "doctor", "runs", "worker"]
+__all__ = ["audit", "cancel", "doctor", "keys", "runs", "worker"]
 
 
 @click.command()
@@ -140,3 +140,11 @@ def doctor(directory: Path | None, *, as_json: bool, fix: bool) -> None:
     else:
         click.echo(findings_text(findings))
     sys.exit(2 if any(finding.state == "problem" for finding in findings) else 0)
+
+
+@click.command()
+def keys() -> None:
+    """Print the app's keys, as a file to change them with."""
+    from .keymap import default_keys
+
+    click.echo(default_keys(keys_file()))

@@ -149,8 +149,9 @@ class Seat:
 
 
 @pytest.fixture
-def sit(monkeypatch):
+def sit(monkeypatch, tmp_path):
     """Run the app on a workspace and sit down at it."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setattr(
         "textual.app.wait_for_idle", lambda _: asyncio.sleep(0.001)
     )  # Pilot waits after each key anyway

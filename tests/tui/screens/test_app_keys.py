@@ -113,3 +113,40 @@ async def test_keys_can_be_remapped_by_name(sit, directory):
         seat.app.set_keymap({"project.sweep": "f4"})
         await seat.press("f4")
         assert "[4 Sweep]" in seat.text
+
+
+@pytest.fixture
+def keys_toml(tmp_path):
+    def written(text):
+        (tmp_path / "config" / "sfumato").mkdir(parents=True)
+        (tmp_path / "config" / "sfumato" / "keys.toml").write_text(text, "utf-8")
+
+    return written
+
+
+async def test_the_users_own_keys_hold_and_help_shows_them(sit, directory, keys_toml):
+    keys_toml('project.sweep = "f4"\nruns.again = "ctrl+g"\n')
+    async with sit(directory, tab="runs", size=(120, 60)) as seat:
+        assert "^g Run again" in seat.footer
+        await seat.press("question_mark")
+        assert "  f4                     Sweep" in seat.text
+        assert "ctrl+g" in seat.text or "^g" in seat.text
+        await seat.press("q", "4")
+        assert "[1 Runs]" in seat.text
+        await seat.press("f4")
+        assert "[4 Sweep]" in seat.text
+
+
+async def test_a_bad_file_of_keys_is_said_and_the_default_keys_hold(sit, directory, keys_toml):
+    keys_toml('\nproject.swep = "f4"\n')
+    async with sit(directory, "4", tab="runs") as seat:
+        assert "[4 Sweep]" in seat.text
+        assert "keys.toml:2: " in seat.app.notices[0]
+        assert 'did you mean "project.sweep"?' in seat.app.notices[0]
+
+
+async def test_the_palette_says_where_the_file_of_keys_is(sit, directory):
+    async with sit(directory) as seat:
+        commands = {command.title: command.callback for command in seat.app.get_system_commands(seat.app.screen)}
+        commands["Own keys"]()
+        assert "config/sfumato/keys.toml" in seat.app.notices[-1]

@@ -1,0 +1,119 @@
+"""The user's own keys: ``keys.toml`` names bindings and says which keys do what they do.
+
+    app.help = "f1"
+    runs.again = ["s", "ctrl+s"]
+
+What is not named keeps its keys.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from engine.errors import suggestion
+
+from .bindings import Bound, bindings, is_key, long_name, meet
+
+__all__ = ["BadKeymap", "default_keys", "read_keymap"]
+
+SAME = {"ctrl+i": "tab", "ctrl+m": "enter", "ctrl+h": "backspace", "ctrl+j": "enter", "ctrl+[": "escape"}
+"""Keys that terminals cannot tell from others."""
+MOST_BYTES = 100_000
+
+
+class BadKeymap(Exception):
+    """The file of keys cannot be used; the text names file and line."""
+
+
+def read_keymap(file: Path) -> dict[str, str]:
+    """The keys by name of binding, as ``App.set_keymap`` takes them; empty where there is no file. Raises BadKeymap."""
+    try:
+        text = file.read_bytes()[:MOST_BYTES].decode("utf-8") if file.exists() else ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadKeymap(f"{file}: it cannot be read as text: {error}") from None
+    try:
+        asked = dict(_flat(tomllib.loads(text)))
+    except tomllib.TOMLDecodeError as error:
+        raise BadKeymap(f"{file}: {error}") from None
+    problem = next(_problems(asked), None)
+    if problem is not None:
+        name, said = problem
+        raise BadKeymap(f"{file}:{_line_of(text, name)}: {said}")
+    return {name: ",".join(long_name(key) for key in _keys(value)) for name, value in asked.items()}
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def _keys(value: Any) -> list[str]:
+    """``"f1, ctrl+h"`` or a list; none where it is neither."""
+    if isinstance(value, str):
+        return [value] if value in (",", " ") else [key.strip() for key in value.split(",")]
+    return value if isinstance(value, list) and all(isinstance(key, str) for key in value) else []
+
+
+def _problems(asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What is wrong with an entry, by its name."""
+    known = {bound.id: bound for bound in bindings()}
+    for name, value in asked.items():
+        if name not in known:
+            yield name, f'there is nothing called "{name}" to give keys to{suggestion(name, known)}'
+        elif not _keys(value):
+            yield name, f'{name} must be a key such as "f4", or a list of them'
+        else:
+            yield from ((name, said) for said in map(_wrong, _keys(value)) if said)
+    yield from _clashes(asked, known)
+
+
+def _wrong(key: str) -> str:
+    if key in SAME:
+        return f'a terminal cannot tell "{key}" from {SAME[key]}'
+    return "" if is_key(key) else f'there is no key "{key}"; keys are written as in f4, ctrl+r, question_mark or "?"'
+
+
+def _clashes(asked: Mapping[str, Any], known: Mapping[str, Bound]) -> Iterator[tuple[str, str]]:
+    """Keys that would mean two things on one screen, and do not by default."""
+    own = {name: {long_name(key) for key in _keys(value)} for name, value in asked.items()}
+    now = {name: own.get(name, set(bound.keys)) for name, bound in known.items()}
+    for name in asked:
+        for other, bound in known.items():
+            both = now[name] & now[other] - (set(known[name].keys) & set(bound.keys))
+            if other != name and both and meet(known[name], bound):
+                yield name, f'"{min(both)}" is {other} already ({bound.description}); give that other keys too'
+
+
+def _line_of(text: str, name: str) -> int:
+    """The line that a dotted name is given a value on, from 1."""
+    table = ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        plain = re.sub(r"[\s\"']", "", line)
+        if header := re.fullmatch(r"\[([^\[\]]+)\](#.*)?", plain):
+            table = f"{header.group(1)}."
+        elif f"{table}{plain.partition('=')[0]}" == name:
+            return number
+    return 1
+
+
+def default_keys(file: Path) -> str:
+    """The keys that hold without a file, as a ``file`` to start from."""
+    head = [
+        f"# The keys of Sfumato by name, to be kept in {file}",
+        "# Keep the lines that you change; what is left out keeps these keys.",
+        '# A value is one key or several: "f4", "ctrl+r", "question_mark", "s, space".',
+    ]
+    groups = groupby(bindings(), key=lambda bound: bound.id.partition(".")[0])
+    return "\n".join([*head, *(line for _, group in groups for line in ("", *map(_entry, group)))])
+
+
+def _entry(bound: Bound) -> str:
+    return f'{bound.id} = "{", ".join(bound.keys)}"  # {bound.description}'
