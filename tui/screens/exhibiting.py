@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
 from tui.clipboard import send
 from tui.exhibits import Exhibit, of_pages, save, tab_separated
+from tui.host import host
 from tui.messages import JobDone
 from tui.widgets.grid import Grid
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    from tui.app import SfumatoApp
 
 __all__ = ["Exhibits", "grid_exhibit"]
 
@@ -40,7 +39,7 @@ class Exhibits(Widget):
         """Ask for a file, and write what is shown to it."""
         from .export import Export
 
-        app, exhibit = cast("SfumatoApp", self.app), self.exhibit()
+        app, exhibit = host(self.app), self.exhibit()
         if exhibit is None:
             app.say(NOTHING)
             return
@@ -53,7 +52,7 @@ class Exhibits(Widget):
 
     def action_copy(self) -> None:
         """Send the table that is shown, or the numbers of the plot, to the clipboard."""
-        app, exhibit = cast("SfumatoApp", self.app), self.exhibit()
+        app, exhibit = host(self.app), self.exhibit()
         if exhibit is None:
             app.say(NOTHING)
             return

@@ -24,7 +24,7 @@ from .form import Form
 from .page import Dialog, Reads
 
 if TYPE_CHECKING:
-    from tui.app import SfumatoApp
+    from tui.host import Host
 
 __all__ = ["GuidedMinimisation", "guide"]
 
@@ -85,7 +85,7 @@ class GuidedMinimisation(Dialog[StoredData], Reads):
         self.dismiss(self._found[int(str(event.option_id))])
 
 
-async def guide(app: SfumatoApp, project_id: int) -> None:
+async def guide(app: Host, project_id: int) -> None:
     """Ask for the table, then for the rest; start the run."""
 
     def start(data: StoredData, answers: dict[str, Any] | None) -> None:

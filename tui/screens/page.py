@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
+from typing import ClassVar, TypeVar
 
 from textual import work
 from textual.app import ComposeResult
@@ -19,14 +19,12 @@ from textual.widgets import Footer
 from textual.worker import get_current_worker
 
 from tui.exhibits import Exhibit
+from tui.host import Host, host
 from tui.messages import Trouble, WorkspaceChanged
 from tui.widgets.line import Line
 from workspace.errors import WorkspaceError
 from workspace.queries import Reader
 from workspace.views import RunLine
-
-if TYPE_CHECKING:
-    from tui.app import SfumatoApp
 
 from .exhibiting import Exhibits
 
@@ -40,9 +38,9 @@ class Reads(Widget):
     """What reads the workspace: in a thread, on a connection of its own, the answer coming back as a message."""
 
     @property
-    def sfumato(self) -> SfumatoApp:
+    def sfumato(self) -> Host:
         """The app."""
-        return cast("SfumatoApp", self.app)
+        return host(self.app)
 
     @work(thread=True, exclusive=True, group="read", exit_on_error=False)
     def read(self, query: Callable[[Reader], Answer], arrived: Callable[[Answer], Message]) -> None:
