@@ -9,6 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .traces import Trace
+
 __all__ = ["Diagnostic", "Estimate", "Fit", "Goal", "Measure", "StudyPoint"]
 
 Goal = Literal["low", "high", "none"]
@@ -63,10 +65,14 @@ class Diagnostic:
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted synthesis model: arrays by name (posterior draws have the m draws first), and how the fit went."""
+    """A fitted synthesis model: arrays by name (posterior draws have the m draws first), and how the fit went.
+
+    ``trace`` is what its sampler left to look at, or why there is nothing to converge.
+    """
 
     arrays: Mapping[str, NDArray[Any]]
     diagnostics: tuple[Diagnostic, ...] = ()
+    trace: Trace | None = None
 
 
 @dataclass(frozen=True)

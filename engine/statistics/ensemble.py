@@ -9,6 +9,7 @@ with variance 0.58 (mended upstream after that release).
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import emcee
@@ -17,7 +18,8 @@ from numpy.typing import NDArray
 
 from ..results import Diagnostic
 from ..run import Progress, legacy_state
-from .diagnostics import bulk_effective_sample_size, rank_normalised_split_r_hat
+from .chain_trace import chain_trace
+from .diagnostics import bulk_effective_sample_size, rank_normalised_split_r_hat, tail_effective_sample_size
 from .laplace import StudentT, find_mode
 from .posterior import Posterior, Target, require_converged
 
@@ -46,9 +48,9 @@ def sample_emcee(
     """``draws`` draws from an ensemble that is run until it has converged, or for ``most_steps`` steps.
 
     ``walkers`` is by default the smallest even number above twice the dimension plus 5; ``independence`` is the share
-    of the steps that propose from the mode's approximation. Converged means R-hat at most 1.01 and a bulk effective
-    sample size of at least 400, every walker a chain, the first fifth of the steps left out. Raises NotConverged,
-    naming the worst parameter, unless ``accept_unconverged``.
+    of the steps that propose from the mode's approximation. Converged means R-hat at most 1.01 and effective sample
+    sizes of bulk and tails of at least 400 (Vehtari et al. 2021), every walker a chain, the first fifth of the steps left
+    out. Raises NotConverged, naming the worst parameter, unless ``accept_unconverged``.
     """
     mode = find_mode(target)
     factor = np.linalg.cholesky(mode.covariance)
@@ -61,12 +63,35 @@ def sample_emcee(
         moves=_moves(mode.theta.size, independence),
     )
     state = emcee.State(_first_positions(sampler, rng), random_state=legacy_state(rng))
-    diagnostics = _run_until_converged(sampler, state, target.names, most_steps, report)
+    whole = Ensemble(sampler, mode.theta, np.asarray(factor), target.names)
+    diagnostics = _run_until_converged(whole, state, most_steps, report)
     if not accept_unconverged:
         require_converged(sorted(diagnostics, key=_doubt, reverse=True))
-    white = sampler.get_chain(discard=_burn_in(sampler), flat=True)
-    chosen = rng.choice(white.shape[0], draws, replace=draws > white.shape[0])
-    return Posterior(mode.theta + white[chosen] @ factor.T, target.names, diagnostics)
+    theta = whole.theta
+    settled = theta[whole.burn_in :].reshape(-1, theta.shape[2])
+    chosen = rng.choice(settled.shape[0], draws, replace=draws > settled.shape[0])
+    trace = chain_trace(theta, sampler.get_log_prob(), target.names, whole.burn_in)
+    return Posterior(settled[chosen], target.names, diagnostics, trace)
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """emcee's sampler with what leads back from its white coordinates: theta = mode + factor white."""
+
+    sampler: Any
+    mode: Floats
+    factor: Floats
+    names: tuple[str, ...]
+
+    @property
+    def theta(self) -> Floats:
+        """Every step so far, (steps, walkers, d)."""
+        return np.asarray(self.mode + self.sampler.get_chain() @ self.factor.T)
+
+    @property
+    def burn_in(self) -> int:
+        """How many steps at the start are left out."""
+        return int(_BURN_IN * self.sampler.iteration)
 
 
 def _moves(dimension: int, independence: float) -> list[tuple[Any, float]]:
@@ -91,37 +116,39 @@ def _first_positions(sampler: Any, rng: np.random.Generator) -> Floats:
 
 
 def _run_until_converged(
-    sampler: Any, state: Any, names: tuple[str, ...], most_steps: int, report: Callable[[Progress], None]
+    whole: Ensemble, state: Any, most_steps: int, report: Callable[[Progress], None]
 ) -> tuple[Diagnostic, ...]:
     """Steps in blocks; looks at convergence ever more rarely, as each look costs more."""
-    check, latest = min(_FIRST_CHECK, most_steps), state
+    sampler, check, latest = whole.sampler, min(_FIRST_CHECK, most_steps), state
     while True:
         latest = sampler.run_mcmc(latest, min(_BLOCK, check - sampler.iteration), skip_initial_state_check=True)
         report(Progress(sampler.iteration, most_steps, "ensemble steps"))
         if sampler.iteration == check:
-            diagnostics = _diagnostics(sampler, names)
+            diagnostics = _diagnostics(whole)
             if check == most_steps or all(found.passed is not False for found in diagnostics):
                 return diagnostics
             check = min(int(1.4 * check), most_steps)
 
 
-def _burn_in(sampler: Any) -> int:
-    return int(_BURN_IN * sampler.iteration)
-
-
-def _diagnostics(sampler: Any, names: tuple[str, ...]) -> tuple[Diagnostic, ...]:
-    """R-hat, sample size and autocorrelation time (in steps) of every parameter, and the ensemble's acceptance."""
-    chain = sampler.get_chain(discard=_burn_in(sampler))
+def _diagnostics(whole: Ensemble) -> tuple[Diagnostic, ...]:
+    """R-hat, sample sizes and autocorrelation time (in steps) of every parameter, and the ensemble's acceptance."""
+    chain = whole.theta[whole.burn_in :]
     times = emcee.autocorr.integrated_time(chain, tol=0, quiet=True)
-    found = [Diagnostic("acceptance", "all parameters", float(sampler.acceptance_fraction.mean()))]
-    for i, name in enumerate(names):
-        r_hat, size = (f(chain[:, :, i].T) for f in (rank_normalised_split_r_hat, bulk_effective_sample_size))
+    found = [Diagnostic("acceptance", "all parameters", float(whole.sampler.acceptance_fraction.mean()))]
+    for i, name in enumerate(whole.names):
+        chains = np.ascontiguousarray(chain[:, :, i].T)
+        r_hat = rank_normalised_split_r_hat(chains)
         found += [
             Diagnostic("r_hat", name, r_hat, f"at most {LARGEST_R_HAT}", r_hat <= LARGEST_R_HAT),
-            Diagnostic("effective_sample_size", name, size, f"at least {SMALLEST_SIZE:.0f}", size >= SMALLEST_SIZE),
+            _size("effective_sample_size", name, bulk_effective_sample_size(chains)),
+            _size("tail_effective_sample_size", name, tail_effective_sample_size(chains)),
             Diagnostic("autocorrelation_time", name, float(times[i])),
         ]
     return tuple(found)
+
+
+def _size(statistic: str, name: str, size: float) -> Diagnostic:
+    return Diagnostic(statistic, name, size, f"at least {SMALLEST_SIZE:.0f}", size >= SMALLEST_SIZE)
 
 
 def _doubt(found: Diagnostic) -> tuple[bool, float]:

@@ -17,6 +17,7 @@ from scipy.special import gammaln
 from ..errors import NotConverged
 from ..results import Diagnostic
 from ..run import Progress
+from ..traces import LOG_POSTERIOR, ImportanceTrace
 from .pareto import smooth_weights, weights_sample_size
 from .posterior import Posterior, Target, require_converged
 
@@ -30,6 +31,7 @@ _MOST_REFITS = 3
 _FEWEST_PROPOSALS = 2000
 _FREEDOM = 5.0
 _BATCH = 500
+_MOST_KEPT = 4000
 
 
 @dataclass(frozen=True)
@@ -131,14 +133,15 @@ def sample_laplace(
         require_converged(found.diagnostics)
     few = 10 * draws <= weights_sample_size(found.weights)
     chosen = rng.choice(found.weights.size, draws, replace=not few, p=found.weights)
-    return Posterior(found.thetas[chosen], target.names, found.diagnostics)
+    return Posterior(found.thetas[chosen], target.names, found.diagnostics, _trace(found, mode, target.names))
 
 
 @dataclass(frozen=True)
 class _Weighted:
-    """Proposals (S, d), their normalised weights (S,), and how good they are."""
+    """Proposals (S, d), their log densities (S,) and normalised weights (S,), and how good they are."""
 
     thetas: Floats
+    values: Floats
     weights: Floats
     diagnostics: tuple[Diagnostic, ...]
 
@@ -157,7 +160,17 @@ def _weighted_draws(
         if shape <= _SATISFACTORY_PARETO_K or refits == _MOST_REFITS:
             break
         proposal = _fitted_again(proposal, thetas, weights)
-    return _Weighted(thetas, weights, _diagnostics(shape, weights_sample_size(weights), refits))
+    return _Weighted(thetas, values, weights, _diagnostics(shape, weights_sample_size(weights), refits))
+
+
+def _trace(found: _Weighted, mode: Mode, names: tuple[str, ...]) -> ImportanceTrace:
+    """The first proposals, at most 4,000: they are independent, so that the first are a sample of all."""
+    draws = np.column_stack([found.thetas, found.values - found.values.max()])[:_MOST_KEPT]
+    weights = found.weights[:_MOST_KEPT]
+    weights = weights / max(weights.sum(), np.finfo(float).tiny)
+    sds = np.sqrt(np.diag(mode.covariance))
+    kept = draws.astype(np.float32), weights.astype(np.float32)
+    return ImportanceTrace((*names, LOG_POSTERIOR), *kept, mode.theta, sds)
 
 
 def _cholesky(scale: Floats) -> Floats:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import NotConverged
 from ..results import Diagnostic
+from ..traces import Trace
 
 __all__ = ["Posterior", "Target", "require_converged"]
 
@@ -36,11 +37,12 @@ class Target(Protocol):
 
 @dataclass(frozen=True)
 class Posterior:
-    """``theta`` (S, d): draws ready to use; the parameters' names; how the sampler fared."""
+    """``theta`` (S, d): draws ready to use; the parameters' names; how the sampler fared, and what it left to look at."""
 
     theta: Floats
     names: tuple[str, ...]
     diagnostics: tuple[Diagnostic, ...]
+    trace: Trace | None = None
 
 
 def require_converged(diagnostics: Iterable[Diagnostic]) -> None:

@@ -31,8 +31,11 @@ from ..run import Run
 from ..schema import Kind
 from ..spec import Param, Spec
 from ..statistics.trees import Trees, grow, joined, level_order
+from ..traces import NoTrace
 
 __all__ = ["CartSpec", "cart"]
+
+GROWN = "a tree is grown once, not sampled"
 
 Floats = NDArray[np.float64]
 
@@ -91,7 +94,7 @@ def cart(data: Microdata, target: str, spec: CartSpec, run: Run, draws: int) -> 
     grown = list(run.over(partial(_grown, data, target, spec), range(draws if spec.proper else 1), f"tree of {target}"))
     trees = joined([tree for tree, _ in grown])
     orders = {_order_key(name): np.stack([own[name] for _, own in grown]) for name in _with_levels(data, spec)}
-    return Fit({**vars(trees), **orders}, _diagnostics(trees, target))
+    return Fit({**vars(trees), **orders}, _diagnostics(trees, target), NoTrace(GROWN))
 
 
 def _grown(

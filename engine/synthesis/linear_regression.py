@@ -23,11 +23,13 @@ from ..spec import Param, Spec
 from ..statistics.bayesian_linear_regression import LinearPosterior
 from ..statistics.truncated_normal import truncated_normal
 from ..terms import Design, parse_term
+from ..traces import NoTrace
 
 __all__ = ["LinearRegressionSpec", "linear_regression"]
 
 Floats = NDArray[np.float64]
 
+EXACT = "its posterior draws are exact and independent"
 LARGEST = {Kind.COUNT: 2.0**53, Kind.CONTINUOUS: 1e300}
 
 
@@ -106,7 +108,8 @@ def linear_regression(data: Microdata, target: str, spec: LinearRegressionSpec, 
     coefficients, sigma = posterior.sample(draws, run.rng)
     run.report(Progress(1, 1, f"regression of {target}"))
     names = _design(data, spec).names
-    return Fit({"coefficients": coefficients, "sigma": sigma}, _diagnostics(posterior, names, spec.prior_sd))
+    arrays = {"coefficients": coefficients, "sigma": sigma}
+    return Fit(arrays, _diagnostics(posterior, names, spec.prior_sd), NoTrace(EXACT))
 
 
 def _posterior(data: Microdata, target: str, spec: LinearRegressionSpec) -> LinearPosterior:

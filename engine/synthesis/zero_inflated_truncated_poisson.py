@@ -93,7 +93,7 @@ def draw(
     check=check,
 )
 def zero_inflated_truncated_poisson(data: Microdata, target: str, spec: ZeroInflatedSpec, run: Run, draws: int) -> Fit:
-    """Posterior draws ``theta`` (draws, 2K + 1): alpha, beta, log tau; how the sampler fared as diagnostics.
+    """Posterior draws ``theta`` (draws, 2K + 1): alpha, beta, log tau; how the sampler fared as diagnostics and trace.
 
     Raises:
         BadInput: what ``check`` refuses.
@@ -109,7 +109,7 @@ def zero_inflated_truncated_poisson(data: Microdata, target: str, spec: ZeroInfl
         posterior = _sampled(model, spec, run, draws)
     except NotConverged as error:
         raise NotConverged(f"{target}: {error.parameter}", error.statistic, error.value, error.rule) from None
-    return Fit({"theta": posterior.theta}, (*posterior.diagnostics, *_moments(posterior)))
+    return Fit({"theta": posterior.theta}, (*posterior.diagnostics, *_moments(posterior)), posterior.trace)
 
 
 def _sampled(model: ZeroInflatedPoisson, spec: ZeroInflatedSpec, run: Run, draws: int) -> Posterior:

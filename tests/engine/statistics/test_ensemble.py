@@ -12,6 +12,7 @@ from engine.run import Progress, legacy_state
 from engine.statistics.ensemble import sample_emcee
 from engine.statistics.laplace import sample_laplace
 from engine.statistics.zero_inflated_poisson import ZeroInflatedPoisson
+from engine.traces import ChainTrace
 
 
 @dataclass(frozen=True)
@@ -87,9 +88,33 @@ def test_diagnostics_cover_every_parameter() -> None:
     for name in model.names:
         assert by_parameter["r_hat", name].passed
         assert by_parameter["effective_sample_size", name].passed
+        assert by_parameter["tail_effective_sample_size", name].passed
         assert by_parameter["autocorrelation_time", name].value > 0
     assert 0 < by_parameter["acceptance", "all parameters"].value < 1
     assert posterior.theta.shape == (10, 5)
+
+
+def test_statistics_are_of_the_parameters_and_not_of_white_coordinates() -> None:
+    """The second parameter is the first with noise: both have the same R-hat and autocorrelation, their difference has others."""
+    target = Normal(np.linalg.inv(np.array([[1.0, 0.9999], [0.9999, 1.0]])))
+    posterior = sample_emcee(target, 10, np.random.default_rng(3), silent, independence=0.2)
+    by_parameter = {(found.name, found.parameter): found.value for found in posterior.diagnostics}
+    for name in ("r_hat", "effective_sample_size", "autocorrelation_time"):
+        assert by_parameter[name, "x[0]"] == pytest.approx(by_parameter[name, "x[1]"], rel=0.02)
+
+
+def test_the_trace_is_of_the_parameters_and_every_step() -> None:
+    model = problem(200, 6)
+    posterior = sample_emcee(model, 4000, np.random.default_rng(5), silent)
+    trace = posterior.trace
+    assert isinstance(trace, ChainTrace)
+    assert trace.parameters == (*model.names, "log posterior")
+    late = trace.band[1, trace.step > trace.burn_in, :-1].mean(axis=0)
+    np.testing.assert_allclose((late - posterior.theta.mean(axis=0)) / posterior.theta.std(axis=0), 0, atol=0.1)
+    at = trace.values[0, -1].astype(float)
+    other = trace.values[1, -1].astype(float)
+    difference = model.log_density(at[:-1]) - model.log_density(other[:-1])
+    assert at[-1] - other[-1] == pytest.approx(difference, abs=0.01)
 
 
 def test_a_run_that_is_too_short_names_the_worst_parameter() -> None:

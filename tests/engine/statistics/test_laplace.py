@@ -12,6 +12,7 @@ from scipy.stats import t as student
 from engine.errors import NotConverged
 from engine.run import Progress
 from engine.statistics.laplace import StudentT, find_mode, sample_laplace
+from engine.traces import ImportanceTrace
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,20 @@ def test_diagnostics_say_how_good_the_proposals_were() -> None:
     assert by_name["proposals_fitted_again"].value <= 3
     assert posterior.theta.shape == (10, 3)
     assert posterior.names == GAMMAS.names
+
+
+def test_the_trace_has_the_weighted_proposals_and_the_normal_approximation() -> None:
+    trace = sample_laplace(GAMMAS, 10, np.random.default_rng(1), silent, proposals=6000).trace
+    assert isinstance(trace, ImportanceTrace)
+    assert trace.parameters == (*GAMMAS.names, "log posterior")
+    assert trace.draws.shape == (4000, 4)
+    assert trace.weights.sum() == pytest.approx(1, abs=1e-5)
+    np.testing.assert_allclose(trace.mode, np.log(GAMMAS.shapes), atol=0.01)
+    np.testing.assert_allclose(trace.sd, GAMMAS.shapes**-0.5, rtol=1e-2)
+    sds = np.sqrt(polygamma(1, GAMMAS.shapes))
+    off = np.abs(trace.weights @ trace.draws[:, :3] - digamma(GAMMAS.shapes)) / sds
+    assert np.all(off < 0.1)
+    assert np.abs(trace.mode - digamma(GAMMAS.shapes))[0] / sds[0] > 0.2, "the mode alone is off"
 
 
 def test_tails_that_the_proposals_miss_are_an_error() -> None:
