@@ -13,9 +13,13 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-__all__ = ["IN_PROCESS", "Pool", "ProcessPool", "pool"]
+__all__ = ["IDLE_SECONDS", "IN_PROCESS", "THREAD_LIMITS", "Pool", "ProcessPool", "pool"]
 
 IN_PROCESS = 0
+IDLE_SECONDS = 3.0
+"""How long a worker without tasks waits for more."""
+THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""Set to 1 for what computes, so that jobs beside each other do not fight for cores."""
 ORPHAN_SECONDS = 0.5
 COMPUTES = "workspace.attempt"
 """Imported by every process before it is given a task."""

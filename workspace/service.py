@@ -13,13 +13,11 @@ import sqlite3
 from pathlib import Path
 from types import FrameType
 
-from .pool import pool
+from .pool import IDLE_SECONDS, THREAD_LIMITS, pool
 
-__all__ = ["ENDING", "THREAD_LIMITS", "main", "serve"]
+__all__ = ["ENDING", "main", "serve"]
 
 ENDING = (signal.SIGTERM, signal.SIGINT)
-IDLE_SECONDS = 3.0
-THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 log = logging.getLogger("sfumato.worker")
 
 

@@ -25,7 +25,7 @@ from .attempt import Failure, GivenBack, attempt
 from .database import is_busy
 from .errors import WorkspaceError
 from .orders import order_for
-from .pool import IN_PROCESS, Pool, pool
+from .pool import IDLE_SECONDS, IN_PROCESS, THREAD_LIMITS, Pool, pool
 from .queue import (
     Claim,
     Outcome,
@@ -41,7 +41,6 @@ from .queue import (
     unfinished,
 )
 from .run_log import note, rotate
-from .service import IDLE_SECONDS, THREAD_LIMITS
 from .workspace import Workspace
 
 __all__ = ["start_worker", "work", "worker_log"]
