@@ -14,7 +14,7 @@ from .errors import NotReady
 from .prepare import Prepared
 from .queries import Connected, Run, RunState, find_run
 from .recipes import RecipeFile, find_recipe
-from .runs import result_object, result_rows
+from .runs import enter_runs, result_object, result_rows
 from .trees import with_trees
 from .workspace import Workspace
 
@@ -74,16 +74,8 @@ def _on_data_of(main: Prepared, table: dict[str, Any]) -> dict[str, Any]:
 
 
 def enter_together(workspace: Workspace, main: Prepared, companions: Sequence[Prepared]) -> list[int]:
-    """Enter a run and those beside it, in one project; returns their numbers, the main one's first."""
-    project = main.recipe.title or main.source.name
-    run_id = main.enter(workspace, project)
-    beside = [companion.enter(workspace, project) for companion in companions]
-    with workspace.writing() as connection:
-        connection.executemany(
-            "INSERT INTO companion (run_id, position, companion_id) VALUES (?, ?, ?)",
-            [(run_id, position, other) for position, other in enumerate(beside)],
-        )
-    return [run_id, *beside]
+    """Enter a run and those beside it, all or none, in one project; returns their numbers, the main one's first."""
+    return enter_runs(workspace, [main, *companions])
 
 
 def companions_of(workspace: Connected, run_id: int) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from engine.schema import Schema
 
 from .ingest import Source, find_source, ingest
 from .recipes import RecipeFile
-from .runs import enter_run
+from .runs import Entry, enter_runs
 from .trees import with_trees
 from .workspace import Workspace
 
@@ -24,18 +24,12 @@ __all__ = ["Prepared", "prepare_evaluation", "prepare_run"]
 ROUNDING = 1e-6  # numbers that were not released may have been written with fewer digits
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """A validated recipe with the data it is for, and the released datasets where another tool made them."""
-
-    recipe: Recipe
-    source: Source
-    data: Microdata
-    given: tuple[tuple[Source, Microdata], ...] = ()
+class Prepared(Entry):
+    """A run whose recipe and data have been checked against each other."""
 
     def enter(self, workspace: Workspace, project: str = "") -> int:
         """Enter the run in a workspace; returns its number."""
-        return enter_run(workspace, self.recipe, self.source, self.data, self.given, project)
+        return enter_runs(workspace, [self], project)[0]
 
 
 def _settings(settings: Sequence[str], seed: int | None) -> list[str]:

@@ -6,11 +6,13 @@ import json
 import sqlite3
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
 
 from engine.microdata import Microdata
 from engine.plan import Task, plan
+from engine.published import Published
 from engine.recipe import Recipe
 from engine.results import Diagnostic
 from engine.rows import Row
@@ -22,7 +24,18 @@ from .ingest import Source
 from .queries import Run, RunState, TaskRow, find_run, list_runs, tasks_of
 from .workspace import Dataset, Workspace
 
-__all__ = ["Run", "RunState", "TaskRow", "enter_again", "enter_run", "find_run", "list_runs", "tasks_of"]
+__all__ = [
+    "Entry",
+    "Run",
+    "RunState",
+    "TaskRow",
+    "enter_again",
+    "enter_run",
+    "enter_runs",
+    "find_run",
+    "list_runs",
+    "tasks_of",
+]
 
 VERSIONED = ("sfumato", "numpy", "scipy", "pandas", "pyarrow", "statsmodels", "scikit-learn", "emcee")
 
@@ -40,18 +53,60 @@ def enter_run(
     ``given`` are released datasets that another tool made, where the recipe makes none.
     Raises NotEnoughDisk, when nothing has been stored.
     """
-    check_disk(workspace.directory, bytes_needed(recipe, data))
-    title = recipe.title or source.name
-    stored = workspace.tables.write_microdata(data)
-    given_stored = [workspace.tables.write_microdata(released) for _, released in given]
+    return enter_runs(workspace, [Entry(recipe, source, data, tuple(given))], project)[0]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A run to enter: its recipe, the data it is for, and released datasets where another tool made them."""
+
+    recipe: Recipe
+    source: Source
+    data: Microdata
+    given: tuple[tuple[Source, Microdata], ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The recipe's title, else the name of the file."""
+        return self.recipe.title or self.source.name
+
+
+def enter_runs(workspace: Workspace, entries: Sequence[Entry], project: str = "") -> list[int]:
+    """Enter runs in one project and one transaction, each with all its tasks; returns their numbers.
+
+    All but the first are companions of the first. The project is the first one's title unless it is named. Raises
+    NotEnoughDisk, when nothing has been stored.
+    """
+    check_disk(workspace.directory, sum(bytes_needed(entry.recipe, entry.data) for entry in entries))
+    stored = [_store_tables(workspace, entry) for entry in entries]
     with workspace.writing() as connection:
-        project_id = workspace.ensure_project(project or title)
-        dataset_id = workspace.add_dataset(project_id, source.name, source.sha256, data, stored)
-        run_id = _enter_row(connection, project_id, dataset_id, title, recipe)
-        for draw, ((released_source, released), sha256) in enumerate(zip(given, given_stored, strict=True), start=1):
-            workspace.add_dataset(project_id, released_source.name, released_source.sha256, released, sha256)
-            connection.execute("INSERT INTO artefact VALUES (?, ?, ?)", (run_id, f"draw/{draw}", sha256))
-        _enter_tasks(connection, run_id, plan(recipe))
+        project_id = workspace.ensure_project(project or entries[0].title)
+        run_ids = [
+            _enter(workspace, connection, project_id, entry, *hashes)
+            for entry, hashes in zip(entries, stored, strict=True)
+        ]
+        connection.executemany(
+            "INSERT INTO companion (run_id, position, companion_id) VALUES (?, ?, ?)",
+            [(run_ids[0], position, other) for position, other in enumerate(run_ids[1:])],
+        )
+    return run_ids
+
+
+def _store_tables(workspace: Workspace, entry: Entry) -> tuple[str, list[str]]:
+    tables = workspace.tables
+    return tables.write_microdata(entry.data), [tables.write_microdata(released) for _, released in entry.given]
+
+
+def _enter(
+    workspace: Workspace, connection: sqlite3.Connection, project_id: int, entry: Entry, stored: str, given: list[str]
+) -> int:
+    source = entry.source
+    dataset_id = workspace.add_dataset(project_id, source.name, source.sha256, entry.data, stored)
+    run_id = _enter_row(connection, project_id, dataset_id, entry.title, entry.recipe)
+    for draw, ((released_source, released), sha256) in enumerate(zip(entry.given, given, strict=True), start=1):
+        workspace.add_dataset(project_id, released_source.name, released_source.sha256, released, sha256)
+        connection.execute("INSERT INTO artefact VALUES (?, ?, ?)", (run_id, f"draw/{draw}", sha256))
+    _enter_tasks(connection, run_id, plan(entry.recipe))
     return run_id
 
 
@@ -166,6 +221,7 @@ def result_object(workspace: Workspace, run_id: int) -> dict[str, Any]:
     """The object that ``--json`` writes."""
     run = find_run(workspace, run_id)
     dataset: Dataset = workspace.dataset(run.dataset_id)
+    rows = result_rows(workspace, run_id)
     return {
         "run": run.id,
         "recipe_sha256": run.recipe_sha256,
@@ -173,6 +229,13 @@ def result_object(workspace: Workspace, run_id: int) -> dict[str, Any]:
         "seed": run.seed,
         "versions": dict(run.versions),
         "seconds": run.seconds,
-        "rows": [row.to_dict() for row in result_rows(workspace, run_id)],
+        "rows": [row.to_dict() for row in rows],
         "verdicts": [verdict.to_dict() for verdict in verdicts_of(workspace, run_id)],
+        "published": [_published(figure, rows) for figure in run.recipe.published],
     }
+
+
+def _published(figure: Published, rows: Sequence[Row]) -> dict[str, Any]:
+    """A figure that the recipe quotes, and the run's own value beside it; None where the run has none."""
+    found = next((row.value for row in rows if figure.matches(row)), None)
+    return {**asdict(figure), "found": found}

@@ -176,3 +176,33 @@ def test_deleting_a_run_leaves_nothing_of_it(workspace: Workspace, enter: Enter)
     workspace.connection.execute("DELETE FROM run WHERE id = ?", (run_id,))
     left = ("task", "task_need", "artefact", "result", "verdict", "diagnostic")
     assert [count(workspace, table) for table in left] == [0] * len(left)
+
+
+def test_published_figures_stand_beside_the_rows_with_what_the_run_found(workspace: Workspace, enter: Enter) -> None:
+    value = "risk.identification.true_match_rate"
+    quoted = {"source": "A paper, Table 4", "value": value}
+    figures = [
+        {**quoted, "dataset": "synthetic", "figure": 0.02},
+        {**quoted, "dataset": "confidential", "figure": 1.0},
+        {**quoted, "dataset": "anonymised", "figure": 0.5, "params": {"known": ["age"]}},
+    ]
+    run_id = enter(published=figures)
+    work(workspace.directory, idle=0)
+    found = json.loads(json.dumps(result_object(workspace, run_id)))
+    own = {
+        row["dataset"]: row["value"]
+        for row in found["rows"]
+        if row["measure"] == "true_match_rate" and row["draw"] is None
+    }
+    assert [(one["figure"], one["found"]) for one in found["published"]] == [
+        (0.02, own["synthetic"]),
+        (1.0, own["confidential"]),
+        (0.5, None),
+    ]
+    assert found["published"][2] == {
+        **figures[2], "target": "", "level": None, "found": None
+    }  # fmt: skip
+
+
+def test_a_recipe_that_quotes_nothing_has_no_published_figures(workspace: Workspace, enter: Enter) -> None:
+    assert result_object(workspace, enter())["published"] == []
