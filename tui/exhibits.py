@@ -125,5 +125,7 @@ def _png(drawing: str) -> bytes:
     try:
         from cairosvg import svg2png
     except (ImportError, OSError):
-        raise NotExported("A PNG needs the package cairosvg, which is not installed here; .svg works without") from None
+        raise NotExported(
+            'A PNG needs the package cairosvg, which is not installed here: pip install "sfumato[png]"; .svg works without'
+        ) from None
     return bytes(svg2png(bytestring=drawing.encode(), scale=PNG_SCALE, background_color="white"))

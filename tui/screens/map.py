@@ -22,11 +22,13 @@ from tui.widgets.pages import Column
 from tui.widgets.plot import Plot
 from tui.widgets.series import Series
 from tui.words import interval, mark, measured
+from workspace.findings import VerdictLine, verdict_lines
 from workspace.queries import Reader
 from workspace.risk_utility import Axis, Point, RiskUtilityMap, done_runs, risk_utility_map
 from workspace.views import RunLine
 
 from .choose import Choose
+from .map_limits import Limit, limit_series, limit_words, limits_on
 from .page import Pane
 
 if TYPE_CHECKING:
@@ -79,6 +81,7 @@ class Map(Pane):
         project_id: int
         done: tuple[int, ...]
         found: RiskUtilityMap
+        limits: Sequence[VerdictLine]
 
     @dataclass
     class Same(Message):
@@ -97,6 +100,8 @@ class Map(Pane):
         self._found: RiskUtilityMap | None = None
         self._points: Sequence[Point] = ()
         self._own = True
+        self._limits: Sequence[VerdictLine] = ()
+        self._limits_of: int | None = None
 
     def compose(self) -> ComposeResult:
         """The axes, the drawing or its numbers, and what the cursor reads."""
@@ -107,15 +112,19 @@ class Map(Pane):
         yield Line(name="map-reading")
 
     def show(self, line: RunLine | None) -> None:
-        """Show the project of this run; it is read anew when another of its runs is done."""
+        """Show the project of this run, with its thresholds; it is read anew when another of its runs is done."""
         self.line = line
         if line is None:
             return
-        project_id, seen = line.run.project_id, self._done if self._project_id == line.run.project_id else None
+        project_id, run_id = line.run.project_id, line.run.id
+        seen = self._done if (self._project_id, self._limits_of) == (project_id, run_id) else None
+        self._limits_of = run_id
 
-        def query(reader: Reader) -> tuple[tuple[int, ...], RiskUtilityMap] | None:
+        def query(reader: Reader) -> tuple[tuple[int, ...], RiskUtilityMap, Sequence[VerdictLine]] | None:
             done = done_runs(reader, project_id)
-            return None if done == seen else (done, risk_utility_map(reader, project_id))
+            if done == seen:
+                return None
+            return done, risk_utility_map(reader, project_id), verdict_lines(reader, run_id)
 
         self.read(query, lambda found: self.Arrived(project_id, *found) if found else self.Same())
 
@@ -123,6 +132,7 @@ class Map(Pane):
     def _take(self, event: Arrived) -> None:
         same = event.project_id == self._project_id
         self._project_id, self._done, self._found = event.project_id, event.done, event.found
+        self._limits = event.limits
         self._draw(keep_view=same)
 
     @property
@@ -144,7 +154,11 @@ class Map(Pane):
             return
         x, y = axes
         self._points = self._found.points(x, y)
-        series = [*point_series(self._points), *(own_series(self._found, x, y, self._points) if self._own else ())]
+        series = [
+            *point_series(self._points),
+            *(own_series(self._found, x, y, self._points) if self._own else ()),
+            *limit_series(self.limits, self._points),
+        ]
         plot.set_series(
             series,
             x_label=x.key.rpartition(".")[2],
@@ -154,6 +168,15 @@ class Map(Pane):
         self.query_one("#map-head", Line).say(self._heading(x, y))
         self._fill_numbers()
         self._say(plot.cursor)
+
+    @property
+    def limits(self) -> tuple[Sequence[Limit], Sequence[Limit]]:
+        """The thresholds of the run that the tabs show, of the number across and of the one up."""
+        found, axes = self._found, self.axes
+        if found is None or axes is None:
+            return (), ()
+        x, y = (limits_on(self._limits, axis, found.confidential.get(axis.ident)) for axis in axes)
+        return x, y
 
     def _heading(self, x: Axis, y: Axis) -> str:
         assert self._found is not None
@@ -168,6 +191,11 @@ class Map(Pane):
         ]
         parts += [
             f"confidential data {name} {value}" for name, value in zip(("across", "up"), own, strict=True) if value
+        ]
+        parts += [
+            f"limit {way} {limit_words(one)}"
+            for way, limits in zip(("across", "up"), self.limits, strict=True)
+            for one in limits
         ]
         parts.append(f"across {name_of(x)}, {GOALS[x.goal]}")
         if "none" in (x.goal, y.goal):
@@ -197,7 +225,7 @@ class Map(Pane):
         text = (
             "   ".join(point_text(point) for point in found)
             if found
-            else "left and right move the cursor, enter opens the run, + and - zoom, 0 shows all"
+            else "left and right move the cursor, enter opens the run, + - zoom, z Z up and down, 0 shows all"
         )
         self.query_one("#map-reading", Line).say(text)
 
@@ -212,10 +240,12 @@ class Map(Pane):
 
     def exhibit(self) -> Exhibit | None:
         """The runs on the two axes, drawn and in all digits."""
-        points, axes = self._points, self.axes
+        points, axes, limits = self._points, self.axes, self.limits
         if not points or axes is None:
             return None
-        return Exhibit("risk-utility-map", lambda: point_lines(points, *axes), lambda: map_figure(points, *axes))
+        return Exhibit(
+            "risk-utility-map", lambda: point_lines(points, *axes), lambda: map_figure(points, *axes, limits)
+        )
 
     async def action_choose(self, which: str) -> None:
         """Ask for the number on an axis."""
@@ -325,11 +355,14 @@ def point_lines(points: Sequence[Point], x: Axis, y: Axis) -> Lines:
     return ("run", "title", *sides, "efficient"), rows
 
 
-def map_figure(points: Sequence[Point], x: Axis, y: Axis) -> Figure:
-    """The runs, drawn for a file."""
+def map_figure(
+    points: Sequence[Point], x: Axis, y: Axis, limits: tuple[Sequence[Limit], Sequence[Limit]] = ((), ())
+) -> Figure:
+    """The runs and the thresholds, drawn for a file."""
     from workspace.figures.figure import Figure, Panel
     from workspace.figures.figure import Series as FigureSeries
 
     series = tuple(FigureSeries.of(one.name, one.x, one.y) for one in point_series(points))
     across, up = (f"{name_of(axis)}, {GOALS[axis.goal]}" for axis in (x, y))
-    return Figure("Risk-utility map", "map", (Panel("Runs", series, across, up),))
+    lines = tuple(FigureSeries.of(one.name, one.x, one.y, marker="line") for one in limit_series(limits, points))
+    return Figure("Risk-utility map", "map", (Panel("Runs", (*series, *lines), across, up),))

@@ -150,7 +150,7 @@ class Sweep(Pane):
     def _say(self, x: float | None) -> None:
         """Read every curve at the cursor, in the measure's own unit whatever the scale."""
         if x is None:
-            text = "left and right move the cursor, + and - zoom, 0 shows all"
+            text = "left and right move the cursor, + - zoom, z Z zoom up and down, 0 shows all"
         else:
             text = "   ".join([f"S = {number(x)}", *(reading(curve, x) for curve in self.drawn)])
         self.query_one("#sweep-reading", Line).say(text)
@@ -165,7 +165,8 @@ class Sweep(Pane):
         drawn = self.drawn
         if not drawn:
             return None
-        return Exhibit(self.named(drawn[0].measure), lambda: curve_lines(drawn), lambda: curve_figure(drawn))
+        log = self.sfumato.state.log
+        return Exhibit(self.named(drawn[0].measure), lambda: curve_lines(drawn), lambda: curve_figure(drawn, log=log))
 
     def take_focus(self) -> None:
         """What is shown takes the keys."""
@@ -255,15 +256,15 @@ def curve_lines(shown: Sequence[Curve]) -> Lines:
     return ("method", "measure", "target", "params", "dataset", "level", "value", "lower", "upper"), rows
 
 
-def curve_figure(shown: Sequence[Curve]) -> Figure:
-    """The curves, drawn for a file."""
+def curve_figure(shown: Sequence[Curve], *, log: bool = False) -> Figure:
+    """The curves, drawn for a file, on the scale that is shown."""
     from workspace.figures.figure import Figure, Panel
     from workspace.figures.figure import Series as FigureSeries
 
     drawn = [as_series(curve) for curve in shown]
     series = tuple(FigureSeries.of(one.name, one.x, one.y, one.lower, one.upper) for one in drawn)
     first = shown[0]
-    return Figure(f"{first.measure}: {_study_name(first)}", "sweep", (Panel(first.measure, series, "S"),))
+    return Figure(f"{first.measure}: {_study_name(first)}", "sweep", (Panel(first.measure, series, "S", log_y=log),))
 
 
 def reading(curve: Curve, x: float) -> str:

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.statistics.ticks import LARGEST, Floats, Limits, limits, nice_ticks, short_number, tick_labels
+from workspace.figures.units import AxisUnit, log_ticks, unit_text, unit_ticks
 
 __all__ = [
-    "LARGEST", "Floats", "Limits", "Scale", "fit_ticks", "limits", "log_ticks", "nice_ticks", "place", "short_number", "tick_labels",
+    "LARGEST", "AxisUnit", "Floats", "Limits", "Scale", "fit_ticks", "limits", "log_ticks", "nice_ticks", "place",
+    "short_number", "tick_labels", "unit_text", "unit_ticks",
 ]  # fmt: skip
 
 
@@ -47,26 +49,10 @@ class Scale:
         return (math.log10(self.low), math.log10(self.high)) if self.log else (self.low, self.high)
 
 
-def log_ticks(low: float, high: float, most: int) -> Floats:
-    """At most ``most`` round values in [low, high], both above 0, even on a logarithmic axis: decades with 2 and 5
-    between them, with 3, decades alone, or every so many. Where there are not two, those of a linear axis.
-    """
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    for leading in ((1, 2, 5), (1, 3), (1,)):
-        values = np.array([first * 10.0**power for power in powers for first in leading])
-        inside = values[(values >= low * (1 - 1e-9)) & (values <= high * (1 + 1e-9))]
-        if inside.size <= most:
-            break
-    if inside.size < 2:
-        return nice_ticks(low, high, most)
-    return np.asarray(inside[:: math.ceil(inside.size / most)])
-
-
-def fit_ticks(low: float, high: float, cells: int) -> tuple[Floats, list[str]]:
+def fit_ticks(low: float, high: float, cells: int, unit: AxisUnit = "number") -> tuple[Floats, list[str]]:
     """The most ticks of a horizontal axis ``cells`` long whose labels stand apart, and the labels."""
     for most in range(max(1, cells // 8), 0, -1):
-        ticks = nice_ticks(low, high, most)
-        labels = tick_labels(ticks)
+        ticks, labels = unit_ticks(low, high, most, unit)
         centres = np.rint(Scale(low, high, cells).to_dots(ticks)).astype(int).tolist()
         if ticks.size and len(place(centres, labels, cells)) == ticks.size:
             return ticks, labels

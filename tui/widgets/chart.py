@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .axes import Limits, short_number
+from .axes import AxisUnit, Limits, short_number, unit_text
 from .canvas import covered, glyphs_named, hatch
 from .frame import SAMPLE, Frame, Labels, layout
 from .look import Look
@@ -104,14 +104,19 @@ def _draw_traces(draft: Draft, frame: Frame, series: Sequence[Series], look: Loo
         bits |= own
         inks[own > 0] = SERIES + order
     characters[:] = np.where(bits > 0, ".", " ")
-    for order, one in enumerate(traces):
+    for order, one in sorted(enumerate(traces), key=lambda each: series[each[0]].kin is None):
         own = glyphs.bits(one.mask)
         bits |= own
         inks[own > 0] = SERIES + order
-        characters[own > 0] = mark(order)
+        characters[own > 0] = mark(_looks(series[order], order))
     if not glyphs.coarse:
         characters[:] = np.array(list(glyphs.table))[bits]
     _put_marks(draft, frame, traces)
+
+
+def _looks(one: Series, order: int) -> int:
+    """The place among the series of the one that this one looks like."""
+    return order if one.kin is None else one.kin
 
 
 def _put_marks(draft: Draft, frame: Frame, traces: Sequence[Trace]) -> None:
@@ -127,12 +132,16 @@ def with_cursor(chart: Chart, series: Sequence[Series], labels: Labels, x: float
         return chart.picture
     draft = Draft.over(chart.picture, frame.glyphs.ellipsis)
     for order, reading in enumerate(readings(frame, series, x)):
+        if series[order].kin is not None:
+            continue
         at = None if reading.value is None else frame.cell(x, reading.value)
         if at is not None:
             draft.put(*at, mark(order), CURSOR)
         if order < frame.key.shown:
             row, column = frame.key.at(order)
-            draft.put(row + frame.titled, column + SAMPLE + frame.key.name + 2, reading_text(reading), STRONG)
+            draft.put(
+                row + frame.titled, column + SAMPLE + frame.key.name + 2, reading_text(reading, labels.y_unit), STRONG
+            )
     column_of_x = frame.cell(x, frame.y.low)
     if frame.axis and column_of_x is not None:
         draft.put(frame.top + frame.rows, column_of_x[1], frame.glyphs.caret, STRONG)
@@ -147,11 +156,11 @@ def readings(frame: Frame, series: Sequence[Series], x: float) -> tuple[Reading,
     return tuple(one.at(x, tolerance) for one in series)
 
 
-def reading_text(reading: Reading) -> str:
+def reading_text(reading: Reading, unit: AxisUnit = "number") -> str:
     """``value [lower, upper]``, or a dash."""
     if reading.value is None:
         return "-"
-    value = short_number(reading.value)
+    value = unit_text(reading.value, unit)
     if reading.lower is None or reading.upper is None:
         return value
     return f"{value} [{short_number(reading.lower, 3)}, {short_number(reading.upper, 3)}]"
@@ -159,7 +168,7 @@ def reading_text(reading: Reading) -> str:
 
 def _x_text(labels: Labels, x: float) -> str:
     named = x == round(x) and 0 <= x < len(labels.x_names)
-    value = labels.x_names[round(x)] if named else short_number(x)
+    value = labels.x_names[round(x)] if named else unit_text(x, labels.x_unit)
     return f"{labels.x or 'x'} = {value}"
 
 
@@ -175,13 +184,15 @@ def draw_text(
     y_label: str = "",
     x_names: Sequence[str] = (),
     x_range: Limits | None = None,
+    x_unit: AxisUnit = "number",
+    log_y: bool = False,
 ) -> str:
     """The chart as ``height`` lines of at most ``width`` cells, with ANSI colours when ``colour``.
 
     ``glyphs`` is braille, block or ascii (default: SFUMATO_GLYPHS, else braille); ValueError for another.
     """
     look = Look(glyphs_named(glyphs), colour, "background" if colour else "dots")
-    labels = Labels(title, x_label, y_label, tuple(x_names))
+    labels = Labels(title, x_label, y_label, tuple(x_names), log_y, x_unit)
     picture = draw(series, (width, height), labels, look, x_range).picture
     if not colour:
         return "\n".join(picture.line(row).rstrip() for row in range(picture.height))
@@ -190,7 +201,7 @@ def draw_text(
 
 def colours(series: Sequence[Series], palette: Sequence[str] = PALETTE) -> list[str]:
     """The Rich style of each series: its own, or the next of ``palette``."""
-    return [one.style or palette[order % len(palette)] for order, one in enumerate(series)]
+    return [one.style or palette[_looks(one, order) % len(palette)] for order, one in enumerate(series)]
 
 
 def _ansi_line(picture: Picture, row: int, series: Sequence[Series]) -> str:

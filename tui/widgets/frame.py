@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from rich.cells import cell_len
 
-from .axes import Limits, Scale, fit_ticks, log_ticks, nice_ticks, place, tick_labels
+from .axes import AxisUnit, Limits, Scale, fit_ticks, log_ticks, place, unit_ticks
 from .canvas import Glyphs
 from .series import Series
 from .text import cut, printable
@@ -19,20 +19,25 @@ SAMPLE, VALUE, BAND, LONGEST_NAME = 4, 8, 19, 24
 
 @dataclass(frozen=True)
 class Labels:
-    """Words on a plot. ``x_names`` name the places x = 0, 1, 2, … of a categorical axis; ``log_y`` that y is logarithmic."""
+    """Words on a plot. ``x_names`` name the places x = 0, 1, 2, … of a categorical axis; ``log_y`` that y is logarithmic.
+
+    ``x_unit`` and ``y_unit`` say what is drawn: numbers, logarithms of them (the axis then names the numbers), or days.
+    """
 
     title: str = ""
     x: str = ""
     y: str = ""
     x_names: tuple[str, ...] = ()
     log_y: bool = False
+    x_unit: AxisUnit = "number"
+    y_unit: AxisUnit = "number"
 
 
 @dataclass(frozen=True)
 class Key:
     """The legend: ``rows`` rows of ``across`` entries, each ``slot`` cells wide, names in ``name`` cells.
 
-    The first ``shown`` of the series have an entry; ``more`` have none.
+    The first ``shown`` of the series have an entry; ``more`` have none, and those that look like another need none.
     """
 
     rows: int
@@ -93,18 +98,21 @@ def layout(
     footed = axis and spare >= 1
     rows = max(1, height - 2 * axis - key.rows - titled - footed)
     y_scale = Scale(*y, rows * glyphs.down, downward=True, log=labels.log_y)
-    y_ticks = _y_ticks(y_scale, rows, glyphs)
+    y_ticks = _y_ticks(y_scale, rows, glyphs, labels.y_unit)
     left = max((len(label) for _, label in y_ticks), default=0) + 1
     if width - left < LEAST_COLUMNS:
         left, y_ticks = min(1, width - 1), ()
     columns = width - left
     x_scale = Scale(*x, columns * glyphs.across)
-    x_ticks = _named_ticks(labels.x_names, x_scale, columns, glyphs) or _x_ticks(x_scale, columns, glyphs)
+    x_ticks = _named_ticks(labels.x_names, x_scale, columns, glyphs) or _x_ticks(
+        x_scale, columns, glyphs, labels.x_unit
+    )
     top = titled + key.rows
     return Frame(top, left, rows, columns, x_scale, y_scale, glyphs, x_ticks, y_ticks, key, titled, axis, footed)
 
 
 def _key(series: Sequence[Series], width: int, most_rows: int) -> Key:
+    series = [one for one in series if one.kin is None]
     name = min(LONGEST_NAME, max((cell_len(printable(s.name)) for s in series), default=0))
     banded = any(s.lower is not None for s in series)
     slot = SAMPLE + 1 + name + 1 + VALUE + BAND * banded
@@ -115,18 +123,21 @@ def _key(series: Sequence[Series], width: int, most_rows: int) -> Key:
     return Key(rows, across, slot, name, shown, len(series) - shown)
 
 
-def _y_ticks(scale: Scale, rows: int, glyphs: Glyphs) -> tuple[tuple[int, str], ...]:
+def _y_ticks(scale: Scale, rows: int, glyphs: Glyphs, unit: AxisUnit) -> tuple[tuple[int, str], ...]:
     """(row, label) of each tick, at most one a row."""
     most = max(1, (rows + 1) // 3)
-    ticks = log_ticks(scale.low, scale.high, most) if scale.log else nice_ticks(scale.low, scale.high, most)
-    labels = [f"{tick:g}" for tick in ticks.tolist()] if scale.log else tick_labels(ticks)
+    if scale.log:
+        ticks = log_ticks(scale.low, scale.high, most)
+        labels = [f"{tick:g}" for tick in ticks.tolist()]
+    else:
+        ticks, labels = unit_ticks(scale.low, scale.high, most, unit)
     at = np.floor(scale.to_dots(ticks) + 0.5).astype(int) // glyphs.down
     return tuple(dict(zip(at.tolist(), labels, strict=True)).items())
 
 
-def _x_ticks(scale: Scale, columns: int, glyphs: Glyphs) -> tuple[tuple[int, str, int], ...]:
+def _x_ticks(scale: Scale, columns: int, glyphs: Glyphs, unit: AxisUnit) -> tuple[tuple[int, str, int], ...]:
     """(column, label, column at which the label starts) of each tick."""
-    ticks, labels = fit_ticks(scale.low, scale.high, columns)
+    ticks, labels = fit_ticks(scale.low, scale.high, columns, unit)
     at = (np.floor(scale.to_dots(ticks) + 0.5).astype(int) // glyphs.across).tolist()
     starts = place(at, labels, columns)
     return tuple((column, label, start) for column, (start, label) in zip(at, starts, strict=False))

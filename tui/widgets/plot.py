@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -15,14 +16,14 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from .axes import Limits
+from .axes import AxisUnit, Limits
 from .canvas import glyphs_named
 from .chart import Chart, colours, draw, readings, with_cursor
 from .frame import Labels
 from .inks import Inks, palette, sixteen_only, system_named, tints_show
 from .look import Look
 from .picture import Picture
-from .series import Reading, Series, stops, x_limits
+from .series import Reading, Series, stops, x_limits, y_limits
 from .view import View, nearest_stop, next_stop
 
 
@@ -47,6 +48,10 @@ class Plot(Widget, can_focus=True):
         Binding("end", "ends(-1)", "Last value", show=False, id="plot.last"),
         Binding("plus,equals_sign", "zoom(0.5)", "Zoom in", show=False, id="plot.zoom_in"),
         Binding("minus", "zoom(2)", "Zoom out", show=False, id="plot.zoom_out"),
+        Binding("z", "zoom_up(0.5)", "Zoom in up and down", show=False, id="plot.zoom_in_up"),
+        Binding("Z", "zoom_up(2)", "Zoom out up and down", show=False, id="plot.zoom_out_up"),
+        Binding("up,k", "pan(1)", "Look higher", show=False, id="plot.up"),
+        Binding("down,j", "pan(-1)", "Look lower", show=False, id="plot.down"),
         Binding("0", "reset", "Whole range", show=False, id="plot.reset"),
     ]
 
@@ -57,6 +62,19 @@ class Plot(Widget, can_focus=True):
         plot: Plot
         x: float | None
         readings: tuple[Reading, ...]
+
+        @property
+        def control(self) -> Plot:
+            """The plot, for ``@on`` with a selector."""
+            return self.plot
+
+    @dataclass
+    class Viewed(Message):
+        """The user moved about: the ranges in view, that of y None where it follows the values."""
+
+        plot: Plot
+        x_range: Limits | None
+        y_range: Limits | None
 
         @property
         def control(self) -> Plot:
@@ -77,6 +95,7 @@ class Plot(Widget, can_focus=True):
         self._glyphs = glyphs_named(glyphs)
         self._labels = Labels()
         self._y_range: Limits | None = None
+        self._y_seen: Limits | None = None
         self._view: View | None = None
         self._cursor: float | None = None
         self._chart: Chart | None = None
@@ -103,19 +122,25 @@ class Plot(Widget, can_focus=True):
         y_label: str = "",
         title: str = "",
         x_names: Sequence[str] = (),
+        x_range: Limits | None = None,
         y_range: Limits | None = None,
         log_y: bool = False,
+        x_unit: AxisUnit = "number",
+        y_unit: AxisUnit = "number",
         keep_view: bool = False,
     ) -> None:
         """Show other series. Zoom and cursor start afresh unless ``keep_view``. ``x_names`` name x = 0, 1, 2, …;
-        ``y_range`` fixes the vertical axis, which else follows what is in view; ``log_y`` makes it logarithmic, and leaves
-        out what is not above 0.
+        ``x_range`` is the whole range, else what the series need; ``y_range`` fixes the vertical axis, which else follows what is in view; ``log_y`` makes it logarithmic, and leaves
+        out what is not above 0; ``x_unit`` and ``y_unit`` are as in Labels.
         """
         if colours(series) != colours(self._series):
             self._inks = self._picture = None
         self._series, self._stops = tuple(series), stops(series)
-        self._labels, self._y_range = Labels(title, x_label, y_label, tuple(x_names), log_y), y_range
-        whole, seen = x_limits(series), self.x_range
+        labels = Labels(title, x_label, y_label, tuple(x_names), log_y, x_unit, y_unit)
+        if not keep_view or (y_label, log_y) != (self._labels.y, self._labels.log_y):
+            self._y_seen = None
+        self._labels, self._y_range = labels, y_range
+        whole, seen = x_range or x_limits(series), self.x_range
         if not keep_view:
             self._cursor = seen = None
         self._view = None if whole is None else View(whole, whole)
@@ -154,12 +179,59 @@ class Plot(Widget, can_focus=True):
             centre = sum(self._view.seen) / 2 if self._cursor is None else self._cursor
             self._see(self._view.zoomed(factor, centre))
             self._show()
+            self._tell()
+
+    def action_zoom_up(self, factor: float) -> None:
+        """Make the range of y ``factor`` times as high about what the first series says at the cursor, or the middle."""
+        view = self._y_view()
+        if view is not None:
+            said = None if self._cursor is None or not self._series else self._series[0].at(self._cursor).value
+            at = math.nan if said is None else self._y_scaled(said)
+            centre = at if view.seen[0] <= at <= view.seen[1] else sum(view.seen) / 2
+            self._see_y(view.zoomed(factor, centre))
+
+    def action_pan(self, step: int) -> None:
+        """Look a quarter of the range higher or lower; all is in view until y is zoomed."""
+        view = self._y_view()
+        if view is not None:
+            self._see_y(view.moved(step / 4))
 
     def action_reset(self) -> None:
         """Show the whole range, without a cursor."""
         if self._view:
             self._see(View(self._view.whole, self._view.whole))
+            self._y_seen = self._chart = None
             self.move_cursor(None)
+            self._tell()
+
+    def see(self, x_range: Limits | None, y_range: Limits | None) -> None:
+        """Show these ranges, that of y as the values need it where it is None."""
+        if self._view and x_range:
+            self._view = self._view.starting(x_range[0], x_range[1] - x_range[0])
+        self._y_seen = y_range
+        self._redraw()
+
+    def _y_scaled(self, y: float) -> float:
+        return y if not self._labels.log_y else math.log10(y) if y > 0 else math.nan
+
+    def _y_view(self) -> View | None:
+        """What of y is in view, in decades on a logarithmic axis; the whole is what the values need."""
+        frame, x = self._chart.frame if self._chart else None, self.x_range
+        if frame is None or x is None:
+            return None
+        whole = self._y_range or y_limits(self._series, x, log=self._labels.log_y) or (frame.y.low, frame.y.high)
+        seen = self._y_seen or whole
+        low, high, first, last = (self._y_scaled(end) for end in (*whole, *seen))
+        return View((min(low, first), max(high, last)), (first, last))
+
+    def _see_y(self, view: View) -> None:
+        ends = tuple(10.0**end if self._labels.log_y else end for end in view.seen)
+        self._y_seen = (ends[0], ends[1]) if view.narrow else None
+        self._redraw()
+        self._tell()
+
+    def _tell(self) -> None:
+        self.post_message(self.Viewed(self, self.x_range, self._y_seen))
 
     def on_click(self, event: events.Click) -> None:
         """Put the cursor on the value nearest to the click."""
@@ -209,7 +281,7 @@ class Plot(Widget, can_focus=True):
     def _compose_picture(self) -> Picture:
         if self._chart is None:
             seen = self._view.seen if self._view else None
-            self._chart = draw(self._series, self.size, self._labels, self._look(), seen, self._y_range)
+            self._chart = draw(self._series, self.size, self._labels, self._look(), seen, self._y_seen or self._y_range)
         if self._cursor is None:
             return self._chart.picture
         return with_cursor(self._chart, self._series, self._labels, self._cursor)

@@ -31,7 +31,8 @@ class Series:
     """Points ``x``, ``y`` (n,), with a band from ``lower`` to ``upper`` (n,) or none; missing values are NaN.
 
     ``style`` is a Rich style (``"green"``, ``"#56b4e9"``), or None for the next of the palette. A steps series keeps
-    the value of a point until the next, as a distribution function does. Raises ValueError for unequal lengths.
+    the value of a point until the next, as a distribution function does. A series with ``kin`` looks like the one at that
+    place among the series drawn, and is not in the key; such series come last. Raises ValueError for unequal lengths.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Series:
     upper: Floats | None = None
     style: str | None = None
     marker: Marker = "line"
+    kin: int | None = None
 
     def __init__(
         self,
@@ -51,6 +53,7 @@ class Series:
         upper: ArrayLike | None = None,
         style: str | None = None,
         marker: Marker = "line",
+        kin: int | None = None,
     ) -> None:
         if marker not in get_args(Marker):
             raise ValueError(f"marker must be one of {', '.join(get_args(Marker))}, not {marker!r}")
@@ -61,7 +64,7 @@ class Series:
         sizes = {key: column.size for key, column in columns.items() if column is not None}
         if len(set(sizes.values())) > 1:
             raise ValueError(f"series {name!r}: lengths differ: {sizes}")
-        for key, value in {"name": name, "style": style, "marker": marker, **columns}.items():
+        for key, value in {"name": name, "style": style, "marker": marker, "kin": kin, **columns}.items():
             object.__setattr__(self, key, value)
 
     @cached_property

@@ -45,7 +45,8 @@ def trace(one: Series, order: int, series: Sequence[Series], frame: Frame, look:
     if one.marker == "bars":
         return Trace(_bars(one, order, series, frame, look) | _whiskers(one, x, frame), empty)
     vertices = _stairs(x[one.order], y[one.order]) if one.marker == "steps" else (x, y)
-    return Trace(line_dots(*vertices, frame.dots, _dash(order, look)), _band(one, frame))
+    looks = order if one.kin is None else one.kin
+    return Trace(line_dots(*vertices, frame.dots, _dash(looks, look)), _thick(_band(one, frame), frame))
 
 
 def _few(one: Series, look: Look) -> bool:
@@ -112,6 +113,13 @@ def _band(one: Series, frame: Frame) -> Mask:
         at = held if one.marker == "steps" else np.interp(columns, x, np.where(np.isfinite(y), y, np.nan))
         ends.append(np.where(inside, at, np.nan))
     return fill_dots(ends[0], ends[1], frame.dots)
+
+
+def _thick(band: Mask, frame: Frame) -> Mask:
+    """The band where it is at least a cell high; a narrower one would be shown in patches, and its line says enough."""
+    across = frame.glyphs.across
+    least = band.sum(axis=0).reshape(-1, across).min(axis=1) >= frame.glyphs.down
+    return np.asarray(band & np.repeat(least, across))
 
 
 def _stairs(x: Floats, y: Floats) -> tuple[Floats, Floats]:

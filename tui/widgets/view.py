@@ -15,14 +15,14 @@ CLOSEST = 1e-9
 
 @dataclass(frozen=True)
 class View:
-    """The range of x in view, ``seen``, within the ``whole``."""
+    """The range in view, ``seen``, within the ``whole``: of x, or of y."""
 
     whole: Limits
     seen: Limits
 
     @property
     def width(self) -> float:
-        """How much of x is in view."""
+        """How much is in view."""
         return self.seen[1] - self.seen[0]
 
     def zoomed(self, factor: float, centre: float) -> View:
@@ -31,6 +31,15 @@ class View:
         if width < CLOSEST * (self.whole[1] - self.whole[0]):
             return self
         return self.starting(centre - (centre - self.seen[0]) * factor, width)
+
+    @property
+    def narrow(self) -> bool:
+        """Whether not all is in view."""
+        return self.seen != self.whole
+
+    def moved(self, share: float) -> View:
+        """The view moved by a ``share`` of its width."""
+        return self.starting(self.seen[0] + share * self.width, self.width)
 
     def showing(self, x: float) -> View:
         """The view itself where it shows ``x``, else one as wide around it."""

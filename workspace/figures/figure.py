@@ -9,6 +9,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .units import AxisUnit, unit_text
+
 __all__ = ["CONFIDENTIAL", "Figure", "Kind", "Marker", "Panel", "Series", "description"]
 
 Floats = NDArray[np.float64]
@@ -21,28 +23,41 @@ DESCRIBED_POINTS = 40
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Points ``x``, ``y`` (n,) with an interval from ``lower`` to ``upper`` (n,) or none; NaN where there is no value."""
+    """Points ``x``, ``y`` (n,) with an interval from ``lower`` to ``upper`` (n,) or none; NaN where there is no value.
+
+    Without a ``marker`` of its own it is drawn as its figure's are.
+    """
 
     name: str
     x: Floats
     y: Floats
     lower: Floats | None = None
     upper: Floats | None = None
+    marker: Marker | None = None
 
     @classmethod
     def of(
-        cls, name: str, x: ArrayLike, y: ArrayLike, lower: ArrayLike | None = None, upper: ArrayLike | None = None
+        cls,
+        name: str,
+        x: ArrayLike,
+        y: ArrayLike,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+        marker: Marker | None = None,
     ) -> Series:
         """A series of anything that is an array of numbers."""
         columns = [None if one is None else np.asarray(one, dtype=np.float64) for one in (x, y, lower, upper)]
         assert columns[0] is not None
         assert columns[1] is not None
-        return cls(name, columns[0], columns[1], columns[2], columns[3])
+        return cls(name, columns[0], columns[1], columns[2], columns[3], marker)
 
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """One pair of axes. ``x_names`` name the places x = 0, 1, 2, …; ``bar`` is the width of a bar on the x axis."""
+    """One pair of axes. ``x_names`` name the places x = 0, 1, 2, …; ``bar`` is the width of a bar on the x axis.
+
+    ``log_x`` and ``log_y`` draw on logarithmic axes; ``x_unit`` and ``y_unit`` say that the numbers are logarithms or days.
+    """
 
     title: str
     series: tuple[Series, ...]
@@ -52,6 +67,9 @@ class Panel:
     bar: float = 1.0
     log_x: bool = False
     note: str = ""
+    log_y: bool = False
+    x_unit: AxisUnit = "number"
+    y_unit: AxisUnit = "number"
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +92,11 @@ class Figure:
             "sweep": "line",
             "map": "points",
         }[self.kind]  # type: ignore[return-value]
+
+    def marker_of(self, name: str) -> Marker:
+        """How the series of this name is drawn."""
+        own = (series.marker for panel in self.panels for series in panel.series if series.name == name)
+        return next((marker for marker in own if marker), self.marker)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -103,7 +126,9 @@ def _words(series: Series, panel: Panel) -> str:
 
 
 def _place(x: float, panel: Panel) -> str:
-    return f"{panel.x_names[round(x)]}:" if panel.x_names else f"at {x:g}"
+    if panel.x_names:
+        return f"{panel.x_names[round(x)]}:"
+    return f"at {x:g}" if panel.x_unit == "number" else f"at {unit_text(x, panel.x_unit)}"
 
 
 def _value(series: Series, i: int) -> str:

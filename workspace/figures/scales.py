@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.statistics.ticks import Limits, limits, nice_ticks, short_number, tick_labels
+from engine.statistics.ticks import Limits, limits, short_number
 
 from .figure import Figure, Panel
+from .units import AxisUnit, log_ticks, unit_ticks
 
 __all__ = ["Scale", "x_scale", "y_scale"]
 
@@ -20,32 +21,35 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Scale:
-    """``low`` falls on ``start`` and ``high`` on ``end``; on a logarithmic scale, their logarithms do."""
+    """``low`` falls on ``start`` and ``high`` on ``end``; on a logarithmic scale, their logarithms do.
+
+    What a logarithmic scale has no place for falls on ``start``.
+    """
 
     low: float
     high: float
     start: float
     end: float
     log: bool = False
+    unit: AxisUnit = "number"
+
+    def shows(self, value: float) -> bool:
+        """Whether the scale has a place for a value."""
+        return not self.log or value > 0
 
     def at(self, value: float) -> float:
         """Where a value falls."""
+        if self.log and value <= 0:
+            return self.start
         value, low, high = (math.log10(v) if self.log else v for v in (value, self.low, self.high))
         return self.start + (value - low) / (high - low) * (self.end - self.start)
 
     def ticks(self, most: int) -> list[tuple[float, str]]:
         """At most ``most`` round values, each with its label; on a logarithmic scale 1, 2, 5 or powers of ten."""
-        if not self.log:
-            ticks = nice_ticks(self.low, self.high, most)
-            return list(zip(ticks.tolist(), tick_labels(ticks), strict=True))
-        powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-        for leading in ((1, 2, 5), (1, 3), (1,)):
-            values = [first * 10.0**power for power in powers for first in leading]
-            inside = [value for value in values if self.low <= value <= self.high]
-            if len(inside) <= most:
-                return [(value, short_number(value)) for value in inside]
-        step = math.ceil(len(inside) / most)
-        return [(value, short_number(value)) for value in inside[::step]]
+        if self.log:
+            return [(value, short_number(value)) for value in log_ticks(self.low, self.high, most).tolist()]
+        ticks, labels = unit_ticks(self.low, self.high, most, self.unit)
+        return list(zip(ticks.tolist(), labels, strict=True))
 
 
 def _limits(columns: Sequence[Floats]) -> Limits:
@@ -59,13 +63,19 @@ def x_scale(figure: Figure, panel: Panel, start: float, end: float) -> Scale:
         return Scale(-0.6, len(panel.x_names) - 0.4, start, end)
     low, high = _limits([one.x for one in panel.series])
     room = panel.bar / 2 if figure.marker == "bars" else 0.05 * (high - low) if figure.kind == "map" else 0.0
-    return Scale(low - room, high + room, start, end, panel.log_x)
+    return Scale(low - room, high + room, start, end, panel.log_x, panel.x_unit)
 
 
 def y_scale(figure: Figure, panel: Panel, start: float, end: float) -> Scale:
-    """The scale of a panel's y axis: bars and densities rise from 0, everything else has a margin."""
+    """The scale of a panel's y axis: bars and densities rise from 0, everything else has a margin.
+
+    A logarithmic one spans what is above 0.
+    """
     columns = [c for one in panel.series for c in (one.y, one.lower, one.upper) if c is not None]
     from_zero = figure.kind in ("histogram", "shares", "density")
+    if panel.log_y:
+        low, high = _limits([column[column > 0] for column in columns])
+        return Scale(low, high, start, end, log=low > 0)
     low, high = _limits([*columns, np.zeros(1)] if from_zero else columns)
     margin = 0.05 * (high - low)
-    return Scale(low if from_zero else low - margin, high + margin, start, end)
+    return Scale(low if from_zero else low - margin, high + margin, start, end, unit=panel.y_unit)

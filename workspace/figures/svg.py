@@ -116,7 +116,7 @@ def _legend(figure: Figure, ident: str) -> list[Markup]:
     return [
         joined(
             [
-                _sample(figure, _Style.of(name, figure.names, ident), x, 12 + row * LEGEND_ROW),
+                _sample(figure, name, _Style.of(name, figure.names, ident), x, 12 + row * LEGEND_ROW),
                 _text(name, x + 40, 16 + row * LEGEND_ROW),
             ]
         )
@@ -124,10 +124,11 @@ def _legend(figure: Figure, ident: str) -> list[Markup]:
     ]
 
 
-def _sample(figure: Figure, style: _Style, x: float, y: float) -> Markup:
-    if figure.marker == "bars":
+def _sample(figure: Figure, name: str, style: _Style, x: float, y: float) -> Markup:
+    marker = figure.marker_of(name)
+    if marker == "bars":
         return element("rect", x=x + 4, y=y - 6, width=26, height=12, fill=style.fill, stroke=style.colour)
-    if figure.marker == "points":
+    if marker == "points":
         return element("path", d=_shape(style.order, x + 16, y), fill=style.colour)
     return _polyline([(x, y), (x + 32, y)], style)
 
@@ -183,9 +184,11 @@ def _named_ticks(figure: Figure, panel: Panel, box: _Box) -> Iterator[Markup]:
 
 
 def _series(figure: Figure, panel: Panel, one: Series, style: _Style, box: _Box) -> Iterator[Markup]:
-    if figure.marker == "bars":
-        yield from _bars(panel, one, style, box, [series.name for series in panel.series])
-    elif figure.marker == "points":
+    marker = one.marker or figure.marker
+    if marker == "bars":
+        names = [series.name for series in panel.series if (series.marker or figure.marker) == "bars"]
+        yield from _bars(panel, one, style, box, names)
+    elif marker == "points":
         yield from _points(one, style, box)
     else:
         yield from _band(one, style, box)
@@ -210,7 +213,7 @@ def _parts(one: Series, box: _Box) -> Iterator[list[tuple[float, float]]]:
     """The stretches of a line between missing values."""
     part: list[tuple[float, float]] = []
     for x, y in zip(one.x.tolist(), one.y.tolist(), strict=True):
-        if math.isfinite(y):
+        if math.isfinite(y) and box.y.shows(y):
             part.append((box.x.at(x), box.y.at(y)))
         elif part:
             yield part
@@ -244,7 +247,7 @@ def _band(one: Series, style: _Style, box: _Box) -> Iterator[Markup]:
 def _points(one: Series, style: _Style, box: _Box) -> Iterator[Markup]:
     """A shape at the estimate on a line from end to end of its interval."""
     for i, (x, y) in enumerate(zip(one.x.tolist(), one.y.tolist(), strict=True)):
-        if not math.isfinite(y):
+        if not (math.isfinite(y) and box.y.shows(y)):
             continue
         at = box.x.at(x)
         ends = [float(bound[i]) for bound in (one.lower, one.upper) if bound is not None and np.isfinite(bound[i])]

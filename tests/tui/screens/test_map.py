@@ -8,10 +8,14 @@ from textual.widgets import Input
 
 from engine.microdata import conform
 from engine.recipe import Recipe
+from tui.console import number
 from tui.screens.choose import Choose
+from tui.screens.map_limits import limit_series, limits_on
 from tui.screens.project import Project
 from tui.state import AppState, save_state
+from workspace.findings import VerdictLine
 from workspace.ingest import Source
+from workspace.risk_utility import Axis, Place, Point
 from workspace.runs import enter_run
 from workspace.worker import work
 from workspace.workspace import Workspace
@@ -155,3 +159,71 @@ async def test_without_a_run_that_is_done_the_map_says_so(sit, directory):
     workspace.close()
     async with sit(directory, "x", "enter", "e", tab="map") as seat:
         assert "No run of this project is done" in seat.text
+
+
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory):
+    """A run with a limit on the number across, and one relative to the confidential data."""
+    workspace = Workspace.create(tmp_path_factory.mktemp("limited") / "workspace")
+    rng = np.random.default_rng(21)
+    visits = rng.poisson(4, 60)
+    frame = pd.DataFrame({"visits": visits, "income": np.exp(rng.normal(7 + 0.2 * visits, 0.2, 60))})
+    limits = [
+        {"value": "utility.ecdf.max_abs_difference", "target": "income", "max": 0.1},
+        {"value": "risk.identification.true_match_rate", "max_ratio": 0.5},
+    ]
+    for limit in (limits, []):
+        recipe = Recipe.from_table({**RECIPE, "threshold": limit})
+        enter_run(workspace, recipe, Source("survey.csv", b"simulated"), conform(frame, recipe.schema))
+    work(workspace.directory, idle=0)
+    workspace.close()
+    return workspace.directory
+
+
+async def test_the_thresholds_of_the_run_are_lines_on_the_map(sit, limited, tmp_path):
+    copy = shutil.copytree(limited, tmp_path / "workspace")
+    save_state(copy, AppState(project=1, run=1, tab="map"))
+    async with sit(copy) as seat:
+        await seat.press("x", *"true_match", "enter")
+        found = seat.app.screen.query_one("#map")
+        own = found._found.confidential[found.axes[0].ident]
+        assert found.limits[0] == [("max", 0.5 * own)]
+        assert f"limit across at most {number(0.5 * own)}" in seat.text
+        save_state(copy, AppState(project=1, run=2, tab="map"))
+    async with sit(copy) as seat:
+        assert "limit across" not in seat.text
+
+
+def place(x, y):
+    return Point(1, "a run", Place(x, None, None), Place(y, None, None), True)
+
+
+def axis(key="risk.a.b", target="", params="{}", level=None):
+    return Axis(key, target, params, level, "low", "")
+
+
+def verdict(value="risk.a.b", target="", level=None, bound="max", limit=0.1, params=None):
+    return VerdictLine(value, target, level, bound, limit, None, None, "pass", "", params)
+
+
+def test_a_threshold_is_an_axis_own_by_key_target_level_and_parameters():
+    assert limits_on([verdict(), verdict()], axis(), None) == [("max", 0.1)]
+    assert limits_on([verdict(bound="min")], axis(), None) == [("min", 0.1)]
+    assert limits_on([verdict(bound="max_ratio")], axis(), 0.5) == [("max", 0.05)]
+    assert limits_on([verdict(bound="max_ratio")], axis(), None) == []
+    for other in (axis("risk.a.c"), axis(level=0.1)):
+        assert limits_on([verdict()], other, None) == []
+    assert limits_on([verdict(target="price")], axis(), None) == []
+    assert limits_on([verdict(params={"q": 0.5})], axis(params='{"q": 0.25}'), None) == []
+    assert limits_on([verdict(params={"q": 0.5})], axis(params='{"q": 0.5}'), None) == [("max", 0.1)]
+
+
+def test_limits_are_lines_across_the_picture_and_far_ones_are_left_out():
+    points = [place(0.1, 5.0), place(0.3, 9.0)]
+    upright, level = limit_series(([("max", 0.2)], [("min", 7.0)]), points)
+    assert (upright.x.tolist(), upright.y.tolist()) == ([0.2, 0.2], [5.0, 9.0])
+    assert (level.x.tolist(), level.y.tolist()) == ([0.1, 0.3], [7.0, 7.0])
+    assert limit_series(([("max", 50.0)], []), points) == []
+    assert limit_series(([("max", 0.2)], []), []) == []
+    (alone,) = limit_series(([("max", 0.2)], []), points[:1])
+    assert alone.y.tolist() == [2.5, 7.5]
