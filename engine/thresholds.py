@@ -42,8 +42,7 @@ class Threshold:
         values = [f"{method.key}.{output.name}" for method in methods for output in method.outputs]
         value = str(table.get("value", ""))
         if value not in values:
-            hint = suggestion(value, values) or f"; measured: {', '.join(dict.fromkeys(values)) or 'nothing'}"
-            raise BadInput(f"{place}.value", f'"{value}" is not measured by this recipe{hint}')
+            raise BadInput(f"{place}.value", f'"{value}" is not measured by this recipe{_hint(value, values)}')
         given = [bound for bound in BOUNDS if bound in table]
         if len(given) != 1:
             raise BadInput(place, "needs exactly one of max, min, max_ratio")
@@ -66,6 +65,15 @@ class Threshold:
         if self.level is not None:
             table["level"] = self.level
         return {**table, self.bound: self.limit}
+
+
+def _hint(value: str, values: Sequence[str]) -> str:
+    """A near miss, else the measures of the method that is named, else all."""
+    own = [known for known in values if known.rpartition(".")[0] == value.rpartition(".")[0]]
+    near = suggestion(value.rpartition(".")[2], [known.rpartition(".")[2] for known in own])
+    if own and not near:
+        return f"; measured: {', '.join(dict.fromkeys(own))}"
+    return suggestion(value, values) or f"; measured: {', '.join(dict.fromkeys(values)) or 'nothing'}"
 
 
 def _number(value: object, place: str) -> float:

@@ -20,7 +20,7 @@ from workspace.recipes import find_recipe
 from workspace.release import release
 from workspace.released import released_dataset
 from workspace.report.page import report_page
-from workspace.runs import diagnostics_of, enter_again, find_run, result_rows
+from workspace.runs import diagnostics_of, enter_again, find_run, result_rows, verdicts_of
 from workspace.worker import work
 from workspace.workspace import Workspace
 
@@ -56,6 +56,9 @@ def test_a_run_finds_what_the_engine_finds(
     work(workspace.directory, idle=0)
     alone = execute(small_recipe(**sections(**how)), small_data)
     assert result_rows(workspace, run_id) == list(alone.rows)
+    (verdict,) = verdicts_of(workspace, run_id)
+    assert (verdict.value, verdict.outcome, verdict.limit) == ("risk.anonymity.k", "pass", 4)
+    assert (verdict.observed or 0) >= 4
     assert [diagnostic for _, diagnostic in diagnostics_of(workspace, run_id)] == list(alone.notes)
     run = find_run(workspace, run_id)
     released = released_dataset(workspace, run_id, run.recipe, 1)
