@@ -10,6 +10,7 @@ from textual.containers import Vertical
 from textual.widgets import Input, Static
 
 from tui.exhibits import Exhibit, NotExported, check_path
+from tui.widgets.completion import PathName
 
 from .page import Dialog
 
@@ -32,7 +33,7 @@ class Export(Dialog[Path]):
             yield Static("Write to a file   (enter writes, escape closes)", classes="dialog-title", markup=False)
             yield Static(f"{kinds}\n", markup=False)
             name = f"{self._exhibit.name}{self._exhibit.suffixes[-2 if self._exhibit.figure else 0]}"
-            yield Input(str(Path.cwd() / name), id="export-path", compact=True)
+            yield Input(str(Path.cwd() / name), suggester=PathName(), id="export-path", compact=True)
             yield Static("", id="export-wrong", markup=False)
 
     def on_mount(self) -> None:

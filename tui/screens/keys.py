@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
+from textual.keys import format_key
 from textual.screen import Screen
 from textual.widgets import Static
 
@@ -12,7 +13,7 @@ from tui.widgets.scroll import Scroll
 
 from .page import Dialog
 
-__all__ = ["Keys", "keys_of"]
+__all__ = ["Keys", "key_for", "keys_of"]
 
 SECTIONS = {
     "Grid": "Table",
@@ -38,6 +39,12 @@ def keys_of(screen: Screen[object]) -> dict[str, dict[str, list[str]]]:
         shown = screen.app.get_key_display(binding)
         sections.setdefault(title, {}).setdefault(binding.description, []).append(shown)
     return {title: sections[title] for title in sorted(sections, key=lambda title: title == EVERYWHERE)}
+
+
+def key_for(app: App[object], name: str, default: str) -> str:
+    """The key that a binding has now, as the terminal names it; ``default`` where the user has given it none."""
+    given = app._keymap.get(name)
+    return default if given is None else format_key(given.partition(",")[0])
 
 
 class Keys(Dialog[None]):

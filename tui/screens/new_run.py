@@ -14,8 +14,12 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from tui import jobs
+from tui.widgets.completion import PathName
 
 from .page import Dialog
+
+RECIPE = "or a recipe file, such as survey.toml; right completes the path"
+DATA = "data file, where the recipe's own is not meant; right completes the path"
 
 
 class NewRun(Dialog[tuple[str, str | None]]):
@@ -39,8 +43,8 @@ class NewRun(Dialog[tuple[str, str | None]]):
             yield Static("New run: choose a recipe   (enter starts, tab to the fields, escape closes)",
                          classes="dialog-title", markup=False)  # fmt: skip
             yield OptionList(compact=True)
-            yield Input(placeholder="or a recipe file, such as survey.toml", id="recipe", compact=True)
-            yield Input(placeholder="data file, where the recipe's own is not meant", id="data", compact=True)
+            yield Input(placeholder=RECIPE, suggester=PathName(), id="recipe", compact=True)
+            yield Input(placeholder=DATA, suggester=PathName(), id="data", compact=True)
 
     def on_mount(self) -> None:
         """Have the recipes read."""

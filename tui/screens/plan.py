@@ -185,8 +185,8 @@ class Plan(Pane, Computes):
             self._show()
             if self._due:
                 self._keep_typed()
-        problem = f"{mark('fail')} {view.problem}" if view.problem else f"{mark('pass')} R runs this plan"
-        self.query_one("#plan-head", Line).say(problem)
+        good = f"{mark('pass')} R runs this plan{'' if view.lines else '; a adds its first step'}"
+        self.query_one("#plan-head", Line).say(f"{mark('fail')} {view.problem}" if view.problem else good)
 
     def on_resize(self) -> None:
         """Give the columns their new widths."""

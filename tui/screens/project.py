@@ -10,7 +10,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
-from textual.widgets import ContentSwitcher
+from textual.widgets import ContentSwitcher, Static
 
 from tui.console import duration
 from tui.exhibits import Exhibit
@@ -22,6 +22,7 @@ from workspace.views import RunLine, project_lines, run_lines
 
 from .data import Data
 from .diagnostics import Diagnostics
+from .keys import key_for
 from .map import Map
 from .page import Page, Pane
 from .plan import Plan
@@ -42,6 +43,11 @@ TABS = {
     "plan": "Plan",
     "map": "Map",
 }
+OF_A_RUN = frozenset({"results", "verdicts", "sweep", "diagnostics", "records", "map"})
+NO_RUN = """No run yet, so there is nothing to show here.
+
+  {plan}   the plan of this project; {run} there runs it
+  {runs}   the runs; {new} there runs a recipe that ships, or your own"""
 VIEWS = {
     "quality": ("Q", "Quality", "Whether a run's release meets minimum data quality, by column and measure"),
     "calibrate": ("C", "Calibrate", "How well the measures of data quality tell good tables from bad ones"),
@@ -81,10 +87,12 @@ class Project(Page):
         self._title = ""
         self._lines: Sequence[RunLine] = ()
         self._views: Mapping[int, frozenset[str]] = {}
+        self._is_read = False
 
     def compose_body(self) -> ComposeResult:
         """The tabs and what they show."""
         yield TabLine(TABS)
+        yield Static(id="no-run")
         with ContentSwitcher(initial=self._tab, id="panes"):
             yield Runs()
             yield Results(id="results")
@@ -126,7 +134,7 @@ class Project(Page):
 
     @on(Arrived)
     def _take(self, event: Arrived) -> None:
-        first = not self._lines
+        first, self._is_read = not self._lines, True
         self._title, self._lines, self._views = event.name, event.lines, event.views
         self.query_one(Runs).show_runs(event.lines, self.run_id if first else None)
         self._show_run()
@@ -140,7 +148,25 @@ class Project(Page):
             said = [f"run {line.run.id}", state_text(line), duration(line.run.seconds) if line.run.state.ended else ""]
             said.append(tally_text(line.tally))
             self.say_where(into, (self._title, "bold"), into, "  ".join(part for part in said if part))
+        self._say_lack()
         self.pane.show(line)
+
+    @property
+    def _lacks_run(self) -> bool:
+        """Whether the tab would show a run, and there is none."""
+        return self._is_read and not self._lines and self._tab in OF_A_RUN
+
+    def _say_lack(self) -> None:
+        """In place of an empty tab, the keys that lead to a run."""
+        said, panes = self.query_one("#no-run", Static), self.query_one("#panes", ContentSwitcher)
+        if said.display == self._lacks_run:
+            return
+        said.display, panes.display = self._lacks_run, not self._lacks_run
+        if said.display:
+            plan, run = key_for(self.app, "project.plan", "8"), key_for(self.app, "plan.run", "R")
+            runs, new = key_for(self.app, "project.runs", "1"), key_for(self.app, "runs.new", "n")
+            said.update(NO_RUN.format(plan=plan, run=run, runs=runs, new=new))
+            self.query_one(TabLine).focus()
 
     def look_at(self, run_id: int) -> None:
         """Have the tabs show this run; the cursor of the runs goes there when it is known."""
@@ -173,7 +199,8 @@ class Project(Page):
     def action_show_tab(self, name: str) -> None:
         """Show a tab and give it the keys."""
         self._switch(name)
-        self.pane.take_focus()
+        if not self._lacks_run:
+            self.pane.take_focus()
 
     def _switch(self, name: str) -> None:
         self._tab = name

@@ -10,7 +10,9 @@ from typing import Any, ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.message import Message
+from textual.widgets import Static
 
 from engine.errors import BadInput
 from tui import jobs
@@ -26,9 +28,18 @@ from workspace.database import DATABASE
 from workspace.views import ProjectLine, project_lines
 
 from .exhibiting import grid_exhibit
+from .keys import key_for
 from .page import Page
 
-EMPTY = "No project yet: d opens the demo, i imports a file, w opens another workspace"
+NONE = "No project yet. One of these keys makes the first:"
+WAYS = (
+    ("projects.demo", "d", "the demo: 20,190 people of the RAND Health Insurance Experiment"),
+    ("projects.import", "i", "a file of yours is imported: CSV, TSV or Parquet"),
+    ("projects.new", "n", "a recipe is run, one that ships or your own"),
+    ("projects.workspace", "w", "another workspace is opened, or a new one made"),
+    ("app.help", "?", "every key that works here; it does so on every screen"),
+)
+"""What can be done while there is nothing: binding, its key, what it does."""
 COLUMNS = (
     Column("name", "project", 20),
     Column("datasets", "datasets", 8, "right"),
@@ -55,7 +66,9 @@ class Projects(Page):
         Binding("i", "import", "Import", id="projects.import"),
         Binding("w", "workspace", "Workspace", id="projects.workspace"),
         Binding("d", "demo", "Open the demo", show=False, id="projects.demo"),
+        Binding("q", "app.back", "Quit", id="projects.quit"),
     ]
+    DEFAULT_CSS = "#welcome { display: none; padding: 1 2; }"
 
     @dataclass
     class Arrived(Message):
@@ -68,8 +81,9 @@ class Projects(Page):
         self._lines: list[ProjectLine] = []
 
     def compose_body(self) -> ComposeResult:
-        """One table."""
-        yield ProjectGrid(empty=EMPTY)
+        """One table, or what to do while it is empty."""
+        yield Static(id="welcome")
+        yield ProjectGrid(empty="…")
 
     def reload(self) -> None:
         """Read the projects."""
@@ -88,7 +102,20 @@ class Projects(Page):
         columns = fitted(COLUMNS, self.size.width - 1, ("name",), ("seconds", "datasets", "run", "progress"))
         rows = [cells(columns, _values(line)) for line in self._lines]
         self.query_one(LiveGrid).show(columns, rows, [line.id for line in self._lines])
+        self._welcome()
         self.say_where(f"  {self.sfumato.directory}")
+
+    def _welcome(self) -> None:
+        """In place of an empty table, the keys to begin with."""
+        grid, welcome = self.query_one(LiveGrid), self.query_one("#welcome", Static)
+        grid.display, welcome.display = bool(self._lines), not self._lines
+        if self._lines and self.focused is None:
+            grid.focus()
+        ways = [
+            Content.assemble("\n  ", (f"{key_for(self.app, name, key):<4}", "$primary bold"), text)
+            for name, key, text in WAYS
+        ]
+        welcome.update(Content.assemble((NONE, "bold"), "\n", *ways))
 
     def exhibit(self) -> Exhibit | None:
         """The table of projects."""

@@ -17,6 +17,7 @@ from textual.message import Message
 from textual.widgets import Footer, Input
 
 from tui.messages import Trouble
+from tui.widgets.completion import PathName
 from tui.widgets.line import Line
 from tui.widgets.scroll import Scroll
 from tui.widgets.text import printable
@@ -79,7 +80,12 @@ class ReleaseScreen(Dialog[None], Computes):
             yield Line(name="release-head")
             yield Scroll()
             yield Input(placeholder="reason, where a threshold is not met", id=REASON, compact=True)
-            yield Input(placeholder="directory, empty or not there yet", id=DIRECTORY, compact=True)
+            yield Input(
+                placeholder="directory, empty or not there yet; right completes the path",
+                suggester=PathName(),
+                id=DIRECTORY,
+                compact=True,
+            )
             yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:

@@ -25,6 +25,7 @@ from workspace.views import RunLine
 from .compare import Compare
 from .confirm import Confirm
 from .exhibiting import grid_exhibit
+from .keys import key_for
 from .page import Pane
 
 COLUMNS = (
@@ -90,11 +91,18 @@ class Runs(Pane):
 
     def compose(self) -> ComposeResult:
         """One table."""
-        yield RunGrid(empty="No run yet. Press n to run a recipe, or in a shell: sfumato run RECIPE")
+        yield RunGrid(empty="…")
 
     def show_runs(self, lines: Sequence[RunLine], want: int | None = None) -> None:
         """Show the runs as they stand now, the cursor on ``want`` or where it was."""
         self._lines = lines
+        if not lines:
+            keys = [
+                key_for(self.app, *binding) for binding in (("project.plan", "8"), ("plan.run", "R"), ("runs.new", "n"))
+            ]
+            self.query_one(LiveGrid).set_empty(
+                "No run yet: {} opens the plan, and {} runs it; {} runs a recipe".format(*keys)
+            )
         columns = fitted(COLUMNS, self.size.width - 1, ("doing", "title"), ("entered", "doing", "time", "title"))
         rows = [cells(columns, _values(line, marked=line.run.id in self._marked)) for line in lines]
         self.query_one(LiveGrid).show(columns, rows, [line.run.id for line in lines], want)
@@ -127,13 +135,17 @@ class Runs(Pane):
             self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """A run that goes on can be interrupted, one that stopped can be resumed; else the key is dim."""
+        """A run that goes on can be interrupted, one that stopped can be resumed; else the key is dim, or, without runs, gone."""
         here = self.here if self.is_mounted else None
+        if action in ("interrupt", "resume") and not self._lines:
+            return False
         if action == "interrupt":
             return (here is not None and not here.run.state.ended) or None
         if action == "resume":
             return (here is not None and here.resumable) or None
-        return here is not None or None if action == "again" else True
+        if action in ("again", "duplicate", "mark", "compare"):
+            return bool(self._lines)
+        return True
 
     @on(Grid.Selected)
     def _choose(self) -> None:

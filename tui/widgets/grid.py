@@ -211,6 +211,10 @@ class Grid(ScrollView, can_focus=True):
         self.call_after_refresh(self._show_cursor)
         self.refresh()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Nothing can be chosen from a table that is known to be empty."""
+        return action != "select" or self.source is None or self.count > 0
+
     def _tell(self) -> None:
         """Say what row the cursor is on, now that it has been read."""
         self.post_message(self.Highlighted(self, self.cursor, self.row(self.cursor)))

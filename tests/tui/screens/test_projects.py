@@ -23,8 +23,9 @@ async def type_in(seat, text, field=0):
 
 async def test_an_empty_workspace_names_the_next_keys(sit, empty, size):
     async with sit(empty, size=size) as seat:
-        assert "No project yet: d opens the demo, i imports a file, w opens another workspace" in seat.text
-        assert " ".join(seat.footer.split()) == "enter Open n New run i Import w Workspace ? Help q Back"
+        for words in ("No project yet", "d   the demo", "i   a file of yours", "n   a recipe", "w   another workspace"):
+            assert words in seat.text
+        assert " ".join(seat.footer.split()) == "n New run i Import w Workspace q Quit ? Help"
 
 
 async def test_enter_on_an_empty_workspace_does_nothing(sit, empty):
@@ -57,10 +58,13 @@ async def test_enter_opens_the_project_and_q_comes_back(sit, directory):
 
 async def test_a_project_without_runs_says_how_to_start_one(sit, directory):
     async with sit(directory, "j", "enter") as seat:
-        assert "No run yet. Press n to run a recipe" in seat.text
-        for digit in "2345":
+        assert "No run yet: 8 opens the plan, and R runs it; n runs a recipe" in seat.text
+        for digit in "234569":
             await seat.press(digit)
-        assert "[5 Diagnostics]" in seat.text
+            assert "8   the plan of this project; R there runs it" in seat.text
+            assert " ".join(seat.footer.split()) == "? Help q Back"
+        await seat.press("8")
+        assert "8   the plan" not in seat.text
 
 
 async def test_q_quits_from_the_projects(sit, directory):
