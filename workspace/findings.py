@@ -21,6 +21,7 @@ __all__ = [
     "curves",
     "diagnostic_lines",
     "has_averages",
+    "judged_line",
     "result_lines",
     "verdict_lines",
 ]
@@ -193,6 +194,19 @@ def verdict_lines(workspace: Connected, run_id: int) -> list[VerdictLine]:
     names = [field.name for field in fields(VerdictLine)]
     tables = [json.loads(row[0]) for row in rows]
     return [VerdictLine(*(table.get(name) for name in names)) for table in tables]
+
+
+def judged_line(workspace: Connected, run_id: int, verdict: VerdictLine) -> ResultLine | None:
+    """The row of the results that a verdict speaks of; None where the run has no such row."""
+    family, _, name = verdict.value.partition(".")
+    method, _, measure = name.rpartition(".")
+    query = f"""SELECT {_COLUMNS} FROM result JOIN task ON task.id = result.task_id
+                WHERE result.run_id = ? AND result.family = ? AND result.method = ? AND result.measure = ?
+                      AND result.target = ? AND result.level IS ? AND result.draw IS NULL
+                      AND result.dataset <> 'confidential' AND task.kind = 'combine' ORDER BY result.id"""
+    named = (run_id, family, method, measure, verdict.target, verdict.level)
+    lines = [_line(row) for row in workspace.connection.execute(query, named)]
+    return next((line for line in lines if verdict.params in (None, line.params)), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,12 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.content import Content
 from textual.message import Message
 
 from tui.exhibits import Exhibit, lines_of
-from tui.widgets.scroll import Scroll
-from tui.widgets.verdicts import board
+from tui.widgets.verdict_board import VerdictBoard
 from tui.words import state_text
-from workspace.findings import VerdictLine, verdict_lines
+from workspace.findings import ResultLine, VerdictLine, judged_line, verdict_lines
 
 from .page import Pane
 from .trial import Trial
@@ -24,7 +22,7 @@ NONE = "The recipe of this run sets no thresholds. Add [[threshold]] tables to h
 
 
 class Verdicts(Pane):
-    """The board of one run; ``t`` tries other limits on it."""
+    """The board of one run; ``enter`` explains a verdict, ``t`` tries other limits."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("t", "try", "Try other limits", id="verdicts.try")]
 
@@ -35,13 +33,19 @@ class Verdicts(Pane):
         run_id: int
         verdicts: list[VerdictLine]
 
+    @dataclass
+    class Found(Message):
+        """The row that a verdict speaks of was read; None where the run has none."""
+
+        row: ResultLine | None
+
     def __init__(self) -> None:
         super().__init__(id="verdicts")
         self._verdicts: list[VerdictLine] = []
 
     def compose(self) -> ComposeResult:
-        """Text that scrolls."""
-        yield Scroll()
+        """The board."""
+        yield VerdictBoard()
 
     def load(self) -> None:
         """Read the verdicts."""
@@ -66,12 +70,29 @@ class Verdicts(Pane):
         """Lay the board out anew."""
         self._show()
 
-    def _show(self) -> None:
-        self.query_one(Scroll).show(self._text())
+    @on(VerdictBoard.Asked)
+    def _look_up(self, event: VerdictBoard.Asked) -> None:
+        if self.line is not None:
+            run_id = self.line.run.id
+            self.read(lambda reader: judged_line(reader, run_id, event.verdict), self.Found)
 
-    def _text(self) -> Content | str:
+    @on(Found)
+    async def _explain(self, event: Found) -> None:
+        from .explain import Explain
+
+        if event.row is None:
+            self.sfumato.say("The run has no row of results for this threshold; its reason stands on the board")
+        else:
+            await self.sfumato.open(Explain(event.row))
+
+    def _show(self) -> None:
+        shown = self.query_one(VerdictBoard)
         if self._verdicts:
-            return board(self._verdicts, max(40, self.size.width - 4))
+            shown.lay_out(self._verdicts, max(40, self.size.width - 4))
+        else:
+            shown.clear(self._why_none())
+
+    def _why_none(self) -> str:
         if self.line is None or self.line.run.state.value == "done":
             return NONE if self.line else ""
         error = f"\n{self.line.run.error}" if self.line.run.error else ""
@@ -84,4 +105,4 @@ class Verdicts(Pane):
 
     def take_focus(self) -> None:
         """The board takes the keys."""
-        self.query_one(Scroll).focus()
+        self.query_one(VerdictBoard).focus()

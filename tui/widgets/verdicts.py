@@ -8,15 +8,17 @@ from textwrap import wrap
 from textual.content import Content
 
 from tui.console import number
+from tui.widgets.gauge import gauge
 from tui.widgets.text import cut, fit, printable
 from tui.words import limit_text, mark, measured, outcome_text
 from workspace.findings import VerdictLine
 
-__all__ = ["board", "overall"]
+__all__ = ["blocks", "board", "heads", "overall"]
 
 STYLES = {"pass": "$success bold", "fail": "$error bold", "not computed": "$warning bold"}
 NAME_LEAST = 30
 OUTCOME, NUMBER, LIMIT = 14, 10, 27
+GAUGE = 64
 INDENT = OUTCOME + 2
 
 
@@ -33,22 +35,37 @@ def overall(verdicts: Sequence[VerdictLine]) -> Content:
 
 def board(verdicts: Sequence[VerdictLine], width: int) -> Content:
     """Every verdict in ``width`` cells: numbers beside the name where there is room, else below it."""
-    lines = [overall(verdicts), Content("")]
-    name = width - OUTCOME - LIMIT - 2 * NUMBER - 8
-    wide = name >= NAME_LEAST
-    if wide:
-        lines.append(Content.styled(_heads(name), "bold"))
-    for verdict in verdicts:
-        lines += [_wide(verdict, name)] if wide else _narrow(verdict, width)
-        lines += _below(_params(verdict) if len(_name(verdict)) > (name if wide else width - INDENT) else "", width)
-        lines += _below(f"{mark('into')} {verdict.reason}" if verdict.reason else "", width)
-    return Content("\n").join(lines)
+    return Content("\n").join([overall(verdicts), Content(""), *heads(width), *blocks(verdicts, width)])
 
 
-def _heads(name: int) -> str:
-    return (
+def heads(width: int) -> list[Content]:
+    """The names of the columns, where the board has columns."""
+    name = _name_width(width)
+    if name < NAME_LEAST:
+        return []
+    words = (
         f"{'verdict':<{OUTCOME}}  {'measure':<{name}}  {'observed':>{NUMBER}}  {'limit':<{LIMIT}} {'margin':>{NUMBER}}"
     )
+    return [Content.styled(words, "bold")]
+
+
+def blocks(verdicts: Sequence[VerdictLine], width: int) -> list[Content]:
+    """The lines of each verdict: name and numbers, how much of its limit is used, and why where it was not computed."""
+    name = _name_width(width)
+    wide = name >= NAME_LEAST
+    found = []
+    for verdict in verdicts:
+        lines = [_wide(verdict, name)] if wide else _narrow(verdict, width)
+        lines += _below(_params(verdict) if len(_name(verdict)) > (name if wide else width - INDENT) else "", width)
+        used = gauge(verdict.observed, verdict.limit, min(GAUGE, width - INDENT), STYLES[verdict.outcome])
+        lines += [Content.assemble(" " * INDENT, used)] if used else []
+        lines += _below(f"{mark('into')} {verdict.reason}" if verdict.reason else "", width)
+        found.append(Content("\n").join(lines))
+    return found
+
+
+def _name_width(width: int) -> int:
+    return width - OUTCOME - LIMIT - 2 * NUMBER - 8
 
 
 def _wide(verdict: VerdictLine, name: int) -> Content:

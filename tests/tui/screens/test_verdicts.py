@@ -1,5 +1,6 @@
 import pytest
 
+from tui.widgets.gauge import gauge
 from tui.widgets.verdicts import board, overall
 from workspace.findings import VerdictLine
 
@@ -82,3 +83,59 @@ async def test_the_board_scrolls_with_the_keys_of_a_pager(sit, directory):
         assert seat.text == first
         await seat.press("j", "ctrl+d", "ctrl+u", "k", "pagedown", "pageup", "home", "end")
         assert "the run has no such row" in seat.text
+
+
+def used(observed, limit, width=64):
+    return gauge(observed, limit, width, "bold").plain
+
+
+@pytest.mark.parametrize(
+    ("observed", "limit", "share"),
+    [
+        (0.0, 0.02, "0 %"),
+        (0.01, 0.02, "50 %"),
+        (0.02, 0.02, "100 %"),
+        (0.01999, 0.02, "99.95 %"),
+        (0.03, 0.02, "150 %"),
+        (0.00002, 0.02, "0.1 %"),
+        (9.0, 0.02, ">999 %"),
+    ],
+)
+def test_the_gauge_says_how_much_of_the_limit_is_used(observed, limit, share):
+    text = used(observed, limit)
+    assert text.endswith(f"  {share} of the limit")
+    filled = text.count("━")
+    half = (len(text) - len(f"  {share} of the limit") - 1) // 2
+    assert text[half] == "┃"
+    assert filled == min(2 * half, round(half * observed / limit))
+
+
+@pytest.mark.parametrize(("observed", "limit"), [(None, 0.02), (-1.0, 0.02), (1.0, 0.0), (1.0, -2.0)])
+def test_there_is_no_gauge_without_two_positive_numbers(observed, limit):
+    assert used(observed, limit) == ""
+
+
+@pytest.mark.parametrize("width", [10, 24, 28, 40, 76])
+def test_the_gauge_fits(width):
+    assert len(used(0.03, 0.02, width)) <= width
+
+
+async def test_enter_explains_the_chosen_verdict(sit, directory):
+    async with sit(directory, tab="verdicts") as seat:
+        await seat.press("enter")
+        assert "meaning" in seat.text
+        assert "direction" in seat.text
+
+
+async def test_a_threshold_without_a_row_says_so(sit, directory):
+    async with sit(directory, tab="verdicts") as seat:
+        await seat.press("G", "enter")
+        assert "no row of results for this threshold" in seat.app.notices[-1]
+
+
+async def test_the_cursor_goes_from_verdict_to_verdict_and_stays_in_sight(sit, directory):
+    async with sit(directory, size=(80, 8), tab="verdicts") as seat:
+        await seat.press("j", "j")
+        assert "the run has no such row" in seat.text
+        await seat.press("k", "k", "k")
+        assert "✓ PASS" in seat.text
