@@ -20,10 +20,12 @@ _BOUNDS = {"max": "at most {}", "min": "at least {}", "max_ratio": "at most {} �
 _MARKS = {
     "pass": "✓", "fail": "✗", "not computed": "?", "queued": "○", "running": "●", "done": "✓", "failed": "✗",
     "interrupted": "‖", "cancelled": "–", "stalled": "!", "into": "›", "plus or minus": "±",
+    "cursor": "▌", "bar": "━", "track": "─", "limit": "┃",
 }  # fmt: skip
 _ASCII_MARKS = {
     "pass": "+", "fail": "x", "not computed": "?", "queued": "o", "running": "*", "done": "+", "failed": "x",
     "interrupted": "=", "cancelled": "-", "stalled": "!", "into": ">", "plus or minus": "+/-",
+    "cursor": ">", "bar": "=", "track": "-", "limit": "|",
 }  # fmt: skip
 
 
