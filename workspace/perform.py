@@ -21,8 +21,9 @@ from .memory import forget_peak, peak_bytes
 from .orders import Order
 from .queue import Outcome
 from .record_tables import records_name, write_records
-from .released import CLASSES, read_released
+from .released import classes_name, read_released
 from .tables import Tables, schema_from_json
+from .trace_tables import trace_name, write_trace
 
 __all__ = ["perform"]
 
@@ -80,15 +81,17 @@ def _confidential(tables: Tables, order: Order) -> Microdata:
 
 def _released(tables: Tables, order: Order, draw: int) -> Microdata:
     left = order.tables
-    return _release(tables.directory, order.recipe, left[f"draw/{draw}"], left.get(CLASSES))
+    return _release(tables.directory, order.recipe, left[f"draw/{draw}"], left.get(classes_name(draw)))
 
 
 def _perform_fit(tables: Tables, order: Order, report: Report) -> Outcome:
     recipe, held = _recipe(order.recipe), order.held
     fit = execution.fit_model(recipe, held.item, _confidential(tables, order), report)
-    sha256 = tables.write_arrays(fit.arrays)
+    artefacts = {held.key: tables.write_arrays(fit.arrays)}
+    if fit.trace is not None:
+        artefacts[trace_name(held.item)] = write_trace(tables, fit.trace)
     target = recipe.synthesis[held.item].target
-    return Outcome(target=target, diagnostics=fit.diagnostics, artefacts={held.key: sha256})
+    return Outcome(target=target, diagnostics=fit.diagnostics, artefacts=artefacts)
 
 
 def _perform_draw(tables: Tables, order: Order, report: Report) -> Outcome:
@@ -102,7 +105,7 @@ def _perform_draw(tables: Tables, order: Order, report: Report) -> Outcome:
 def _perform_anonymise(tables: Tables, order: Order, report: Report) -> Outcome:
     found = execution.anonymise(_recipe(order.recipe), _confidential(tables, order), report)
     classes = tables.write_arrays({"classes": found.classes})
-    artefacts = {order.held.key: tables.write_microdata(found.data), CLASSES: classes}
+    artefacts = {order.held.key: tables.write_microdata(found.data), classes_name(1): classes}
     return Outcome(diagnostics=found.notes, artefacts=artefacts)
 
 
