@@ -24,7 +24,7 @@ from .thresholds import Verdict, judge
 __all__ = [
     "Outcome",
     "anonymise",
-    "anonymised_release",
+    "as_released",
     "combine",
     "combined_rows",
     "draw_dataset",
@@ -93,12 +93,19 @@ def anonymise(recipe: Recipe, confidential: Microdata, report: Report = silent) 
         notes = tuple(replace(note, parameter=f"{note.parameter}, {step.place}") for note in made.notes)
         found = Anonymised(made.data, classes, (*found.notes, *notes))
         report(Progress(item + 1, len(recipe.anonymisation), "anonymisation steps"))
-    return replace(found, data=anonymised_release(recipe, found.data, found.classes))
+    return replace(found, data=as_released(recipe, found.data.frame, found.classes))
 
 
-def anonymised_release(recipe: Recipe, table: Microdata, classes: NDArray[np.int64]) -> Microdata:
-    """The anonymised table as measures see it, with the class of each confidential record, (n,)."""
-    return Microdata(recipe.released_schema, table.frame, "anonymised", classes=classes, generalised=recipe.generalised)
+def as_released(recipe: Recipe, frame: pd.DataFrame, classes: NDArray[np.int64] | None = None) -> Microdata:
+    """A released dataset as measures see it; of an anonymised one with the class of each confidential record, (n,)."""
+    return Microdata(
+        recipe.released_schema,
+        frame,
+        recipe.origin,
+        classes=classes,
+        generalised=recipe.generalised,
+        linked=recipe.linked,
+    )
 
 
 def measure_dataset(

@@ -47,6 +47,8 @@ class Microdata:
     An anonymised table has a schema of its own: ``generalised`` variables hold labels of intervals or tree nodes, which
     only ``frame`` gives. ``classes`` (n,) numbers the equivalence class of each *confidential* record, -1 where it was
     suppressed; the records that were not are in their order. None for any other table.
+
+    ``linked`` is False where nothing says whose record a released one is.
     """
 
     schema: Schema
@@ -55,14 +57,24 @@ class Microdata:
     dropped: int = 0
     classes: NDArray[np.int64] | None = None
     generalised: frozenset[str] = frozenset()
+    linked: bool = True
 
     def __len__(self) -> int:
         return len(self.frame)
 
     @property
     def records(self) -> NDArray[np.intp]:
-        """The confidential record, from 0, of which each record is the released version, ascending: (len(self),)."""
+        """The confidential record, from 0, of which each record is the released version, ascending: (len(self),).
+
+        Raises NotComputable where the records are not linked.
+        """
+        self.require_linked()
         return np.arange(len(self)) if self.classes is None else np.flatnonzero(self.classes >= 0)
+
+    def require_linked(self) -> None:
+        """Raises NotComputable where nothing says whose record a released one is."""
+        if not self.linked:
+            raise NotComputable("the release is not in the original's order and does not say which record is whose")
 
     def column(self, name: str) -> pd.Series:
         """The values of one variable, (n,). Raises NotComputable where they are labels of a generalisation."""

@@ -6,7 +6,7 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import tomli_w
@@ -14,8 +14,10 @@ import tomli_w
 from .anonymised import AnonymisationSpec
 from .errors import BadInput, suggestion
 from .methods import Method, find, registry
-from .microdata import MissingPolicy
+from .microdata import MissingPolicy, Origin
 from .published import Published, read_published
+from .release_form import KEYS as FORM_KEYS
+from .release_form import ReleaseForm
 from .schema import Role, Schema, Variable
 from .settings import with_settings
 from .spec import Spec
@@ -101,6 +103,7 @@ class Recipe:
     companions: tuple[str, ...] = ()
     published: tuple[Published, ...] = ()
     anonymisation: tuple[Step, ...] = ()
+    form: ReleaseForm = field(default_factory=ReleaseForm)
 
     @classmethod
     def from_toml(cls, text: str) -> Recipe:
@@ -113,12 +116,14 @@ class Recipe:
         _known_keys(table, SECTIONS, "")
         schema = _schema(table)
         release = _section(table, "release")
-        _known_keys(release, ("m", "seed", "released"), "release")
+        _known_keys(release, ("m", "seed", "released", *FORM_KEYS), "release")
         synthesis = tuple(_synthesis_step(t, i, schema) for i, t in enumerate(_tables(table, "synthesis")))
         anonymisation = _anonymisation_steps(_tables(table, "anonymisation"), schema)
         if synthesis and anonymisation:
             raise BadInput("anonymisation[0]", "a recipe has [[synthesis]] or [[anonymisation]]; leave one out")
+        form = ReleaseForm.from_table(release, schema, made=bool(synthesis or anonymisation))
         released = _anonymised_variables(release, anonymisation, schema) or _released(release, synthesis, schema)
+        released = (*released, *(name for name in form.changed if name not in released))
         measures = tuple(
             _step(t, f"measure[{i}]", ("utility", "risk", "quality"), schema, ())
             for i, t in enumerate(_tables(table, "measure"))
@@ -148,6 +153,7 @@ class Recipe:
             _names(table, "companions"),
             read_published(_tables(table, "published"), [s.method for s in (*measures, *studies)], schema),
             anonymisation,
+            form,
         )
 
     def to_table(self) -> dict[str, Any]:
@@ -155,6 +161,7 @@ class Recipe:
         release: dict[str, Any] = {"m": self.m, "seed": self.seed}
         if not self.makes_release and self.released:
             release["released"] = list(self.released)
+        release |= self.form.to_table(made=self.makes_release)
         table: dict[str, Any] = {
             "title": self.title,
             "label": self.label,
@@ -178,14 +185,24 @@ class Recipe:
         return bool(self.synthesis or self.anonymisation)
 
     @property
+    def origin(self) -> Origin:
+        """What the released datasets are."""
+        return "anonymised" if self.anonymisation or self.form.changed else "synthetic"
+
+    @property
+    def linked(self) -> bool:
+        """Whether it is known whose record a released one is: of a release that is only scored, the recipe says."""
+        return self.makes_release or bool(self.form.link) or self.form.order == "original"
+
+    @property
     def released_schema(self) -> Schema:
         """The schema of the released datasets: that of the confidential data, but for anonymisation."""
-        return _schema_after(self.anonymisation, self.schema)
+        return _schema_after(self.anonymisation, self.form.released_schema(self.schema))
 
     @property
     def generalised(self) -> frozenset[str]:
         """The variables that the release shows as labels of intervals or of tree nodes."""
-        found: frozenset[str] = frozenset()
+        found = frozenset(self.form.generalised)
         for i, step in enumerate(self.anonymisation):
             found |= _parameters(step).generalised(_schema_after(self.anonymisation[:i], self.schema))
         return found

@@ -10,7 +10,6 @@ from engine.rows import Row
 
 from .queries import find_run
 from .queue import Claim
-from .released import CLASSES
 from .runs import raw_rows
 from .tables import schema_to_json
 from .workspace import Workspace
@@ -22,7 +21,7 @@ __all__ = ["Order", "order_for"]
 class Order:
     """A claimed task, its run's recipe, the confidential table with its schema, and what earlier tasks left.
 
-    ``tables`` gives the hash of each fit and released dataset, and of the classes of an anonymised one; ``rows`` are those to combine.
+    ``tables`` gives the hash of each fit and released dataset, and of the classes of anonymised ones; ``rows`` are those to combine.
     """
 
     held: Claim
@@ -38,8 +37,9 @@ def order_for(workspace: Workspace, held: Claim) -> Order:
     run = find_run(workspace, held.run_id)
     dataset = workspace.dataset(run.dataset_id)
     left = workspace.connection.execute(
-        "SELECT name, sha256 FROM artefact WHERE run_id = ? AND (name LIKE 'fit/%' OR name LIKE 'draw/%' OR name = ?)",
-        (run.id, CLASSES),
+        """SELECT name, sha256 FROM artefact
+           WHERE run_id = ? AND (name LIKE 'fit/%' OR name LIKE 'draw/%' OR name LIKE 'classes/%')""",
+        (run.id,),
     )
     rows = raw_rows(workspace, run.id) if held.kind == TaskKind.COMBINE else ()
     tables = {row["name"]: row["sha256"] for row in left}

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-
-import numpy as np
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from engine.checks import check_steps
 from engine.errors import BadInput
-from engine.microdata import Microdata, MissingPolicy
-from engine.recipe import MAKERS, DataSource, Recipe, with_settings
-from engine.schema import Schema
+from engine.recipe import MAKERS, Recipe, with_settings
 
-from .ingest import Source, find_source, ingest
+from .given import read_given
+from .ingest import find_source, ingest
 from .recipes import RecipeFile
 from .runs import Entry, enter_runs
 from .trees import with_trees
 from .workspace import Workspace
 
 __all__ = ["Prepared", "prepare_evaluation", "prepare_run"]
-
-ROUNDING = 1e-6  # numbers that were not released may have been written with fewer digits
 
 
 class Prepared(Entry):
@@ -58,69 +53,26 @@ def prepare_evaluation(
 ) -> Prepared:
     """Check a recipe and the files to score with it: the original and released tables of any other tool.
 
-    The recipe's steps of synthesis or anonymisation, if it has any, only say which variables are released. Raises BadInput.
+    The recipe's steps of synthesis or anonymisation, if it has any, only say which variables are released, and as what.
+    Raises BadInput.
     """
     table = with_trees(with_settings(recipe_file.table, settings), recipe_file.beside)
     recipe = Recipe.from_table(table)
-    names = list(recipe.released)
-    if not names:
+    if not recipe.released:
         raise BadInput("release.released", 'name the variables that are released, such as ["price"]')
-    release = {**table.get("release", {}), "released": names, "m": len(released)}
-    kept = {key: value for key, value in table.items() if key not in MAKERS}
-    recipe = Recipe.from_table({**kept, "release": release})
+    recipe = _only_scoring(table, recipe, len(released))
     source = find_source(original, place="--original")
     data = ingest(source, recipe.data, recipe.schema, recipe.seed)
     check_steps(recipe, data)
-    given = tuple(_given(file, recipe, data) for file in released)
+    given = tuple(read_given(file, recipe, data) for file in released)
     return Prepared(recipe, source, data, given)
 
 
-def _given(file: str, recipe: Recipe, data: Microdata) -> tuple[Source, Microdata]:
-    source = find_source(file, place="--released")
-    place = f"--released {source.name}"
-    try:
-        table = ingest(
-            source, DataSource(missing=_policy_of(recipe)), _levels_of(recipe, data), recipe.seed, "synthetic"
-        )
-    except BadInput as error:
-        raise BadInput(f"{place}: {error.place}", error.message) from None
-    _check_pairing(table, data, recipe, place)
-    return source, table
-
-
-def _policy_of(recipe: Recipe) -> MissingPolicy:
-    """Released files may have missing values where the original may; records must not leave, which would undo the pairing."""
-    return MissingPolicy.KEEP if recipe.data.missing is MissingPolicy.KEEP else MissingPolicy.REFUSE
-
-
-def _check_pairing(table: Microdata, data: Microdata, recipe: Recipe, place: str) -> None:
-    """BadInput unless record i of the release is record i of the original: as many, and alike where nothing is released."""
-    if len(table) != len(data):
-        left_out = f" after {data.dropped:,} with missing values were left out" if data.dropped else ""
-        raise BadInput(
-            place,
-            f"{len(table):,} records, the original has {len(data):,}{left_out}; record i of a release must be record i "
-            "of the original, so filter, sample and leave out alike in both",
-        )
-    for variable in recipe.schema:
-        if variable.name in recipe.released:
-            continue
-        ours, theirs = data.numbers(variable.name), table.numbers(variable.name)
-        if different := int(np.sum(~np.isclose(ours, theirs, rtol=ROUNDING, atol=0, equal_nan=True))):
-            raise BadInput(
-                f"{place}: {variable.name}",
-                f"{different:,} of {len(data):,} records differ from the original, and it is not released; keep the "
-                f'records in the original\'s order, or name "{variable.name}" under [release] released',
-            )
-
-
-def _levels_of(recipe: Recipe, data: Microdata) -> Schema:
-    """The schema with the original's levels written out, so that both tables code them alike."""
-    return Schema(
-        tuple(
-            replace(variable, levels=tuple(data.column(variable.name).cat.categories))
-            if variable.kind.has_levels
-            else variable
-            for variable in recipe.schema
-        )
-    )
+def _only_scoring(table: Mapping[str, Any], recipe: Recipe, files: int) -> Recipe:
+    """The recipe without its steps: what they would release, and as what, is said under ``[release]`` instead."""
+    release = {**table.get("release", {}), "released": list(recipe.released), "m": files}
+    if recipe.anonymisation:
+        means = [v.name for v in recipe.released_schema if v.kind is not recipe.schema[v.name].kind]
+        release["generalised"] = sorted(recipe.generalised, key=recipe.schema.names.index)
+        release["micro_aggregated"] = [name for name in means if name not in recipe.generalised]
+    return Recipe.from_table({**{key: value for key, value in table.items() if key not in MAKERS}, "release": release})

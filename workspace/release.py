@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from engine.recipe import Recipe
+from engine.run import generator
 from engine.schema import Role
 from engine.thresholds import Verdict
 
@@ -62,6 +63,11 @@ class ReleasePlan:
     kept: tuple[str, ...]
     left_out: tuple[str, ...]
     verdicts: tuple[Verdict, ...]
+
+    @property
+    def shuffled(self) -> bool:
+        """Whether the rows go out in an order that has nothing to do with that of the confidential records."""
+        return self.run.recipe.form.order == "shuffled"
 
     @property
     def unmet(self) -> tuple[Verdict, ...]:
@@ -176,10 +182,13 @@ def _fill(workspace: Workspace, plan: ReleasePlan, aside: Path, form: Form) -> s
 
 
 def _contents(workspace: Workspace, plan: ReleasePlan, form: Form) -> Iterator[tuple[str, bytes]]:
-    schema, tables = plan.run.recipe.released_schema, _tables(workspace, plan.run.id)
-    for name, sha256 in zip(dataset_names(plan.datasets, form), tables, strict=True):
-        yield name, dataset_bytes(workspace.tables.read(sha256), schema, plan.left_out, form)
-    yield "variables.csv", codebook(workspace.tables.read(tables[0]), schema, plan.left_out).encode()
+    recipe, tables = plan.run.recipe, _tables(workspace, plan.run.id)
+    schema, dataset = recipe.released_schema, workspace.dataset(plan.run.dataset_id)
+    for draw, (name, sha256) in enumerate(zip(dataset_names(plan.datasets, form), tables, strict=True), start=1):
+        rng = generator(recipe.seed, "release", draw) if plan.shuffled else None
+        yield name, dataset_bytes(workspace.tables.read(sha256), schema, plan.left_out, form, rng)
+    original = workspace.tables.read(dataset.table_sha256), dataset.schema
+    yield "variables.csv", codebook(workspace.tables.read(tables[0]), schema, plan.left_out, original).encode()
     yield "report.html", report_page(workspace, plan.run.id).encode()
     yield "recipe.toml", plan.run.recipe_toml.encode()
     yield "results.json", _json(result_with_companions(workspace, plan.run.id))
@@ -197,6 +206,7 @@ def _manifest(workspace: Workspace, plan: ReleasePlan, form: Form) -> dict[str, 
         "format": form,
         "datasets": plan.datasets,
         "records": plan.records,
+        "order": plan.run.recipe.form.order,
         "replaced": list(plan.replaced),
         "kept": list(plan.kept),
         "left_out": list(plan.left_out),

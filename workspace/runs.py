@@ -22,6 +22,7 @@ from .audit import Act, append
 from .disk import bytes_needed, check_disk
 from .ingest import Source
 from .queries import Run, RunState, TaskRow, find_run, list_runs, tasks_of
+from .released import classes_name
 from .workspace import Dataset, Workspace
 
 __all__ = [
@@ -92,20 +93,33 @@ def enter_runs(workspace: Workspace, entries: Sequence[Entry], project: str = ""
     return run_ids
 
 
-def _store_tables(workspace: Workspace, entry: Entry) -> tuple[str, list[str]]:
+def _store_tables(workspace: Workspace, entry: Entry) -> tuple[str, list[dict[str, str]]]:
+    """The hashes of the confidential table, and of each given one's artefacts by name."""
     tables = workspace.tables
-    return tables.write_microdata(entry.data), [tables.write_microdata(released) for _, released in entry.given]
+    given = []
+    for draw, (_, released) in enumerate(entry.given, start=1):
+        artefacts = {f"draw/{draw}": tables.write_microdata(released)}
+        if released.classes is not None:
+            artefacts[classes_name(draw)] = tables.write_arrays({"classes": released.classes})
+        given.append(artefacts)
+    return tables.write_microdata(entry.data), given
 
 
 def _enter(
-    workspace: Workspace, connection: sqlite3.Connection, project_id: int, entry: Entry, stored: str, given: list[str]
+    workspace: Workspace,
+    connection: sqlite3.Connection,
+    project_id: int,
+    entry: Entry,
+    stored: str,
+    given: list[dict[str, str]],
 ) -> int:
     source = entry.source
     dataset_id = workspace.add_dataset(project_id, source.name, source.sha256, entry.data, stored)
     run_id = _enter_row(connection, project_id, dataset_id, entry.title, entry.recipe)
-    for draw, ((released_source, released), sha256) in enumerate(zip(entry.given, given, strict=True), start=1):
-        workspace.add_dataset(project_id, released_source.name, released_source.sha256, released, sha256)
-        connection.execute("INSERT INTO artefact VALUES (?, ?, ?)", (run_id, f"draw/{draw}", sha256))
+    for draw, ((file, released), artefacts) in enumerate(zip(entry.given, given, strict=True), start=1):
+        workspace.add_dataset(project_id, file.name, file.sha256, released, artefacts[f"draw/{draw}"])
+        named = [(run_id, name, sha256) for name, sha256 in artefacts.items()]
+        connection.executemany("INSERT INTO artefact VALUES (?, ?, ?)", named)
     _enter_tasks(connection, run_id, plan(entry.recipe))
     return run_id
 
@@ -119,7 +133,7 @@ def enter_again(workspace: Workspace, run_id: int) -> int:
         if not recipe.makes_release:
             connection.execute(
                 """INSERT INTO artefact SELECT ?, name, sha256 FROM artefact
-                   WHERE run_id = ? AND name LIKE 'draw/%'""",
+                   WHERE run_id = ? AND (name LIKE 'draw/%' OR name LIKE 'classes/%')""",
                 (again, run_id),
             )
         _enter_tasks(connection, again, plan(recipe))
@@ -128,9 +142,10 @@ def enter_again(workspace: Workspace, run_id: int) -> int:
 
 def _enter_row(connection: sqlite3.Connection, project_id: int, dataset_id: int, title: str, recipe: Recipe) -> int:
     cursor = connection.execute(
-        """INSERT INTO run (project_id, dataset_id, title, recipe, recipe_sha256, seed, versions, state, created)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        """INSERT INTO run (id, project_id, dataset_id, title, recipe, recipe_sha256, seed, versions, state, created)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
         (
+            _next_number(connection),
             project_id,
             dataset_id,
             title,
@@ -146,6 +161,12 @@ def _enter_row(connection: sqlite3.Connection, project_id: int, dataset_id: int,
     subject = f"run {run_id}"
     append(connection, Act.RUN_ENTERED, subject, dataset=dataset_id, recipe_sha256=recipe.sha256, seed=recipe.seed)
     return run_id
+
+
+def _next_number(connection: sqlite3.Connection) -> int:
+    """A number that no run has or had."""
+    query = "SELECT max((SELECT coalesce(max(id), 0) FROM run), (SELECT coalesce(max(id), 0) FROM deleted_run))"
+    return int(connection.execute(query).fetchone()[0]) + 1
 
 
 def _enter_tasks(connection: sqlite3.Connection, run_id: int, tasks: Sequence[Task]) -> None:

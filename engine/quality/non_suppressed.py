@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..errors import NotComputable
 from ..methods import Output, method
 from ..microdata import Microdata
 from ..results import Estimate, Measure
 from ..run import Run
 from ..spec import Spec
-from ..statistics.pairs import Pairs
 
 __all__ = ["NonSuppressedSpec", "non_suppressed"]
 
@@ -28,5 +28,9 @@ class NonSuppressedSpec(Spec):
     ),
 )
 def non_suppressed(confidential: Microdata, released: Microdata, spec: NonSuppressedSpec, run: Run) -> Measure:
-    """PCTNS = |A| / |O|."""
-    return Measure((Estimate("share", Pairs.of(confidential, released).kept),))
+    """PCTNS = |A| / |O|: two counts, for which nobody need know whose record is whose."""
+    if len(released) > len(confidential):
+        raise NotComputable(
+            f"the release has {len(released):,} records, more than the {len(confidential):,} of the original"
+        )
+    return Measure((Estimate("share", len(released) / len(confidential)),))

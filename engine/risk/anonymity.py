@@ -81,7 +81,10 @@ class AnonymitySpec(Spec):
     confidential=True,
 )
 def anonymity(confidential: Microdata, released: Microdata, spec: AnonymitySpec, run: Run) -> Measure:
-    """All of them for the released table. ``per_record``: ``class_size`` (n,), 0 for suppressed records."""
+    """All of them for the released table, whoever made it.
+
+    ``per_record``: ``class_size`` (n,), 0 for suppressed records, where the records are linked.
+    """
     classes = equivalence_classes([released.frame[name] for name in spec.quasi_identifiers], len(released))
     sizes = class_sizes(classes)
     params: dict[str, Any] = {"quasi_identifiers": spec.quasi_identifiers}
@@ -97,11 +100,16 @@ def anonymity(confidential: Microdata, released: Microdata, spec: AnonymitySpec,
         estimates.append(Estimate.not_computed("p", "no variable is sensitive", **params))
     for variable in sensitive:
         estimates.extend(_of_variable(variable, classes, len(sizes), params))
+    return Measure(tuple(estimates), _by_record(confidential, released, sizes[classes]))
+
+
+def _by_record(confidential: Microdata, released: Microdata, sizes: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+    """The class size of each confidential record, where it is known which released record is its own."""
+    if not released.linked or len(released.records) != len(released) or len(released) > len(confidential):
+        return {}
     per_record = np.zeros(len(confidential), dtype=np.int64)
-    if len(released.records) != len(released) or len(released) > len(confidential):
-        return Measure(tuple(estimates))
-    per_record[released.records] = sizes[classes]
-    return Measure(tuple(estimates), {"class_size": per_record})
+    per_record[released.records] = sizes
+    return {"class_size": per_record}
 
 
 def _sensitive(released: Microdata, name: str) -> Sensitive:

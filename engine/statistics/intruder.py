@@ -81,9 +81,11 @@ class Knowledge:
     def against(self, released: Microdata) -> tuple[list[Exact], list[Within]]:
         """The keys that must agree and the windows that must hold for a released record to match.
 
-        NotComputable where records were suppressed, released record i then being no longer that of confidential record i,
-        and where counts or binary variables without a window were released as class means, which agree with none of them.
+        NotComputable where records are not linked or were suppressed, released record i then being no longer that of
+        confidential record i, and where counts or binary variables without a window were released as class means, which
+        agree with none of them.
         """
+        released.require_linked()
         if suppressed := 0 if released.classes is None else int((released.classes < 0).sum()):
             raise NotComputable(f"{suppressed:,} records are suppressed, so records cannot be matched one to one")
         exact = [Exact(self.confidential.column(n), released.column(n)) for n in self.names if n not in self.windows]

@@ -78,8 +78,10 @@ def test_everything_goes_out_and_the_manifest_has_the_hash_of_every_file(
 
 
 def test_the_csv_files_read_back_to_the_datasets_of_the_run(
-    workspace: Workspace, done: int, tmp_path: Path, small_recipe: Callable[..., Recipe]
+    workspace: Workspace, enter: Enter, tmp_path: Path, small_recipe: Callable[..., Recipe]
 ) -> None:
+    done = enter(release={"m": 3, "seed": 7, "order": "original"})
+    work(workspace.directory, idle=0)
     release(workspace, done, tmp_path / "out")
     schema = small_recipe().schema
     stored = stored_datasets(workspace, done, schema)
@@ -114,7 +116,7 @@ LABELLED: dict[str, Any] = {
         "day": {"kind": "date", "role": "other"},
         "income": {"kind": "continuous", "role": "sensitive", "title": "Income, a year"},
     },
-    "release": {"m": 2, "seed": 1},
+    "release": {"m": 2, "seed": 1, "order": "original"},
     "synthesis": [{"target": "income", "method": "linear_regression", "predictors": ["sex"]}],
     "measure": [{"method": "utility.ecdf"}],
 }

@@ -129,9 +129,15 @@ def test_a_constant_column_is_not_computed_and_spoils_the_minimum_only_where_it_
 
 
 def test_a_release_that_lost_records_is_not_compared() -> None:
-    for key in ("pearson", "rilm", "ilm", "nmi_v1", "non_suppressed"):
+    fewer = table([1], [1], ["foo"])
+    for key in ("pearson", "rilm", "ilm", "nmi_v1", "nmi_v2"):
         with pytest.raises(NotComputable, match="does not say which"):
-            measured(key, ORIGINAL, table([1], [1], ["foo"]))
+            measured(key, ORIGINAL, fewer)
+        with pytest.raises(NotComputable, match="does not say which"):
+            measured(key, ORIGINAL, dataclasses.replace(ORIGINAL, linked=False))
+    assert values("non_suppressed", ORIGINAL, fewer) == {("share", ""): 1 / len(ORIGINAL)}
+    with pytest.raises(NotComputable, match="more than the 1 of the original"):
+        measured("non_suppressed", fewer, ORIGINAL)
 
 
 def test_suppressed_records_are_left_out_and_counted_where_asked() -> None:
