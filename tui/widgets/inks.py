@@ -14,6 +14,8 @@ LIGHT_PALETTE = ("#0072b2", "#d55e00", "#007f5c", "#b0528c", "#a06f00", "#1f78a4
 """Okabe and Ito's colours, the pale ones darkened to stand out from white."""
 ANSI_PALETTE = tuple(f"bright_{name}" for name in ("cyan", "yellow", "green", "magenta", "red", "blue", "white"))
 DARK_ANSI_PALETTE = ("blue", "red", "green", "magenta", "cyan", "yellow", "black")
+HEAT_DARK = ((17, 18, 20, 26, 32, 38, 44, 80, 159), (17, 19, 27, 75), (52, 94, 166, 214))
+HEAT_LIGHT = ((195, 153, 117, 75, 33, 26, 20, 18, 17), (153, 75, 27, 18), (223, 215, 166, 88))
 STRENGTH = 0.3
 """The share of a series' own colour in the tint of its band."""
 
@@ -68,3 +70,12 @@ class Inks:
             shade = tint(self._series[fill - 1], self._background) if fill else None
             self._made[ink, fill] = self._inks[ink] + Style(bgcolor=shade)
         return self._made[ink, fill]
+
+
+def heat_shades(*, dark: bool) -> Sequence[str]:
+    """The colours of nine shades from few to many, of four from few fewer to many fewer, and of four for more.
+
+    All are of the 256 colours that terminals agree on, so that none is rounded to its neighbour.
+    """
+    many, fewer, more = HEAT_DARK if dark else HEAT_LIGHT
+    return [f"color({number})" for number in (*many, *fewer, *more)]

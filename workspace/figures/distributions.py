@@ -94,24 +94,24 @@ def _range(own: Floats, released: Sequence[Floats]) -> tuple[float, float]:
     return min(low for low, _ in ranges), max(high for _, high in ranges)
 
 
-def bin_edges(span: tuple[float, float], width: float | None, *, whole: bool) -> Floats:
+def bin_edges(span: tuple[float, float], width: float | None, *, whole: bool, most: int = MOST_BINS) -> Floats:
     """Edges (k + 1,) of bins [a, a + width) at multiples of the width that hold the whole span.
 
-    Left out, the width is the least 1, 2, 2.5 or 5 · 10^k that makes no more than 16 bins, a whole one for whole numbers.
+    Left out, the width is the least 1, 2, 2.5 or 5 · 10^k that makes no more than ``most`` bins, a whole one for whole numbers.
     """
-    width = width or _round_width(span, whole=whole)
+    width = width or _round_width(span, most, whole=whole)
     first, last = math.floor(span[0] / width), math.floor(span[1] / width)
     return np.arange(first, last + 2, dtype=np.float64) * width
 
 
-def _round_width(span: tuple[float, float], *, whole: bool) -> float:
+def _round_width(span: tuple[float, float], most: int, *, whole: bool) -> float:
     if span[0] == span[1]:
         return 1.0
-    exponent = math.floor(math.log10((span[1] - span[0]) / MOST_BINS))
+    exponent = math.floor(math.log10((span[1] - span[0]) / most))
     while True:
         for leading in (1.0, 2.0, 2.5, 5.0):
             width = leading * 10.0**exponent
-            enough = math.floor(span[1] / width) - math.floor(span[0] / width) < MOST_BINS
+            enough = math.floor(span[1] / width) - math.floor(span[0] / width) < most
             if enough and not (whole and width % 1):
                 return width
         exponent += 1

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from .units import AxisUnit, unit_text
 
-__all__ = ["CONFIDENTIAL", "Figure", "Kind", "Marker", "Panel", "Series", "description"]
+__all__ = ["CONFIDENTIAL", "Bins", "Cells", "Figure", "Kind", "Marker", "Panel", "Series", "description"]
 
 Floats = NDArray[np.float64]
-Kind = Literal["histogram", "shares", "density", "intervals", "sweep", "map"]
-Marker = Literal["bars", "line", "points"]
+Kind = Literal["histogram", "shares", "density", "ecdf", "difference", "intervals", "sweep", "map", "scatter", "heat"]
+Marker = Literal["bars", "line", "points", "steps"]
 
 CONFIDENTIAL = "confidential"
 DESCRIBED_POINTS = 40
@@ -25,7 +25,7 @@ DESCRIBED_POINTS = 40
 class Series:
     """Points ``x``, ``y`` (n,) with an interval from ``lower`` to ``upper`` (n,) or none; NaN where there is no value.
 
-    Without a ``marker`` of its own it is drawn as its figure's are.
+    Without a ``marker`` of its own it is drawn as its figure's are. ``thin`` is one of several of a name, drawn faintly.
     """
 
     name: str
@@ -34,6 +34,7 @@ class Series:
     lower: Floats | None = None
     upper: Floats | None = None
     marker: Marker | None = None
+    thin: bool = False
 
     @classmethod
     def of(
@@ -50,6 +51,35 @@ class Series:
         assert columns[0] is not None
         assert columns[1] is not None
         return cls(name, columns[0], columns[1], columns[2], columns[3], marker)
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """The bins along an axis: ``edges`` (k + 1,) in ``unit``, or k ``names`` around the places 0, 1, 2, …"""
+
+    edges: Floats
+    names: tuple[str, ...] = ()
+    unit: AxisUnit = "number"
+
+    def __len__(self) -> int:
+        return len(self.edges) - 1
+
+    def words(self, i: int) -> str:
+        """``100 .. 120``, or the name of a level."""
+        if self.names:
+            return self.names[i]
+        low, high = (unit_text(float(edge), self.unit) for edge in self.edges[i : i + 2])
+        return f"{low} .. {high}"
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """A share of the records in every bin of two axes, ``shares`` (len(y), len(x)); ``signed`` where they are differences."""
+
+    shares: Floats
+    x: Bins
+    y: Bins
+    signed: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +100,7 @@ class Panel:
     log_y: bool = False
     x_unit: AxisUnit = "number"
     y_unit: AxisUnit = "number"
+    cells: Cells | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +119,10 @@ class Figure:
             "histogram": "bars",
             "shares": "bars",
             "density": "line",
+            "ecdf": "steps",
+            "difference": "line",
+            "scatter": "points",
+            "heat": "points",
             "intervals": "points",
             "sweep": "line",
             "map": "points",
@@ -110,9 +145,19 @@ def description(figure: Figure) -> str:
     parts = [figure.caption] if figure.caption else []
     for panel in figure.panels:
         head = panel.title or figure.title
-        parts += [f"{head}: {_words(series, panel)}." for series in panel.series]
+        parts += [f"{head}: {_words(series, panel)}." for series in panel.series if not series.thin]
+        parts += [f"{head}: {_cell_words(panel.cells)}."] if panel.cells else []
         parts += [f"{panel.note}."] if panel.note else []
     return " ".join(parts)
+
+
+def _cell_words(cells: Cells) -> str:
+    if not cells.shares.size:
+        return "nothing shown"
+    place = int(np.nanargmax(np.abs(cells.shares)))
+    row, column = divmod(place, len(cells.x))
+    value = f"{100 * cells.shares[row, column]:.3g} %"
+    return f"largest {'difference' if cells.signed else 'share'} {value}, at {cells.x.words(column)} by {cells.y.words(row)}"
 
 
 def _words(series: Series, panel: Panel) -> str:

@@ -59,6 +59,8 @@ def _limits(columns: Sequence[Floats]) -> Limits:
 
 def x_scale(figure: Figure, panel: Panel, start: float, end: float) -> Scale:
     """The scale of a panel's x axis, with room for whole bars, and for points to stand apart from the sides."""
+    if panel.cells is not None:
+        return Scale(float(panel.cells.x.edges[0]), float(panel.cells.x.edges[-1]), start, end, unit=panel.cells.x.unit)
     if panel.x_names:
         return Scale(-0.6, len(panel.x_names) - 0.4, start, end)
     low, high = _limits([one.x for one in panel.series])
@@ -71,6 +73,8 @@ def y_scale(figure: Figure, panel: Panel, start: float, end: float) -> Scale:
 
     A logarithmic one spans what is above 0.
     """
+    if panel.cells is not None:
+        return Scale(float(panel.cells.y.edges[0]), float(panel.cells.y.edges[-1]), start, end, unit=panel.cells.y.unit)
     columns = [c for one in panel.series for c in (one.y, one.lower, one.upper) if c is not None]
     from_zero = figure.kind in ("histogram", "shares", "density")
     if panel.log_y:

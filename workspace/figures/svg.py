@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from ..markup import Markup, element, joined
 from .figure import CONFIDENTIAL, Figure, Panel, Series, description
 from .scales import Scale, x_scale, y_scale
+from .shades import shading
+from .svg_cells import cell_marks, shade_legend
 
 __all__ = ["svg"]
 
@@ -143,13 +146,19 @@ def _line(x1: float, y1: float, x2: float, y2: float, colour: str) -> Markup:
 
 def _panel(figure: Figure, panel: Panel, ident: str, x: float, y: float, width: float, height: float) -> Markup:
     left, right = x + LEFT, x + width - RIGHT
-    top, bottom = y + TOP + (GAP if panel.y_label else 0), y + height - BOTTOM - (GAP if panel.note else 0)
+    top, bottom = (
+        y + TOP + (GAP if panel.y_label else 0),
+        y + height - BOTTOM - (GAP if panel.note or panel.cells else 0),
+    )
     box = _Box(left, top, right, bottom, x_scale(figure, panel, left, right), y_scale(figure, panel, bottom, top))
     drawn = [
         mark
-        for one in panel.series
+        for one in sorted(panel.series, key=lambda one: not one.thin)
         for mark in _series(figure, panel, one, _Style.of(one.name, figure.names, ident), box)
     ]
+    if panel.cells is not None:
+        shades = shading([p.cells for p in figure.panels if p.cells and p.cells.signed == panel.cells.signed])
+        drawn = [*cell_marks(panel.cells, shades, left, top, right, bottom), *shade_legend(shades, x, y + height - 14)]
     head = element("text", panel.title, x=left, y=y + 16, font_weight="bold")
     unit = _text(panel.y_label, left, top - 6, size=10) if panel.y_label else ""
     foot = _text(panel.x_label, right, bottom + 34, "end", 10) if panel.x_label else ""
@@ -158,11 +167,19 @@ def _panel(figure: Figure, panel: Panel, ident: str, x: float, y: float, width: 
 
 
 def _axes(figure: Figure, panel: Panel, box: _Box) -> Iterator[Markup]:
-    for value, label in box.y.ticks(max(2, int((box.bottom - box.top) / 34))):
+    for value, label in _level_ticks(panel) or box.y.ticks(max(2, int((box.bottom - box.top) / 34))):
         yield _line(box.left, box.y.at(value), box.right, box.y.at(value), FAINT)
         yield _text(label, box.left - 6, box.y.at(value) + 4, "end")
     yield _line(box.left, box.bottom, box.right, box.bottom, INK)
     yield from _named_ticks(figure, panel, box) if panel.x_names else _number_ticks(box)
+
+
+def _level_ticks(panel: Panel) -> list[tuple[float, str]]:
+    """The places of levels up a heat map, as many as have room, and their names, cut to it."""
+    names = panel.cells.y.names if panel.cells else ()
+    every, letters = math.ceil(len(names) / 14), int((LEFT - 8) / LETTER)
+    cut = [name if len(name) <= letters else f"{name[: letters - 1]}…" for name in names]
+    return [(float(place), name) for place, name in list(enumerate(cut))[:: every or 1]]
 
 
 def _number_ticks(box: _Box) -> Iterator[Markup]:
@@ -189,24 +206,53 @@ def _series(figure: Figure, panel: Panel, one: Series, style: _Style, box: _Box)
         names = [series.name for series in panel.series if (series.marker or figure.marker) == "bars"]
         yield from _bars(panel, one, style, box, names)
     elif marker == "points":
-        yield from _points(one, style, box)
+        yield from _cloud(one, style, box) if figure.kind == "scatter" else _points(one, style, box)
     else:
         yield from _band(one, style, box)
-        yield from (_polyline(part, style) for part in _parts(one, box))
+        shape = _stairs if marker == "steps" else list
+        yield from (_polyline(shape(part), style, thin=one.thin) for part in _parts(one, box))
+
+
+def _stairs(part: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The corners of steps that keep each y until the next x."""
+    corners = [corner for (_, y), (x, later) in pairwise(part) for corner in ((x, y), (x, later))]
+    return [*part[:1], *corners]
+
+
+def _cloud(one: Series, style: _Style, box: _Box) -> Iterator[Markup]:
+    """A dot a point, all of them one path."""
+    pairs = [
+        (x, y) for x, y in zip(one.x.tolist(), one.y.tolist(), strict=True) if math.isfinite(x) and math.isfinite(y)
+    ]
+    d = " ".join(f"M{box.x.at(x):.1f},{box.y.at(y):.1f}h0" for x, y in pairs)
+    yield element("path", d=d, stroke=style.colour, stroke_width=2, stroke_linecap="round", stroke_opacity=0.5)
 
 
 def _bars(panel: Panel, one: Series, style: _Style, box: _Box, names: Sequence[str]) -> Iterator[Markup]:
-    """The series of a bin stand side by side."""
+    """The series of a bin stand side by side, up or down from 0; one with a band has its whiskers."""
+    names = list(dict.fromkeys(names))
+    if one.thin:
+        return
     width = 0.9 * panel.bar / len(names)
     for x, y in zip(one.x.tolist(), one.y.tolist(), strict=True):
-        if math.isfinite(y) and y > 0:
+        if math.isfinite(y) and y != 0 and box.y.shows(y):
             start = box.x.at(x - 0.45 * panel.bar + names.index(one.name) * width)
             end = box.x.at(x - 0.45 * panel.bar + (names.index(one.name) + 1) * width)
-            top = box.y.at(y)
+            top, base = sorted((box.y.at(y), box.bottom if box.y.log else box.y.at(0.0)))
             yield element(
-                "rect", x=start, y=top, width=end - start, height=box.bottom - top, fill=style.fill,
+                "rect", x=start, y=top, width=end - start, height=base - top, fill=style.fill,
                 stroke=style.colour, stroke_width=0.8,
             )  # fmt: skip
+    yield from _bar_whiskers(one, style, box, names.index(one.name) + 0.5, width, panel.bar)
+
+
+def _bar_whiskers(one: Series, style: _Style, box: _Box, place: float, width: float, bar: float) -> Iterator[Markup]:
+    if one.lower is None or one.upper is None:
+        return
+    for x, low, high in zip(one.x.tolist(), one.lower.tolist(), one.upper.tolist(), strict=True):
+        if math.isfinite(low) and math.isfinite(high) and box.y.shows(high):
+            at = box.x.at(x - 0.45 * bar + place * width)
+            yield _line(at, box.y.at(low), at, box.y.at(high), style.colour)
 
 
 def _parts(one: Series, box: _Box) -> Iterator[list[tuple[float, float]]]:
@@ -222,10 +268,10 @@ def _parts(one: Series, box: _Box) -> Iterator[list[tuple[float, float]]]:
         yield part
 
 
-def _polyline(points: Sequence[tuple[float, float]], style: _Style) -> Markup:
+def _polyline(points: Sequence[tuple[float, float]], style: _Style, *, thin: bool = False) -> Markup:
     return element(
-        "polyline", points=_coordinates(points), fill="none", stroke=style.colour, stroke_width=1.6,
-        stroke_dasharray=style.dash,
+        "polyline", points=_coordinates(points), fill="none", stroke=style.colour, stroke_width=0.5 if thin else 1.6,
+        stroke_dasharray=style.dash, stroke_opacity=0.5 if thin else None,
     )  # fmt: skip
 
 

@@ -1,0 +1,227 @@
+"""Heat maps made of characters: panes of shaded bins side by side on common axes, with a bar of the shades."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.cells import cell_len
+
+from engine.statistics.ticks import short_number
+from workspace.figures.figure import Bins, Cells
+from workspace.figures.shades import SHADES, SIDES, Shading
+
+from .axes import Scale, fit_ticks, place, unit_ticks
+from .canvas import Glyphs
+from .picture import CURSOR, FAINT, STRONG, TEXT, Draft, Picture
+from .text import cut, printable
+
+__all__ = ["FEWER", "MORE", "HeatFrame", "Pane", "draw_heat", "heat_frame", "room_for"]
+
+RAMP = ".:-=+*#%@"
+FEWER, MORE = "-=%@", "+*#&"
+"""What stands for a step where colours cannot: few to many, and for differences both ways."""
+LEFT_MOST, GAP, PATCH = 14, 1, 2
+ROWS_AROUND = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Pane:
+    """One map under its title."""
+
+    title: str
+    cells: Cells
+    shades: Shading
+
+
+@dataclass(frozen=True)
+class HeatFrame:
+    """Where the panes stand: ``rows`` by ``columns`` cells each, the first from (1, ``left``), the others beside it."""
+
+    left: int
+    rows: int
+    columns: int
+    panes: int
+
+    def column(self, pane: int) -> int:
+        """Where a pane begins."""
+        return self.left + pane * (self.columns + GAP)
+
+    def across(self, bins: int) -> NDArray[np.intp]:
+        """The bin that each of the ``columns`` shows."""
+        return np.arange(self.columns) * bins // self.columns
+
+    def up(self, bins: int) -> NDArray[np.intp]:
+        """The bin that each of the ``rows``, from the top, shows."""
+        return (np.arange(self.rows) * bins // self.rows)[::-1]
+
+    def bin_at(self, x: int, y: int, bins: tuple[int, int]) -> tuple[int, int] | None:
+        """The bin (across, up) under a cell of the picture."""
+        pane, column = divmod(x - self.left, self.columns + GAP)
+        row = y - 1
+        if not (0 <= pane < self.panes and 0 <= column < self.columns and 0 <= row < self.rows):
+            return None
+        return int(self.across(bins[0])[column]), int(self.up(bins[1])[row])
+
+
+def room_for(size: tuple[int, int], panes: int, label: int = LEFT_MOST) -> HeatFrame:
+    """The frame in ``size`` (width, height) when labels of the axis up need ``label`` cells."""
+    width, height = size
+    left = min(label, LEFT_MOST) + 1 if width >= 30 else 1
+    columns = max(1, (width - left - GAP * (panes - 1)) // max(1, panes))
+    return HeatFrame(left, max(1, height - ROWS_AROUND), columns, panes)
+
+
+def heat_frame(size: tuple[int, int], panes: Sequence[Pane]) -> HeatFrame:
+    """The frame of some panes, all with the same bins up."""
+    bins = panes[0].cells.y
+    labels = bins.names or unit_ticks(float(bins.edges[0]), float(bins.edges[-1]), 6, bins.unit)[1]
+    return room_for(size, len(panes), max((cell_len(printable(label)) for label in labels), default=1))
+
+
+def draw_heat(
+    panes: Sequence[Pane], size: tuple[int, int], glyphs: Glyphs, *, colour: bool, labels: tuple[str, str] = ("", "")
+) -> Picture:
+    """The picture of ``size`` (width, height). Where there is ``colour``, fills 1 to 9 are shades, 10 to 13 fewer and
+    14 to 17 more; elsewhere signs stand for them.
+    """
+    draft = Draft(size[0], size[1], glyphs.ellipsis)
+    if not panes or size[0] < 4 or size[1] < ROWS_AROUND + 1:
+        draft.put(max(0, size[1] // 2), 0, "nothing to draw", FAINT)
+        return draft.finish()
+    frame = heat_frame(size, panes)
+    _draw_up(draft, frame, panes[0].cells.y, glyphs)
+    for number, pane in enumerate(panes):
+        draft.put(0, frame.column(number), pane.title, STRONG, frame.columns)
+        _draw_cells(draft, frame, number, pane, colour=colour)
+        _draw_across(draft, frame, number, pane.cells.x, glyphs)
+    _draw_bar(draft, frame, panes, labels, colour=colour)
+    return draft.finish()
+
+
+def _draw_cells(draft: Draft, frame: HeatFrame, number: int, pane: Pane, *, colour: bool) -> None:
+    rows, columns = pane.cells.shares.shape
+    steps = pane.shades.of(pane.cells.shares)[np.ix_(frame.up(rows), frame.across(columns))]
+    left = frame.column(number)
+    area = np.s_[1 : 1 + frame.rows, left : left + frame.columns]
+    if colour:
+        draft.fills[area] = fill_of(steps, signed=pane.shades.signed)
+        return
+    signs = np.array([*(FEWER[::-1] if pane.shades.signed else ""), " ", *(MORE if pane.shades.signed else RAMP)])
+    draft.characters[area] = signs[steps + (SIDES if pane.shades.signed else 0)]
+    draft.inks[area] = TEXT
+
+
+def fill_of(steps: NDArray[np.int16], *, signed: bool) -> NDArray[np.int16]:
+    """The fill of each step."""
+    if not signed:
+        return steps
+    return np.asarray(
+        np.where(steps < 0, SHADES - steps, np.where(steps > 0, SHADES + SIDES + steps, 0)), dtype=np.int16
+    )
+
+
+def _draw_up(draft: Draft, frame: HeatFrame, bins: Bins, glyphs: Glyphs) -> None:
+    for row in range(frame.rows):
+        for pane in range(frame.panes):
+            draft.put(1 + row, frame.column(pane) - 1, glyphs.vertical, FAINT)
+    for row, label in _up_labels(frame, bins):
+        text = cut(printable(label), frame.left - 1, glyphs.ellipsis)
+        draft.put(1 + row, frame.left - 1 - cell_len(text), text + glyphs.tick_y, FAINT)
+
+
+def _up_labels(frame: HeatFrame, bins: Bins) -> list[tuple[int, str]]:
+    if bins.names:
+        rows = {int(place): row for row, place in reversed(list(enumerate(frame.up(len(bins)))))}
+        return [(row, bins.names[place]) for place, row in rows.items()]
+    scale = Scale(float(bins.edges[0]), float(bins.edges[-1]), frame.rows + 1, downward=True)
+    ticks, labels = unit_ticks(scale.low, scale.high, max(1, (frame.rows + 1) // 3), bins.unit)
+    rows_of = np.ceil(scale.to_dots(ticks)).astype(int).clip(1, frame.rows) - 1
+    return list(zip(rows_of.tolist(), labels, strict=True))
+
+
+def _draw_across(draft: Draft, frame: HeatFrame, number: int, bins: Bins, glyphs: Glyphs) -> None:
+    below, left = 1 + frame.rows, frame.column(number)
+    draft.put(below, left - 1, glyphs.corner + glyphs.horizontal * frame.columns, FAINT)
+    for column, label, start in _across_labels(frame, bins, glyphs):
+        draft.put(below, left + column, glyphs.tick_x, FAINT)
+        draft.put(below + 1, left + start, label, FAINT)
+
+
+def _across_labels(frame: HeatFrame, bins: Bins, glyphs: Glyphs) -> list[tuple[int, str, int]]:
+    if not bins.names:
+        scale = Scale(float(bins.edges[0]), float(bins.edges[-1]), frame.columns + 1)
+        ticks, labels = fit_ticks(scale.low, scale.high, frame.columns, bins.unit)
+        columns = np.floor(scale.to_dots(ticks)).astype(int).clip(0, frame.columns - 1).tolist()
+        return [
+            (at, label, start)
+            for at, (start, label) in zip(columns, place(columns, labels, frame.columns), strict=False)
+        ]
+    every, room = 1, max(1, frame.columns // len(bins) - 1)
+    while room < 3 and every < len(bins):
+        every += 1
+        room = max(1, frame.columns * every // len(bins) - 1)
+    starts = {int(which): column for column, which in reversed(list(enumerate(frame.across(len(bins)))))}
+    shown = [
+        (starts[i], cut(printable(bins.names[i]), room, glyphs.ellipsis))
+        for i in range(0, len(bins), every)
+        if i in starts
+    ]
+    return [(column, label, column) for column, label in shown]
+
+
+def _draw_bar(draft: Draft, frame: HeatFrame, panes: Sequence[Pane], labels: tuple[str, str], *, colour: bool) -> None:
+    """The shades with the shares that they stand for, of shares and of differences; and the names of the axes."""
+    row, at = 1 + frame.rows + 2, 0
+    for shades in {pane.shades.signed: pane.shades for pane in panes}.values():
+        low, high = bar_ends(shades)
+        draft.put(row, at, low, TEXT)
+        at += cell_len(low) + 1
+        steps = [*range(-SIDES, 0), *range(1, SIDES + 1)] if shades.signed else list(range(1, SHADES + 1))
+        for step in steps:
+            if 0 <= at < draft.width - PATCH and row < draft.height:
+                _put_patch(draft, row, at, step, signed=shades.signed, colour=colour)
+            at += PATCH
+        draft.put(row, at + 1, high, TEXT)
+        at += cell_len(high) + 4
+    words = " · ".join(
+        part for part in (f"up {labels[1]}" if labels[1] else "", f"across {labels[0]}" if labels[0] else "") if part
+    )
+    if at + cell_len(words) <= draft.width:
+        draft.put(row, draft.width - cell_len(printable(words)), words, FAINT)
+
+
+def _put_patch(draft: Draft, row: int, column: int, step: int, *, signed: bool, colour: bool) -> None:
+    if colour:
+        draft.fills[row, column : column + PATCH] = int(fill_of(np.array([step], dtype=np.int16), signed=signed)[0])
+    else:
+        sign = RAMP[step - 1] if not signed else MORE[step - 1] if step > 0 else FEWER[-step - 1]
+        draft.put(row, column, sign * PATCH, TEXT)
+
+
+def bar_ends(shades: Shading) -> tuple[str, str]:
+    """What the first and the last shade stand for."""
+    first, last = percent(float(shades.ends[0])), percent(float(shades.ends[-1]))
+    return (f"-{last}", f"+{last}") if shades.signed else (f"to {first}", last)
+
+
+def percent(share: float) -> str:
+    """``0.35 %``."""
+    return f"{short_number(100 * share, 2)} %"
+
+
+def with_heat_cursor(picture: Picture, panes: Sequence[Pane], glyphs: Glyphs, at: tuple[int, int]) -> Picture:
+    """The picture with a mark on bin ``at`` (across, up) of every pane."""
+    draft = Draft.over(picture, glyphs.ellipsis)
+    if picture.height < ROWS_AROUND + 1 or not panes:
+        return picture
+    frame = heat_frame((picture.width, picture.height), panes)
+    rows, columns = panes[0].cells.shares.shape
+    down = np.flatnonzero(frame.up(rows) == at[1])
+    right = np.flatnonzero(frame.across(columns) == at[0])
+    if down.size and right.size:
+        for pane in range(len(panes)):
+            draft.put(1 + int(down[len(down) // 2]), frame.column(pane) + int(right[len(right) // 2]), "x", CURSOR)
+    return draft.finish()

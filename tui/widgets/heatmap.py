@@ -1,0 +1,178 @@
+"""The heat map widget: maps side by side, and a cursor that stands on the same bin of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.color import ColorSystem
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Region
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from .canvas import glyphs_named
+from .heat import Pane, draw_heat, heat_frame, with_heat_cursor
+from .inks import heat_shades, system_named
+from .picture import CURSOR, FAINT, STRONG, Picture
+
+__all__ = ["HeatMap"]
+
+
+class HeatMap(Widget, can_focus=True):
+    """Draws ``Pane``s on common bins; only the rows that change are sent to the terminal."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"heat--axis", "heat--strong", "heat--cursor"}
+    DEFAULT_CSS = """
+    HeatMap {
+        height: 1fr;
+        & > .heat--axis { color: $text-muted; }
+        & > .heat--strong { text-style: bold; }
+        & > .heat--cursor { text-style: bold reverse; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,h", "step(-1, 0)", "Cursor left", show=False, id="heat.left"),
+        Binding("right,l", "step(1, 0)", "Cursor right", show=False, id="heat.right"),
+        Binding("up,k", "step(0, 1)", "Cursor up", show=False, id="heat.up"),
+        Binding("down,j", "step(0, -1)", "Cursor down", show=False, id="heat.down"),
+        Binding("shift+left,H", "step(-5, 0)", "Cursor far left", show=False, id="heat.far_left"),
+        Binding("shift+right,L", "step(5, 0)", "Cursor far right", show=False, id="heat.far_right"),
+        Binding("shift+up,K", "step(0, 5)", "Cursor far up", show=False, id="heat.far_up"),
+        Binding("shift+down,J", "step(0, -5)", "Cursor far down", show=False, id="heat.far_down"),
+        Binding("plus,equals_sign", "zoom(0.5, 1)", "Zoom in", show=False, id="heat.zoom_in"),
+        Binding("minus", "zoom(2, 1)", "Zoom out", show=False, id="heat.zoom_out"),
+        Binding("z", "zoom(1, 0.5)", "Zoom in up and down", show=False, id="heat.zoom_in_up"),
+        Binding("Z", "zoom(1, 2)", "Zoom out up and down", show=False, id="heat.zoom_out_up"),
+        Binding("0", "reset", "Whole range", show=False, id="heat.reset"),
+    ]
+
+    @dataclass
+    class Moved(Message):
+        """The cursor came to this bin, (across, up); None when it was taken away."""
+
+        at: tuple[int, int] | None
+
+    @dataclass
+    class Zoomed(Message):
+        """The user wants ranges so many times as wide and as high about the cursor; None for all there is."""
+
+        factors: tuple[float, float] | None
+
+    def __init__(self, *, glyphs: str | None = None, id: str | None = None) -> None:  # noqa: A002  (Textual's name)
+        """``glyphs`` is braille, block or ascii, else what SFUMATO_GLYPHS says; ValueError for another."""
+        super().__init__(id=id)
+        self._glyphs = glyphs_named(glyphs)
+        self._panes: Sequence[Pane] = ()
+        self._labels = ("", "")
+        self._at: tuple[int, int] | None = None
+        self._plain: Picture | None = None
+        self._picture: Picture | None = None
+        self._styles: dict[tuple[int, int], Style] = {}
+
+    @property
+    def at(self) -> tuple[int, int] | None:
+        """The bin under the cursor, (across, up)."""
+        return self._at
+
+    @property
+    def bins(self) -> tuple[int, int]:
+        """How many bins there are, (across, up)."""
+        if not self._panes:
+            return 0, 0
+        rows, columns = self._panes[0].cells.shares.shape
+        return columns, rows
+
+    def show(self, panes: Sequence[Pane], labels: tuple[str, str], *, keep_cursor: bool = False) -> None:
+        """Show other maps; all must have the same bins. ``labels`` name the axes across and up."""
+        self._panes, self._labels = tuple(panes), labels
+        self._at = self._held(self._at) if keep_cursor and self._at else None
+        self._plain = None
+        self._repaint()
+
+    def _held(self, at: tuple[int, int]) -> tuple[int, int] | None:
+        columns, rows = self.bins
+        return (min(max(at[0], 0), columns - 1), min(max(at[1], 0), rows - 1)) if columns and rows else None
+
+    def action_step(self, across: int, up: int) -> None:
+        """Move the cursor by bins; the first step puts it into the middle."""
+        columns, rows = self.bins
+        at = self._at
+        self._move(self._held((columns // 2, rows // 2) if at is None else (at[0] + across, at[1] + up)))
+
+    def _move(self, at: tuple[int, int] | None) -> None:
+        self._at = at
+        self._repaint()
+        self.post_message(self.Moved(at))
+
+    def action_zoom(self, across: float, up: float) -> None:
+        """Say that the user wants to see less, or more."""
+        self.post_message(self.Zoomed((across, up)))
+
+    def action_reset(self) -> None:
+        """Say that the user wants to see all, without a cursor."""
+        self._move(None)
+        self.post_message(self.Zoomed(None))
+
+    def on_click(self, event: events.Click) -> None:
+        """Put the cursor on the bin that was clicked."""
+        at = event.get_content_offset(self)
+        if at is not None and self._panes:
+            found = heat_frame(self.size, self._panes).bin_at(at.x, at.y, self.bins)
+            if found is not None:
+                self._move(found)
+
+    def notify_style_update(self) -> None:
+        """Draw afresh in the new theme."""
+        self._styles, self._picture, self._plain = {}, None, None
+        super().notify_style_update()
+
+    @property
+    def _shades(self) -> Sequence[str]:
+        """The colour of each fill from 1; none where signs must do."""
+        system = system_named(self.app.console.color_system)
+        if self.app.no_color or self.app.native_ansi_color or system == ColorSystem.STANDARD:
+            return ()
+        return heat_shades(dark=self.app.current_theme.dark)
+
+    def _repaint(self) -> None:
+        """Repaint the rows in which the new picture differs from the one that stands there."""
+        old = self._picture
+        if old is None or (old.width, old.height) != self.size:
+            self._picture = None
+            self.refresh()
+            return
+        self._picture = self._compose_picture()
+        rows = self._picture.changed_rows(old).tolist()
+        if rows:
+            self.refresh(*(Region(0, row, old.width, 1) for row in rows))
+
+    def _compose_picture(self) -> Picture:
+        if self._plain is None or (self._plain.width, self._plain.height) != self.size:
+            size = (self.size.width, self.size.height)
+            self._plain = draw_heat(self._panes, size, self._glyphs, colour=bool(self._shades), labels=self._labels)
+        if self._at is None:
+            return self._plain
+        return with_heat_cursor(self._plain, self._panes, self._glyphs, self._at)
+
+    def render_line(self, y: int) -> Strip:
+        """Row ``y`` of the picture, one segment a run."""
+        if self._picture is None or (self._picture.width, self._picture.height) != self.size:
+            self._picture = self._compose_picture()
+        if y >= self._picture.height:
+            return Strip.blank(self.size.width, self.rich_style)
+        segments = [Segment(text, self._style(ink, fill)) for text, ink, fill in self._picture.runs(y)]
+        return Strip(segments, self._picture.width)
+
+    def _style(self, ink: int, fill: int) -> Style:
+        if (ink, fill) not in self._styles:
+            parts = {FAINT: "heat--axis", STRONG: "heat--strong", CURSOR: "heat--cursor"}
+            own = self.get_component_rich_style(parts[ink]) if ink in parts else self.rich_style
+            shade = Style.parse(f"on {self._shades[fill - 1]}") if fill else Style()
+            self._styles[ink, fill] = own + shade
+        return self._styles[ink, fill]

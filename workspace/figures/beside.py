@@ -1,0 +1,106 @@
+"""Variables of the confidential data beside those of every released dataset, read from the workspace's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.microdata import Microdata, Origin
+from engine.recipe import Recipe
+from engine.schema import Kind, Schema, Variable
+
+from ..queries import Run
+from ..workspace import Workspace
+from .units import AxisUnit
+
+__all__ = ["Column", "columns_beside", "released_draws"]
+
+Floats = NDArray[np.float64]
+NO_VALUE = "(no value)"
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One variable: ``confidential`` (n,) and every dataset of ``released`` (n',), NaN where a value is missing.
+
+    Numbers are numbers, dates days since 1970, levels their place among ``levels``. ``withheld`` says why nothing
+    is released of it that could be laid beside the confidential values.
+    """
+
+    variable: Variable
+    confidential: Floats
+    released: tuple[Floats, ...] = ()
+    levels: tuple[str, ...] = ()
+    withheld: str = ""
+
+    @property
+    def name(self) -> str:
+        """The variable's name."""
+        return self.variable.name
+
+    @property
+    def unit(self) -> AxisUnit:
+        """What the numbers are."""
+        return "date" if self.variable.kind is Kind.DATE else "number"
+
+    def missing(self, draw: int | None = None) -> float:
+        """The share of records without a value: of the confidential data, or of dataset ``draw`` from 0."""
+        values = self.confidential if draw is None else self.released[draw]
+        return float(np.isnan(values).mean()) if values.size else 0.0
+
+
+def released_draws(workspace: Workspace, run_id: int) -> Mapping[int, str]:
+    """The hash of each released dataset of a run, by its number from 1."""
+    rows = workspace.connection.execute(
+        "SELECT name, sha256 FROM artefact WHERE run_id = ? AND name LIKE 'draw/%'", (run_id,)
+    )
+    found = {int(row["name"].removeprefix("draw/")): str(row["sha256"]) for row in rows}
+    return dict(sorted(found.items()))
+
+
+def columns_beside(workspace: Workspace, dataset_id: int, run: Run | None, names: Sequence[str]) -> dict[str, Column]:
+    """Some variables of a dataset, and of what a run released of it. Raises DamagedTable and NotFound."""
+    stored = workspace.dataset(dataset_id)
+    schema = Schema(tuple(variable for variable in stored.schema if variable.name in names))
+    own = workspace.tables.read_microdata(stored.table_sha256, schema, stored.origin)
+    recipe = None if run is None else run.recipe
+    shown = () if recipe is None else tuple(v for v in recipe.released_schema if v.name in schema.names)
+    comparable = Schema(tuple(v for v in shown if recipe and v.name not in recipe.generalised))
+    tables: list[Microdata] = []
+    if run is not None and recipe is not None and len(comparable.names):
+        draws = released_draws(workspace, run.id)
+        tables = [workspace.tables.read_microdata(sha, comparable, _origin(recipe)) for sha in draws.values()]
+    return {variable.name: _column(variable, own, tables, _withheld(variable.name, recipe)) for variable in schema}
+
+
+def _origin(recipe: Recipe) -> Origin:
+    return "anonymised" if recipe.anonymisation else "synthetic"
+
+
+def _withheld(name: str, recipe: Recipe | None) -> str:
+    if recipe is None:
+        return "no run"
+    if name in recipe.generalised:
+        return "generalised in the release: its labels cannot be laid beside these values"
+    return "" if name in recipe.released_schema.names else "not in the release"
+
+
+def _column(variable: Variable, own: Microdata, tables: Sequence[Microdata], withheld: str) -> Column:
+    name = variable.name
+    released = [] if withheld else tables
+    if not variable.kind.has_levels:
+        return Column(variable, own.numbers(name), tuple(t.numbers(name) for t in released), (), withheld)
+    found = [[str(level) for level in table.column(name).cat.categories] for table in (own, *released)]
+    levels = tuple(dict.fromkeys(level for one in found for level in one))
+    codes = [_recoded(table.numbers(name), one, levels) for table, one in zip((own, *released), found, strict=True)]
+    return Column(variable, codes[0], tuple(codes[1:]), levels, withheld)
+
+
+def _recoded(codes: Floats, own: Sequence[str], levels: Sequence[str]) -> Floats:
+    """Codes of a table's ``own`` levels as places among all ``levels``."""
+    place = {level: i for i, level in enumerate(levels)}
+    moved = np.array([*(place[level] for level in own), np.nan])
+    return moved[np.where(np.isnan(codes), len(own), codes).astype(np.intp)]

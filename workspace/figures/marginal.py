@@ -1,0 +1,256 @@
+"""One variable: the confidential data beside every released dataset, as shares, a density or a distribution function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .beside import NO_VALUE, Column
+from .density import bandwidth, kernel_density
+from .distributions import bin_edges
+from .figure import CONFIDENTIAL, Figure, Marker, Panel, Series
+from .units import AxisUnit
+
+__all__ = ["Draws", "Marginal", "Picture", "ecdf", "marginal", "pictures_of"]
+
+Floats = NDArray[np.float64]
+Draws = Literal["band", "each"] | int
+"""All datasets as their mean with a band from the least to the greatest, or as lines of their own; or one, from 0."""
+Picture = Literal["histogram", "density", "ecdf", "difference", "shares"]
+
+MOST_BINS, MOST_LEVELS = 40, 40
+CURVE_POINTS, STEP_POINTS = 400, 1500
+
+
+@dataclass(frozen=True, eq=False)
+class Marginal:
+    """A figure, and what it leaves out or sums up, in words."""
+
+    figure: Figure
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawable:
+    """The values present, (k,) each: of ``own`` and of every dataset of ``released``."""
+
+    own: Floats
+    released: tuple[Floats, ...]
+    unit: AxisUnit
+
+    @property
+    def every(self) -> tuple[Floats, ...]:
+        return (self.own, *self.released)
+
+
+def pictures_of(column: Column) -> tuple[Picture, ...]:
+    """The pictures that there are of a variable."""
+    released = ("difference",) if column.released else ()
+    return ("shares", *released) if column.levels else ("histogram", "density", "ecdf", *released)
+
+
+def marginal(
+    column: Column, picture: Picture, draws: Draws = "band", origin: str = "synthetic", *, log: bool = False
+) -> Marginal:
+    """A picture of one variable; ``log`` draws it by its base 10 logarithm, and leaves out what is not above 0."""
+    if column.levels:
+        return _by_level(column, draws, origin, differences=picture == "difference")
+    data = _drawable(column, log=log)
+    make: dict[Picture, Callable[[], tuple[list[Series], Panel]]] = {
+        "histogram": lambda: _histogram(column, data, draws, origin),
+        "density": lambda: _density(column, data, draws, origin),
+        "ecdf": lambda: _steps(column, data, draws, origin),
+        "difference": lambda: _differences(column, data, draws, origin),
+    }
+    notes = [*_missing_notes(column, origin), *_log_notes(column, origin, log=log)]
+    if not any(values.size for values in data.every):
+        return Marginal(
+            Figure(f"{TITLES[picture]} of {column.name}", "density", (Panel("", (), column.name),)), tuple(notes)
+        )
+    series, panel = make[picture]()
+    if picture in ("ecdf", "difference") and data.released:
+        notes.insert(0, _distance_note(data, draws))
+    kind = "ecdf" if picture == "difference" else picture
+    drawn = Panel("", tuple(series), panel.x_label, panel.y_label, panel.x_names, panel.bar, x_unit=data.unit)
+    return Marginal(Figure(f"{TITLES[picture]} of {column.name}", kind, (drawn,)), tuple(notes))
+
+
+TITLES = {
+    "histogram": "Histogram",
+    "density": "Density",
+    "ecdf": "Distribution function",
+    "difference": "Difference of distribution functions",
+    "shares": "Shares",
+}
+
+
+def _drawable(column: Column, *, log: bool) -> _Drawable:
+    def present(values: Floats) -> Floats:
+        kept = values[~np.isnan(values)]
+        return np.log10(kept[kept > 0]) if log else kept
+
+    unit: AxisUnit = "log10" if log else column.unit
+    return _Drawable(present(column.confidential), tuple(map(present, column.released)), unit)
+
+
+def _missing_notes(column: Column, origin: str) -> list[str]:
+    """``no value: confidential 3.1 %, synthetic 3.0 %``; nothing where no value is missing."""
+    shares = [column.missing(draw) for draw in range(len(column.released))]
+    if not column.missing() and not any(shares):
+        return []
+    released = f", {origin} {100 * float(np.mean(shares)):.2g} %" if shares else ""
+    return [f"no value: {CONFIDENTIAL} {100 * column.missing():.2g} %{released}"]
+
+
+def _log_notes(column: Column, origin: str, *, log: bool) -> list[str]:
+    left = [float(np.mean(values <= 0)) for values in (column.confidential, *column.released)] if log else []
+    if not any(left):
+        return []
+    released = f", {origin} {100 * float(np.mean(left[1:])):.2g} %" if left[1:] else ""
+    return [f"not above 0, not drawn: {CONFIDENTIAL} {100 * left[0]:.2g} %{released}"]
+
+
+def _released(curves: Sequence[Floats], x: Floats, draws: Draws, origin: str, marker: Marker | None) -> list[Series]:
+    """The curves (each of the shape of ``x``) of all released datasets as ``draws`` says."""
+    if not curves:
+        return []
+    if isinstance(draws, int):
+        number = min(draws, len(curves) - 1)
+        return [Series(f"{origin} {number + 1}", x, curves[number], marker=marker)]
+    if len(curves) == 1:
+        return [Series(origin, x, curves[0], marker=marker)]
+    every = np.array(curves)
+    name = f"{origin}, mean of {len(curves)}"
+    if draws == "band":
+        return [Series(name, x, every.mean(axis=0), every.min(axis=0), every.max(axis=0), marker=marker)]
+    return [
+        Series(name, x, every.mean(axis=0), marker=marker),
+        *(Series(name, x, one, marker=marker, thin=True) for one in curves),
+    ]
+
+
+def _histogram(column: Column, data: _Drawable, draws: Draws, origin: str) -> tuple[list[Series], Panel]:
+    """The share of all records in each bin [a, b)."""
+    low, high = _span(data)
+    whole = data.unit != "log10" and all(np.array_equal(values, np.floor(values)) for values in data.every)
+    edges = bin_edges((low, high), None, whole=whole, most=MOST_BINS)
+    middles = (edges[:-1] + edges[1:]) / 2
+    own, *released = (
+        np.histogram(values, edges)[0] / max(1, total.size)
+        for values, total in zip(data.every, (column.confidential, *column.released), strict=True)
+    )
+    series = [Series(CONFIDENTIAL, middles, own), *_released(released, middles, draws, origin, None)]
+    return series, Panel("", (), column.name, "share of records", bar=float(edges[1] - edges[0]))
+
+
+def _span(data: _Drawable) -> tuple[float, float]:
+    ends = [(float(values.min()), float(values.max())) for values in data.every if values.size]
+    return min(low for low, _ in ends), max(high for _, high in ends)
+
+
+def _density(column: Column, data: _Drawable, draws: Draws, origin: str) -> tuple[list[Series], Panel]:
+    """Gaussian kernel densities, each by its own rule of thumb."""
+    low, high = _span(data)
+    points = np.linspace(low, high, CURVE_POINTS) if high > low else np.array([low - 1, low, low + 1])
+    nothing = np.full(points.shape, np.nan)
+    own, *released = (
+        kernel_density(values, points, bandwidth(values)) if values.size else nothing for values in data.every
+    )
+    series = [Series(CONFIDENTIAL, points, own), *_released(released, points, draws, origin, None)]
+    unit = f"density of log10 {column.name}" if data.unit == "log10" else "density"
+    return series, Panel("", (), column.name, unit)
+
+
+def ecdf(values: Floats, points: Floats) -> Floats:
+    """The share of ``values`` (n,) that are at most each of ``points`` (k,): (k,), NaN without values."""
+    if not values.size:
+        return np.full(points.shape, np.nan)
+    return np.searchsorted(np.sort(values), points, side="right") / values.size
+
+
+def _points(data: _Drawable) -> Floats:
+    """Where distribution functions are read: at every value, or at the values of so many even ranks."""
+    pooled = np.unique(np.concatenate(data.every))
+    if pooled.size <= STEP_POINTS:
+        return pooled
+    ranks = np.linspace(0, pooled.size - 1, STEP_POINTS).astype(np.intp)
+    by_share = np.quantile(np.concatenate(data.every), np.linspace(0, 1, STEP_POINTS), method="inverted_cdf")
+    return np.unique(np.concatenate([pooled[ranks], by_share]))
+
+
+def _steps(column: Column, data: _Drawable, draws: Draws, origin: str) -> tuple[list[Series], Panel]:
+    points = _points(data)
+    own, *released = (ecdf(values, points) for values in data.every)
+    series = [Series(CONFIDENTIAL, points, own), *_released(released, points, draws, origin, None)]
+    return series, Panel("", (), column.name, "share at most x")
+
+
+def _differences(column: Column, data: _Drawable, draws: Draws, origin: str) -> tuple[list[Series], Panel]:
+    points = _points(data)
+    own, *released = (ecdf(values, points) for values in data.every)
+    less = [one - own for one in released]
+    series = [*_released(less, points, draws, origin, None), Series("no difference", points[[0, -1]], np.zeros(2))]
+    return series, Panel("", (), column.name, f"{origin} less {CONFIDENTIAL}")
+
+
+def _distance_note(data: _Drawable, draws: Draws) -> str:
+    """The two-sample Kolmogorov-Smirnov statistic: of one dataset, or the mean over all."""
+    chosen = [data.released[min(draws, len(data.released) - 1)]] if isinstance(draws, int) else data.released
+    distances = []
+    for values in chosen:
+        points = np.unique(np.concatenate([data.own, values]))
+        distances.append(float(np.abs(ecdf(values, points) - ecdf(data.own, points)).max(initial=0.0)))
+    return f"largest difference {np.mean(distances):.3g}" + (" on average" if len(distances) > 1 else "")
+
+
+def _by_level(column: Column, draws: Draws, origin: str, *, differences: bool) -> Marginal:
+    """The share of records of each level: of many the most frequent ones, the others together; missing is one more."""
+    names, tables = _level_shares(column)
+    places = np.arange(float(len(names)))
+    own, *released = tables
+    if differences:
+        drawn = _released([one - own for one in released], places, draws, origin, "bars")
+        figure = Figure(
+            f"Difference of shares of {column.name}", "shares",
+            (Panel("", tuple(drawn), column.name, f"{origin} less {CONFIDENTIAL}", names),),
+        )  # fmt: skip
+    else:
+        drawn = [Series(CONFIDENTIAL, places, own), *_released(released, places, draws, origin, None)]
+        figure = Figure(
+            f"Shares of {column.name}", "shares", (Panel("", tuple(drawn), column.name, "share of records", names),)
+        )
+    chosen = [released[min(draws, len(released) - 1)]] if isinstance(draws, int) and released else released
+    distance = [0.5 * float(np.abs(one - own).sum()) for one in chosen]
+    notes = (
+        [f"total variation distance {np.mean(distance):.3g}" + (" on average" if len(distance) > 1 else "")]
+        if distance
+        else []
+    )
+    return Marginal(figure, (*notes, *_missing_notes(column, origin)))
+
+
+def _level_shares(column: Column) -> tuple[tuple[str, ...], list[Floats]]:
+    labels = [column.variable.labels.get(level, level) for level in column.levels]
+    every = (column.confidential, *column.released)
+    counts = [_level_counts(values, len(labels)) / max(1, values.size) for values in every]
+    if not any(one[-1] for one in counts):
+        counts = [one[:-1] for one in counts]
+    else:
+        labels.append(NO_VALUE)
+    frequent = np.argsort(-np.sum(counts, axis=0), kind="stable")[:MOST_LEVELS]
+    kept, rest = np.sort(frequent), np.setdiff1d(np.arange(len(labels)), frequent)
+    names = tuple(labels[i] for i in kept)
+    if not rest.size:
+        return names, counts
+    return (*names, f"{rest.size} other levels"), [np.append(one[kept], one[rest].sum()) for one in counts]
+
+
+def _level_counts(codes: Floats, levels: int) -> Floats:
+    """Records by level, and at the end those without: (levels + 1,)."""
+    return np.bincount(np.where(np.isnan(codes), levels, codes).astype(np.intp), minlength=levels + 1).astype(
+        np.float64
+    )
