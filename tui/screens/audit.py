@@ -13,12 +13,12 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Footer
 
 from tui.auditing import in_words, verified
 from tui.exhibits import Exhibit, lines_of
 from tui.widgets.columns import cells, fitted
 from tui.widgets.grid import Grid
+from tui.widgets.key_line import KeyLine
 from tui.widgets.line import Line
 from tui.widgets.live import LiveGrid
 from tui.widgets.pages import Column
@@ -69,7 +69,7 @@ class Audit(Dialog[None], Exhibits, Computes):
             yield Line(name="audit-head")
             yield LiveGrid(empty="…")
             yield Line(name="audit-reading")
-            yield Footer(compact=True, show_command_palette=False)
+            yield KeyLine()
 
     def on_mount(self) -> None:
         """Have it read."""

@@ -12,11 +12,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.message import Message
-from textual.widgets import Footer
 
 from tui.console import number, table
 from tui.exhibits import Exhibit, Lines
 from tui.messages import WorkspaceChanged
+from tui.widgets.key_line import KeyLine
 from tui.widgets.line import Line
 from tui.widgets.plot import Plot
 from tui.widgets.scroll import Scroll
@@ -93,7 +93,7 @@ class Calibrate(Dialog[None], Exhibits, Reads):
                     yield Scroll()
             yield Line(name="calibrate-slider")
             yield Line(name="calibrate-reading")
-            yield Footer(compact=True, show_command_palette=False)
+            yield KeyLine()
 
     def on_mount(self) -> None:
         """Have the calibrations read."""

@@ -11,13 +11,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.message import Message
-from textual.widgets import Footer
 
 from tui.comparing import confidential_text, limits_text, name_of, observed_text, outcome, tally
 from tui.console import number
 from tui.exhibits import Exhibit
 from tui.widgets.columns import cells, fitted
 from tui.widgets.grid import Grid
+from tui.widgets.key_line import KeyLine
 from tui.widgets.line import Line
 from tui.widgets.pages import Column, ListPages
 from tui.words import interval, measured, outcome_text, params_text
@@ -93,7 +93,7 @@ class Compare(Dialog[None], Exhibits, Computes):
             yield Line(name="compare-tally")
             yield Grid(empty="…")
             yield Line(name="compare-reading")
-            yield Footer(compact=True, show_command_palette=False)
+            yield KeyLine()
 
     def on_mount(self) -> None:
         """Have the runs compared."""

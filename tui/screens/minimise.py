@@ -12,12 +12,13 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import ContentSwitcher, Footer
+from textual.widgets import ContentSwitcher
 
 from tui.console import number
 from tui.exhibits import Exhibit, Lines
 from tui.messages import WorkspaceChanged
 from tui.widgets.columns import cells, fitted
+from tui.widgets.key_line import KeyLine
 from tui.widgets.line import Line
 from tui.widgets.live import LiveGrid
 from tui.widgets.pages import Column
@@ -71,7 +72,7 @@ class Minimise(Dialog[None], Exhibits, Reads):
                 yield Plot(id="minimise-plot")
                 yield LiveGrid(empty="…", id="minimise-numbers")
             yield Line(name="minimise-reading")
-            yield Footer(compact=True, show_command_palette=False)
+            yield KeyLine()
 
     def on_mount(self) -> None:
         """Have the studies read."""

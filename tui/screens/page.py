@@ -15,12 +15,12 @@ from textual.message import Message
 from textual.reactive import Reactive
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
-from textual.widgets import Footer
 from textual.worker import get_current_worker
 
 from tui.exhibits import Exhibit
 from tui.host import Host, host
 from tui.messages import Trouble, WorkspaceChanged
+from tui.widgets.key_line import KeyLine
 from tui.widgets.line import Line
 from workspace.errors import WorkspaceError
 from workspace.queries import Reader
@@ -66,7 +66,7 @@ class Page(Screen[None], Exhibits, Reads):
         """Title line, body, keys."""
         yield Line(name="where")
         yield from self.compose_body()
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine()
 
     def compose_body(self) -> ComposeResult:
         """What stands between the title line and the keys."""

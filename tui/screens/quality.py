@@ -10,13 +10,14 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from tui.console import number
 from tui.exhibits import Exhibit, Lines
 from tui.messages import WorkspaceChanged
 from tui.widgets.columns import cells, fitted
 from tui.widgets.grid import Grid
+from tui.widgets.key_line import KeyLine
 from tui.widgets.line import Line
 from tui.widgets.live import LiveGrid
 from tui.widgets.pages import Column
@@ -68,7 +69,7 @@ class Quality(Dialog[None], Exhibits, Reads):
             yield Line(name="quality-why")
             yield LiveGrid(empty="…")
             yield Static("", id="quality-reading", markup=False)
-            yield Footer(compact=True, show_command_palette=False)
+            yield KeyLine()
 
     def on_mount(self) -> None:
         """Have the scores read."""

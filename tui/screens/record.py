@@ -14,12 +14,13 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from tui.console import number
 from tui.exhibits import Exhibit
 from tui.record_list import driver_text
 from tui.widgets.grid import Grid
+from tui.widgets.key_line import KeyLine
 from tui.widgets.line import Line
 from tui.widgets.pages import Column, Row
 from tui.widgets.text import cut, fit, printable
@@ -113,7 +114,7 @@ class Record(Dialog[None], Exhibits, Computes):
             yield Line(name="record-head")
             yield Static("…", id="record-why", markup=False)
             yield Grid(empty=NOBODY)
-            yield Footer(compact=True, show_command_palette=False)
+            yield KeyLine()
 
     def on_mount(self) -> None:
         """Look for the candidates."""

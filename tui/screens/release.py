@@ -14,10 +14,11 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Footer, Input
+from textual.widgets import Input
 
 from tui.messages import Trouble
 from tui.widgets.completion import PathName
+from tui.widgets.key_line import KeyLine
 from tui.widgets.line import Line
 from tui.widgets.scroll import Scroll
 from tui.widgets.text import printable
@@ -86,7 +87,7 @@ class ReleaseScreen(Dialog[None], Computes):
                 id=DIRECTORY,
                 compact=True,
             )
-            yield Footer(compact=True, show_command_palette=False)
+            yield KeyLine()
 
     def on_mount(self) -> None:
         """Have the run read."""

@@ -13,9 +13,10 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Footer, Input
+from textual.widgets import Input
 
 from tui.console import number
+from tui.widgets.key_line import KeyLine
 from tui.widgets.line import Line
 from tui.widgets.scroll import Scroll
 from tui.widgets.verdicts import board, overall
@@ -91,7 +92,7 @@ class Trial(Dialog[None], Computes):
             yield Input(id="trial-limit", compact=True)
             yield Line(name="trial-wrong")
             yield Scroll()
-            yield Footer(compact=True, show_command_palette=False)
+            yield KeyLine()
 
     def on_mount(self) -> None:
         """Have thresholds and rows read."""
