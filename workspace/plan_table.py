@@ -1,4 +1,6 @@
-"""Edits of a recipe's text: what the lists and forms of a screen do to a plan, each as a new text."""
+"""Edits of a recipe's text: what the lists and forms of a screen do to a plan, each as a new text that keeps what
+it does not change: comments, order and layout.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from typing import Any
 from engine.errors import BadInput
 from engine.recipe import read_toml
 
-from .plan_text import plan_text
+from .plan_rewrite import rewritten
 
 __all__ = ["SECTIONS", "Place", "places", "with_moved", "with_sections", "with_step", "with_variable", "without_step"]
 
@@ -44,13 +46,13 @@ def with_variable(toml: str, name: str, variable: Mapping[str, Any]) -> str:
     """The plan with one variable described so. Raises BadInput when the text is not TOML."""
     table = _read(toml)
     variables = table.get("variables", {})
-    return plan_text({**table, "variables": {**variables, name: dict(variable)}})
+    return rewritten(toml, {**table, "variables": {**variables, name: dict(variable)}})
 
 
 def with_sections(toml: str, sections: Mapping[str, Any]) -> str:
     """The plan with these keys or tables in place of its own; None leaves one out."""
     table = {**_read(toml), **sections}
-    return plan_text({key: value for key, value in table.items() if value is not None})
+    return rewritten(toml, {key: value for key, value in table.items() if value is not None})
 
 
 def with_step(toml: str, place: Place, step: Mapping[str, Any]) -> str:
@@ -58,7 +60,7 @@ def with_step(toml: str, place: Place, step: Mapping[str, Any]) -> str:
     table = _read(toml)
     steps = list(table.get(place.section, []))
     steps[place.index : place.index + 1] = [dict(step)]
-    return plan_text({**table, place.section: steps})
+    return rewritten(toml, {**table, place.section: steps})
 
 
 def without_step(toml: str, place: Place) -> str:
@@ -66,7 +68,7 @@ def without_step(toml: str, place: Place) -> str:
     table = _read(toml)
     steps = [step for index, step in enumerate(table[place.section]) if index != place.index]
     rest = {key: value for key, value in table.items() if key != place.section}
-    return plan_text({**table, place.section: steps} if steps else rest)
+    return rewritten(toml, {**table, place.section: steps} if steps else rest)
 
 
 def with_moved(toml: str, place: Place, by: int) -> str:
@@ -77,7 +79,7 @@ def with_moved(toml: str, place: Place, by: int) -> str:
     if not 0 <= to < len(steps):
         return toml
     steps.insert(to, steps.pop(place.index))
-    return plan_text({**table, place.section: steps})
+    return rewritten(toml, {**table, place.section: steps})
 
 
 def _read(toml: str) -> dict[str, Any]:

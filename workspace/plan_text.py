@@ -7,7 +7,7 @@ from typing import Any
 
 import tomli_w
 
-__all__ = ["plan_text"]
+__all__ = ["ORDER", "inline", "plan_text"]
 
 ORDER = (
     "title", "label", "description", "companions", "data", "variables", "release", "synthesis", "anonymisation",
@@ -34,16 +34,17 @@ def _steps(value: object) -> bool:
 
 
 def _lines(table: Mapping[str, Any]) -> str:
-    return "".join(f"{_key(key)} = {_inline(value)}\n" for key, value in table.items())
+    return "".join(f"{_key(key)} = {inline(value)}\n" for key, value in table.items())
 
 
 def _key(key: str) -> str:
     return tomli_w.dumps({key: 0}).removesuffix(" = 0\n")
 
 
-def _inline(value: object) -> str:
+def inline(value: object) -> str:
+    """A value as TOML on one line."""
     if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{_key(key)} = {_inline(item)}' for key, item in value.items())} }}" if value else "{}"
+        return f"{{ {', '.join(f'{_key(key)} = {inline(item)}' for key, item in value.items())} }}" if value else "{}"
     if isinstance(value, list):
-        return f"[{', '.join(map(_inline, value))}]"
+        return f"[{', '.join(map(inline, value))}]"
     return tomli_w.dumps({"x": value}).removeprefix("x = ").removesuffix("\n")
