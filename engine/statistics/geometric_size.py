@@ -6,9 +6,12 @@ RIL is its size as a share of the whole variable's; the losses here are averaged
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
+from .generalised_labels import members
 from .hierarchies import Hierarchy
 
 __all__ = ["categorical_loss", "class_ranges", "numerical_loss"]
@@ -45,8 +48,8 @@ def categorical_loss(
 ) -> float:
     """The same with the geometric size of the generalised node over that of the root.
 
-    ``original`` (n,) and ``released`` (k,), the latter of the records that are not suppressed, hold labels. A label that is
-    no node counts as the root. Where a class shows less than the lowest node over all its original values, such as its
+    ``original`` (n,) and ``released`` (k,), the latter of the records that are not suppressed, hold labels. A group,
+    ``{foo, bar}``, counts as the lowest node over its values, a label that is no node as the root. Where a class shows less than the lowest node over all its original values, such as its
     mode, that node counts. Raises ValueError where an original value is not in the tree.
     """
     labels, place = np.unique(original, return_inverse=True)
@@ -56,8 +59,21 @@ def categorical_loss(
         for level, sizes in enumerate(tree.node_sizes)
         for node, s in zip(_nodes(tree, level), sizes, strict=True)
     }
-    shown = np.array([size.get(label, root) for label in released])
+    distinct, label = np.unique(released.astype(str), return_inverse=True)
+    shown = np.array([size[one] if one in size else _size_over(tree, members(one)) for one in map(str, distinct)])[
+        label
+    ]
     return float(np.mean(np.maximum(shown, _common_sizes(tree, rows, classes)))) / root
+
+
+def _size_over(tree: Hierarchy, leaves: Sequence[str]) -> float:
+    """Size of the lowest node over all these values; the root's where there are none, or one is not in the tree."""
+    rows = [i for i, row in enumerate(tree.rows) if row[0] in leaves]
+    if rows and len(rows) == len(set(leaves)):
+        for nodes, sizes in zip(tree.nodes, tree.node_sizes, strict=True):
+            if len(set(nodes[rows])) == 1:
+                return float(sizes[rows[0]])
+    return float(tree.node_sizes[-1].max())
 
 
 def _nodes(tree: Hierarchy, level: int) -> list[str]:

@@ -35,6 +35,7 @@ class Pairs:
     @classmethod
     def of(cls, original: Microdata, released: Microdata) -> Pairs:
         """The pairs, by the classes of an anonymised release, else record by record. NotComputable where neither tells."""
+        released.require_linked()
         n = len(released) if released.classes is None else len(released.classes)
         if n != len(original) or len(released.records) != len(released):
             reason = f"the release has {len(released):,} of {len(original):,} records and does not say which"
