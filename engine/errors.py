@@ -2,6 +2,7 @@
 
 EngineError
 ├── BadInput        what the user gave cannot be used: names the place and the fix
+│   └── NotInstalled    it needs an extra of the package
 ├── NotComputable   a value that has no answer here: becomes a row with the reason
 ├── NotConverged    a sampler whose draws must not be used: names the parameter
 └── Cancelled       the caller asked a computation to stop
@@ -12,7 +13,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["BadInput", "Cancelled", "EngineError", "NotComputable", "NotConverged", "suggestion"]
+__all__ = ["BadInput", "Cancelled", "EngineError", "NotComputable", "NotConverged", "NotInstalled", "suggestion"]
 
 
 class EngineError(Exception):
@@ -26,6 +27,10 @@ class BadInput(EngineError, ValueError):
         super().__init__(f"{place}: {message}" if place else message)
         self.place = place
         self.message = message
+
+
+class NotInstalled(BadInput):
+    """A method was asked for whose extra is not installed; the message says how to install it."""
 
 
 class NotComputable(EngineError):

@@ -18,6 +18,10 @@ What the function takes and returns depends on the family:
 A method may also have ``check(data: Microdata, target: str, spec, place)``, which raises BadInput when the confidential
 data cannot be used so; it runs before anything is computed (``engine.checks``). ``target`` is empty outside synthesis.
 
+A synthesis method that learns a whole table at once may also have ``tables(data: Microdata, spec, run) -> make``, where
+make(size: int, rng) -> Microdata draws a table of all variables of the data. Studies that generate data then train it once,
+rather than fit it to one variable after another. ``extra`` is the part of the package that a method needs (``engine.extras``).
+
 Rows of the m released datasets are averaged, series by series (``engine.rows.averages``), unless the method has a rule of
 its own: ``combine(rows: Sequence[Row]) -> list[Row]`` gets all its rows of single datasets that share dataset and level,
 and gives one row with ``draw`` None for each of their series. A study may also have ``summarise(rows) -> list[Row]``: it gets
@@ -37,6 +41,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any
 
 from .errors import BadInput, suggestion
+from .extras import Extra
 from .results import Goal
 from .spec import Spec
 
@@ -72,6 +77,8 @@ class Method:
     check: Callable[..., None] | None = None
     combine: Callable[..., Any] | None = None
     summarise: Callable[..., Any] | None = None
+    tables: Callable[..., Any] | None = None
+    extra: Extra | None = None
 
     @property
     def key(self) -> str:
@@ -98,6 +105,8 @@ def method(
     check: Callable[..., None] | None = None,
     combine: Callable[..., Any] | None = None,
     summarise: Callable[..., Any] | None = None,
+    tables: Callable[..., Any] | None = None,
+    extra: Extra | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a function as a method of the family that its module lies in.
 
@@ -122,6 +131,8 @@ def method(
             check,
             combine,
             summarise,
+            tables,
+            extra,
         )
         return func
 

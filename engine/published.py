@@ -45,19 +45,21 @@ class Published:
     params: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def from_table(cls, table: Mapping[str, Any], place: str, values: Sequence[str], schema: Schema) -> Published:
-        """The figure that a recipe quotes; its value must be one of ``values``. Raises BadInput."""
+    def from_table(
+        cls, table: Mapping[str, Any], place: str, values: Mapping[str, Method], schema: Schema
+    ) -> Published:
+        """The figure that a recipe quotes; its value must be one of ``values``, by key. Raises BadInput."""
         _known_keys(table, KEYS, place)
         for key in ("source", "value", "dataset", "figure"):
             if key not in table:
                 raise BadInput(f"{place}.{key}", 'must be given, such as source = "Guo & Hu, Table 4"')
         value, dataset, level = table["value"], table["dataset"], table.get("level")
         if value not in values:
-            hint = suggestion(str(value), values) or f"; measured: {', '.join(values) or 'nothing'}"
+            hint = suggestion(str(value), list(values)) or f"; measured: {', '.join(values) or 'nothing'}"
             raise BadInput(f"{place}.value", f'"{value}" is not measured by this recipe{hint}')
         if dataset not in get_args(Origin):
             raise BadInput(f"{place}.dataset", f'"{dataset}" is none of {", ".join(get_args(Origin))}')
-        if level is None and value.startswith("studies."):
+        if level is None and _swept(values[value]):
             raise BadInput(f"{place}.level", "a figure of a study needs the level that it was published for")
         if target := _text(table.get("target", ""), f"{place}.target"):
             schema.require(target, f"{place}.target")
@@ -98,7 +100,7 @@ def read_published(
     tables: Sequence[Mapping[str, Any]], methods: Sequence[Method], schema: Schema
 ) -> tuple[Published, ...]:
     """The figures of a recipe's ``[[published]]`` tables, in their order. Raises BadInput."""
-    values = list(dict.fromkeys(f"{method.key}.{output.name}" for method in methods for output in method.outputs))
+    values = {f"{method.key}.{output.name}": method for method in methods for output in method.outputs}
     return tuple(
         Published.from_table(one, place, values, schema)
         for i, table in enumerate(tables)
@@ -109,6 +111,11 @@ def read_published(
 def figure_beside(row: Row, published: Sequence[Published]) -> float | None:
     """The first published figure that belongs beside a row; None when there is none."""
     return next((one.figure for one in published if one.matches(row)), None)
+
+
+def _swept(method: Method) -> bool:
+    """Whether its numbers stand at levels alone: those of a study that sums nothing up."""
+    return method.family == "studies" and method.summarise is None
 
 
 def _spread(table: Mapping[str, Any], place: str) -> Iterator[tuple[Mapping[str, Any], str]]:

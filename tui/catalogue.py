@@ -17,7 +17,11 @@ GOALS = {"low": "lower is better", "high": "higher is better", "none": "no direc
 
 def method_list() -> str:
     """Every method, one a line."""
-    return table(("method", "what it does"), [[key, found.title] for key, found in registry().items()])
+    return table(("method", "what it does"), [[key, found.title + _extra(found)] for key, found in registry().items()])
+
+
+def _extra(found: Method) -> str:
+    return f" (extra [{found.extra.name}])" if found.extra else ""
 
 
 def method_page(key: str) -> str:
@@ -25,6 +29,9 @@ def method_page(key: str) -> str:
     near = [name for name in registry() if name.partition(".")[2] == key]
     found = registry()[near[0]] if len(near) == 1 and key not in registry() else find(key, "methods")
     parts = [f"{found.key}: {found.title}", f"source: {found.source}"]
+    if found.extra:
+        state = "is installed" if found.extra.installed else f"is not installed here: {found.extra.command}"
+        parts.append(f"needs the extra [{found.extra.name}], which {state}")
     if found.outputs:
         parts.append("measures\n" + table(("key", "meaning", "direction"), _outputs(found)))
     lines = [

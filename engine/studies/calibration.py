@@ -1,6 +1,7 @@
 """Data quality measures as classifiers of anonymised tables that are good enough (Lighthouse data quality §4).
 
-A generator, trained anew each time, makes original tables in the likeness of the public data. Each is anonymised with
+A generator, trained anew on a bootstrap sample each time, makes original tables in the likeness of the public data: a GAN in
+the paper (``synthesis.ctgan``), trees unless the recipe says so. Each is anonymised with
 various quasi-identifiers and k. On every quasi-identifier and for every group of the sensitive variable against the
 others, a t-test (numbers) or a G-test (categories) is done on the original and on the anonymised table: a label is good
 where significance and sign agree. What a measure says of the quasi-identifier is its score. ``calibrated`` turns the
@@ -12,7 +13,7 @@ Cells of a category that a class does not share are suppressed, as by a flat tre
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -28,7 +29,7 @@ from ..statistics.agreement import Agreement
 from ..statistics.pairs import NUMBERS
 from .anonymising import anonymised, anonymiser, narrowed, own_tables, require_present, scores
 from .calibrated import MEASURES_OF, SCORES, SOURCES, SUMMARIES, calibrated
-from .generating import check_generator, generated
+from .generating import check_generator, check_trainable, generator_of
 from .group_tests import GroupTests
 
 __all__ = ["CalibrationSpec", "calibrated", "calibration"]
@@ -50,6 +51,9 @@ class CalibrationSpec(Spec):
         Param("variables to choose quasi-identifiers from; left out, those of role known", names="variables"),
     ] = ()
     generator: Annotated[str, Param("synthesis method that makes the original tables")] = "synthesis.cart"
+    generator_settings: Annotated[
+        Mapping[str, int], Param("settings of that method that are whole numbers, such as { minbucket = 7 }")
+    ] = field(default_factory=dict)
     generators: Annotated[int, Param("generators, each trained on a bootstrap sample (the paper: 20)", ge=1)] = 5
     originals: Annotated[int, Param("original tables from each generator", ge=1)] = 1
     sizes: Annotated[
@@ -87,7 +91,7 @@ class CalibrationSpec(Spec):
         if not full.quasi_identifiers:
             raise BadInput(f"{place}.quasi_identifiers", 'name some variables, or give some the role "known"')
         variables = (*full.quasi_identifiers, full.sensitive)
-        check_generator(self.generator, schema, variables, place)
+        check_generator(self.generator, self.generator_settings, schema, variables, place)
         anonymiser(
             self.anonymisation, narrowed(schema, variables), full.quasi_identifiers, max(self.ks, default=2), {}, place
         )
@@ -100,6 +104,10 @@ def check(data: Microdata, target: str, spec: CalibrationSpec, place: str) -> No
         raise BadInput(f"{place}.sizes", f"at most {len(data):,}, the records of the data")
     if max(spec.ks) > min(spec.sizes, default=len(data)):
         raise BadInput(f"{place}.ks", "a k is larger than a table")
+    full = spec.for_release(data.schema, ())
+    check_trainable(
+        data, spec.generator, spec.generator_settings, (*full.quasi_identifiers, str(full.sensitive)), place
+    )
 
 
 @method(
@@ -127,7 +135,9 @@ def calibration(
     rng = children[spec.generators + simulation]
     variables = (*spec.quasi_identifiers, str(spec.sensitive))
     size = int(rng.choice(spec.sizes or [len(confidential)]))
-    original = generated(confidential, spec.generator, variables, size, children[generator], rng)
+    settings, seed = tuple(spec.generator_settings.items()), int(children[generator].integers(2**63))
+    tables = generator_of(confidential, spec.generator, settings, variables, seed)
+    original = replace(tables(size, rng), origin="confidential")
     found = list(_simulated(original, spec, {"generator": generator, "size": len(original)}, rng, run))
     return own_tables(found, releases)
 

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from engine.errors import NotInstalled
 from engine.microdata import Microdata, conform
 from engine.schema import Kind, Role, Schema, Variable
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    """A method whose extra is not installed is tried where it is."""
+    try:
+        return (yield)
+    except NotInstalled as missing:
+        pytest.skip(str(missing))
+
 
 RECORDS = 120
 SYNTHESISED = ("days", "income")

@@ -41,6 +41,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "anonymisation.p_sensitive": {"sensitive": ["illness"], "hierarchies": {"region": REGIONS}},
     "anonymisation.suppression": {"quasi_identifiers": ["region", "sex"]},
     "synthesis.cart": {"predictors": ["region", "size", "visits"]},
+    "synthesis.ctgan": {"predictors": ["region"], "epochs": 1},
     "utility.interval_overlap": {
         "means": ["days", "sex"],
         "quantiles": ["income"],
