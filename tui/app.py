@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from rich.console import RenderableType
 from textual import events, on, work
 from textual._compositor import ChopsUpdate, LayoutUpdate
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.screen import Screen
@@ -24,6 +24,7 @@ from workspace.queries import Reader, find_run
 from workspace.views import run_line
 
 from . import jobs
+from .in_turn import InTurn
 from .messages import JobDone, KeysRead, Trouble, WorkspaceChanged, WorkspaceOpened
 from .places import keys_file
 from .screens.projects import Projects
@@ -37,7 +38,7 @@ POLL_SECONDS = 1.0
 POLLS_PER_SWEEP = 10
 
 
-class SfumatoApp(App[None]):
+class SfumatoApp(InTurn):
     """The app on one workspace."""
 
     TITLE = "Sfumato"

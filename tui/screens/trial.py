@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -34,6 +34,20 @@ if TYPE_CHECKING:
 __all__ = ["Trial"]
 
 HEAD = "TRIAL: nothing is kept, and the run's own verdicts stay."
+
+
+class Limit(Input):
+    """A field for a number, which has no q: it closes the screen as elsewhere."""
+
+    async def _on_key(self, event: events.Key) -> None:
+        if event.key == "q":
+            event.prevent_default()
+        else:
+            await super()._on_key(event)
+
+    def check_consume_key(self, key: str, character: str | None) -> bool:
+        """What is typed, but for q."""
+        return key != "q" and super().check_consume_key(key, character)
 
 
 class Trial(Dialog[None], Computes):
@@ -89,7 +103,7 @@ class Trial(Dialog[None], Computes):
         with Vertical(classes="whole"):
             yield Line(name="trial-head")
             yield Line(name="trial-name")
-            yield Input(id="trial-limit", compact=True)
+            yield Limit(id="trial-limit", compact=True)
             yield Line(name="trial-wrong")
             yield Scroll()
             yield KeyLine()

@@ -1,0 +1,75 @@
+"""Keys in turn: one that was typed ahead waits until the one before it has done what it does.
+
+Textual hands each key to the widget that has the focus when it comes. Over a slow connection several come at once, and what
+is typed after a key that moves the focus or opens a screen would go to the widget, or the screen, that was left.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from functools import partial
+
+from textual import events, on
+from textual.app import App
+from textual.message import Message
+
+__all__ = ["InTurn"]
+
+ROUNDS = 3
+"""A key may post a message, whose handler opens a screen, which chooses its focus."""
+LOST_SECONDS = 0.5
+"""A follower whose widget went away meanwhile is not waited for longer."""
+
+
+class InTurn(App[None]):
+    """An app that takes its keys, and texts that are pasted, one after the other."""
+
+    @dataclass
+    class Followed(Message):
+        """Comes the way that a key has gone, behind it and behind what it has posted."""
+
+        key: int
+        rounds: int
+
+    def __init__(self, *, ansi_color: bool | None = None) -> None:
+        super().__init__(ansi_color=ansi_color)
+        self._typed: deque[events.Key | events.Paste] = deque()
+        self._key = 0
+        self._acting = False
+
+    async def on_event(self, event: events.Event) -> None:
+        """Have a key wait for those before it."""
+        if not isinstance(event, (events.Key, events.Paste)) or event.is_forwarded:
+            await super().on_event(event)
+            return
+        self._typed.append(event)
+        if self._acting:
+            self._give_up_later()
+        else:
+            await self._take_next()
+
+    def _give_up_later(self) -> None:
+        self.set_timer(LOST_SECONDS, partial(self._arrive, self.Followed(self._key, 1)))
+
+    async def _take_next(self) -> None:
+        self._acting = bool(self._typed)
+        if self._typed:
+            self._key += 1
+            await super().on_event(self._typed.popleft())
+            self._follow(ROUNDS)
+        if self._typed:
+            self._give_up_later()
+
+    def _follow(self, rounds: int) -> None:
+        if self.screen_stack:
+            (self.focused or self.screen).post_message(self.Followed(self._key, rounds))
+
+    @on(Followed)
+    async def _arrive(self, event: Followed) -> None:
+        if event.key != self._key:
+            return
+        if event.rounds > 1:
+            self._follow(event.rounds - 1)
+        else:
+            await self._take_next()
