@@ -13,7 +13,7 @@ from .failures import guarded
 from .options import JOBS, JSON, QUIET, SET, WORKSPACE, open_or_create, open_workspace
 from .releasing import release
 from .showing import figures, report
-from .upkeep import audit, cancel, doctor, keys, runs, worker
+from .upkeep import audit, cancel, delete, doctor, keys, runs, worker
 
 if TYPE_CHECKING:
     from workspace.prepare import Prepared
@@ -294,7 +294,7 @@ def recipes(name: str | None) -> None:
     click.echo(find_recipe(name).text, nl=False)
 
 
-for command in (audit, cancel, doctor, figures, keys, release, report, runs, worker):
+for command in (audit, cancel, delete, doctor, figures, keys, release, report, runs, worker):
     sfumato.add_command(command)
 
 

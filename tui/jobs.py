@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 __all__ = [
+    "delete_project",
+    "delete_run",
     "find_smallest_sample",
     "import_file",
     "interrupt",
@@ -168,6 +170,35 @@ def interrupt(directory: Path, run_id: int) -> JobDone:
         return JobDone(f"Run {run_id} is interrupted" if stopped else f"Run {run_id} had ended already", run_id)
     finally:
         workspace.close()
+
+
+def delete_run(directory: Path, run_id: int) -> JobDone:
+    """Delete a run that has ended. Raises NotReady."""
+    from workspace.deletion import delete_run as delete
+
+    workspace = _open(directory)
+    try:
+        return JobDone(f"Run {run_id} is deleted{still_there(delete(workspace, run_id))}")
+    finally:
+        workspace.close()
+
+
+def delete_project(directory: Path, project_id: int) -> JobDone:
+    """Delete a project with its data. Raises NotReady."""
+    from workspace.deletion import delete_project as delete
+
+    workspace = _open(directory)
+    try:
+        return JobDone(f"The project is deleted{still_there(delete(workspace, project_id))}")
+    finally:
+        workspace.close()
+
+
+def still_there(tables: int) -> str:
+    """What to say of tables that could not be removed at once."""
+    if not tables:
+        return ""
+    return f"; {tables} of its tables are too young to remove: sfumato doctor --fix does so in an hour"
 
 
 def recipe_titles() -> list[tuple[str, str]]:

@@ -1,8 +1,9 @@
-"""Commands that look after runs and their workspace: runs, cancel, worker, audit, doctor, keys."""
+"""Commands that look after runs and their workspace: runs, cancel, delete, worker, audit, doctor, keys."""
 
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
@@ -10,7 +11,7 @@ import click
 from .options import WORKSPACE, open_workspace
 from .places import default_workspace, keys_file
 
-__all__ = ["audit", "cancel", "doctor", "keys", "runs", "worker"]
+__all__ = ["audit", "cancel", "delete", "doctor", "keys", "runs", "worker"]
 
 
 @click.command()
@@ -54,6 +55,35 @@ def cancel(run_id: str, directory: Path | None) -> None:
     found = find_run(workspace, run_id)
     stopped = request_stop(workspace, found.id, RunState.CANCELLED)
     click.echo(f"run {found.id} is cancelled" if stopped else f"run {found.id} had ended already: {found.state}")
+
+
+@click.command()
+@click.argument("run_id", metavar="[RUN]", required=False)
+@click.option("--project", metavar="NAME", help="Delete a project with its runs and its data instead.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@WORKSPACE
+def delete(run_id: str | None, project: str | None, directory: Path | None, *, yes: bool) -> None:
+    """Delete a RUN, or a whole project, for good; the audit log keeps that it was there."""
+    from workspace.deletion import delete_project, delete_run
+    from workspace.errors import NotFound
+    from workspace.runs import find_run
+
+    from .jobs import still_there
+
+    if (run_id is None) == (project is None):
+        raise click.UsageError("name a run, or a project with --project")
+    workspace = open_workspace(directory)
+    if run_id is not None:
+        found = find_run(workspace, run_id)
+        what, remove = f"run {found.id}", partial(delete_run, workspace, found.id)
+    else:
+        ids = [one.id for one in workspace.projects() if one.name == project]
+        if not ids:
+            raise NotFound(f"there is no project {project}; sfumato lists them")
+        what, remove = f"project {project}", partial(delete_project, workspace, ids[0])
+    if not yes:
+        click.confirm(f"Delete {what} and everything in it for good?", abort=True)
+    click.echo(f"{what} is deleted{still_there(remove())}")
 
 
 @click.command()

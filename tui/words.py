@@ -12,7 +12,8 @@ from workspace.views import RunLine, Tally
 from .console import duration, number
 
 __all__ = [
-    "interval", "limit_text", "mark", "measured", "outcome_text", "params_text", "progress", "seconds_left", "state_text",
+    "interval", "limit_text", "mark", "measured", "outcome_text", "params_text", "progress", "rate",
+    "seconds_left", "state_text",
     "tally_text",
 ]  # fmt: skip
 
@@ -64,6 +65,15 @@ def progress(run: Run) -> str:
     """``34/120 28 %``."""
     share = run.tasks_done * 100 // run.tasks_total if run.tasks_total else 0
     return f"{run.tasks_done}/{run.tasks_total} {share:>3} %"
+
+
+def rate(run: Run) -> str:
+    """``2.4/s``, ``7/min``: tasks done in the time that the run has taken so far; empty when it does not go on."""
+    if run.state is not RunState.RUNNING or not run.seconds or not run.tasks_done:
+        return ""
+    each = run.tasks_done / run.seconds
+    unit, factor = next(((u, f) for u, f in (("s", 1), ("min", 60)) if each * f >= 1), ("h", 3600))
+    return f"{each * factor:.2g}/{unit}" if each * factor < 10 else f"{each * factor:,.0f}/{unit}"
 
 
 def seconds_left(run: Run) -> str:

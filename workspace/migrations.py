@@ -162,3 +162,9 @@ def plans(connection: sqlite3.Connection) -> None:
             records INTEGER NOT NULL, of INTEGER NOT NULL, PRIMARY KEY (dataset_id, name)) WITHOUT ROWID
         """,
     )
+
+
+@migration
+def deleted_runs(connection: sqlite3.Connection) -> None:
+    """The numbers of runs that were deleted, so that none is given again."""
+    _script(connection, "CREATE TABLE deleted_run (id INTEGER PRIMARY KEY)")

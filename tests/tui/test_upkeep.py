@@ -149,3 +149,44 @@ def test_doctor_fixes_nothing_where_there_is_no_workspace(
 ) -> None:
     assert sfumato("doctor", "--fix", "--workspace", str(home / "none")) == 2
     assert "is not a workspace" in capsys.readouterr().err
+
+
+def test_a_run_and_a_project_are_deleted_after_a_question(
+    entered: Workspace,
+    place: Path,
+    sfumato: Command,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    at = ("--workspace", str(place))
+    assert sfumato("delete", "1", "--yes", *at) == 2
+    assert "run 1 is queued; interrupt it first" in capsys.readouterr().err
+    assert sfumato("cancel", "1", *at) == 0
+    answers = iter([False, True])
+    monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: "y" if next(answers) else "n")
+    assert sfumato("delete", "1", *at) == 3
+    assert len(entered.projects()) == 1
+    assert entered.projects()[0].runs == 1
+    assert sfumato("delete", "1", *at) == 0
+    assert entered.projects()[0].runs == 0
+    assert sfumato("delete", "--project", "Visits", "--yes", *at) == 0
+    assert entered.projects() == []
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "name a run, or a project with --project"),
+        (("1", "--project", "Visits"), "name a run, or a project with --project"),
+        (("7", "--yes"), 'there is no run "7"'),
+        (("--project", "Vists", "--yes"), "there is no project Vists"),
+    ],
+)
+def test_what_cannot_be_deleted_is_said(
+    arguments: tuple[str, ...], said: str, entered: Workspace, place: Path, sfumato: Command,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    assert sfumato("delete", *arguments, "--workspace", str(place)) == 2
+    assert said in capsys.readouterr().err
+    assert entered.projects()[0].runs == 1

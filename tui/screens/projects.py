@@ -66,6 +66,7 @@ class Projects(Page):
         Binding("i", "import", "Import", id="projects.import"),
         Binding("w", "workspace", "Workspace", id="projects.workspace"),
         Binding("d", "demo", "Open the demo", show=False, id="projects.demo"),
+        Binding("X,delete", "delete", "Delete a project", show=False, id="projects.delete"),
         Binding("q", "app.back", "Quit", id="projects.quit"),
     ]
     DEFAULT_CSS = "#welcome { display: none; padding: 1 2; }"
@@ -154,6 +155,29 @@ class Projects(Page):
 
         field = Field("directory", "a workspace, or a new or empty directory; right completes the path", paths=True)
         await self.sfumato.open(Form("Open a workspace", [field], check_workspace), answered)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Without projects none can be deleted."""
+        return bool(self._lines) if action == "delete" else super().check_action(action, parameters)
+
+    async def action_delete(self) -> None:
+        """Ask, then delete the project under the cursor."""
+        from .confirm import Confirm
+
+        key = self.query_one(LiveGrid).key
+        line = next((line for line in self._lines if line.id == key), None)
+        if line is None:
+            return
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self.sfumato.job(partial(jobs.delete_project, self.sfumato.directory, line.id))
+
+        consequence = (
+            f"Its {line.runs} runs with all they found, its plan and the confidential data imported into it are removed for "
+            "good. The audit log keeps that there were such runs; files outside the workspace are not touched."
+        )
+        await self.sfumato.open(Confirm(f"Delete the project {line.name}?", consequence), answered)
 
     @on(Grid.Selected)
     async def _open(self, event: Grid.Selected) -> None:

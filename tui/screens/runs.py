@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import ClassVar
 
 from textual import on
@@ -12,13 +13,14 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
+from tui import jobs
 from tui.console import duration
 from tui.exhibits import Exhibit
 from tui.widgets.columns import cells, fitted
 from tui.widgets.grid import Grid
 from tui.widgets.live import LiveGrid
 from tui.widgets.pages import Column
-from tui.words import progress, seconds_left, state_text, tally_text
+from tui.words import progress, rate, seconds_left, state_text, tally_text
 from workspace.queries import RunState
 from workspace.views import RunLine
 
@@ -34,14 +36,15 @@ COLUMNS = (
     Column("title", "title", 20),
     Column("state", "state", 13),
     Column("tasks", "tasks", 13, "right"),
+    Column("rate", "rate", 7, "right"),
     Column("left", "left", 8, "right"),
     Column("doing", "doing", 22),
     Column("time", "time", 9, "right"),
     Column("entered", "entered", 16),
     Column("verdicts", "verdicts", 20),
 )
-
-
+LIVE = ("rate", "left", "doing")
+"""Columns that are there when a run has something to say in them."""
 MOST_MARKED = 6
 """With one mark more the oldest goes."""
 
@@ -61,6 +64,7 @@ class Runs(Pane):
         Binding("r", "resume", "Resume", id="runs.resume"),
         Binding("n", "app.new_run", "New run", show=False, id="runs.new"),
         Binding("d", "duplicate", "Duplicate with changes", show=False, id="runs.duplicate"),
+        Binding("X,delete", "delete", "Delete", show=False, id="runs.delete"),
         Binding("space", "mark", "Mark to compare or lay over", show=False, id="runs.mark"),
         Binding("c", "compare", "Compare the marked runs", show=False, id="runs.compare"),
     ]
@@ -103,8 +107,10 @@ class Runs(Pane):
             self.query_one(LiveGrid).set_empty(
                 "No run yet: {} opens the plan, and {} runs it; {} runs a recipe".format(*keys)
             )
-        columns = fitted(COLUMNS, self.size.width - 1, ("doing", "title"), ("entered", "doing", "time", "title"))
-        rows = [cells(columns, _values(line, marked=line.run.id in self._marked)) for line in lines]
+        values = [_values(line, marked=line.run.id in self._marked) for line in lines]
+        said = [column for column in COLUMNS if column.name not in LIVE or any(one[column.name] for one in values)]
+        columns = fitted(said, self.size.width - 1, ("doing", "title"), ("rate", "entered", "doing", "time", "title"))
+        rows = [cells(columns, one) for one in values]
         self.query_one(LiveGrid).show(columns, rows, [line.run.id for line in lines], want)
         self._update_keys()
 
@@ -143,6 +149,8 @@ class Runs(Pane):
             return (here is not None and not here.run.state.ended) or None
         if action == "resume":
             return (here is not None and here.resumable) or None
+        if action == "delete":
+            return here is not None and here.run.state.ended
         if action in ("again", "duplicate", "mark", "compare"):
             return bool(self._lines)
         return True
@@ -187,6 +195,23 @@ class Runs(Pane):
         if self.here is not None:
             self.sfumato.resume(self.here.run.id)
 
+    async def action_delete(self) -> None:
+        """Ask, then delete the run."""
+        if self.here is None:
+            return
+        run_id = self.here.run.id
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self._marked = tuple(marked for marked in self._marked if marked != run_id)
+                self.sfumato.job(partial(jobs.delete_run, self.sfumato.directory, run_id))
+
+        consequence = (
+            "Its released datasets, results and log are removed for good. The confidential data and the plan stay in the "
+            "project; the audit log keeps that there was such a run."
+        )
+        await self.sfumato.open(Confirm(f"Delete run {run_id}?", consequence), answered)
+
     async def action_interrupt(self) -> None:
         """Ask, then stop the run."""
         if self.here is None:
@@ -210,6 +235,7 @@ def _values(line: RunLine, *, marked: bool) -> dict[str, object]:
         "title": run.title,
         "state": state_text(line),
         "tasks": progress(run),
+        "rate": rate(run),
         "left": seconds_left(run),
         "doing": line.doing if not ended else run.error if run.state is RunState.FAILED else "",
         "time": duration(run.seconds),

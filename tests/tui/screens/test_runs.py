@@ -184,3 +184,27 @@ async def test_the_cursor_stays_on_its_run_when_another_comes(sit, directory, no
         seat.app._poll()
         await seat.press("shift")
         assert seat.app.screen.query_one(Runs).here.run.id == FAILED
+
+
+async def test_a_run_is_deleted_after_a_question_whose_answer_is_no(sit, directory):
+    async with sit(directory, *keys_to(DONE)) as seat:
+        await seat.press("X", "enter")
+        assert line_of(seat, DONE)
+        await seat.press("X", "y")
+        assert "Run 1 is deleted" in seat.app.notices[-1]
+    with Reader(directory) as reader:
+        assert DONE not in [run.id for run in list_runs(reader)]
+
+
+async def test_a_run_that_goes_on_cannot_be_deleted(sit, directory):
+    async with sit(directory, *keys_to(RUNNING), "X") as seat:
+        assert isinstance(seat.app.screen.query_one(Runs), Runs)
+        assert line_of(seat, RUNNING)
+        await seat.press("question_mark")
+        assert "Delete" not in seat.text
+
+
+async def test_a_running_run_shows_its_rate(sit, directory):
+    async with sit(directory, "enter", size=(200, 60)) as seat:
+        assert "/s" in line_of(seat, RUNNING) or "/min" in line_of(seat, RUNNING) or "/h" in line_of(seat, RUNNING)
+        assert "/min" not in line_of(seat, DONE)
