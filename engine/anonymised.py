@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +12,20 @@ from numpy.typing import NDArray
 from .errors import BadInput
 from .results import Diagnostic
 from .schema import Kind, Role, Schema, Variable
-from .spec import Spec
+from .spec import Param, Spec
+from .statistics.hierarchies import Hierarchy
 
 if TYPE_CHECKING:
     from .microdata import Microdata
 
-__all__ = ["AnonymisationSpec", "Anonymised", "as_generalised", "as_micro_aggregated"]
+__all__ = [
+    "AnonymisationSpec",
+    "Anonymised",
+    "Hierarchies",
+    "QuasiIdentifiers",
+    "as_generalised",
+    "as_micro_aggregated",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +44,20 @@ class Anonymised:
     def suppressed(self) -> NDArray[np.bool_]:
         """Which of the n records were left out."""
         return self.classes < 0
+
+
+QuasiIdentifiers = Annotated[
+    tuple[str, ...],
+    Param("variables that may tell who a record is; those of role known if empty", names="variables"),
+]
+Hierarchies = Annotated[
+    Mapping[str, Hierarchy],
+    Param(
+        "generalisation trees by variable: rows of a value and its nodes up to the root; flat without one",
+        names="variables",
+        kinds=(Kind.CATEGORICAL, Kind.ORDINAL, Kind.BINARY),
+    ),
+]
 
 
 class AnonymisationSpec(Spec):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
@@ -10,7 +9,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .anonymised import AnonymisationSpec, Anonymised, as_generalised, as_micro_aggregated
+from .anonymised import (
+    AnonymisationSpec,
+    Anonymised,
+    Hierarchies,
+    QuasiIdentifiers,
+    as_generalised,
+    as_micro_aggregated,
+)
 from .errors import BadInput
 from .microdata import Microdata
 from .quasi_identifiers import (
@@ -23,9 +29,8 @@ from .quasi_identifiers import (
     require_complete,
     require_records,
 )
-from .schema import Kind, Role, Schema, Variable
+from .schema import Role, Schema, Variable
 from .spec import Param
-from .statistics.hierarchies import Hierarchy
 from .statistics.partitioning import Allowed, mondrian_classes
 
 __all__ = ["PartitionSpec", "check_partition", "partitioned"]
@@ -35,10 +40,7 @@ __all__ = ["PartitionSpec", "check_partition", "partitioned"]
 class PartitionSpec(AnonymisationSpec):
     """Class size, quasi-identifiers, cuts and output."""
 
-    quasi_identifiers: Annotated[
-        tuple[str, ...],
-        Param("variables that may tell who a record is; those of role known if empty", names="variables"),
-    ] = ()
+    quasi_identifiers: QuasiIdentifiers = ()
     k: Annotated[int, Param("fewest records in a class", ge=2)] = 5
     cuts: Annotated[
         Literal["strict", "relaxed"], Param("keep records of equal value together, or part them to halve a class")
@@ -47,14 +49,7 @@ class PartitionSpec(AnonymisationSpec):
         Literal["micro_aggregated", "generalised"],
         Param("what a class shows: means, medians and modes, or intervals and tree nodes"),
     ] = "micro_aggregated"
-    hierarchies: Annotated[
-        Mapping[str, Hierarchy],
-        Param(
-            "generalisation trees by variable: rows of a value and its nodes up to the root; flat without one",
-            names="variables",
-            kinds=(Kind.CATEGORICAL, Kind.ORDINAL, Kind.BINARY),
-        ),
-    ] = field(default_factory=dict)
+    hierarchies: Hierarchies = field(default_factory=dict)
     max_suppressed: Annotated[
         float, Param("share of the records that may be left out where that lets a strict class be cut", ge=0, lt=1)
     ] = 0.0

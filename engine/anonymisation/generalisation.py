@@ -13,7 +13,7 @@ from typing import Annotated
 import numpy as np
 import pandas as pd
 
-from ..anonymised import AnonymisationSpec, Anonymised, as_generalised
+from ..anonymised import AnonymisationSpec, Anonymised, Hierarchies, QuasiIdentifiers, as_generalised
 from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
@@ -22,7 +22,7 @@ from ..run import Run
 from ..schema import Kind, Schema, Variable
 from ..spec import Param
 from ..statistics.equivalence_classes import equivalence_classes
-from ..statistics.hierarchies import Hierarchy, interval_hierarchy
+from ..statistics.hierarchies import interval_hierarchy
 
 __all__ = ["GeneralisationSpec", "generalisation"]
 
@@ -31,22 +31,12 @@ __all__ = ["GeneralisationSpec", "generalisation"]
 class GeneralisationSpec(AnonymisationSpec):
     """How far each quasi-identifier is recoded, and along which tree."""
 
-    quasi_identifiers: Annotated[
-        tuple[str, ...],
-        Param("variables that may tell who a record is; those of role known if empty", names="variables"),
-    ] = ()
+    quasi_identifiers: QuasiIdentifiers = ()
     levels: Annotated[
         Mapping[str, int],
         Param("level of the tree by variable: 0 keeps values, the highest is the root", ge=0, names="variables"),
     ] = field(default_factory=dict)
-    hierarchies: Annotated[
-        Mapping[str, Hierarchy],
-        Param(
-            "generalisation trees by variable: rows of a value and its nodes up to the root; flat without one",
-            names="variables",
-            kinds=(Kind.CATEGORICAL, Kind.ORDINAL, Kind.BINARY),
-        ),
-    ] = field(default_factory=dict)
+    hierarchies: Hierarchies = field(default_factory=dict)
     widths: Annotated[
         Mapping[str, tuple[float, ...]],
         Param(

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ..anonymised import AnonymisationSpec, Anonymised
+from ..anonymised import AnonymisationSpec, Anonymised, QuasiIdentifiers
 from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
@@ -27,10 +27,7 @@ __all__ = ["SuppressionSpec", "suppression"]
 class SuppressionSpec(AnonymisationSpec):
     """Class size, quasi-identifiers, and how much may go."""
 
-    quasi_identifiers: Annotated[
-        tuple[str, ...],
-        Param("variables that may tell who a record is; those of role known if empty", names="variables"),
-    ] = ()
+    quasi_identifiers: QuasiIdentifiers = ()
     k: Annotated[int, Param("fewest records in a class", ge=2)] = 5
     max_suppressed: Annotated[float, Param("share of the records that may be left out", ge=0, le=1)] = 1.0
 

@@ -1,19 +1,12 @@
-"""Normalized mutual information by the released values' entropy, sampled and scaled (Lighthouse data quality §3.4 and §4.2, example 2).
-
-r = MI(O_i, A_i) / H(A_i), kept within [0, 1]; scaled 1 - (1 - r) (1 - 2^-e) / (e log 2) with e = H(O_i) in nats (eq. 1). It tells
-what the release has added. MI is the nearest-neighbour estimate, H the plug-in entropy of the values.
-"""
+"""Normalized mutual information by the released values' entropy, MI(O_i, A_i) / H(A_i): what the release has added."""
 
 from __future__ import annotations
 
-from functools import partial
-
-from ..methods import Output, method
+from ..methods import method
 from ..microdata import Microdata
 from ..results import Measure
 from ..run import Run
-from .columns import measure_columns
-from .information import MEASURES, InformationSpec, information
+from .information import InformationSpec, information_kept, outputs_by
 
 __all__ = ["nmi_v2"]
 
@@ -22,18 +15,8 @@ __all__ = ["nmi_v2"]
     "Normalized mutual information v2",
     spec=InformationSpec,
     source="Measuring Data Quality for Project Lighthouse §3.4 and §4.2, example 2; Kraskov, Stögbauer & Grassberger (2004)",
-    outputs=(
-        Output("nmi", "information kept, as a share of the released values' entropy, scaled", "high"),
-        Output("unscaled", "the same before scaling", "high"),
-        Output(
-            "minimum_nmi",
-            "smallest scaled value of the columns; Lighthouse prefers nmi_v1, and names no threshold for this",
-            "high",
-        ),
-    ),
+    outputs=outputs_by("released", "Lighthouse prefers nmi_v1, and names no threshold for this"),
 )
 def nmi_v2(confidential: Microdata, released: Microdata, spec: InformationSpec, run: Run) -> Measure:
     """The information of each numerical column that is kept, and the smallest."""
-    chosen = spec.for_release(confidential.schema, ())
-    score = partial(information, chosen, run.rng, "released")
-    return measure_columns(confidential, released, chosen, MEASURES, score)
+    return information_kept(confidential, released, spec, run, "released")
