@@ -20,7 +20,7 @@ from ..microdata import Microdata
 from ..results import Measure
 from ..run import Run
 from ..spec import Param
-from ..statistics.mutual_information import normalised_information
+from ..statistics.mutual_information import EntropyEstimate, normalised_information
 from .columns import ColumnsSpec, measure_columns
 
 __all__ = ["InformationSpec", "information_kept", "outputs_by"]
@@ -35,6 +35,10 @@ class InformationSpec(ColumnsSpec):
 
     samples: Annotated[int, Param("samples of 10,000 records to average over, where there are more records", ge=1)] = 5
     neighbours: Annotated[int, Param("nearest neighbours of the estimate", ge=1)] = 3
+    entropy: Annotated[
+        EntropyEstimate,
+        Param("entropy of the values' shares, or as the paper's figures have it, of nearest neighbours too"),
+    ] = "plug_in"
 
 
 def outputs_by(divisor: Divisor, advice: str) -> tuple[Output, ...]:
@@ -61,7 +65,7 @@ def _information(
     """Scaled and unscaled, of values (n,). NotComputable where there is no entropy to share."""
     by = original if divisor == "original" else released
     found = normalised_information(
-        original, released, by, samples=spec.samples, neighbours=spec.neighbours, rng=rng
+        original, released, by, samples=spec.samples, neighbours=spec.neighbours, rng=rng, entropy=spec.entropy
     )  # fmt: skip
     if found is None:
         which = "original" if np.ptp(original) == 0 or divisor == "original" else "released"
