@@ -2,7 +2,7 @@
 
 r = MI(O_i, A_i) / H, kept within [0, 1], where H is the entropy of the original or of the released values; scaled
 1 - (1 - r) (1 - 2^-e) / (e log 2) with e = H(O_i) in nats (eq. 1). MI is the nearest-neighbour estimate (Kraskov,
-Stögbauer & Grassberger 2004), H the plug-in entropy of the values.
+Stögbauer & Grassberger 2004), H the plug-in entropy of the values unless that is asked of nearest neighbours too.
 """
 
 from __future__ import annotations

@@ -1,0 +1,181 @@
+"""What the contract's tests share: every registered method, and for each a recipe that suits the tests' data."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Iterable, Mapping
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+from engine.checks import check_steps
+from engine.errors import BadInput
+from engine.methods import Method, registry
+from engine.microdata import Microdata
+from engine.recipe import Recipe
+from engine.results import Estimate, Measure
+from engine.run import Run
+from engine.schema import Kind, Role, Schema
+from engine.spec import ParamInfo
+
+SYNTHESISED = ("days", "income")
+DRAWS = 3
+
+REGIONS = [["north", "not south", "*"], ["west", "not south", "*"], ["south", "south", "*"]]
+
+# What a table cannot be derived for from the declared parameters stands here, by method key.
+SETTINGS: dict[str, dict[str, Any]] = {
+    "anonymisation.generalisation": {
+        "levels": {"visits": 1, "region": 1},
+        "widths": {"visits": [5]},
+        "hierarchies": {"region": REGIONS},
+    },
+    "anonymisation.mondrian": {"hierarchies": {"region": REGIONS}},
+    "anonymisation.microaggregation": {"quasi_identifiers": ["visits", "size", "sex", "joined"]},
+    "anonymisation.p_sensitive": {"sensitive": ["illness"], "hierarchies": {"region": REGIONS}},
+    "anonymisation.suppression": {"quasi_identifiers": ["region", "sex"]},
+    "synthesis.cart": {"predictors": ["region", "size", "visits"]},
+    "synthesis.ctgan": {"predictors": ["region"], "epochs": 1},
+    "utility.interval_overlap": {
+        "means": ["days", "sex"],
+        "quantiles": ["income"],
+        "models": ["log(income) ~ region + log1p(visits)", "logit: illness ~ days"],
+    },
+}
+
+METHODS = [pytest.param(found, id=key) for key, found in registry().items()]
+SYNTHESIS = [param for param in METHODS if param.values[0].family == "synthesis"]
+ANONYMISATION = [param for param in METHODS if param.values[0].family == "anonymisation"]
+MEASURES = [param for param in METHODS if param.values[0].family in ("utility", "quality", "risk")]
+STUDIES = [param for param in METHODS if param.values[0].family == "studies"]
+SELF_SCORING = [param for param in MEASURES if param.values[0].confidential]
+every_method = pytest.mark.parametrize("method", METHODS)
+every_synthesis = pytest.mark.parametrize("method", SYNTHESIS)
+every_anonymisation = pytest.mark.parametrize("method", ANONYMISATION)
+every_measure = pytest.mark.parametrize("method", MEASURES)
+every_study = pytest.mark.parametrize("method", STUDIES)
+
+
+def target_of(method: Method, schema: Schema) -> str:
+    """The variable that a synthesis method is tried on: of a kind it produces, a sensitive one if there is one."""
+    suitable = [v for v in schema if v.kind in (method.targets or tuple(Kind)) and v.role is not Role.IDENTIFIER]
+    return sorted(suitable, key=lambda v: v.role is not Role.SENSITIVE)[0].name
+
+
+def suitable_value(info: ParamInfo, schema: Schema) -> Any:
+    """A value for a parameter that names variables or terms, or that must be given; None where none can be derived."""
+    variables = [v.name for v in schema if not info.param.kinds or v.kind in info.param.kinds]
+    origin, arguments = typing.get_origin(info.type), get_args(info.type)
+    if info.param.names == "terms":
+        return ["region", "log1p(visits)"]
+    if info.param.names == "variables" and isinstance(origin, type) and issubclass(origin, Mapping):
+        share = "5%" if hasattr(arguments[1], "parse") else arguments[1](1)
+        return {name: share for name in SYNTHESISED if name in variables}
+    if not info.required:
+        return None
+    if info.param.names == "variables":
+        known = [name for name in variables if schema[name].role is Role.KNOWN] or variables
+        return known[:1] if origin is tuple else known[-1]
+    if info.choices:
+        return info.choices[0]
+    number = next((limit for limit in (info.param.ge, info.param.le) if limit is not None), 1)
+    scalars = {float: float(number), int: int(number), bool: True}
+    if origin is tuple and arguments[0] in scalars:
+        return [scalars[arguments[0]]]
+    return scalars.get(info.type)
+
+
+def table_of(method: Method, schema: Schema) -> dict[str, Any]:
+    """The method's recipe table for the tests' data."""
+    given = SETTINGS.get(method.key, {})
+    table = {info.name: suitable_value(info, schema) for info in method.spec.params() if info.name not in given}
+    for info in method.spec.params():
+        if info.required and table.get(info.name, given.get(info.name)) is None:
+            pytest.fail(
+                f'{method.key}: no value can be derived for "{info.name}"; give one in SETTINGS["{method.key}"]'
+            )
+    return {key: value for key, value in {**table, **given}.items() if value not in (None, {})}
+
+
+def recipe_of(method: Method, schema: Schema) -> Recipe:
+    """A recipe with one step of the method, as a user would write it."""
+    table: dict[str, Any] = {
+        "title": method.title,
+        "variables": {variable.name: variable.to_table() for variable in schema},
+        "release": {"m": DRAWS, "released": list(SYNTHESISED)},
+    }
+    step = {"method": method.key, **table_of(method, schema)}
+    if method.family == "synthesis":
+        table["release"] = {"m": DRAWS}
+        table["synthesis"] = [{"target": target_of(method, schema), **step}]
+    elif method.family == "anonymisation":
+        table["release"] = {}
+        table["anonymisation"] = [step]
+        table["variables"] = {v.name: v.to_table() for v in schema if v.role is not Role.IDENTIFIER}
+    elif method.family == "studies":
+        table["study"] = [step]
+    else:
+        table["measure"] = [step]
+    return Recipe.from_table(table)
+
+
+def spec_of(method: Method, schema: Schema) -> Any:
+    """The parameters as a run hands them to the method."""
+    recipe = recipe_of(method, schema)
+    step = (*recipe.synthesis, *recipe.anonymisation, *recipe.measures, *recipe.studies)[0]
+    return step.spec.for_release(schema, SYNTHESISED)
+
+
+def run_of(seed: int = 1, pool: Any = map) -> Run:
+    return Run(np.random.default_rng(seed), pool)
+
+
+def answers(measure: Measure) -> Any:
+    """Everything a measure says, comparable with ==."""
+    arrays = {name: array.tolist() for name, array in measure.per_record.items()}
+    return [dataclasses.astuple(estimate) for estimate in measure.estimates], arrays
+
+
+def assert_sound(method: Method, estimates: Iterable[Estimate]) -> None:
+    """Declared, never NaN, inside its interval, and with a reason where there is no value."""
+    found = list(estimates)
+    assert found, "no estimate at all"
+    for estimate in found:
+        method.output(estimate.measure)
+        if estimate.value is None:
+            assert estimate.reason
+            continue
+        for number in (estimate.value, estimate.lower, estimate.upper, estimate.baseline):
+            assert number is None or np.isfinite(number), estimate
+        assert estimate.lower is None or estimate.lower <= estimate.value
+        assert estimate.upper is None or estimate.value <= estimate.upper
+    series = [(e.measure, e.target, repr(sorted(e.params.items(), key=str))) for e in found]
+    assert len(set(series)) == len(series), "two estimates that nothing tells apart"
+
+
+def without_identifiers(data: Microdata) -> Microdata:
+    schema = Schema(tuple(v for v in data.schema if v.role is not Role.IDENTIFIER))
+    return Microdata(schema, data.frame[list(schema.names)])
+
+
+LACKING = ("region", "size", "visits", "days", "income", "illness", "joined")
+
+
+def with_missing(data: Microdata, seed: int) -> Microdata:
+    """The same table with about one value in eight missing in most columns."""
+    rng = np.random.default_rng(seed)
+    columns = {name: data.column(name).mask(rng.random(len(data)) < 0.12) for name in LACKING}
+    return data.with_columns(columns, data.origin)
+
+
+def refuses_missing(method: Method, data: Microdata) -> bool:
+    """Whether the check says that values are missing; any other complaint is a failure."""
+    try:
+        check_steps(recipe_of(method, data.schema), data)
+    except BadInput as error:
+        if "records have no " not in error.message:
+            raise
+        return True
+    return False
