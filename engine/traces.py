@@ -30,7 +30,7 @@ class ChainTrace:
     the kept chains from 1, ``values`` (c, T, p) are their ways, ``band`` (3, T, p) the 5 %, 50 % and 95 % quantiles of
     all C chains at the step. From every step after the burn-in: ``ranks`` (g, b, p), how often each split group of
     chains has each b-th of the ranks; ``counts`` (g, k, p) in k bins of equal width from ``low`` to ``high`` (p,);
-    ``autocorrelation`` (L, p) at the lags 0 to L - 1, of all chains together. ``group`` (g,) names the split groups.
+    ``autocorrelation`` (L, p) at the lags 0 to L - 1, of all chains together. ``group`` (g,) names the split groups: ``1 early``.
     """
 
     parameters: tuple[str, ...]

@@ -43,9 +43,9 @@ class ParameterLine:
         weights = "weights' ESS" if self.parameter == ALL else "bulk ESS"
         checks = (
             (self.r_hat, LARGEST_R_HAT, "R-hat above 1.01", True),
+            (self.pareto_k, LARGEST_K, "Pareto k above 0.7", True),
             (self.bulk, SMALLEST_SIZE, f"{weights} below 400", False),
             (self.tail, SMALLEST_SIZE, "tail ESS below 400", False),
-            (self.pareto_k, LARGEST_K, "Pareto k above 0.7", True),
         )
         return tuple(
             words

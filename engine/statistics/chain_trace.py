@@ -68,7 +68,7 @@ def _split_groups(steps: int, chains: int) -> tuple[tuple[str, ...], NDArray[np.
     """The names of the split groups, and in which of them every draw is, (chains, steps)."""
     number = min(GROUPS, chains)
     late = (np.arange(steps) >= steps // 2).astype(np.int64)
-    names = tuple(f"group {i + 1} {half}" for i in range(number) for half in ("early", "late"))
+    names = tuple(f"{i + 1} {half}" for i in range(number) for half in ("early", "late"))
     return names, 2 * (np.arange(chains)[:, None] % number) + late
 
 

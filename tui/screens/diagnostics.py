@@ -1,11 +1,8 @@
-"""How the fits went: every model's convergence statistics, those that break their rule first, in a table or drawn.
-
-The chains themselves are not stored, so there are no traces to show.
-"""
+"""How the fits went: every parameter's convergence with its way in a line, and all statistics in a table or drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
@@ -18,34 +15,42 @@ from textual.widgets import ContentSwitcher
 
 from tui.console import number
 from tui.exhibits import Exhibit, lines_of
+from tui.parameter_list import COLUMNS as PARAMETER_COLUMNS
+from tui.parameter_list import DROPS, OLD, ModelLine, known_text, model_lines, summary, values, why_text
+from tui.statistic_list import COLUMNS as STATISTIC_COLUMNS
+from tui.statistic_list import statistic_values, statistics_summary
+from tui.traced import Traced, read_traced
 from tui.widgets.columns import cells, fitted
+from tui.widgets.grid import Grid
 from tui.widgets.line import Line
 from tui.widgets.live import LiveGrid
-from tui.widgets.pages import Column
 from tui.widgets.plot import Plot
-from tui.words import mark
+from workspace.convergence import ALL, ParameterLine, parameter_lines
 from workspace.findings import DiagnosticLine, diagnostic_lines
 
 from .diagnostic_plot import by_statistic, statistic_figure, statistic_series, statistic_text
 from .page import Pane
+from .threads import Computes
 
-COLUMNS = (
-    Column("target", "model of", 10),
-    Column("name", "statistic", 18),
-    Column("parameter", "parameter", 10),
-    Column("value", "value", 9, "right"),
-    Column("rule", "rule", 12),
-    Column("passed", "result", 8),
-)
+PARAMETERS, TABLE, PLOT = "diagnostics-parameters", "diagnostics-table", "diagnostics-plot"
 EMPTY = "No model has been fitted in this run yet."
 NONE_BROKEN = "No statistic breaks its rule. Press f to see all."
-NO_TRACES = "left and right move the cursor; no traces, since chains are not stored"
+NO_SAMPLER = "No model has a sampler. Press s to see what is known of the fits."
+NONE_FLAGGED = "No parameter is outside a limit. Press f to see all."
+HINT = "left and right move the cursor"
 
 
-class Diagnostics(Pane):
-    """The statistics of one run, all or those that break their rule."""
+class ParameterGrid(LiveGrid):
+    """The parameters."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Chains", id="diagnostics.open")]
+
+
+class Diagnostics(Pane, Computes):
+    """The parameters of one run's models, all or those outside a limit; or every statistic, in a table or drawn."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("s", "statistics", "Statistics", id="diagnostics.statistics"),
         Binding("t", "plot", "Plot", id="diagnostics.plot"),
         Binding("m", "statistic(1)", "Statistic", id="diagnostics.next_statistic"),
         Binding("M", "statistic(-1)", "Statistic before", show=False, id="diagnostics.previous_statistic"),
@@ -59,50 +64,96 @@ class Diagnostics(Pane):
         run_id: int
         lines: list[DiagnosticLine]
 
+    @dataclass
+    class TracesArrived(Message):
+        """The traces were read."""
+
+        run_id: int
+        traced: Traced
+
     def __init__(self) -> None:
         super().__init__(id="diagnostics")
         self._lines: Sequence[DiagnosticLine] = ()
+        self._parameters: Sequence[ModelLine] = ()
+        self._traced = Traced()
+        self._traced_run: int | None = None
         self._failed = False
         self._statistic = ""
 
     def compose(self) -> ComposeResult:
-        """A line that sums up, the table or the drawing, and what the cursor of the drawing reads."""
+        """A line that sums up, the parameters or all statistics, and what the cursor is on."""
         yield Line(name="diagnostics-head")
-        with ContentSwitcher(initial="diagnostics-table"):
-            yield LiveGrid(empty=EMPTY, id="diagnostics-table")
-            yield Plot(id="diagnostics-plot")
+        with ContentSwitcher(initial=PARAMETERS):
+            yield ParameterGrid(empty=EMPTY, id=PARAMETERS)
+            yield LiveGrid(empty=EMPTY, id=TABLE)
+            yield Plot(id=PLOT)
         yield Line(name="diagnostics-reading")
 
     def load(self) -> None:
-        """Read the statistics."""
-        if self.line is not None:
-            run_id = self.line.run.id
-            self.read(lambda reader: diagnostic_lines(reader, run_id), lambda found: self.Arrived(run_id, found))
+        """Read the statistics, and then the traces, which take longer."""
+        if self.line is None:
+            return
+        run_id = self.line.run.id
+        if run_id != self._traced_run:
+            self._traced = Traced()
+        self.read(lambda reader: diagnostic_lines(reader, run_id), lambda found: self.Arrived(run_id, found))
+        self.compute(lambda workspace: read_traced(workspace, run_id), lambda found: self.TracesArrived(run_id, found))
 
     @on(Arrived)
     def _take(self, event: Arrived) -> None:
-        if self.line is None or event.run_id != self.line.run.id:
-            return
-        self._lines = sorted(event.lines, key=lambda line: line.passed is not False)
-        self._show()
+        if self.line is not None and event.run_id == self.line.run.id:
+            self._lines = sorted(event.lines, key=lambda line: line.passed is not False)
+            self._show()
+
+    @on(TracesArrived)
+    def _take_traces(self, event: TracesArrived) -> None:
+        if self.line is not None and event.run_id == self.line.run.id:
+            self._traced, self._traced_run = event.traced, event.run_id
+            self._show_parameters()
 
     def on_resize(self) -> None:
         """Give the columns their new widths."""
         self._show()
 
+    @property
+    def view(self) -> str:
+        """Which of the parameters, the table and the plot is shown."""
+        return str(self.query_one(ContentSwitcher).current)
+
     def _show(self) -> None:
+        self._show_parameters()
         width = self.size.width - 1
         more = 8 if width >= 100 else 0
-        wide = [replace(c, width=c.width + more) if c.name in ("target", "name") else c for c in COLUMNS]
+        wide = [replace(c, width=c.width + more) if c.name in ("target", "name") else c for c in STATISTIC_COLUMNS]
         columns = fitted(wide, width, ("parameter",))
-        rows = [cells(columns, _values(line)) for line in self.shown]
-        grid = self.query_one(LiveGrid)
+        rows = [cells(columns, statistic_values(line)) for line in self.shown]
+        grid = self.query_one(f"#{TABLE}", LiveGrid)
         grid.set_empty(NONE_BROKEN if self._failed and self._lines else EMPTY)
         grid.show(columns, rows, list(range(len(rows))))
-        self.query_one("#diagnostics-head", Line).say(
-            _summary(self._lines) + (" · failed only" if self._failed else "")
-        )
         self._draw()
+
+    def _show_parameters(self) -> None:
+        found = model_lines(self._lines, self._traced.whys, self._traced.shapes)
+        self._parameters = lines = [line for line in found if line.flagged or not self._failed]
+        grid = self.query_one(ParameterGrid)
+        wide = [
+            replace(c, width=3 * c.width) if c.name == "shape" and self.size.width >= 100 else c
+            for c in PARAMETER_COLUMNS
+        ]
+        columns = fitted(wide, self.size.width - 1, ("parameter",), DROPS)
+        way = next(column.width for column in columns if column.name == "shape")
+        grid.set_empty((NONE_FLAGGED if self._failed else NO_SAMPLER) if self._lines else EMPTY)
+        grid.show(columns, [cells(columns, values(line, way)) for line in lines], [line.key for line in lines])
+        self._sum_up()
+        self._say()
+
+    def _sum_up(self) -> None:
+        said = (
+            summary(self._parameters, self._traced.whys) if self.view == PARAMETERS else statistics_summary(self._lines)
+        )
+        only = "outside a limit only" if self.view == PARAMETERS else "failed only"
+        parts = [said, only if self._failed else ""]
+        self.query_one("#diagnostics-head", Line).say(" · ".join(part for part in parts if part))
 
     @property
     def shown(self) -> Sequence[DiagnosticLine]:
@@ -121,27 +172,86 @@ class Diagnostics(Pane):
         plot.set_series(
             statistic_series(lines), y_label=lines[0].name if lines else "", x_label="parameter", x_names=names
         )
-        self._say(plot.cursor)
+        self._say()
+
+    @on(Grid.Opened, f"#{PARAMETERS}")
+    def _offer(self) -> None:
+        """There is something to open, or no longer."""
+        self.refresh_bindings()
 
     @on(Plot.CursorMoved)
-    def _moved(self, event: Plot.CursorMoved) -> None:
-        self._say(event.x)
-
-    def _say(self, x: float | None) -> None:
+    @on(Grid.Highlighted)
+    def _say(self) -> None:
         """Read the parameter at the cursor."""
-        text = "" if self.query_one(ContentSwitcher).current == "diagnostics-table" else NO_TRACES
-        if x is not None and 0 <= round(x) < len(self.drawn):
-            line = self.drawn[round(x)]
-            parts = [statistic_text(line), f"{line.name} {number(line.value)}", line.rule, str(_values(line)["passed"])]
-            text = " · ".join(part for part in parts if part)
-        self.query_one("#diagnostics-reading", Line).say(text)
+        texts = {PARAMETERS: self._parameter_text, PLOT: self._statistic_text}
+        self.query_one("#diagnostics-reading", Line).say(texts[self.view]() if self.view in texts else "")
+
+    def _parameter_text(self) -> str:
+        line = self._here
+        if line is None:
+            return ""
+        target = line.line.target
+        if line.why:
+            return why_text(line)
+        return f"{target} {line.line.parameter} · {known_text(line.line, self._own(target).get(ALL))}"
+
+    @property
+    def _here(self) -> ModelLine | None:
+        key = self.query_one(ParameterGrid).key
+        return next((line for line in self._parameters if line.key == key), None)
+
+    def _statistic_text(self) -> str:
+        x = self.query_one(Plot).cursor
+        if x is None or not 0 <= round(x) < len(self.drawn):
+            return HINT
+        line = self.drawn[round(x)]
+        parts = [
+            statistic_text(line),
+            f"{line.name} {number(line.value)}",
+            line.rule,
+            str(statistic_values(line)["passed"]),
+        ]
+        return " · ".join(part for part in parts if part)
+
+    @on(Grid.Selected, f"#{PARAMETERS}")
+    async def _open(self) -> None:
+        """Show the chains, or the weighted draws, of the parameter under the cursor."""
+        from .parameter import Parameter
+
+        line = self._here
+        if line is None or self.line is None:
+            return
+        target = line.line.target
+        names = self._traced.parameters(target)
+        if not names:
+            self.sfumato.say(why_text(line) if line.why else OLD)
+            return
+        at = names.index(line.line.parameter) if line.line.parameter in names else len(names) - 1
+        await self.sfumato.open(Parameter(self.line.run.id, self._traced.models[target], self._own(target), at))
+
+    def _own(self, target: str) -> Mapping[str, ParameterLine]:
+        return {line.parameter: line for line in parameter_lines(self._lines) if line.target == target}
+
+    def action_statistics(self) -> None:
+        """Show every statistic in place of the parameters, or the parameters again."""
+        self._switch(TABLE if self.view == PARAMETERS else PARAMETERS)
 
     def action_plot(self) -> None:
-        """Draw one statistic of every parameter in place of the table, or show the table again."""
-        switcher = self.query_one(ContentSwitcher)
-        switcher.current = "diagnostics-plot" if switcher.current == "diagnostics-table" else "diagnostics-table"
-        self._say(self.query_one(Plot).cursor)
+        """Draw one statistic of every parameter, or show the table of all statistics."""
+        self._switch(TABLE if self.view == PLOT else PLOT)
+
+    def _switch(self, view: str) -> None:
+        self.query_one(ContentSwitcher).current = view
+        self._sum_up()
+        self._say()
         self.take_focus()
+        self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Another statistic is offered where one is drawn."""
+        if action == "statistic":
+            return self.is_mounted and self.view == PLOT
+        return super().check_action(action, parameters)
 
     def action_statistic(self, step: int) -> None:
         """Draw the next statistic, or the one before."""
@@ -152,45 +262,21 @@ class Diagnostics(Pane):
             self._draw()
 
     def action_failed(self) -> None:
-        """Show the statistics that break their rule alone, or all."""
+        """Show what breaks its rule alone, or all."""
         self._failed = not self._failed
         self._show()
 
     def exhibit(self) -> Exhibit | None:
-        """The statistics with all their digits, and the drawing of one where it is shown."""
+        """The parameters, or the statistics with all their digits, and the drawing of one where it is shown."""
+        found = [line.line for line in self._parameters if not line.why]
+        if self.view == PARAMETERS and found:
+            return Exhibit(self.named("convergence"), lambda: lines_of(ParameterLine, found))
         lines, drawn = self.shown, self.drawn
         if not lines:
             return None
-        plotted = self.query_one(ContentSwitcher).current == "diagnostics-plot"
-        figure = partial(statistic_figure, drawn) if plotted else None
+        figure = partial(statistic_figure, drawn) if self.view == PLOT else None
         return Exhibit(self.named("diagnostics"), lambda: lines_of(DiagnosticLine, lines), figure)
 
     def take_focus(self) -> None:
         """What is shown takes the keys."""
-        self.query_one(f"#{self.query_one(ContentSwitcher).current}").focus()
-
-
-def _summary(lines: Sequence[DiagnosticLine]) -> str:
-    if not lines:
-        return ""
-    judged = [line for line in lines if line.passed is not None]
-    broken = [line for line in judged if not line.passed]
-    models = len({line.target for line in lines})
-    said = f"{len(lines):,} statistics of {models} model{'s' * (models != 1)}; "
-    if not judged:
-        return said + "none of them has a rule to meet"
-    if broken:
-        return said + f"{mark('fail')} {len(broken)} of {len(judged)} rules broken"
-    return said + f"{mark('pass')} every rule met ({len(judged)})"
-
-
-def _values(line: DiagnosticLine) -> dict[str, object]:
-    results = {True: f"{mark('pass')} passed", False: f"{mark('fail')} FAILED", None: ""}
-    return {
-        "target": line.target,
-        "name": line.name,
-        "parameter": line.parameter,
-        "value": number(line.value),
-        "rule": line.rule,
-        "passed": results[line.passed],
-    }
+        self.query_one(f"#{self.view}").focus()

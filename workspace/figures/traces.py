@@ -56,13 +56,13 @@ def shape_of(trace: ChainTrace | ImportanceTrace, parameter: int) -> tuple[float
 
 def _ways(trace: ChainTrace, j: int, only: int | None) -> Drawn:
     low, middle, high = trace.band[:, :, j].astype(np.float64)
-    band = Series.of(f"median and middle 90 % of all {trace.chains}", trace.step, middle, low, high)
+    band = Series.of(f"all {trace.chains}", trace.step, middle, low, high)
     ways = [Series.of(one, trace.step, trace.values[i, :, j]) for i, one in enumerate(parts_of(trace, "trace"))]
     shown = _chosen(ways, only)
     ends = np.concatenate([low, high, *(one.y for one in shown)])
-    end = Series.of("end of burn-in", [trace.burn_in] * 2, [ends.min(), ends.max()])
+    end = Series.of("burn-in", [trace.burn_in] * 2, [ends.min(), ends.max()])
     caption = (
-        "Each line is a chain; the band holds nine tenths of all chains at each step. Chains that have mixed cross each other "
+        "Each line is a chain; the band holds nine tenths of all chains at each step, with their median. Chains that have mixed cross each other "
         "all the time and do not drift."
     )
     return "sweep", Panel("", (*shown, band, end), "step", trace.parameters[j]), caption
@@ -75,7 +75,7 @@ def _ranks(trace: ChainTrace, j: int, only: int | None) -> Drawn:
     groups = [Series.of(name, places, share) for name, share in zip(trace.group, shares, strict=True)]
     even = Series.of("mixed", [0.0, 1.0], [1.0, 1.0])
     caption = (
-        "How often each split group of chains has each twentieth of the ranks of all draws, over how often it would if the "
+        "How often each split group (a quarter of the chains, early or late) has each twentieth of the ranks of all draws, over how often it would if the "
         "chains had mixed (Vehtari et al. 2021): then all run along 1."
     )
     panel = Panel("", (*_chosen(groups, only), even), f"rank of {trace.parameters[j]}, as a share", "over expected")
@@ -89,7 +89,7 @@ def _density(trace: ChainTrace, j: int, only: int | None) -> Drawn:
     places = low + (np.arange(counts.shape[1]) + 0.5) * width
     groups = [Series.of(name, places, _smoothed(own, width)) for name, own in zip(trace.group, counts, strict=True)]
     everything = Series.of(ALL_DRAWS, places, _smoothed(counts.sum(axis=0), width))
-    caption = "The marginal density of each split group of chains, and of all draws: mixed chains have the same."
+    caption = "The marginal density of each split group (a quarter of the chains, early or late), and of all draws: mixed chains have the same."
     return "density", Panel("", (*_chosen(groups, only), everything), trace.parameters[j], "density"), caption
 
 

@@ -47,7 +47,7 @@ def test_counts_are_those_of_every_draw_after_the_burn_in() -> None:
     edges = np.linspace(TRACE.low[1], TRACE.high[1], VALUE_BINS + 1)
     np.testing.assert_array_equal(TRACE.counts[..., 1].sum(axis=0), np.histogram(settled, edges)[0])
     third_early = settled[: settled.shape[0] // 2, 2::4]
-    assert TRACE.group[4] == "group 3 early"
+    assert TRACE.group[4] == "3 early"
     np.testing.assert_array_equal(TRACE.counts[4, :, 1], np.histogram(third_early, edges)[0])
     np.testing.assert_allclose(TRACE.autocorrelation[:, 0], autocorrelation(THETA[BURN_IN:, :, 0].T, 200), atol=1e-6)
 
@@ -67,7 +67,7 @@ def test_ranks_of_a_group_that_is_apart_are_uneven(shift: float) -> None:
 def test_few_steps_and_chains_will_do() -> None:
     trace = chain_trace(np.zeros((4, 2, 1)), np.zeros((4, 2)), ("a",), 0)
     assert trace.values.shape == (2, 4, 2)
-    assert trace.group == ("group 1 early", "group 1 late", "group 2 early", "group 2 late")
+    assert trace.group == ("1 early", "1 late", "2 early", "2 late")
     assert trace.counts.sum() == 2 * 8
 
 

@@ -16,7 +16,7 @@ FOOTERS = {
     "results": "enter Explain / Filter o Sort d Datasets ? Help q Back",
     "verdicts": "t Try other limits ? Help q Back",
     "sweep": "m Measure ] Study y Log scale t Numbers ? Help q Back",
-    "diagnostics": "t Plot m Statistic f Failed only ? Help q Back",
+    "diagnostics": "s Statistics t Plot f Failed only ? Help q Back",
     "records": "enter Why m Measure ] Dataset ? Help q Back",
     "data": "enter Edit p Profile ? Help q Back",
     "plan": "enter Edit a Add R Run u Undo ? Help q Back",

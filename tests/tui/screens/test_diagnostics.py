@@ -30,9 +30,9 @@ def judged(directory):
 async def test_t_draws_a_statistic_and_m_the_next(sit, judged, size):
     async with sit(judged, "t", tab="diagnostics", size=size) as seat:
         assert isinstance(seat.app.focused, Plot)
-        for words in ("r_hat", "rule broken", "at most 1.01", "no traces, since chains are not stored"):
+        for words in ("r_hat", "rule broken", "at most 1.01", "left and right move the cursor"):
             assert words in seat.text
-        for keys in ("t Plot", "m Statistic", "f Failed only"):
+        for keys in ("s Statistics", "t Plot", "m Statistic", "f Failed only"):
             assert keys in " ".join(seat.footer.split())
         text = await seat.press("home")
         assert "visits beta · r_hat 1.2 · at most 1.01 · ✗ FAILED" in text
@@ -45,7 +45,7 @@ async def test_t_draws_a_statistic_and_m_the_next(sit, judged, size):
 
 
 async def test_f_shows_those_that_break_their_rule(sit, judged, size):
-    async with sit(judged, "f", tab="diagnostics", size=size) as seat:
+    async with sit(judged, "s", "f", tab="diagnostics", size=size) as seat:
         assert "failed only" in seat.text
         assert "✗ FAILED" in seat.text
         assert "passed" not in seat.text
@@ -54,7 +54,7 @@ async def test_f_shows_those_that_break_their_rule(sit, judged, size):
 
 
 async def test_without_a_broken_rule_the_filter_says_so(sit, directory):
-    async with sit(directory, "f", tab="diagnostics") as seat:
+    async with sit(directory, "s", "f", tab="diagnostics") as seat:
         assert "No statistic breaks its rule. Press f to see all." in seat.text
         await seat.press("t", "m", "M")
         assert "nothing to draw" in seat.text
@@ -87,7 +87,7 @@ def test_statistics_with_a_rule_come_first_and_sizes_are_bars():
 
 
 async def test_statistics_of_every_model(sit, directory, size):
-    async with sit(directory, size=size, tab="diagnostics") as seat:
+    async with sit(directory, "s", size=size, tab="diagnostics") as seat:
         assert "statistics of 1 model; none of them has a rule to meet" in seat.text
         assert "posterior_mean" in seat.text
         assert "income" in seat.text
@@ -102,7 +102,7 @@ async def test_broken_rules_come_first(sit, directory):
                 (name, value, passed),
             )
     workspace.close()
-    async with sit(directory, tab="diagnostics") as seat:
+    async with sit(directory, "s", tab="diagnostics") as seat:
         lines = seat.text.splitlines()
         assert "of 2 models; ✗ 1 of 2 rules broken" in lines[2]
         assert "✗ FAILED" in lines[4]

@@ -1,0 +1,225 @@
+"""The parameters of a run's models, and the chains of one of them."""
+
+import csv
+
+import numpy as np
+import pytest
+from textual.widgets import Input
+
+from engine.statistics.chain_trace import chain_trace
+from engine.traces import ImportanceTrace
+from tui.parameter_list import model_lines, parameter_text, summary
+from tui.screens.parameter import Parameter
+from tui.screens.project import Project
+from tui.widgets.plot import Plot
+from tui.widgets.trend import trend
+from workspace.convergence import ALL, ParameterLine
+from workspace.findings import DiagnosticLine
+from workspace.trace_tables import write_trace
+from workspace.workspace import Workspace
+
+RNG = np.random.default_rng(5)
+WEIGHTED = ImportanceTrace(
+    ("sigma", "tau", "log posterior"), RNG.normal(size=(500, 3)), np.full(500, 0.002), np.zeros(2), np.ones(2)
+)
+
+
+def chains():
+    """Two parameters of eight chains; of the second, one chain stays behind."""
+    theta = RNG.normal(size=(300, 8, 2))
+    density = -0.5 * (theta**2).sum(axis=2)
+    theta[:, 3, 1] += 8
+    density[:, 3] -= 40
+    return chain_trace(theta, density, ("alpha", "beta"), 60)
+
+
+STATISTICS = [
+    ("acceptance", ALL, 0.45, "", None),
+    ("r_hat", "alpha", 1.001, "at most 1.01", True),
+    ("effective_sample_size", "alpha", 900.0, "at least 400", True),
+    ("tail_effective_sample_size", "alpha", 850.0, "at least 400", True),
+    ("r_hat", "beta", 1.4, "at most 1.01", False),
+    ("effective_sample_size", "beta", 20.0, "at least 400", False),
+    ("tail_effective_sample_size", "beta", 15.0, "at least 400", False),
+]
+WEIGHTS = [("pareto_k", ALL, 0.93, "at most 0.7", False), ("effective_sample_size", ALL, 120.0, "", None)]
+
+
+def sampled(directory, trace, statistics):
+    """Run 1 with another trace of its model, or none, and other statistics."""
+    workspace = Workspace.open(directory)
+    with workspace.writing() as connection:
+        connection.execute("DELETE FROM diagnostic WHERE run_id = 1")
+        connection.execute("DELETE FROM artefact WHERE run_id = 1 AND name = 'trace/0'")
+        if trace is not None:
+            sha256 = write_trace(workspace.tables, trace)
+            connection.execute("INSERT INTO artefact VALUES (1, 'trace/0', ?)", (sha256,))
+        connection.executemany(
+            """INSERT INTO diagnostic (run_id, target, name, parameter, value, rule, passed)
+               VALUES (1, 'income', ?, ?, ?, ?, ?)""",
+            statistics,
+        )
+    workspace.close()
+    return directory
+
+
+@pytest.fixture
+def chained(built_data):
+    return sampled(built_data, chains(), STATISTICS)
+
+
+@pytest.fixture
+def weighted(built_data):
+    return sampled(built_data, WEIGHTED, WEIGHTS)
+
+
+async def test_parameters_outside_a_limit_come_first_with_their_trace_and_in_words(sit, chained, size):
+    async with sit(chained, tab="diagnostics", size=size) as seat:
+        lines = seat.text.splitlines()
+        assert "2 parameters of 1 model: ✗ 1 outside a limit" in lines[2]
+        assert lines[4].split()[:5] == ["income", "beta", "1.400", "20", "15"]
+        assert "✗ R-hat above 1.01 +2" in lines[4]
+        assert lines[6].split()[:2] == ["income", "alpha"]
+        assert "✓ within limits" in lines[6]
+        assert any(block in lines[4] for block in "▁▂▃▄▅▆▇█")
+        assert "R-hat 1.4000 · bulk ESS 20 · tail ESS 15" in lines[-2]
+        assert " ".join(seat.footer.split()) == "enter Chains s Statistics t Plot f Failed only ? Help q Back"
+        assert max(map(len, lines)) <= size[0]
+
+
+async def test_f_leaves_what_is_outside_a_limit(sit, chained):
+    async with sit(chained, "f", tab="diagnostics", size=(80, 24)) as seat:
+        assert "outside a limit only" in seat.text
+        assert "beta" in seat.text
+        assert "alpha" not in seat.text
+        assert "alpha" in await seat.press("f")
+
+
+async def test_every_plot_of_a_chain_has_its_key(sit, chained, size):
+    async with sit(chained, "enter", tab="diagnostics", size=size) as seat:
+        assert isinstance(seat.app.screen, Parameter)
+        assert isinstance(seat.app.focused, Plot)
+        assert "income beta: trace · 2 of 3 · every chain" in seat.text
+        assert "t Trace r Ranks d Density a Autocorrelation c Chain ] Next" in " ".join(seat.footer.split())
+        for key, words in (("r", "over expected"), ("d", "all draws"), ("a", "lag in steps"), ("t", "burn-in")):
+            assert words in await seat.press(key)
+            assert max(map(len, seat.text.splitlines())) <= size[0]
+        assert "w Weights" not in seat.footer
+        await seat.press("q")
+        assert isinstance(seat.app.screen, Project)
+
+
+async def test_chains_are_shown_alone_and_parameters_one_after_the_other(sit, chained):
+    async with sit(chained, "enter", tab="diagnostics", size=(80, 24)) as seat:
+        assert "only chain 4" in await seat.press("c")
+        assert "every chain" in await seat.press("C")
+        assert "every chain" in await seat.press("c", "c", "c", "c", "c")
+        assert "only 4 late" in await seat.press("r", "C")
+        assert "income log posterior: ranks · 3 of 3" in await seat.press("right_square_bracket")
+        assert "the whole model: accepted 45%" in seat.text
+        assert "income beta" in await seat.press("left_square_bracket")
+        assert "only" not in await seat.press("a")
+        assert "c Chain" not in seat.footer
+
+
+async def test_the_cursor_reads_every_chain(sit, chained):
+    async with sit(chained, "enter", "end", tab="diagnostics", size=(120, 40)) as seat:
+        reading = seat.text.splitlines()[-2]
+        assert reading.split()[0] == "300"
+        assert "chain 4" in reading
+        assert "all 8" in reading
+        assert "R-hat 1.4" in await seat.press("0")
+
+
+async def test_weighted_draws_have_a_density_and_weights(sit, weighted, size):
+    async with sit(weighted, tab="diagnostics", size=size) as seat:
+        lines = seat.text.splitlines()
+        assert "✗ Pareto k above 0.7 +1" in lines[4]
+        assert "Pareto k 0.93 · ESS of the weights 120" in lines[-2]
+        text = await seat.press("enter")
+        assert "income log posterior: density" in text
+        assert "normal approximation" not in text
+        assert "normal approximation" in await seat.press("right_square_bracket")
+        assert "weight, times the number of draws" in await seat.press("w")
+        assert "importance-weighted" in await seat.press("d")
+        await seat.press("t", "r", "a", "c")
+        assert "importance-weighted" in seat.text
+        assert "Trace" not in seat.footer
+
+
+@pytest.mark.parametrize("ending", ["csv", "svg"])
+async def test_a_plot_is_written_to_a_file_that_says_it_is_confidential(sit, chained, tmp_path, ending):
+    file = tmp_path / f"plot.{ending}"
+    async with sit(chained, "enter", "e", tab="diagnostics") as seat:
+        assert "run-1-income-beta-trace-confidential" in seat.app.screen.query_one(Input).value
+        seat.app.screen.query_one(Input).value = str(file)
+        await seat.press("enter")
+    text = file.read_text("utf-8")
+    if ending == "svg":
+        assert "Confidential. Each line is a chain" in text
+        return
+    rows = list(csv.reader(text.splitlines()))
+    assert rows[0] == ["series", "step", "beta", "lower", "upper"]
+    assert {row[0] for row in rows[1:]} >= {"chain 4", "all 8", "burn-in"}
+    assert len(rows) == 1 + 5 * 300 + 2
+
+
+async def test_the_parameters_are_written_to_a_file(sit, chained, tmp_path):
+    async with sit(chained, "e", tab="diagnostics") as seat:
+        seat.app.screen.query_one(Input).value = str(tmp_path / "list.csv")
+        await seat.press("enter")
+    rows = list(csv.reader((tmp_path / "list.csv").read_text("utf-8").splitlines()))
+    assert rows[0][:5] == ["target", "parameter", "r_hat", "bulk", "tail"]
+    assert ["income", "beta", "1.4", "20.0", "15.0"] in [row[:5] for row in rows]
+
+
+async def test_a_model_without_chains_says_that_there_is_nothing_to_converge(sit, built_data):
+    async with sit(built_data, tab="diagnostics", size=(80, 24)) as seat:
+        assert "nothing to converge in income" in seat.text.splitlines()[2]
+        reading = "income: nothing to converge; its posterior draws are exact and independent"
+        assert reading in seat.text.splitlines()[-2]
+        await seat.press("enter")
+        assert isinstance(seat.app.screen, Project)
+        assert seat.app.notices[-1] == reading
+
+
+async def test_a_run_of_an_earlier_version_says_that_it_has_no_traces(sit, built_data):
+    directory = sampled(built_data, None, STATISTICS)
+    async with sit(directory, tab="diagnostics") as seat:
+        assert "no traces of an earlier version" in seat.text.splitlines()[2]
+        await seat.press("enter")
+        assert isinstance(seat.app.screen, Project)
+        assert "an earlier version fitted it; run its recipe again" in seat.app.notices[-1]
+
+
+async def test_a_model_of_an_earlier_version_without_chains_has_a_line(sit, built_data):
+    directory = sampled(built_data, None, [])
+    async with sit(directory, tab="diagnostics", size=(80, 24)) as seat:
+        assert "no trace kept" in seat.text
+        assert "income: no trace: an earlier version fitted it" in seat.text
+
+
+def test_an_unconverged_model_is_flagged_and_a_converged_one_is_not():
+    statistics = [DiagnosticLine("y", *one) for one in STATISTICS]
+    lines = model_lines(statistics, {"z": "it is exact"}, {})
+    assert [(one.line.parameter, one.flagged) for one in lines] == [
+        ("beta", True), (ALL, False), ("alpha", False), ("", False),
+    ]  # fmt: skip
+    assert (
+        summary(lines, {"z": "it is exact"})
+        == "2 parameters of 1 model: ✗ 1 outside a limit · nothing to converge in z"
+    )
+    good = [one for one in statistics if one.parameter != "beta"]
+    assert summary(model_lines(good, {}, {}), {}) == "1 parameter of 1 model: ✓ all within limits"
+    assert "✗" not in parameter_text(ParameterLine("y", "alpha", 1.001, 900, 850))
+
+
+def test_a_line_shows_how_values_go(monkeypatch):
+    monkeypatch.delenv("SFUMATO_GLYPHS", raising=False)
+    assert trend(range(8), 8) == "▁▂▃▄▅▆▇█"
+    assert trend([0, 9] * 500, 1) == "▁"
+    assert trend([1.0, 1.0], 5) == "▅▅"
+    assert trend([0.0, np.nan, 1.0], 3) == "▁ █"
+    assert trend([], 5) == trend([np.nan], 5) == ""
+    monkeypatch.setenv("SFUMATO_GLYPHS", "ascii")
+    assert trend(range(5), 5) == "_.-~^"

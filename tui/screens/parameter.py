@@ -1,0 +1,167 @@
+"""One parameter of a fitted model: how its chains went, or its weighted draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.widgets import Footer
+
+from tui.console import number
+from tui.exhibits import Exhibit, Lines
+from tui.parameter_list import known_text
+from tui.widgets.line import Line
+from tui.widgets.plot import Plot
+from tui.widgets.series import Series
+from workspace.convergence import ALL, ParameterLine
+
+from .exhibiting import Exhibits
+from .page import Dialog
+
+if TYPE_CHECKING:
+    from workspace.figures.figure import Figure
+    from workspace.trace_tables import ModelTrace
+
+__all__ = ["Parameter"]
+
+KEYS = {"trace": "t", "ranks": "r", "density": "d", "autocorrelation": "a", "weights": "w"}
+EVERYTHING = "every chain"
+
+
+class Parameter(Dialog[None], Exhibits):
+    """Opens on the trace of chains, or on the density of weighted draws. What it shows is as confidential as the data."""
+
+    DEFAULT_CSS = """
+    Parameter > .whole { width: 100%; height: 100%; background: $background; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *(Binding(key, f"plot('{plot}')", plot.capitalize(), id=f"parameter.{plot}") for plot, key in KEYS.items()),
+        Binding("c", "only(1)", "Chain", id="parameter.next_chain"),
+        Binding("C", "only(-1)", "Chain before", show=False, id="parameter.previous_chain"),
+        Binding("right_square_bracket", "parameter(1)", "Next", key_display="]", id="parameter.next"),
+        Binding("left_square_bracket", "parameter(-1)", "Parameter before", show=False, id="parameter.previous"),
+    ]
+    AUTO_FOCUS = "Plot"
+
+    def __init__(self, run_id: int, model: ModelTrace, lines: Mapping[str, ParameterLine], at: int) -> None:
+        """``at`` is the place of the parameter in the model's trace; ``lines`` have the statistics by parameter."""
+        super().__init__()
+        from workspace.figures.traces import plots_of
+
+        self._run_id, self._model, self._lines, self._at = run_id, model, lines, at
+        self._names: Sequence[str] = getattr(model.trace, "parameters", ())
+        self._plots = plots_of(model.trace)
+        self._shown = self._plots[0]
+        self._only: int | None = None
+
+    def compose(self) -> ComposeResult:
+        """What is drawn, the drawing, what the cursor reads, and the keys."""
+        with Vertical(classes="whole"):
+            yield Line(name="parameter-head")
+            yield Plot()
+            yield Line(name="parameter-reading")
+            yield Footer(compact=True, show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Draw."""
+        self._draw()
+
+    @property
+    def _parts(self) -> Sequence[str]:
+        from workspace.figures.traces import parts_of
+
+        return parts_of(self._model.trace, self._shown)
+
+    def _figure(self) -> Figure:
+        from workspace.figures.traces import trace_figure
+
+        assert self._model.trace is not None
+        name = f"{self._model.target} {self._names[self._at]}"
+        return trace_figure(self._model.trace, self._shown, self._at, name, self._only)
+
+    def _draw(self) -> None:
+        figure = self._figure()
+        panel, parts = figure.panels[0], self._parts
+        self.query_one(Plot).set_series(figure_series(figure), x_label=panel.x_label, y_label=panel.y_label)
+        words = [figure.title, f"{self._at + 1} of {len(self._names)}"]
+        if parts:
+            words.append(EVERYTHING if self._only is None else f"only {parts[self._only]}")
+        self.query_one("#parameter-head", Line).say(" · ".join(words))
+        self._say()
+
+    def _say(self) -> None:
+        """What is known of the parameter, or of its whole model."""
+        own, whole = self._lines.get(self._names[self._at]), self._lines.get(ALL)
+        self.query_one("#parameter-reading", Line).say(known_text(own, whole))
+
+    @on(Plot.CursorMoved)
+    def _moved(self, event: Plot.CursorMoved) -> None:
+        if event.x is None:
+            self._say()
+            return
+        read = [f"{one.name} {number(one.value)}" for one in event.readings if one.value is not None]
+        self.query_one("#parameter-reading", Line).say("   ".join([number(event.x), *read]))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Only what there is of this model is offered."""
+        if action == "plot":
+            return parameters[0] in self._plots
+        return bool(self._parts) if action == "only" else super().check_action(action, parameters)
+
+    def action_plot(self, plot: str) -> None:
+        """Show another plot of the parameter."""
+        self._shown, self._only = plot, None
+        self._draw()
+        self.refresh_bindings()
+
+    def action_only(self, step: int) -> None:
+        """Show the next chain, or group of chains, alone; after the last one all together."""
+        parts = len(self._parts)
+        at = (-1 if self._only is None else self._only) + 1 + step
+        self._only = None if at % (parts + 1) == 0 else at % (parts + 1) - 1
+        self._draw()
+
+    def action_parameter(self, step: int) -> None:
+        """Show the next parameter."""
+        self._at = (self._at + step) % len(self._names)
+        self._draw()
+
+    def exhibit(self) -> Exhibit:
+        """The plot, and its numbers."""
+        figure = self._figure()
+        name = "".join(c if c.isalnum() else "-" for c in self._names[self._at]).strip("-")
+        file = f"run-{self._run_id}-{self._model.target}-{name}-{self._shown}-confidential"
+        return Exhibit(file, partial(figure_lines, figure), lambda: figure)
+
+
+def figure_series(figure: Figure) -> list[Series]:
+    """The series of a figure's first panel as the terminal draws them: a band as lines, so that it covers nothing."""
+    found = figure.panels[0].series
+    bounds = [
+        Series(one.name, one.x, bound, marker=figure.marker, kin=order)
+        for order, one in enumerate(found)
+        for bound in (one.lower, one.upper)
+        if bound is not None
+    ]
+    return [*(Series(one.name, one.x, one.y, marker=figure.marker) for one in found), *bounds]
+
+
+def figure_lines(figure: Figure) -> Lines:
+    """A line for every point of a figure's first panel."""
+    panel = figure.panels[0]
+    heads = ["series", panel.x_label or "x", panel.y_label or "y", "lower", "upper"]
+    return heads, (row for one in panel.series for row in _points(one))
+
+
+def _points(one: object) -> Iterator[Sequence[object]]:
+    from workspace.figures.figure import Series as FigureSeries
+
+    assert isinstance(one, FigureSeries)
+    ends = [[None] * one.x.size if bound is None else bound.tolist() for bound in (one.lower, one.upper)]
+    for x, y, low, high in zip(one.x.tolist(), one.y.tolist(), *ends, strict=True):
+        yield one.name, x, y, low, high
