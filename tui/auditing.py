@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 from engine.errors import BadInput
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 __all__ = ["act_table", "in_words", "verified"]
+
+HASH = re.compile("[0-9a-f]{64}")
 
 
 def act_table(workspace: Workspace) -> str:
@@ -29,9 +32,14 @@ def in_words(details: str) -> str:
     """The details of a row without their JSON; as they are where they are none."""
     try:
         found = json.loads(details)
-        return ", ".join(f"{key} {str(value)[:12]}" for key, value in found.items())
+        return ", ".join(f"{key} {_shown(str(value))}" for key, value in found.items())
     except (ValueError, AttributeError):
         return details
+
+
+def _shown(value: str) -> str:
+    """A hash by its first digits; anything else, above all a reason, in full."""
+    return value[:12] if HASH.fullmatch(value) else value
 
 
 def verified(workspace: Workspace, noted: str | None) -> tuple[bool, str]:

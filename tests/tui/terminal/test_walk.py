@@ -1,0 +1,126 @@
+"""From an empty workspace to a release with keys alone, in a terminal of 80 by 24: the whole app, as somebody uses it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from terminals import APP, Pty, Terminal, Tmux, app_environment, kill_workers, tmux_is_here
+
+RECORDS, DATASETS = 60, 2
+REASON = "a test of the way"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A directory with a small confidential file in it, and an empty one for the workspace."""
+    rng = np.random.default_rng(5)
+    columns = {
+        "region": rng.integers(1, 4, RECORDS),
+        "age": rng.integers(18, 90, RECORDS),
+        "visits": rng.poisson(3, RECORDS),
+        "income": np.round(np.exp(rng.normal(7, 0.4, RECORDS)), 2),
+    }
+    pd.DataFrame(columns).to_csv(tmp_path / "survey.csv", index=False)
+    (tmp_path / "work").mkdir()
+    return tmp_path
+
+
+@pytest.fixture(params=["pty", pytest.param("tmux", marks=pytest.mark.skipif(not tmux_is_here(), reason="no tmux"))])
+def terminal(request: pytest.FixtureRequest, home: Path) -> Iterator[Terminal]:
+    """The app on the empty workspace, in either terminal."""
+    command, environment = [*APP, "--workspace", str(home / "work")], app_environment(home)
+    opened = Pty(command, environment) if request.param == "pty" else Tmux(command, environment, home / "tmux")
+    yield opened
+    opened.close()
+    kill_workers(home / "work")
+
+
+def walk(at: Terminal, file: Path, release: Path) -> None:
+    """The way, a paragraph a screen."""
+    at.see("No project yet").press("i")
+    at.see("Import a file").type(str(file)).see("✓ enter accepts").press("enter")
+
+    at.see(r"\[7 Data\]", r"visits +categorical +other").press("j", "j", "enter")
+    at.see("Variable visits").press("right", "right", "right").see(r"\[count\]")
+    at.press("down", "right", "right").see(r"\[sensitive\]").press("enter").see(r"visits +count +sensitive")
+    at.press("j", "enter").see("Variable income").press("down", "h", "h").see(r"\[sensitive\]")
+    at.press("enter").see(r"income +continuous +sensitive")
+    at.press("g", "enter").see("Variable region").press("down", "l").see(r"\[known\]")
+    at.press("enter").see(r"region +categorical +known")
+    at.press("j", "enter").see("Variable age").press("down", "l").see(r"\[known\]")
+    at.press("enter").see(r"age +count +known")
+
+    at.press("8").see(r"\[8 Plan\]", "R runs this plan", "settings").press("enter")
+    at.see("Data and release").press(*["down"] * 5, "ctrl+u").type(str(DATASETS)).press("enter").see(f"m = {DATASETS}")
+    add(at, "linear").type("inc").see("target +income").press("right", "down").type("region, age")
+    at.see("predictors +region, age").press("enter").see("synthesis +linear_regression +income")
+    add(at, "ecdf").see("utility.ecdf").press("enter").see("measure +utility.ecdf")
+    add(at, "identif").see("say how near is a match").press("down", "down").type("income = 5%").press("enter")
+    at.see("measure +risk.identification")
+    add(at, "uncertain").see("variable: must be given").type("age").press("enter").see("study +studies")
+    add(at, "threshold").see("needs exactly one of").press("down", "down").type("0.9").press("enter")
+    at.see("threshold .*utility.ecdf")
+    add(at, "threshold").see("needs exactly one of").press("right", "right").see(r"\[risk.identification.expected_m")
+    at.press("down", "down").type("0.1").press("enter").see("threshold .*risk.identification")
+    at.press("R").see("Run this plan", f"{DATASETS} datasets, 2 measures, 1 study, 2 thresholds").press("y")
+
+    at.see(r"\[1 Runs\]", "Run 1 started").see("✓ done", "100 %", "✗ 1 of 2 fail")
+    at.press("2").see(r"\[2 Results\]", "max_abs_difference").press("/").type("true_match").press("enter")
+    at.see("filter: true_match", "12 rows").press("enter")
+    at.see("risk.identification.true_match_rate", "low is better").press("q")
+    at.press("3").see("PASS +utility.ecdf", "FAIL +risk.identification.expected_match_risk")
+    at.press("t").see("TRIAL", "threshold 1/2").press("down").see("threshold 2/2").press("ctrl+u").type("60").see(
+        "all 2 thresholds are met"
+    )
+    at.press("q").see(r"\[3 Verdicts\]")
+    at.press("4").see("study 1/1: age", "expected_match_risk").press("right", "right").see(r"S = 0\.")
+    at.press("5").see(r"\[5 Diagnostics\]", "nothing to converge")
+    at.press("6").see(r"\[6 Records\]", "probability").press("enter").see("must be", "Driver").press("q")
+    at.press("9").see(r"\[9 Map\]", "no run beats it")
+
+    at.press("w").see("Release of run 1", "A threshold is not met").press("w").type(REASON).press("tab")
+    at.type(str(release)).see(r"directory|release").press("enter").see("Release run 1 to").press("y")
+    at.see(r"\[9 Map\]", "Run 1 released to")
+    at.press("A").see("audit log is whole", "run released").press("q", "q").see("survey", "✗ 1 of 2 fail").press("q")
+
+
+def add(at: Terminal, method: str) -> Terminal:
+    """Open the form of a method that is found by a part of its name."""
+    return (
+        at.press("a")
+        .see("Add a step", r"synthesis\.cart")
+        .press("/")
+        .type(method)
+        .press("enter")
+        .see(r"\(enter accepts")
+    )
+
+
+def test_the_way_from_an_empty_workspace_to_a_release(terminal: Terminal, home: Path) -> None:
+    walk(terminal, home / "survey.csv", home / "out")
+    assert terminal.ended
+    confidential = pd.read_csv(home / "survey.csv")
+    for number in range(1, DATASETS + 1):
+        released = pd.read_csv(home / "out" / f"dataset-{number:02}.csv")
+        assert list(released.columns) == list(confidential.columns)
+        assert sorted(released["visits"]) == sorted(confidential["visits"])
+        assert not set(released["income"]) & set(confidential["income"])
+    manifest = json.loads((home / "out" / "manifest.json").read_text())
+    for file in manifest["files"]:
+        assert hashlib.sha256((home / "out" / file["name"]).read_bytes()).hexdigest() == file["sha256"]
+    assert manifest["verdicts"] == {"pass": 1, "fail": 1, "not computed": 0}
+    assert REASON in audit(home, "list")
+    assert "none changed" in audit(home, "verify")
+
+
+def audit(home: Path, command: str) -> str:
+    """What ``sfumato audit`` prints."""
+    run = [*APP, "audit", command, "--workspace", str(home / "work")]
+    return subprocess.run(run, env=app_environment(home), capture_output=True, text=True, check=True).stdout
