@@ -7,7 +7,8 @@ Rests on parts of Textual 8.2 that are not public: ``App._display``, ``LayoutUpd
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, repeat
+from operator import itemgetter
 
 from rich.cells import cell_len
 from rich.color import ColorSystem
@@ -16,12 +17,15 @@ from rich.style import Style
 from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual.strip import Strip
 
+from tui.widgets.text import narrow
+
 __all__ = ["Piece", "Thinned", "Wire"]
 
 Piece = tuple[int, int, Strip]
 """Row, column, and what is to stand from there on."""
 Cell = tuple[str, str]
 """A character with what has no width of its own, empty in the second half of a wide one; and the codes of its style."""
+_TEXT, _CODES = itemgetter(0), itemgetter(1)
 BRIDGE = 6
 """Unchanged cells between changed ones that are sent again: moving the cursor would take more bytes."""
 
@@ -30,7 +34,7 @@ class Wire:
     """Knows what stands on the terminal."""
 
     def __init__(self) -> None:
-        self._standing: dict[tuple[int, int], Cell] = {}
+        self._standing: dict[int, list[Cell | None]] = {}
 
     def forget(self) -> None:
         """The terminal may show anything now; the next picture is sent whole."""
@@ -44,30 +48,35 @@ class Wire:
         for y, x, strip in pieces:
             cells = _cells(strip, system)
             if cells is None:
-                self._lose(y, x, strip.cell_length)
+                self._stand(y, x, [None] * strip.cell_length)
                 parts.append(f"\x1b[0m\x1b[{y + 1};{x + 1}H{strip.render(console)}")
                 pen = ""
                 continue
             for start, stop in self._changes(y, x, cells):
                 parts.append(f"\x1b[{y + 1};{x + start + 1}H")
-                for codes, group in groupby(cells[start:stop], key=lambda cell: cell[1]):
+                for codes, group in groupby(cells[start:stop], key=_CODES):
                     parts.append("" if codes == pen else f"\x1b[0;{codes}m" if codes else "\x1b[0m")
-                    parts.extend(text for text, _ in group)
+                    parts.extend(map(_TEXT, group))
                     pen = codes
         return "".join([*parts, "\x1b[0m" if pen else ""])
 
     def _changes(self, y: int, x: int, cells: Sequence[Cell]) -> Iterator[tuple[int, int]]:
         """Where ``cells`` differ from what stands there, which is now taken to be them."""
-        standing = self._standing
-        changed = [i for i, cell in enumerate(cells) if standing.get((y, x + i)) != cell]
-        for i in changed:
-            standing[y, x + i] = cells[i]
+        before = self._stand(y, x, cells)
+        if before == cells:
+            return
+        changed = [i for i, (cell, stood) in enumerate(zip(cells, before, strict=True)) if cell != stood]
         for start, stop in _joined(changed):
             yield start - (not cells[start][0] and start > 0), stop
 
-    def _lose(self, y: int, x: int, width: int) -> None:
-        for column in range(x, x + width):
-            self._standing.pop((y, column), None)
+    def _stand(self, y: int, x: int, cells: Sequence[Cell | None]) -> list[Cell | None]:
+        """Take ``cells`` to stand at row ``y`` from column ``x`` on; returns what stood there."""
+        row = self._standing.setdefault(y, [])
+        stop = x + len(cells)
+        row.extend(repeat(None, stop - len(row)))
+        before = row[x:stop]
+        row[x:stop] = cells
+        return before
 
 
 class Thinned(CompositorUpdate):
@@ -104,8 +113,8 @@ def _cells(strip: Strip, system: ColorSystem) -> list[Cell] | None:
         if style is not None and style.link:
             return None
         codes = _codes(style, system)
-        if text.isascii():
-            cells.extend([(character, codes) for character in text])
+        if narrow(text):
+            cells.extend(zip(text, repeat(codes)))
         else:
             _extend(cells, text, codes)
     return cells if len(cells) == strip.cell_length else None

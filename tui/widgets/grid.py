@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from rich.segment import Segment
-from rich.style import Style
 from textual import events, on, work
 from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
@@ -16,10 +15,12 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from .bare_lines import BareLines
 from .canvas import glyphs_named
 from .feed import Delivery, Feed, Order
 from .pages import ColumnLike, Pages, Row
 from .table import Table
+from .text import window
 
 HEADER = 1
 """Rows of the header."""
@@ -28,7 +29,7 @@ HEADER = 1
 class Grid(ScrollView, can_focus=True):
     """Shows ``Pages`` with a cursor on one row. A step of the cursor repaints two rows."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"grid--header", "grid--cursor", "grid--waiting"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"grid--header", "grid--row", "grid--cursor", "grid--waiting"}
     DEFAULT_CSS = """
     Grid {
         height: 1fr;
@@ -118,6 +119,7 @@ class Grid(ScrollView, can_focus=True):
     ) -> None:
         """``empty`` is shown in place of rows when there are none; ``glyphs`` is braille, block or ascii."""
         super().__init__(name=name, id=id, classes=classes)
+        self._styles_cache = BareLines(self.render_line)
         self._table = Table((), glyphs_named(glyphs).ellipsis)
         self._feed = Feed()
         self._empty, self._note = empty, ""
@@ -312,20 +314,20 @@ class Grid(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """The header, a row, or what stands in its place."""
-        text, style = self._line(y)
-        left, width = self.scroll_offset.x, self.scrollable_content_region.width
-        return Strip([Segment(text, style)]).crop_extend(left, left + width, style)
+        text, part = self._line(y)
+        style = self.get_component_rich_style(f"grid--{part}")
+        width = self.scrollable_content_region.width
+        return Strip([Segment(window(text, self.scroll_offset.x, width), style)], width)
 
-    def _line(self, y: int) -> tuple[str, Style]:
-        waiting = self.get_component_rich_style("grid--waiting")
+    def _line(self, y: int) -> tuple[str, str]:
+        """The text of a line, and the part of the grid that it is."""
         if y < HEADER:
-            named = bool(self._table.columns)
-            return self._table.header(), self.get_component_rich_style("grid--header") if named else self.rich_style
+            return self._table.header(), "header" if self._table.columns else "row"
         index = y - HEADER + self.scroll_offset.y
         if index >= self.count:
-            return (f" {self._note}", waiting) if index == 0 else ("", self.rich_style)
+            return (f" {self._note}", "waiting") if index == 0 else ("", "row")
         row = self.row(index)
         text = self._table.waiting() if row is None else self._table.line(row)
         if index == self.cursor:
-            return text, self.get_component_rich_style("grid--cursor")
-        return text, waiting if row is None else self.rich_style
+            return text, "cursor"
+        return text, "waiting" if row is None else "row"
