@@ -192,38 +192,6 @@ def test_classes_of_p_sensitive_keep_to_the_bound_of_truta_and_vinay(rows: pd.Da
     assert found.classes.max() + 1 <= len(rows) - commonest, "Theorem 2: at most n - cf_1 groups"
 
 
-def grouped_by_the_book(points: np.ndarray, k: int) -> list[set[int]]:
-    """MDAV as Domingo-Ferrer & Torra print it, with sets."""
-    left, groups = set(range(len(points))), []
-
-    def distance(i: int, centre: np.ndarray) -> float:
-        return float(((points[i] - centre) ** 2).sum())
-
-    def group_of(centre: int) -> None:
-        near = sorted(left - {centre}, key=lambda i: (distance(i, points[centre]), i))[: k - 1]
-        groups.append({centre, *near})
-        left.difference_update(groups[-1])
-
-    def farthest(centre: np.ndarray) -> int:
-        return max(sorted(left), key=lambda i: distance(i, centre))
-
-    while len(left) >= 3 * k:
-        first = farthest(points[sorted(left)].mean(axis=0))
-        group_of(first)
-        group_of(farthest(points[first]))
-    if len(left) >= 2 * k:
-        group_of(farthest(points[sorted(left)].mean(axis=0)))
-    return [*groups, left]
-
-
-@pytest.mark.parametrize(("n", "k"), [(3, 3), (5, 3), (6, 3), (9, 3), (40, 3), (41, 4), (50, 7)])
-def test_mdav_makes_the_groups_of_the_printed_algorithm(n: int, k: int) -> None:
-    points = np.random.default_rng(n).normal(size=(n, 3))
-    found = mdav_groups(points, k)
-    assert [set(np.flatnonzero(found == g)) for g in range(found.max() + 1)] == grouped_by_the_book(points, k)
-    assert k <= np.bincount(found).min() <= np.bincount(found).max() < 2 * k
-
-
 def test_mdav_groups_equal_points_too() -> None:
     assert sorted(np.bincount(mdav_groups(np.zeros((11, 2)), 2))) == [2, 2, 2, 2, 3]
 

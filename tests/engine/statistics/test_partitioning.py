@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ from hypothesis import strategies as st
 
 from engine.statistics import medians
 from engine.statistics.partitioning import Dimension, mondrian_classes
+from engine.statistics.sensitive_values import Sensitive, all_allowed
 
 Rows = list[int]
 Allowed = Callable[[Rows], bool]
@@ -133,3 +137,57 @@ def test_the_outlier_of_the_papers_example_is_suppressed() -> None:
     assert as_sets(found) == {frozenset({0, 1}), frozenset({2, 3})}
     assert found[4] == -1
     assert as_sets(mondrian_classes(dimensions(columns), 2)) == {frozenset({0, 1}), frozenset({2, 3, 4})}
+
+
+def entropy(values: Sequence[int]) -> float:
+    shares = [values.count(v) / len(values) for v in set(values)]
+    return -sum(p * math.log(p) for p in shares)
+
+
+def distance(values: Sequence[int], whole: Sequence[int], ordered: bool) -> float:
+    """Earth mover's distance between shares, by the sums that Li, Li & Venkatasubramanian print."""
+    every = sorted(set(whole))
+    gaps = [values.count(v) / len(values) - whole.count(v) / len(whole) for v in every]
+    if not ordered:
+        return sum(map(abs, gaps)) / 2
+    return sum(abs(sum(gaps[: i + 1])) for i in range(len(gaps))) / (len(every) - 1) if len(every) > 1 else 0.0
+
+
+CONSTRAINTS: dict[str, tuple[dict[str, Any], Callable[[list[int], list[int]], bool]]] = {
+    "distinct": ({"l": 2.0}, lambda own, _: len(set(own)) >= 2),
+    "entropy": ({"l": 1.6, "diversity": "entropy"}, lambda own, _: entropy(own) >= math.log(1.6)),
+    "close": ({"t": 0.3}, lambda own, whole: distance(own, whole, ordered=False) <= 0.3 + 1e-12),
+    "close in order": ({"t": 0.3}, lambda own, whole: distance(own, whole, ordered=True) <= 0.3 + 1e-12),
+}
+
+
+@st.composite
+def sensitive_tables(draw: st.DrawFn) -> tuple[list[list[float]], int, list[int]]:
+    columns, k = draw(tables())
+    return columns, k, draw(st.lists(st.integers(0, 3), min_size=len(columns[0]), max_size=len(columns[0])))
+
+
+@pytest.mark.parametrize("kind", list(CONSTRAINTS))
+@settings(max_examples=40)
+@given(sensitive_tables(), st.booleans())
+def test_diversity_and_closeness_limit_the_cuts_as_their_definitions_do(
+    kind: str, table: tuple[list[list[float]], int, list[int]], relaxed: bool
+) -> None:
+    columns, k, sensitive = table
+    limits, holds = CONSTRAINTS[kind]
+    variable = Sensitive.of_values("s", np.array(sensitive, dtype=float), ordered=kind == "close in order")
+    found = mondrian_classes(
+        dimensions(columns), k, relaxed=relaxed, allowed=partial(all_allowed, [variable], **limits)
+    )
+    expected = recursive(columns, k, relaxed, lambda rows: holds([sensitive[i] for i in rows], sensitive))
+    assert as_sets(found) == {frozenset(rows) for rows in expected}
+    if len(as_sets(found)) > 1:
+        assert all(holds([sensitive[i] for i in rows], sensitive) for rows in as_sets(found))
+
+
+@pytest.mark.parametrize("kind", list(CONSTRAINTS))
+def test_k_alone_does_not_give_diversity_or_closeness(kind: str) -> None:
+    holds = CONSTRAINTS[kind][1]
+    columns, sensitive = [[float(i) for i in range(40)]], [i // 10 for i in range(40)]
+    classes = as_sets(mondrian_classes(dimensions(columns), 5))
+    assert not all(holds([sensitive[i] for i in rows], sensitive) for rows in classes)
