@@ -144,7 +144,8 @@ class SfumatoApp(InTurn):
         """Show a project above the list of projects."""
         from .screens.project import Project
 
-        self.remember(project=project_id, run=run_id, tab=tab)
+        row = self.state.row if project_id == self.state.project else ""
+        self.remember(project=project_id, run=run_id, tab=tab, row=row)
         await self.open(Project(project_id, run_id, tab))
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
@@ -279,6 +280,9 @@ class SfumatoApp(InTurn):
             yield SystemCommand(
                 "Smallest sample", "Find how many records are enough, step by step", screen.action_guide
             )
+            yield SystemCommand(
+                "Distributions", "Confidential values beside the released ones", screen.action_distributions
+            )
             yield SystemCommand("Release", "Write out what a run has made, with its report", screen.action_release)
         yield SystemCommand("New run", "Run a recipe", self.action_new_run)
         yield SystemCommand("Audit", "Every act that changed the workspace, verified", self.action_audit)
@@ -298,9 +302,8 @@ def _first_state(directory: Path, run_id: int | None) -> AppState:
         if run_id is not None:
             line = run_line(reader, find_run(reader, run_id).id)
             ended = "verdicts" if line.tally.total else "results"
-            return replace(
-                state, project=line.run.project_id, run=run_id, tab=ended if line.run.state.ended else "runs"
-            )
+            tab = ended if line.run.state.ended else "runs"
+            return replace(state, project=line.run.project_id, run=run_id, tab=tab, row="")
         known = reader.connection.execute("SELECT 1 FROM project WHERE id = ?", (state.project,)).fetchone()
         return state if known else replace(state, project=None, run=None)
 

@@ -14,6 +14,7 @@ from textual.widgets import ContentSwitcher, Static
 
 from tui.console import duration
 from tui.exhibits import Exhibit
+from tui.widgets.bare_lines import Backdrop
 from tui.widgets.tabs import TabLine
 from tui.words import mark, state_text, tally_text
 from workspace.quality_views import views_of
@@ -24,10 +25,11 @@ from .data import Data
 from .diagnostics import Diagnostics
 from .keys import key_for
 from .map import Map
-from .page import Page, Pane
+from .page import Pane
 from .plan import Plan
 from .records import Records
 from .results import Results
+from .return_to_row import ReturnsToRow
 from .runs import Runs
 from .sweep import Sweep
 from .verdicts import Verdicts
@@ -56,7 +58,11 @@ VIEWS = {
 """Screens above the tabs, for the runs that have something to show there: key, title, what it is."""
 
 
-class Project(Page):
+class Panes(Backdrop, ContentSwitcher):
+    """Shows one of the tabs."""
+
+
+class Project(ReturnsToRow):
     """The runs of a project, its data, and ways to look at one of its runs."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -69,6 +75,7 @@ class Project(Page):
             for name, (key, title, _) in VIEWS.items()
         ),
         Binding("F", "guide", "Find the smallest sample", show=False, id="project.guide"),
+        Binding("D", "distributions", "Distributions", show=False, id="project.distributions"),
         Binding("w", "release", "Release this run", show=False, id="project.release"),
     ]
 
@@ -93,7 +100,7 @@ class Project(Page):
         """The tabs and what they show."""
         yield TabLine(TABS)
         yield Static(id="no-run")
-        with ContentSwitcher(initial=self._tab, id="panes"):
+        with Panes(initial=self._tab, id="panes"):
             yield Runs()
             yield Results(id="results")
             yield Verdicts()
@@ -108,6 +115,7 @@ class Project(Page):
         """Show the tab that was open last."""
         self.query_one(TabLine).active = self._tab
         self.pane.take_focus()
+        self.return_to_row()
 
     @property
     def pane(self) -> Pane:
@@ -183,6 +191,10 @@ class Project(Page):
         self._show_run()
         self.action_show_tab("verdicts" if line.tally.total else "results")
 
+    @on(Results.Pictured)
+    async def _picture(self, event: Results.Pictured) -> None:
+        await self.action_distributions(event.variable)
+
     @on(Runs.Duplicated)
     def _duplicate(self, event: Runs.Duplicated) -> None:
         self.query_one(Plan).start_from(event.run_id)
@@ -247,6 +259,16 @@ class Project(Page):
         from .guided_minimisation import guide
 
         await guide(self.sfumato, self._project_id)
+
+    async def action_distributions(self, variable: str | None = None) -> None:
+        """Show what the confidential values look like beside the released ones, of the variable under the cursor."""
+        from .distribution import Distributions
+
+        here, data = self.here, self.query_one(Data)
+        if variable is None and self.pane is data and data.here is not None:
+            variable = data.here.variable.name
+        ended = here is not None and here.run.state is RunState.DONE
+        await self.sfumato.open(Distributions(self._project_id, here.run.id if here and ended else None, variable))
 
     async def action_release(self) -> None:
         """Show what a release of the run would hold: of the one under the cursor, or the one that the tabs show."""

@@ -88,6 +88,7 @@ class Results(Pane):
         Binding("slash", "filter", "Filter", key_display="/", id="results.filter"),
         Binding("o", "sort", "Sort", id="results.sort"),
         Binding("d", "draws", "Datasets", id="results.draws"),
+        Binding("D", "picture", "Distributions", show=False, id="results.distributions"),
     ]
 
     @dataclass
@@ -95,6 +96,12 @@ class Results(Pane):
         """The row to explain was read."""
 
         row: ResultLine | None
+
+    @dataclass
+    class Pictured(Message):
+        """The user wants to see the values that the row under the cursor is about; None where it is about none."""
+
+        variable: str | None
 
     @dataclass
     class Headed(Message):
@@ -177,6 +184,19 @@ class Results(Pane):
     def action_draws(self) -> None:
         """Add the rows of single datasets, or take them away."""
         self._change(draws=not self.sfumato.state.draws)
+
+    def action_picture(self) -> None:
+        """Have the row under the cursor read, and its variable pictured."""
+        opened, index = self._opened, self.query_one(Grid).cursor
+        if opened is None:
+            self.post_message(self.Pictured(None))
+            return
+
+        def variable(reader: Reader) -> str | None:
+            row = next(iter(result_lines(reader, opened.selection, index, 1)), None)
+            return None if row is None else row.target or str(row.params.get("variable", "")) or None
+
+        self.read(variable, self.Pictured)
 
     def action_sort(self) -> None:
         """Sort by the next column."""

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.cells import cell_len
 
-from engine.statistics.ticks import short_number
 from workspace.figures.figure import Bins, Cells
-from workspace.figures.shades import SHADES, SIDES, Shading
+from workspace.figures.shades import SHADES, SIDES, Shading, percent
 
 from .axes import Scale, fit_ticks, place, unit_ticks
 from .canvas import Glyphs
@@ -205,11 +204,6 @@ def bar_ends(shades: Shading) -> tuple[str, str]:
     """What the first and the last shade stand for."""
     first, last = percent(float(shades.ends[0])), percent(float(shades.ends[-1]))
     return (f"-{last}", f"+{last}") if shades.signed else (f"to {first}", last)
-
-
-def percent(share: float) -> str:
-    """``0.35 %``."""
-    return f"{short_number(100 * share, 2)} %"
 
 
 def with_heat_cursor(picture: Picture, panes: Sequence[Pane], glyphs: Glyphs, at: tuple[int, int]) -> Picture:

@@ -99,6 +99,11 @@ class HeatMap(Widget, can_focus=True):
         columns, rows = self.bins
         return (min(max(at[0], 0), columns - 1), min(max(at[1], 0), rows - 1)) if columns and rows else None
 
+    def put_cursor(self, at: tuple[int, int]) -> None:
+        """Put the cursor on a bin, or the nearest there is."""
+        self._at = self._held(at)
+        self._repaint()
+
     def action_step(self, across: int, up: int) -> None:
         """Move the cursor by bins; the first step puts it into the middle."""
         columns, rows = self.bins

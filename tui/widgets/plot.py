@@ -55,6 +55,9 @@ class Plot(Widget, can_focus=True):
         Binding("0", "reset", "Whole range", show=False, id="plot.reset"),
     ]
 
+    first_colour: ClassVar[int] = 0
+    """The place in the palette of the first series' colour."""
+
     @dataclass
     class CursorMoved(Message):
         """The cursor of ``plot`` came to ``x``, where the series say ``readings``; None when it was taken away."""
@@ -148,15 +151,26 @@ class Plot(Widget, can_focus=True):
             self._view = self._view.starting(seen[0], seen[1] - seen[0])
         self._redraw()
 
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """What the series say at the cursor."""
+        if self._chart is None:
+            self._compose_picture()
+        frame = self._chart.frame if self._chart else None
+        return () if frame is None or self._cursor is None else readings(frame, self._series, self._cursor)
+
+    def set_cursor(self, x: float | None) -> None:
+        """Put the cursor at ``x`` without telling anybody."""
+        self._cursor = x
+        self._show()
+
     def move_cursor(self, x: float | None) -> None:
         """Put the cursor at ``x``, bringing it into view; None takes it away."""
         self._cursor = x
         if self._view and x is not None:
             self._see(self._view.showing(x))
         self._show()
-        frame = self._chart.frame if self._chart else None
-        said = () if frame is None or x is None else readings(frame, self._series, x)
-        self.post_message(self.CursorMoved(self, x, said))
+        self.post_message(self.CursorMoved(self, x, self.readings))
 
     def action_step(self, cells: int) -> None:
         """Move the cursor to the next value at least ``cells`` cells away."""
@@ -294,7 +308,9 @@ class Plot(Widget, can_focus=True):
     def _series_styles(self) -> list[Style]:
         system = system_named(self.app.console.color_system)
         sixteen = sixteen_only(system, self.app.native_ansi_color)
-        return [Style.parse(one) for one in colours(self._series, palette(self.app.current_theme.dark, sixteen))]
+        known = palette(self.app.current_theme.dark, sixteen)
+        turned = [*known[self.first_colour :], *known[: self.first_colour]]
+        return [Style.parse(one) for one in colours(self._series, turned)]
 
     def _make_inks(self) -> Inks:
         parts = ("plot--axis", "plot--strong", "plot--cursor")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from engine.statistics.ticks import Limits
 
-from .beside import NO_VALUE, Column
+from .column import NO_VALUE, Column
 from .figure import CONFIDENTIAL, Bins, Cells, Figure, Panel, Series
 from .marginal import Draws
 from .units import AxisUnit

@@ -9,9 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .beside import NO_VALUE, Column
-from .density import bandwidth, kernel_density
-from .distributions import bin_edges
+from .column import NO_VALUE, Column
 from .figure import CONFIDENTIAL, Figure, Marker, Panel, Series
 from .units import AxisUnit
 
@@ -135,6 +133,8 @@ def _released(curves: Sequence[Floats], x: Floats, draws: Draws, origin: str, ma
 
 def _histogram(column: Column, data: _Drawable, draws: Draws, origin: str) -> tuple[list[Series], Panel]:
     """The share of all records in each bin [a, b)."""
+    from .distributions import bin_edges
+
     low, high = _span(data)
     whole = data.unit != "log10" and all(np.array_equal(values, np.floor(values)) for values in data.every)
     edges = bin_edges((low, high), None, whole=whole, most=MOST_BINS)
@@ -154,6 +154,8 @@ def _span(data: _Drawable) -> tuple[float, float]:
 
 def _density(column: Column, data: _Drawable, draws: Draws, origin: str) -> tuple[list[Series], Panel]:
     """Gaussian kernel densities, each by its own rule of thumb."""
+    from .density import bandwidth, kernel_density
+
     low, high = _span(data)
     points = np.linspace(low, high, CURVE_POINTS) if high > low else np.array([low - 1, low, low + 1])
     nothing = np.full(points.shape, np.nan)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .figure import Cells
 
-__all__ = ["SHADES", "SIDES", "Shading", "shading"]
+__all__ = ["SHADES", "SIDES", "Shading", "percent", "shading"]
 
 Floats = NDArray[np.float64]
 SHADES, SIDES = 9, 4
@@ -43,3 +43,9 @@ def shading(parts: list[Cells], *, log: bool = False) -> Shading:
     ends = low * (high / low) ** steps if log and high > low else high * steps**2
     ends[-1] = high
     return Shading(ends, signed)
+
+
+def percent(share: float) -> str:
+    """``0.35 %``, two digits or all those before the point."""
+    value = 100 * share
+    return f"{value:.0f} %" if abs(value) >= 9.95 else f"{value:.2g} %"

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from engine.statistics.ticks import short_number
-
 from ..markup import Markup, element
 from .figure import Cells
-from .shades import SHADES, SIDES, Shading
+from .shades import SHADES, SIDES, Shading, percent
 
 __all__ = ["cell_marks", "shade_legend"]
 
@@ -53,8 +51,3 @@ def shade_legend(shades: Shading, x: float, y: float) -> Iterator[Markup]:
         fill = colour_of(step, signed=shades.signed)
         yield element("rect", x=start + 16 * place, y=y, width=16, height=12, fill=fill)
     yield element("text", high, x=start + 16 * len(steps) + 6, y=y + 10, font_size=10)
-
-
-def percent(share: float) -> str:
-    """``0.35 %``."""
-    return f"{short_number(100 * share, 2)} %"

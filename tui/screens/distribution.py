@@ -1,0 +1,375 @@
+"""Distributions: the confidential data beside what was released of them, one variable or two at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.message import Message
+from textual.widgets import ContentSwitcher
+
+from tui.console import number
+from tui.distribution_words import (
+    cell_reading,
+    exhibit_of,
+    heading,
+    marginal_reading,
+    plot_series,
+    point_series,
+    scatter_reading,
+    shown_lines,
+)
+from tui.distributions import (
+    Shelf,
+    Shown,
+    Subject,
+    Wanted,
+    answer,
+    same_axes,
+    subject_of,
+    with_draws,
+    with_second,
+    with_variable,
+)
+from tui.exhibits import Exhibit
+from tui.heat_views import HeatView, bin_of, middle, panes_of
+from tui.widgets.heat import room_for
+from tui.widgets.heatmap import HeatMap
+from tui.widgets.key_line import KeyLine
+from tui.widgets.line import Line
+from tui.widgets.live import LiveGrid
+from tui.widgets.pages import Column
+from tui.widgets.plot import Plot
+from tui.widgets.series import x_limits, y_limits
+from workspace.figures.joint import Joint, Scatter, Window
+from workspace.figures.marginal import Marginal
+
+from .choose import Choose
+from .exhibiting import Exhibits
+from .page import Dialog
+from .threads import Computes
+
+__all__ = ["Distributions"]
+
+NONE = "This project has no data yet."
+HINT = "arrows move the cursor · + - z Z zoom, 0 all · } second variable · ? all keys"
+MAPS = 4
+"""Ways to arrange maps: all three, or one of them."""
+LABEL_ROOM, AROUND = 10, 4
+UNIT = (0.0, 1.0)
+EVERYWHERE = (float("-inf"), float("inf"))
+PLOT, SIDE, MAP, NUMBERS = (f"distribution-{part}" for part in ("plot", "side", "map", "numbers"))
+
+
+class SidePlot(Plot, can_focus=False):
+    """The plot of the released points, which moves with that of the confidential ones."""
+
+    first_colour = 1
+
+
+class Distributions(Dialog[None], Exhibits, Computes):
+    """Keys choose the variables, the picture and the datasets; a cursor reads values."""
+
+    DEFAULT_CSS = """
+    Distributions > .whole { width: 100%; height: 100%; background: $background; }
+    Distributions #distribution-body, Distributions #distribution-plots { height: 1fr; }
+    Distributions #distribution-plots > * { width: 1fr; }
+    Distributions #distribution-notes { color: $text-muted; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("m", "picture(1)", "Picture", id="distribution.next_picture"),
+        Binding("M", "picture(-1)", "Picture before", show=False, id="distribution.previous_picture"),
+        Binding("right_square_bracket", "variable(1)", "Variable", key_display="]", id="distribution.next_variable"),
+        Binding(
+            "left_square_bracket", "variable(-1)", "Variable before", show=False, id="distribution.variable_before"
+        ),
+        Binding("right_curly_bracket", "second(1)", "Second", key_display="}", id="distribution.next_second"),
+        Binding("left_curly_bracket", "second(-1)", "Second before", show=False, id="distribution.second_before"),
+        Binding("d", "dataset(1)", "Datasets", id="distribution.next_dataset"),
+        Binding("D", "dataset(-1)", "Datasets before", show=False, id="distribution.dataset_before"),
+        Binding("x", "choose('x')", "Choose the variable", show=False, id="distribution.choose"),
+        Binding("y", "choose('y')", "Choose the second variable", show=False, id="distribution.choose_second"),
+        Binding("g", "log('log')", "Log scale", id="distribution.log"),
+        Binding("G", "log('log_up')", "Log scale of the second, or of shares", show=False, id="distribution.log_up"),
+        Binding("c", "shades", "Shades by logarithm", show=False, id="distribution.shades"),
+        Binding("p", "arrange", "Beside or over each other; one map or all", show=False, id="distribution.arrange"),
+        Binding("t", "numbers", "Numbers", show=False, id="distribution.numbers"),
+        Binding("question_mark,f1", "app.keys", "Help", key_display="?", id="distribution.help"),
+    ]
+    AUTO_FOCUS = f"#{PLOT}"
+
+    @dataclass
+    class Opened(Message):
+        """The data were found; None where there are none."""
+
+        subject: Subject | None
+
+    @dataclass
+    class Arrived(Message):
+        """A picture was computed."""
+
+        shown: Shown
+
+    def __init__(self, project_id: int, run_id: int | None, variable: str | None = None) -> None:
+        super().__init__()
+        self._project_id, self._run_id, self._first = project_id, run_id, variable
+        self._subject: Subject | None = None
+        self._shelf = Shelf()
+        self._wanted: Wanted | None = None
+        self._shown: Shown | None = None
+        self._map, self._over = 0, False
+        self._log_shades = False
+        self._view = HeatView()
+        self._centre: tuple[float, float] | None = None
+
+    def compose(self) -> ComposeResult:
+        """What is shown, the picture or its numbers, what the cursor reads, what is left out, and the keys."""
+        with Vertical(classes="whole"):
+            yield Line(name="distribution-head")
+            with ContentSwitcher(initial="distribution-plots", id="distribution-body"):
+                with Horizontal(id="distribution-plots"):
+                    yield Plot(id=PLOT)
+                    yield SidePlot(id=SIDE)
+                yield HeatMap(id=MAP)
+                yield LiveGrid(empty="There are no numbers", id=NUMBERS)
+            yield Line(name="distribution-reading")
+            yield Line(name="distribution-notes")
+            yield KeyLine()
+
+    def on_mount(self) -> None:
+        """Have the data looked up."""
+        self.query_one(SidePlot).display = False
+        project_id, run_id = self._project_id, self._run_id
+        self.compute(lambda workspace: subject_of(workspace, project_id, run_id), self.Opened)
+
+    @on(Opened)
+    def _take_subject(self, event: Opened) -> None:
+        subject = self._subject = event.subject
+        if subject is None:
+            self.query_one("#distribution-head", Line).say(NONE)
+            return
+        likely = (self._first, *(subject.run.recipe.released if subject.run else ()))
+        self._ask(Wanted(next((name for name in likely if name in self._names), self._names[0]), None, "histogram"))
+
+    def _ask(self, wanted: Wanted, *, keep_place: bool = True) -> None:
+        """Have a picture computed; a later call makes an earlier answer void."""
+        subject, shelf = self._subject, self._shelf
+        if subject is None:
+            return
+        self._centre = self._cursor_place() if keep_place else None
+        room = room_for((self.size.width, self.size.height - AROUND), self._map_count, LABEL_ROOM)
+        across = Window(max(2, room.columns), self._view.span("across"))
+        asked = self._wanted = replace(wanted, across=across, up=Window(max(2, room.rows), self._view.span("up")))
+        self.compute(lambda workspace: answer(workspace, subject, shelf, asked), self.Arrived)
+
+    def _ask_afresh(self, wanted: Wanted) -> None:
+        """Have a picture on other axes computed."""
+        self._view = HeatView()
+        self._ask(wanted, keep_place=False)
+
+    @property
+    def _map_count(self) -> int:
+        return 3 if self._map == 0 and self._subject is not None and self._subject.draws else 1
+
+    @property
+    def _names(self) -> list[str]:
+        return [variable.name for variable in self._subject.variables] if self._subject else []
+
+    @property
+    def _joint(self) -> Joint | None:
+        found = self._shown.found if self._shown is not None else None
+        return found if isinstance(found, Joint) else None
+
+    def on_resize(self) -> None:
+        """Bin a heat map to the new size."""
+        if self._joint is not None and self._wanted is not None:
+            self._ask(self._wanted)
+
+    @on(Arrived)
+    def _take(self, event: Arrived) -> None:
+        before, shown = self._shown, event.shown
+        self._shown, self._wanted = shown, shown.wanted
+        same = before is not None and same_axes(before, shown)
+        if isinstance(shown.found, Joint):
+            self._show_map(shown, shown.found, same=same)
+        elif isinstance(shown.found, Scatter):
+            self._show_points(shown, shown.found, same=same)
+        else:
+            self._show_marginal(shown, shown.found, same=same)
+        assert self._subject is not None
+        self.query_one("#distribution-head", Line).say(heading(self._subject, shown, log_shades=self._log_shades))
+        self.query_one("#distribution-notes", Line).say(" · ".join(shown.notes))
+        if self.query_one(ContentSwitcher).current == NUMBERS:
+            self._fill_numbers()
+        else:
+            self._switch(PLOT if self._joint is None else MAP)
+
+    def _switch(self, name: str) -> None:
+        """Show the picture or the numbers, and give them the keys."""
+        self.query_one(ContentSwitcher).current = "distribution-plots" if name == PLOT else name
+        if self.app.screen is self:
+            self.query_one(f"#{name}").focus()
+
+    def _show_marginal(self, shown: Shown, found: Marginal, *, same: bool) -> None:
+        panel = found.figure.panels[0]
+        self.query_one(SidePlot).display = False
+        self.query_one(f"#{PLOT}", Plot).set_series(
+            plot_series(panel, found.figure), x_label=panel.x_label, y_label=panel.y_label, x_names=panel.x_names,
+            x_unit=panel.x_unit, y_range=UNIT if shown.wanted.picture == "ecdf" else None, log_y=shown.wanted.log_up,
+            keep_view=same,
+        )  # fmt: skip
+        self._read_plot()
+
+    def _show_points(self, shown: Shown, found: Scatter, *, same: bool) -> None:
+        series, side = point_series(found), self.query_one(SidePlot)
+        over = self._over or len(series) == 1
+        side.display = not over
+        x, y = x_limits(series), y_limits(series, EVERYWHERE)
+        names = [column.name for column in shown.columns]
+        parts = [series] if over else [series[:1], series[1:]]
+        for plot, part in zip((self.query_one(f"#{PLOT}", Plot), side), parts, strict=False):
+            plot.set_series(
+                part, x_label=names[0], y_label=names[1], x_range=x, y_range=y, x_unit=found.x_unit,
+                y_unit=found.y_unit, keep_view=same,
+            )  # fmt: skip
+        self._read_plot()
+
+    def _show_map(self, shown: Shown, found: Joint, *, same: bool) -> None:
+        self._view = self._view.taking(found)
+        panes = panes_of(found, None if self._map_count == 3 else self._map or 1, log=self._log_shades)
+        widget, own = self.query_one(HeatMap), found.confidential
+        widget.show(panes, (shown.columns[0].name, shown.columns[1].name), keep_cursor=same)
+        if same and self._centre is not None:
+            widget.put_cursor((bin_of(own.x, self._centre[0]), bin_of(own.y, self._centre[1])))
+        self._read_cell()
+
+    def _fill_numbers(self) -> None:
+        if self._shown is not None:
+            heads, rows = shown_lines(self._shown)
+            columns = [Column(f"c{i}", head, max(12, min(28, len(head) + 1)), "right") for i, head in enumerate(heads)]
+            told = [tuple(number(one) if isinstance(one, float) else one for one in row) for row in rows]
+            self.query_one(LiveGrid).show(columns, told, range(len(told)))
+
+    @on(Plot.CursorMoved)
+    def _plot_moved(self, event: Plot.CursorMoved) -> None:
+        event.stop()
+        if not isinstance(event.plot, SidePlot):
+            self.query_one(SidePlot).set_cursor(event.x)
+            self._read_plot()
+
+    @on(Plot.Viewed)
+    def _plot_viewed(self, event: Plot.Viewed) -> None:
+        if not isinstance(event.plot, SidePlot):
+            self.query_one(SidePlot).see(event.x_range, event.y_range)
+
+    def _read_plot(self) -> None:
+        plot, shown, text = self.query_one(f"#{PLOT}", Plot), self._shown, HINT
+        x, seen = plot.cursor, plot.x_range
+        if shown is not None and x is not None and seen is not None:
+            if isinstance(shown.found, Scatter):
+                text = scatter_reading(shown, shown.found, x, (seen[1] - seen[0]) / max(1, plot.size.width - 8))
+            elif isinstance(shown.found, Marginal):
+                text = marginal_reading(shown.found, x, plot.readings)
+        self.query_one("#distribution-reading", Line).say(text)
+
+    @on(HeatMap.Moved)
+    def _read_cell(self) -> None:
+        shown, found, at = self._shown, self._joint, self.query_one(HeatMap).at
+        text = HINT if shown is None or found is None or at is None else cell_reading(shown, found, at)
+        self.query_one("#distribution-reading", Line).say(text)
+
+    @on(HeatMap.Zoomed)
+    def _zoom(self, event: HeatMap.Zoomed) -> None:
+        if self._wanted is not None:
+            place = self._cursor_place()
+            self._view = HeatView() if event.factors is None else self._view.zoomed(event.factors, place)
+            self._ask(self._wanted)
+
+    def _cursor_place(self) -> tuple[float, float] | None:
+        """The middle of the bin under the cursor of a heat map, in the units of its axes."""
+        found, at = self._joint, self.query_one(HeatMap).at
+        if found is None or at is None:
+            return None
+        return middle(found.confidential.x, at[0]), middle(found.confidential.y, at[1])
+
+    def exhibit(self) -> Exhibit | None:
+        """The picture and its numbers."""
+        return None if self._shown is None else exhibit_of(self._shown, self._run_id)
+
+    def action_picture(self, step: int) -> None:
+        """Draw the same otherwise."""
+        if self._shown is not None and self._wanted is not None:
+            pictures = self._shown.pictures
+            known = self._wanted.picture in pictures
+            place = pictures.index(self._wanted.picture if known else self._shown.wanted.picture) + step
+            self._ask(replace(self._wanted, picture=pictures[place % len(pictures)]))
+
+    def action_variable(self, step: int) -> None:
+        """Show the next variable."""
+        if self._wanted is not None:
+            names = self._names
+            place = names.index(self._wanted.x) + step
+            self._ask_afresh(with_variable(self._wanted, names[place % len(names)]))
+
+    def action_second(self, step: int) -> None:
+        """Show the next variable beside the first; after the last, none."""
+        if self._wanted is not None:
+            others = [None, *(name for name in self._names if name != self._wanted.x)]
+            place = others.index(self._wanted.y) + step
+            self._ask_afresh(with_second(self._wanted, others[place % len(others)]))
+
+    async def action_choose(self, which: str) -> None:
+        """Ask for a variable."""
+        wanted = self._wanted
+        if wanted is None:
+            return
+        names = self._names if which == "x" else [name for name in self._names if name != wanted.x]
+        choices = [*([] if which == "x" else ["none"]), *names]
+
+        def answered(place: int | None) -> None:
+            if place is not None:
+                name = None if which == "y" and place == 0 else choices[place]
+                self._ask_afresh(with_second(wanted, name) if which == "y" else with_variable(wanted, choices[place]))
+
+        at = choices.index(wanted.x) if which == "x" else choices.index(wanted.y) if wanted.y else 0
+        await self.sfumato.open(Choose("Variable" if which == "x" else "Second variable", choices, at), answered)
+
+    def action_dataset(self, step: int) -> None:
+        """Show all datasets as mean and band, each of them, or the next one alone."""
+        if self._wanted is not None and self._subject is not None and self._subject.draws:
+            self._ask(with_draws(self._wanted, self._subject.draws, step))
+
+    def action_log(self, which: str) -> None:
+        """Draw by logarithms, or not."""
+        if self._wanted is not None:
+            log, log_up = self._wanted.log, self._wanted.log_up
+            turned = (not log, log_up) if which == "log" else (log, not log_up)
+            self._ask_afresh(replace(self._wanted, log=turned[0], log_up=turned[1]))
+
+    def action_shades(self) -> None:
+        """Shade a heat map by the logarithm of the shares, or by their square root."""
+        self._log_shades = not self._log_shades
+        if self._wanted is not None:
+            self._ask(self._wanted)
+
+    def action_arrange(self) -> None:
+        """Put clouds of points over each other, or beside; show one of the maps, or all."""
+        if self._wanted is None or self._shown is None:
+            return
+        if self._joint is not None:
+            self._map = (self._map + 1) % MAPS
+        else:
+            self._over = not self._over
+        self._ask(self._wanted)
+
+    def action_numbers(self) -> None:
+        """Show the numbers in place of the picture, or the picture again."""
+        if self.query_one(ContentSwitcher).current == NUMBERS:
+            self._switch(PLOT if self._joint is None else MAP)
+        else:
+            self._fill_numbers()
+            self._switch(NUMBERS)
