@@ -12,6 +12,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
+from textual.widgets import Static
 
 from tui import jobs
 from tui.console import duration
@@ -20,8 +21,10 @@ from tui.widgets.columns import cells, fitted
 from tui.widgets.grid import Grid
 from tui.widgets.live import LiveGrid
 from tui.widgets.pages import Column
+from tui.widgets.run_detail import glance
 from tui.words import progress, rate, seconds_left, state_text, tally_text
 from workspace.queries import RunState
+from workspace.run_detail import RunDetail, run_detail
 from workspace.views import RunLine
 
 from .compare import Compare
@@ -45,6 +48,8 @@ COLUMNS = (
 )
 LIVE = ("rate", "left", "doing")
 """Columns that are there when a run has something to say in them."""
+LEAST_HEIGHT = 14
+"""With fewer lines all are for the table."""
 MOST_MARKED = 6
 """With one mark more the oldest goes."""
 
@@ -69,6 +74,14 @@ class Runs(Pane):
         Binding("c", "compare", "Compare the marked runs", show=False, id="runs.compare"),
     ]
 
+    DEFAULT_CSS = "#glance { height: auto; max-height: 50%; padding: 0 1; display: none; background: $surface; }"
+
+    @dataclass
+    class Seen(Message):
+        """What there is to say of the run under the cursor was read."""
+
+        detail: RunDetail
+
     @dataclass
     class Chosen(Message):
         """The user chose the run that the other tabs show."""
@@ -92,10 +105,12 @@ class Runs(Pane):
         self._lines: Sequence[RunLine] = ()
         self._marked: tuple[int, ...] = ()
         self._can: tuple[bool, ...] = ()
+        self._seen: RunLine | None = None
 
     def compose(self) -> ComposeResult:
-        """One table."""
+        """One table, and below it the run under the cursor at a glance."""
         yield RunGrid(empty="…")
+        yield Static(id="glance", markup=False)
 
     def show_runs(self, lines: Sequence[RunLine], want: int | None = None) -> None:
         """Show the runs as they stand now, the cursor on ``want`` or where it was."""
@@ -112,10 +127,11 @@ class Runs(Pane):
         columns = fitted(said, self.size.width - 1, ("doing", "title"), ("rate", "entered", "doing", "time", "title"))
         rows = [cells(columns, one) for one in values]
         self.query_one(LiveGrid).show(columns, rows, [line.run.id for line in lines], want)
-        self._update_keys()
+        self._look()
 
     def on_resize(self) -> None:
         """Give the columns their new widths."""
+        self._seen = None
         self.show_runs(self._lines)
 
     def take_focus(self) -> None:
@@ -134,6 +150,22 @@ class Runs(Pane):
 
     @on(Grid.Highlighted)
     @on(Grid.Opened)
+    def _look(self) -> None:
+        self._update_keys()
+        here = self.here
+        if not self._lines or self.size.height < LEAST_HEIGHT:
+            self.query_one("#glance").display = False
+        elif here is not None and here != self._seen:
+            self._seen = here
+            self.read(lambda reader: run_detail(reader, here.run.id), self.Seen)
+
+    @on(Seen)
+    def _say(self, event: Seen) -> None:
+        shown, text = self.query_one("#glance", Static), glance(event.detail, self.size.width - 2)
+        if not shown.display or shown.content != text:
+            shown.update(text, layout=not shown.display or shown.size.height != len(text.plain.splitlines()))
+            shown.display = True
+
     def _update_keys(self) -> None:
         can = tuple(bool(self.check_action(action, ())) for action in ("interrupt", "resume"))
         if can != self._can:

@@ -1,0 +1,71 @@
+"""A run at a glance, below the list of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from textual.content import Content
+
+from tui.console import duration, number
+from tui.widgets.text import cut, printable
+from tui.words import limit_text, mark
+from workspace.findings import VerdictLine
+from workspace.run_detail import Change, Phase, RunDetail
+
+__all__ = ["glance"]
+
+MOST_CHANGES = 4
+MOST_UNMET = 3
+NAME = 10
+
+
+def glance(detail: RunDetail, width: int) -> Content:
+    """The run in lines of ``width`` cells: what it is of, what is new in it, where the time went, what was not met."""
+    made = [] if detail.m is None else [f"m = {detail.m}"]
+    named: list[tuple[str, str, str]] = [
+        ("run", ", ".join([f"{detail.run_id}: {detail.data}", f"{detail.records:,} records", *made, f"seed {detail.seed}"]), ""),
+        *_changes(detail),
+        ("phases", ", ".join(_phase(phase) for phase in detail.phases), ""),
+        *_some("not met", [(_unmet(one), "$error" if one.outcome == "fail" else "$warning") for one in detail.unmet], MOST_UNMET),
+    ]  # fmt: skip
+    return Content("\n").join(
+        Content.assemble((f"{name:<{NAME}}", "$primary"), (cut(printable(text), max(20, width - NAME)), style))
+        for name, text, style in named
+    )
+
+
+def _changes(detail: RunDetail) -> list[tuple[str, str, str]]:
+    if detail.against is None:
+        return []
+    name = f"{mark('into')} run {detail.against}"
+    if not detail.changes:
+        return [(name, "the same recipe", "dim")]
+    return _some(name, [(_change(change), "") for change in detail.changes], MOST_CHANGES)
+
+
+def _some(name: str, lines: Sequence[tuple[str, str]], most: int) -> list[tuple[str, str, str]]:
+    """The first lines, named once, and how many more there are."""
+    left = len(lines) - most
+    more = [("", f"and {left} more", "dim")] if left > 0 else []
+    return [("" if place else name, *line) for place, line in enumerate(lines[:most])] + more
+
+
+def _change(change: Change) -> str:
+    return f"{change.place} was {_value(change.before)}, is {_value(change.now)}"
+
+
+def _value(value: Any) -> str:
+    return "left out" if value is None else str(value)
+
+
+def _phase(phase: Phase) -> str:
+    tasks = f"{phase.done}/{phase.tasks}" if phase.done < phase.tasks else f"{phase.tasks}"
+    memory = f" {phase.peak_bytes / 1e6:.0f} MB" if phase.peak_bytes else ""
+    return f"{phase.kind} {tasks} in {duration(phase.seconds)}{memory}"
+
+
+def _unmet(verdict: VerdictLine) -> str:
+    limit = limit_text(verdict.bound, verdict.limit)
+    found = verdict.reason if verdict.observed is None else number(verdict.observed)
+    return f"{mark(verdict.outcome)} {verdict.value} {verdict.target}: {found}, {limit}".replace(" : ", ": ")
