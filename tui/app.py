@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import subprocess
@@ -25,10 +26,11 @@ from workspace.views import run_line
 
 from . import jobs
 from .in_turn import InTurn
+from .keeper import Keeper
 from .messages import JobDone, KeysRead, Trouble, WorkspaceChanged, WorkspaceOpened
 from .places import keys_file
 from .screens.projects import Projects
-from .state import AppState, load_state, save_state
+from .state import AppState, load_state
 from .themes import THEMES, first_theme
 from .wire import Thinned, Wire
 
@@ -36,11 +38,15 @@ __all__ = ["SfumatoApp", "launch"]
 
 POLL_SECONDS = 1.0
 POLLS_PER_SWEEP = 10
+COLLECTED_AFTER = (10_000, 20, 20)
+"""Allocations, and collections of younger objects, before Python looks for garbage: by default it holds up every key."""
 
 
 class SfumatoApp(InTurn):
     """The app on one workspace."""
 
+    alone = False
+    """Whether the process is there for nothing but the app, which then may settle how its memory is looked after."""
     TITLE = "Sfumato"
     CSS_PATH = "app.tcss"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012  (Textual declares it)
@@ -61,7 +67,7 @@ class SfumatoApp(InTurn):
         self.state = _first_state(directory, run_id)
         self.notices: list[str] = []
         self._started: list[subprocess.Popen[bytes]] = []
-        self._wire = Wire()
+        self._wire, self._keeper = Wire(), Keeper()
         self._polls = 0
         self._use_own_themes()
         if os.environ.get("SSH_CONNECTION") or os.environ.get("SSH_TTY"):
@@ -93,6 +99,8 @@ class SfumatoApp(InTurn):
     def _import_screens(self) -> None:
         """The first picture does not wait for the other screens, nor the first key after it."""
         importlib.import_module("tui.screens.project")
+        if self.alone:
+            gc.freeze()
         self._read_keys()
 
     def _read_keys(self) -> None:
@@ -114,6 +122,7 @@ class SfumatoApp(InTurn):
     def on_unmount(self) -> None:
         """Let go of the workspace."""
         self._reader.close()
+        self._keeper.close()
 
     def _poll(self) -> None:
         """Have the screens read again when somebody wrote, and now and then in case a worker has died."""
@@ -133,7 +142,7 @@ class SfumatoApp(InTurn):
         state = replace(self.state, **changes)
         if state != self.state:
             self.state = state
-            save_state(self.directory, state)
+            self._keeper.keep(self.directory, state)
 
     async def open(self, screen: Screen[Any], answered: Callable[[Any], None] | None = None) -> None:
         """Show a screen above the others, painted once rather than at every step of its mounting."""
@@ -313,4 +322,7 @@ def launch(directory: Path, run_id: int | None = None, mouse: bool = True) -> No
 
     Raises NotAWorkspace, and NotFound where there is no such run.
     """
-    SfumatoApp(directory, run_id).run(mouse=mouse)
+    app = SfumatoApp(directory, run_id)
+    app.alone = True
+    gc.set_threshold(*COLLECTED_AFTER)
+    app.run(mouse=mouse)

@@ -20,6 +20,7 @@ from textual.worker import get_current_worker
 from tui.exhibits import Exhibit
 from tui.host import Host, host
 from tui.messages import Trouble, WorkspaceChanged
+from tui.widgets.bare_lines import Backdrop
 from tui.widgets.key_line import KeyLine
 from tui.widgets.line import Line
 from workspace.errors import WorkspaceError
@@ -56,7 +57,7 @@ class Reads(Widget):
             self.post_message(message)
 
 
-class Page(Screen[None], Exhibits, Reads):
+class Page(Backdrop, Screen[None], Exhibits, Reads):
     """A screen with a title line above and the keys below."""
 
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
@@ -88,7 +89,7 @@ class Page(Screen[None], Exhibits, Reads):
         self.query_one("#where", Line).say(Content.assemble(("Sfumato", "$primary bold"), *parts))
 
 
-class Pane(Vertical, Reads):
+class Pane(Backdrop, Vertical, Reads):
     """One tab of a project: shows what one run found, and reads it only while it is looked at."""
 
     line: RunLine | None = None
