@@ -17,7 +17,7 @@ FILE = "app-state.json"
 
 @dataclass(frozen=True)
 class AppState:
-    """Where the user was: project (None on the list of projects), run, tab, and how results and map were shown."""
+    """Where the user was: project (None on the list of projects), run, tab, its row, and how results and map were shown."""
 
     project: int | None = None
     run: int | None = None
@@ -29,6 +29,7 @@ class AppState:
     across: str = ""
     up: str = ""
     theme: str = ""
+    row: str = ""
 
 
 def load_state(directory: Path) -> AppState:

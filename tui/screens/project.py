@@ -218,7 +218,7 @@ class Project(ReturnsToRow):
         self._tab = name
         self.query_one(TabLine).active = name
         self.query_one("#panes", ContentSwitcher).current = name
-        self.sfumato.remember(tab=name)
+        self.sfumato.remember(tab=name, row=self.row_here)
         self._show_run()
 
     def exhibit(self) -> Exhibit | None:

@@ -51,7 +51,7 @@ class Grid(ScrollView, can_focus=True):
         Binding("ctrl+d", "page(0.5)", "Half a page down", show=False, id="grid.half_down"),
         Binding("home,g", "first", "First row", show=False, id="grid.first"),
         Binding("end,G", "last", "Last row", show=False, id="grid.last"),
-        Binding("enter", "select", "Open", show=False, id="grid.select"),
+        Binding("enter", "select", show=False, id="grid.select"),
     ]
 
     cursor: reactive[int] = reactive(0, repaint=False)
@@ -124,6 +124,7 @@ class Grid(ScrollView, can_focus=True):
         self._feed = Feed()
         self._empty, self._note = empty, ""
         self._keep_cursor = self._choosing = False
+        self._returning = ""
         if source is not None:
             self.set_source(source)
 
@@ -151,6 +152,15 @@ class Grid(ScrollView, can_focus=True):
         self._empty = self._empty if empty is None else empty
         self._feed.offer(source, self.cursor if keep_cursor else 0)
         self._read_next()
+
+    @property
+    def place(self) -> str:
+        """Where the cursor is, for ``return_to``."""
+        return str(self.cursor)
+
+    def return_to(self, place: str) -> None:
+        """Have the cursor go to a place where it was in an earlier session, once there are rows."""
+        self._returning = place
 
     def on_mount(self) -> None:
         """Start reading."""
@@ -207,7 +217,10 @@ class Grid(ScrollView, can_focus=True):
         self._table = replace(self._table, columns=columns)
         self._note = "" if self.count else self._empty
         self.virtual_size = Size(self._table.width, self.count + HEADER)
-        self.set_reactive(Grid.cursor, self.validate_cursor(self.cursor) if self._keep_cursor else 0)
+        row = self.cursor if self._keep_cursor else 0
+        if self.count and self._returning.isdecimal():
+            row, self._returning = int(self._returning), ""
+        self.set_reactive(Grid.cursor, self.validate_cursor(row))
         if not self._keep_cursor:
             self.scroll_to(x=0, y=0, animate=False)
         self.call_after_refresh(self._show_cursor)

@@ -22,6 +22,11 @@ class LiveGrid(Grid):
         row = self.row(self.cursor)
         return None if row is None else row[-1]
 
+    @property
+    def place(self) -> str:
+        """The key of the row under the cursor."""
+        return "" if self.key is None else str(self.key)
+
     def set_empty(self, text: str) -> None:
         """What stands in place of rows when there are none, from the next table on."""
         self._empty = text
@@ -35,6 +40,9 @@ class LiveGrid(Grid):
     ) -> None:
         """Show ``rows`` with a key each; the cursor goes to ``want``, or stays with its row."""
         self._keys = tuple(keys)
+        if keys and self._returning:
+            want = next((key for key in keys if str(key) == self._returning), want)
+            self._returning = ""
         self._followed = self._followed if want is None else want
         keyed = [(*row, key) for row, key in zip(rows, keys, strict=True)]
         self.set_source(ListPages(columns, keyed), keep_cursor=True)

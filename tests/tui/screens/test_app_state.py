@@ -4,6 +4,7 @@ import pytest
 
 from tui.app import launch
 from tui.state import AppState, load_state, save_state
+from tui.widgets.grid import Grid
 from workspace.errors import NotAWorkspace, NotFound
 
 FILE = "app-state.json"
@@ -16,6 +17,27 @@ async def test_what_was_open_is_open_again(sit, directory):
         assert seat.text.splitlines()[:3] == before.splitlines()[:3]
         assert "by target" in seat.text
         assert "all rows" in seat.text
+
+
+@pytest.mark.parametrize("tab", ["runs", "results", "records", "data"])
+async def test_the_cursor_is_on_its_row_again(sit, built_data, monkeypatch, tab):
+    monkeypatch.setattr("tui.screens.return_to_row.REST_SECONDS", 0.01)
+    async with sit(built_data, "j", "j", tab=tab) as seat:
+        await seat.press("k")
+        await seat.pilot.pause(0.05)
+        before = seat.app.screen.pane.query(Grid).first().place
+        assert load_state(built_data).row == before
+    async with sit(built_data) as seat:
+        assert seat.app.screen.pane.query(Grid).first().place == before
+        assert seat.app.screen.pane.query(Grid).first().cursor > 0
+
+
+async def test_the_row_of_another_project_is_not_looked_for(sit, directory):
+    save_state(directory, AppState(project=1, row="3"))
+    async with sit(directory, "q"):
+        assert load_state(directory).project is None
+    async with sit(directory, "enter") as seat:
+        assert seat.app.screen.pane.query(Grid).first().cursor == 0
 
 
 async def test_state_is_written_on_every_change(sit, directory):
@@ -76,7 +98,7 @@ async def test_a_project_that_is_gone_is_not_opened(sit, directory):
 
 
 def test_a_state_comes_back_as_it_was(tmp_path):
-    state = AppState(3, 4, "sweep", True, "risk !known", "value", True, "light")
+    state = AppState(3, 4, "sweep", True, "risk !known", "value", True, theme="light", row="7")
     save_state(tmp_path, state)
     assert load_state(tmp_path) == state
     assert json.loads((tmp_path / FILE).read_text())["filter"] == "risk !known"
