@@ -18,12 +18,12 @@ __all__ = ["write_report"]
 
 
 def write_report(workspace: Workspace, run_id: str, path: Path, *, force: bool) -> str:
-    """Write the report; returns what to tell the user. A file that is there stays, unless ``force``. Raises BadInput."""
+    """Write the report, with traces; returns what to tell the user. A file that is there stays, unless ``force``. Raises BadInput."""
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise BadInput("-o", f'"{path}" is not a file in a directory that exists; name one, such as report.html')
     if path.exists() and not force:
         raise BadInput("-o", f'"{path}" exists; name another file, or add --force to replace it')
-    page = report_page(workspace, run_id)
+    page = report_page(workspace, run_id, traces=True)
     path.write_text(page, "utf-8")
     with workspace.writing() as connection:
         append(

@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 MOST_POINTS = 500
 MOST_CHAINS = 4
-GROUPS = 4
+GROUPS = 2
 RANK_BINS = 20
 VALUE_BINS = 96
 MOST_LAGS = 200
@@ -31,7 +31,7 @@ def chain_trace(theta: Floats, log_density: Floats, names: Sequence[str], burn_i
     the others (Foreman-Mackey et al. 2013, section 2): all of them are kept as a band of quantiles at every step,
     and four by themselves, those of lowest and highest mean log posterior and two evenly between, so that a walker left
     behind where the posterior is low is among them. Ranks (Vehtari et al. 2021, section 4.2) are of split groups:
-    every fourth walker together, the first half of the steps apart from the second.
+    every other walker together, the first half of the steps apart from the second.
     """
     whole = np.concatenate([theta, log_density[..., None] - log_density.max()], axis=2)
     every = -(-whole.shape[0] // MOST_POINTS)

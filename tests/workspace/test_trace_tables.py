@@ -14,6 +14,9 @@ from workspace.figures.svg import svg
 from workspace.figures.traces import parts_of, plots_of, trace_figure
 from workspace.findings import DiagnosticLine, diagnostic_lines
 from workspace.ingest import Source
+from workspace.release import release
+from workspace.report.convergence import WORST
+from workspace.report.page import report_page
 from workspace.runs import enter_run
 from workspace.trace_tables import KIND, read_trace, trace_name, traces_of, write_trace
 from workspace.worker import work
@@ -208,3 +211,25 @@ def test_nothing_is_drawn_of_what_has_no_chain():
     assert plots_of(NoTrace("")) == ()
     assert plots_of(None) == ()
     assert parts_of(None, "trace") == ()
+
+
+def test_the_report_has_the_parameters_and_the_traces_of_the_worst(done):
+    page = report_page(done, 1, traces=True)
+    assert "R-hat at most 1.01, effective sample sizes at least 400" in page
+    assert "✗ R-hat above 1.01" in page
+    assert sum(f'id="trace-1-{i}-title"' in page for i in range(1, 20)) == WORST
+    assert "income: nothing to converge; its posterior draws are exact and independent." in page
+    assert "which are as confidential as the data: this page is not for release" in page
+    assert report_page(done, 1, traces=True) == page
+
+
+def test_no_trace_enters_a_release(done, tmp_path):
+    files = release(done, 1, tmp_path / "out").files
+    names = {parameter for model in traces_of(done, 1) for parameter in getattr(model.trace, "parameters", ())}
+    assert "log posterior" in names
+    for name in files:
+        content = (tmp_path / "out" / name).read_bytes()
+        assert b"log posterior" not in content
+        assert b"Each line is a chain" not in content
+        assert b"importance-weighted" not in content
+    assert b"effective_sample_size" in (tmp_path / "out" / "report.html").read_bytes(), "the control: statistics do"

@@ -75,7 +75,7 @@ def _ranks(trace: ChainTrace, j: int, only: int | None) -> Drawn:
     groups = [Series.of(name, places, share) for name, share in zip(trace.group, shares, strict=True)]
     even = Series.of("mixed", [0.0, 1.0], [1.0, 1.0])
     caption = (
-        "How often each split group (a quarter of the chains, early or late) has each twentieth of the ranks of all draws, over how often it would if the "
+        "How often each split group (half of the chains, early or late) has each twentieth of the ranks of all draws, over how often it would if the "
         "chains had mixed (Vehtari et al. 2021): then all run along 1."
     )
     panel = Panel("", (*_chosen(groups, only), even), f"rank of {trace.parameters[j]}, as a share", "over expected")
@@ -89,7 +89,7 @@ def _density(trace: ChainTrace, j: int, only: int | None) -> Drawn:
     places = low + (np.arange(counts.shape[1]) + 0.5) * width
     groups = [Series.of(name, places, _smoothed(own, width)) for name, own in zip(trace.group, counts, strict=True)]
     everything = Series.of(ALL_DRAWS, places, _smoothed(counts.sum(axis=0), width))
-    caption = "The marginal density of each split group (a quarter of the chains, early or late), and of all draws: mixed chains have the same."
+    caption = "The marginal density of each split group (half of the chains, early or late), and of all draws: mixed chains have the same."
     return "density", Panel("", (*_chosen(groups, only), everything), trace.parameters[j], "density"), caption
 
 
@@ -105,7 +105,7 @@ def _autocorrelation(trace: ChainTrace, j: int, _: int | None) -> Drawn:
     own = trace.autocorrelation[:, j]
     caption = "Of all chains together, by the distance in steps: it falls to 0 where the chains have mixed."
     series = (Series.of("autocorrelation", np.arange(own.size), own), Series.of("none", [0, own.size - 1], [0, 0]))
-    return "density", Panel(trace.parameters[j], series, "lag in steps", "autocorrelation"), caption
+    return "density", Panel("", series, "lag in steps", f"autocorrelation of {trace.parameters[j]}"), caption
 
 
 def _weighted_density(trace: ImportanceTrace, j: int, _: int | None) -> Drawn:
@@ -131,7 +131,7 @@ def _weights(trace: ImportanceTrace, j: int, _: int | None) -> Drawn:
         "it misses a tail."
     )
     series = (Series.of("draws", values, weights * trace.weights.size),)
-    return "map", Panel("", series, trace.parameters[j], "weight, times the number of draws"), caption
+    return "scatter", Panel("", series, trace.parameters[j], "weight, times the number of draws"), caption
 
 
 def _finite(trace: ImportanceTrace, j: int) -> tuple[Floats, Floats]:

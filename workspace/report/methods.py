@@ -8,15 +8,15 @@ from engine.methods import Method
 from engine.recipe import Recipe
 from engine.results import Diagnostic
 
-from ..markup import Markup, element
+from ..markup import Child, Markup, element
 from ..numbers import number
 from .parts import Section, definitions, section, settings, table
 
 __all__ = ["diagnostic_section", "method_section"]
 
 
-def diagnostic_section(diagnostics: Sequence[tuple[str, Diagnostic]]) -> Section | None:
-    """Whether the models converged: every statistic, with the rule it is held against."""
+def diagnostic_section(diagnostics: Sequence[tuple[str, Diagnostic]], *convergence: Child) -> Section | None:
+    """Whether the models converged: what ``convergence`` says, and every statistic with the rule it is held against."""
     if not diagnostics:
         return None
     judged = [found.passed for _, found in diagnostics if found.passed is not None]
@@ -30,7 +30,8 @@ def diagnostic_section(diagnostics: Sequence[tuple[str, Diagnostic]]) -> Section
     return section(
         "Diagnostics",
         element("p", f"Rules for convergence: {verdict}." if judged else ""),
-        table("", heads, rows, numeric=(3,)),
+        *convergence,
+        table("Every statistic", heads, rows, numeric=(3,)),
     )
 
 

@@ -14,6 +14,7 @@ from ..markup import Markup, element
 from ..queries import Run
 from ..runs import diagnostics_of, result_rows, verdicts_of
 from ..workspace import Workspace
+from .convergence import convergence_table, trace_parts
 from .findings import published_section, result_tables, sweep_section, verdict_table
 from .methods import diagnostic_section, method_section
 from .overview import recipe_section, release_section, variable_section
@@ -45,10 +46,11 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: .8rem; backgrou
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def report_page(workspace: Workspace, run_id: int | str) -> str:
+def report_page(workspace: Workspace, run_id: int | str, *, traces: bool = False) -> str:
     """The report of a run that is done, with what the runs beside it found. Raises NotFound and NotReady.
 
-    The same run gives the same page, byte for byte.
+    The same run gives the same page, byte for byte. With ``traces`` it shows posterior draws, and is as confidential as
+    the data: a release has the page without them.
     """
     runs = done_together(workspace, run_id)
     main, *beside = runs
@@ -65,7 +67,11 @@ def report_page(workspace: Workspace, run_id: int | str) -> str:
         ],
         published_section(published_tables(workspace, runs)),
         section("Figures", [_figure(one, i) for i, one in enumerate(figures_of(workspace, runs), start=1)]),
-        diagnostic_section([(target, found) for run in runs for target, found in diagnostics_of(workspace, run.id)]),
+        diagnostic_section(
+            [(target, found) for run in runs for target, found in diagnostics_of(workspace, run.id)],
+            convergence_table(workspace, runs),
+            *(trace_parts(workspace, runs) if traces else ()),
+        ),
         method_section([run.recipe for run in runs]),
         recipe_section(main),
     ]

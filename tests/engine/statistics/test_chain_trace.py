@@ -43,12 +43,12 @@ def test_a_chain_left_behind_is_among_those_kept() -> None:
 
 def test_counts_are_those_of_every_draw_after_the_burn_in() -> None:
     settled = THETA[BURN_IN:, :, 1]
-    assert TRACE.counts.shape == (8, VALUE_BINS, 3)
+    assert TRACE.counts.shape == (4, VALUE_BINS, 3)
     edges = np.linspace(TRACE.low[1], TRACE.high[1], VALUE_BINS + 1)
     np.testing.assert_array_equal(TRACE.counts[..., 1].sum(axis=0), np.histogram(settled, edges)[0])
-    third_early = settled[: settled.shape[0] // 2, 2::4]
-    assert TRACE.group[4] == "3 early"
-    np.testing.assert_array_equal(TRACE.counts[4, :, 1], np.histogram(third_early, edges)[0])
+    second_early = settled[: settled.shape[0] // 2, 1::2]
+    assert TRACE.group[2] == "2 early"
+    np.testing.assert_array_equal(TRACE.counts[2, :, 1], np.histogram(second_early, edges)[0])
     np.testing.assert_allclose(TRACE.autocorrelation[:, 0], autocorrelation(THETA[BURN_IN:, :, 0].T, 200), atol=1e-6)
 
 
@@ -56,9 +56,9 @@ def test_counts_are_those_of_every_draw_after_the_burn_in() -> None:
 def test_ranks_of_a_group_that_is_apart_are_uneven(shift: float) -> None:
     """Without a shift, the control, they are even."""
     theta = THETA.copy()
-    theta[:, ::4] += shift
+    theta[:, ::2] += shift
     ranks = chain_trace(theta, LOG_DENSITY, ("a", "b"), BURN_IN).ranks[..., 0]
-    assert ranks.shape == (8, RANK_BINS)
+    assert ranks.shape == (4, RANK_BINS)
     assert np.ptp(ranks.sum(axis=0)) <= 1
     expected = ranks[0].sum() / RANK_BINS
     assert (np.abs(ranks[0] / expected - 1).max() > 0.5) == bool(shift)

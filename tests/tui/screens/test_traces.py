@@ -114,7 +114,7 @@ async def test_chains_are_shown_alone_and_parameters_one_after_the_other(sit, ch
         assert "only chain 4" in await seat.press("c")
         assert "every chain" in await seat.press("C")
         assert "every chain" in await seat.press("c", "c", "c", "c", "c")
-        assert "only 4 late" in await seat.press("r", "C")
+        assert "only 2 late" in await seat.press("r", "C")
         assert "income log posterior: ranks · 3 of 3" in await seat.press("right_square_bracket")
         assert "the whole model: accepted 45%" in seat.text
         assert "income beta" in await seat.press("left_square_bracket")
