@@ -116,4 +116,4 @@ def default_keys(file: Path) -> str:
 
 
 def _entry(bound: Bound) -> str:
-    return f'{bound.id} = "{", ".join(bound.keys)}"  # {bound.description}'
+    return f'{bound.id} = "{", ".join(bound.keys)}"  # {bound.description or "Choose"}'

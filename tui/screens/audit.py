@@ -62,6 +62,7 @@ class Audit(Dialog[None], Exhibits, Computes):
     def __init__(self) -> None:
         super().__init__()
         self._rows: Sequence[AuditRow] = ()
+        self._asked = False
 
     def compose(self) -> ComposeResult:
         """The verdict on the log, its rows, the details of one, and the keys."""
@@ -73,9 +74,14 @@ class Audit(Dialog[None], Exhibits, Computes):
 
     def on_mount(self) -> None:
         """Have it read."""
-        self.action_verify()
+        self._verify()
 
     def action_verify(self) -> None:
+        """Check the log once more, and say that this was done."""
+        self._asked = True
+        self._verify()
+
+    def _verify(self) -> None:
         """Read the log and check every row of it."""
         self.query_one("#audit-head", Line).say("Verifying the audit log …")
         self.compute(_read, lambda found: self.Arrived(*found))
@@ -86,6 +92,8 @@ class Audit(Dialog[None], Exhibits, Computes):
         style, sign = ("$success bold", mark("pass")) if event.whole else ("$error bold", mark("fail"))
         words = "The audit log is whole: " if event.whole else ""
         self.query_one("#audit-head", Line).say(Content.assemble((f"{sign} {words}{printable(event.said)}", style)))
+        if self._asked:
+            self.sfumato.say(f"Verified {len(self._rows):,} rows once more", "information" if event.whole else "error")
         self._show(None if event.whole else _row_named(event.said))
 
     def on_resize(self) -> None:

@@ -28,6 +28,10 @@ Check = Callable[[dict[str, Any]], None]
 """Raises BadInput when a form's table cannot be used. Called in a thread."""
 
 
+class Lines(VerticalScroll, can_focus=False, inherit_bindings=False):
+    """The fields; arrows go from one to the next and the view follows."""
+
+
 class Form(Dialog[dict[str, Any]]):
     """Answers the table that the fields make, once ``check`` agrees with it."""
 
@@ -56,7 +60,7 @@ class Form(Dialog[dict[str, Any]]):
         """A line a field; what the one in focus is for; what is wrong."""
         with Vertical(classes="dialog tall"):
             yield Static(f"{self._form_title}   (enter accepts, escape closes)", classes="dialog-title", markup=False)
-            with VerticalScroll(can_focus=False):
+            with Lines():
                 for order, field in enumerate(self._form_fields):
                     with Horizontal(classes="form-line"):
                         yield Label(field.name, classes="form-name", markup=False)

@@ -64,6 +64,12 @@ class MapPlot(Plot):
         self.post_message(self.Opened())
 
 
+class MapNumbers(LiveGrid):
+    """The runs as rows."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Open", id="map.open_row")]
+
+
 class Map(Pane):
     """Runs by two numbers, drawn or in a table; enter opens one."""
 
@@ -108,7 +114,7 @@ class Map(Pane):
         yield Line(name="map-head")
         with ContentSwitcher(initial="map-plot"):
             yield MapPlot(id="map-plot")
-            yield LiveGrid(empty=NONE, id="map-numbers")
+            yield MapNumbers(empty=NONE, id="map-numbers")
         yield Line(name="map-reading")
 
     def show(self, line: RunLine | None) -> None:

@@ -1,0 +1,243 @@
+"""Every key that a screen names does something on it; a key that no place here tries fails a test."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from engine.microdata import conform
+from engine.recipe import Recipe
+from tui.bindings import bindings
+from tui.state import AppState, save_state
+from workspace.ingest import Source
+from workspace.runs import enter_run
+from workspace.worker import work
+from workspace.workspace import Workspace
+
+CENSUS = {
+    "title": "Census",
+    "variables": {
+        "age": {"kind": "count", "role": "known"},
+        "hours": {"kind": "count", "role": "known"},
+        "town": {"kind": "categorical", "role": "known"},
+        "status": {"kind": "categorical", "role": "sensitive"},
+    },
+    "release": {"seed": 7},
+    "anonymisation": [{"method": "mondrian", "k": 2}],
+    "measure": [{"method": "quality.nmi_v1", "variables": ["age"]}, {"method": "quality.non_suppressed"}],
+    "study": [
+        {"method": "studies.calibration", "generators": 2, "ks": [2, 60], "subsets": 2, "smallest_group": 10},
+        {"method": "studies.minimisation", "k": 2, "step": 0.5, "subsamples": 2, "nmi": 0.3},
+        {"method": "studies.minimisation", "k": 3, "step": 0.5, "subsamples": 2, "nmi": 0.3},
+    ],
+    "threshold": [{"value": "quality.nmi_v1.minimum_nmi", "min": 0.5}],
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A screen: the tab and the keys that lead there, whose keys are tried, and what must be done before some of them."""
+
+    owners: tuple[str, ...]
+    tab: str | None = None
+    keys: tuple[str, ...] = ()
+    before: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    census: bool = False
+
+
+GRID = {f"grid.{name}": ("G",) for name in ("up", "first", "page_up", "half_up")} | {
+    f"grid.{name}": ("g",) for name in ("down", "last", "page_down", "half_down")
+}
+PLOT = {f"plot.{name}": ("0", "end") for name in ("left", "far_left", "first")} | {
+    f"plot.{name}": ("0", "home") for name in ("right", "far_right", "last")
+}
+PLOT |= {f"plot.{name}": ("0", "home", "plus", "z") for name in ("zoom_out", "zoom_out_up", "down", "reset")}
+PLOT["plot.up"] = ("0", "home", "plus", "z", "down")
+SCROLL = {f"scroll.{name}": ("G",) for name in ("up", "page_up", "half_up", "top")} | {
+    f"scroll.{name}": ("g",) for name in ("down", "page_down", "half_down", "bottom")
+}
+STEPS = {"plan.undo": ("j", "d"), "plan.redo": ("j", "d", "u"), "plan.remove": ("g", "j")} | {
+    f"plan.{name}": ("G", "k") for name in ("up", "down")
+}
+RUNS = {
+    "runs.interrupt": ("G", "k", "k", "k"), "runs.resume": ("G", "k", "k"), "runs.compare": ("G", "space", "k"),
+    "runs.delete": ("G",), "project.runs": ("2",),
+}  # fmt: skip
+PLACES = {
+    "projects": Place(("Projects", "ProjectGrid"), before=GRID),
+    "runs": Place(("Runs", "RunGrid", "Project", "Exhibits", "SfumatoApp"), "runs", before=RUNS),
+    "quality": Place(("Project",), "runs", census=True),
+    "results": Place(
+        ("Results", "ResultGrid", "Grid"),
+        "results",
+        before=GRID
+        | {
+            "grid.left": ("l",),
+        },
+    ),
+    "filter": Place(("Filter",), "results", ("slash",)),
+    "verdicts": Place(("Verdicts",), "verdicts"),
+    "trial": Place(
+        ("Trial",), "verdicts", ("t",), {"trial.previous": ("down",), "trial.own": ("1",), "trial.keep": ("1",)}
+    ),
+    "sweep": Place(("Sweep", "Plot"), "sweep", before=PLOT),
+    "tabs": Place(("TabLine",), "sweep", ("shift+tab",)),
+    "diagnostics": Place(
+        ("Diagnostics", "ParameterGrid"),
+        "diagnostics",
+        before={"diagnostics.next_statistic": ("t",)},
+    ),
+    "records": Place(("Records", "RecordGrid"), "records"),
+    "record": Place(("Record",), "records", ("enter",)),
+    "data": Place(("Data", "VariableGrid"), "data"),
+    "form": Place(("Form", "Choice"), "data", ("enter",), {"form.before": ("down",)}),
+    "plan": Place(("Plan", "StepGrid"), "plan", before=STEPS),
+    "toml": Place(("TomlText",), "plan", ("t",)),
+    "add step": Place(("AddStep",), "plan", ("a",), {"add_step.up": ("j",)}),
+    "map": Place(("Map", "MapPlot"), "map"),
+    "map numbers": Place(("MapNumbers",), "map", ("t",)),
+    "choose": Place(("Choose",), "map", ("x",)),
+    "compare": Place(("Compare",), "runs", ("G", "space", "k", "c"), census=True),
+    "audit": Place(("Audit",), "runs", ("A",)),
+    "release": Place(("ReleaseScreen",), "verdicts", ("w",)),
+    "help": Place(("Scroll", "Dialog"), "runs", ("question_mark",), SCROLL),
+    "new run": Place(("NewRun",), "runs", ("n",), {"new_run.up": ("j",)}),
+    "confirm": Place(("Confirm",), "runs", ("G", "k", "k", "k", "x")),
+    "guided": Place(("GuidedMinimisation",), "runs", ("F",), {"guided.up": ("j",)}),
+    "calibrate": Place(("Calibrate",), "runs", ("G", "C"), {"calibrate.higher": ("h", "h")}, census=True),
+    "minimise": Place(("Minimise",), "runs", ("G", "N"), census=True),
+}
+ELSEWHERE = (
+    {
+        "app.redraw": "sends what is shown once more",
+        "grid.select": "every grid that can be chosen from names the key itself",
+        "calibrate.study": "a run with several calibrations",
+        "map.confidential": "axes on which the confidential data have a place: test_map",
+        "compare.any_data": "runs on different data: test_two_runs",
+        "records.measure": "a choice among several measures: test_compare_and_records",
+        "trial.page_down": "a board that is longer than the screen",
+        "trial.page_up": "a board that is longer than the screen",
+        "guided.down": "a project with several tables: test_minimise",
+        "guided.up": "a project with several tables: test_minimise",
+    }
+    | {
+        f"parameter.{name}": "a run with a sampler: test_traces"
+        for name in (
+            "trace",
+            "ranks",
+            "density",
+            "autocorrelation",
+            "weights",
+            "next",
+            "previous",
+            "next_chain",
+            "previous_chain",
+        )
+    }
+    | dict.fromkeys(("project.quality", "project.calibrate", "project.minimise"), "census")
+)
+"""Keys that do nothing in the place of their owner, or nothing that can be seen, and why."""
+LAST = (
+    "sweep.numbers",
+    "map.numbers",
+    "diagnostics.plot",
+    "plan.run",
+    "app.back",
+    "app.escape",
+    "projects.quit",
+    "confirm.yes",
+    "project.runs",
+)
+"""Keys that leave nothing to come back to."""
+
+
+def owned(place):
+    found = [bound for bound in bindings() if bound.owner.__name__ in place.owners]
+    if place.census and "Project" in place.owners:
+        return [bound for bound in found if ELSEWHERE.get(bound.id) == "census"]
+    return [bound for bound in found if bound.id not in ELSEWHERE]
+
+
+def test_every_key_of_the_app_is_tried_in_some_place():
+    tried = {bound.id for place in PLACES.values() for bound in owned(place)}
+    assert {bound.id for bound in bindings()} - tried - set(ELSEWHERE) == set()
+
+
+def test_every_owner_of_a_place_has_keys():
+    owners = {bound.owner.__name__ for bound in bindings()}
+    assert {owner for place in PLACES.values() for owner in place.owners} - owners == set()
+
+
+@pytest.fixture(scope="module")
+def census(tmp_path_factory):
+    """A run of everything that the runs of the built workspace do not have."""
+    workspace = Workspace.create(tmp_path_factory.mktemp("census") / "workspace")
+    rng = np.random.default_rng(4)
+    age = rng.integers(18, 80, 240)
+    frame = pd.DataFrame(
+        {"age": age, "hours": rng.poisson(30, 240), "town": rng.choice(["x", "y"], 240),
+         "status": np.where(rng.random(240) < age / 160, "a", rng.choice(["b", "c"], 240))}
+    )  # fmt: skip
+    for changes in ({}, {"anonymisation": [{"method": "mondrian", "k": 20}], "study": []}):
+        recipe = Recipe.from_table({**CENSUS, **changes})
+        enter_run(workspace, recipe, Source("census.csv", b"simulated"), conform(frame, recipe.schema))
+    work(workspace.directory, idle=0)
+    workspace.close()
+    return workspace.directory
+
+
+def picture(seat):
+    """All that a user can notice: what is shown in which colours, what has the focus, what was said."""
+    app = seat.app
+    strips = [[(part.text, str(part.style)) for part in strip] for strip in app.screen._compositor.render_strips()]
+    return len(app.screen_stack), app.focused, app.notices[:], app._exit, strips
+
+
+class Walker:
+    """Goes to a place, again after each key that led away from it."""
+
+    def __init__(self, seat, place):
+        self.seat, self.place, self.app = seat, place, seat.app
+        self.at = None
+
+    async def go(self):
+        base = 1 if self.place.tab is None else 2
+        while len(self.app.screen_stack) > base:
+            await self.app.pop_screen()
+        if len(self.app.screen_stack) < base:
+            await self.app.open_project(1, 1, self.place.tab)
+        elif base == 2:
+            self.app.screen.action_show_tab(self.place.tab)
+        await self.seat.press("shift", *self.place.keys)
+        self.at = self.app.screen, self.app.focused
+
+    async def does_something(self, bound, key):
+        """Whether a key of this place changes what a user can notice."""
+        if self.at != (self.app.screen, self.app.focused):
+            await self.go()
+        await self.seat.press(*self.place.before.get(bound.id, ()))
+        active = self.app.screen.active_bindings.get(key)
+        if active is None or active.binding.id != bound.id or not active.enabled:
+            return False
+        before = picture(self.seat)
+        await self.seat.press(key)
+        return picture(self.seat) != before
+
+
+@pytest.mark.parametrize("name", PLACES)
+async def test_every_key_does_something(sit, built_data, request, no_worker, size, name, monkeypatch, tmp_path):
+    place = PLACES[name]
+    monkeypatch.chdir(tmp_path)
+    directory = request.getfixturevalue("census") if place.census else built_data
+    save_state(directory, AppState())
+    async with sit(directory, size=size) as seat:
+        walker = Walker(seat, place)
+        await walker.go()
+        dead = [
+            f"{bound.id} ({key})"
+            for bound in sorted(owned(place), key=lambda bound: bound.id in LAST)
+            for key in (bound.keys[:1] if size == (80, 24) else bound.keys)
+            if not await walker.does_something(bound, key)
+        ]
+        assert dead == [], " ".join(dead)
