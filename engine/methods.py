@@ -10,8 +10,9 @@ What the function takes and returns depends on the family:
                       that the one before left; its Spec is an ``AnonymisationSpec``, which says what becomes of the schema
     utility, risk,    (confidential: Microdata, released: Microdata, spec, run) -> Measure
     quality           for one released dataset; ``released.origin`` is "confidential" where a table scores itself.
-                      An anonymised table may have fewer records (``released.records``); values of its generalised
-                      variables raise NotComputable, their labels are in ``released.frame``
+                      An anonymised table may have fewer records (``released.records``, which raises NotComputable where
+                      nothing says whose they are); values of its generalised variables raise NotComputable, their
+                      labels are in ``released.frame``
     studies           (confidential, releases: Sequence[Microdata], point: float, spec, run) -> StudyPoint,
                       for every point of ``spec.grid()``
 
@@ -25,7 +26,7 @@ rather than fit it to one variable after another. ``extra`` is the part of the p
 Rows of the m released datasets are averaged, series by series (``engine.rows.averages``), unless the method has a rule of
 its own: ``combine(rows: Sequence[Row]) -> list[Row]`` gets all its rows of single datasets that share dataset and level,
 and gives one row with ``draw`` None for each of their series. A study may also have ``summarise(rows) -> list[Row]``: it gets
-all rows of its points at once and adds what only they together say.
+all rows of its points at once and adds what only they together say; those of ``intermediate`` outputs then leave.
 
 Key, family and name come from the path of the file; nothing else has to be touched to add one.
 """
@@ -52,12 +53,16 @@ FAMILIES = ("synthesis", "anonymisation", "utility", "quality", "risk", "studies
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A measure that a method computes: its name in the key, its meaning in a sentence, which way is better, its unit."""
+    """A measure that a method computes: its name in the key, its meaning in a sentence, which way is better, its unit.
+
+    Rows of an ``intermediate`` one are what a study's ``summarise`` works on: they stay with their tasks and are no result.
+    """
 
     name: str
     meaning: str
     goal: Goal
     unit: str = ""
+    intermediate: bool = False
 
 
 @dataclass(frozen=True)
