@@ -57,7 +57,7 @@ def released_text(done: Released) -> str:
 
 def contents_text(plan: ReleasePlan) -> str:
     """What goes out, variable by variable."""
-    tables = f"{plan.datasets} dataset{'s' * (plan.datasets != 1)} of {plan.records:,} records"
+    tables = f"{plan.datasets} dataset{'s' * (plan.datasets != 1)} of {plan.records:,} records, {plan.rows}"
     parts = {
         "replaced": plan.replaced,
         "as they are in the confidential data": plan.kept,

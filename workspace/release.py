@@ -70,6 +70,11 @@ class ReleasePlan:
         return self.run.recipe.form.order == "shuffled"
 
     @property
+    def rows(self) -> str:
+        """In which order the rows go out, in words."""
+        return "rows shuffled" if self.shuffled else "rows in the order of the confidential records"
+
+    @property
     def unmet(self) -> tuple[Verdict, ...]:
         """The verdicts that are no pass: with any, the release needs a reason."""
         return tuple(verdict for verdict in self.verdicts if verdict.outcome != "pass")

@@ -195,7 +195,7 @@ def release_text(plan: ReleasePlan, past: Sequence[PastRelease], form: Form, wid
 
 def _contents(plan: ReleasePlan, form: Form) -> list[tuple[str, str]]:
     parts = [
-        ("datasets", f"{plan.datasets} of {plan.records:,} records"),
+        ("datasets", f"{plan.datasets} of {plan.records:,} records, {plan.rows}"),
         ("replaced", ", ".join(plan.replaced)),
         ("as they are in the confidential data", ", ".join(plan.kept)),
         ("left out, identifiers", ", ".join(plan.left_out)),
