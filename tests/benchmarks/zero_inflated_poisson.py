@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import statistics
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,10 +19,19 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from engine.run import Progress
+from engine.statistics.chain_trace import chain_trace
+from engine.statistics.diagnostics import (
+    bulk_effective_sample_size,
+    rank_normalised_split_r_hat,
+    tail_effective_sample_size,
+)
 from engine.statistics.ensemble import sample_emcee
 from engine.statistics.laplace import find_mode, sample_laplace
 from engine.statistics.zero_inflated_draws import draw_counts
 from engine.statistics.zero_inflated_poisson import ZeroInflatedPoisson
+from engine.traces import Trace
+from workspace.tables import Tables
+from workspace.trace_tables import write_trace
 
 FOLDER = Path(os.environ.get("SFUMATO_DATA", Path(__file__).parents[3] / "shared" / "data"))
 BOUND = 365
@@ -48,13 +58,30 @@ def seconds(work: Callable[[], object], repeats: int) -> float:
     return statistics.median(times)
 
 
+def heights(theta: np.ndarray) -> np.ndarray:
+    return -0.5 * np.sum(theta**2, axis=2)
+
+
+def look(theta: np.ndarray) -> list[float]:
+    chains = [np.ascontiguousarray(theta[156:, :, i].T) for i in range(theta.shape[2])]
+    statistics_of = (rank_normalised_split_r_hat, bulk_effective_sample_size, tail_effective_sample_size)
+    return [statistic(chain) for chain in chains for statistic in statistics_of]
+
+
+def stored(trace: Trace | None) -> int:
+    assert trace is not None
+    with tempfile.TemporaryDirectory() as directory:
+        tables = Tables(Path(directory))
+        return tables.path(write_trace(tables, trace)).stat().st_size
+
+
 def main() -> None:
     y, x = listings(10_000)
     model = ZeroInflatedPoisson.of(y, x, BOUND)
     mode = find_mode(model)
     near = model.near(mode.theta, mode.covariance)
     thetas = np.random.default_rng(0).multivariate_normal(mode.theta, mode.covariance, 500)
-    theta = thetas[:20]
+    theta, names = thetas[:20], model.names
     rows: list[tuple[str, Callable[[], object], int, int]] = [
         ("collapse the records", lambda: ZeroInflatedPoisson.of(y, x, BOUND), 1, 5),
         ("density, gradient and Hessian", lambda: model.derivatives(mode.theta), 1, 9),
@@ -76,9 +103,18 @@ def main() -> None:
             5,
         ),
     ]
+    theta_of_chains = np.random.default_rng(2).normal(size=(784, 40, 17))
+    rows.append(
+        ("the trace of 784 steps", lambda: chain_trace(theta_of_chains, heights(theta_of_chains), names, 156), 1, 5)
+    )
+    rows.append(("one look at convergence", lambda: look(theta_of_chains), 1, 5))
     print(f"{y.size} records, {model.y.size} distinct pairs, {mode.theta.size} parameters")
     for what, work, pieces, repeats in rows:
         print(f"{what:<36} {1000 * seconds(work, repeats) / pieces:>10.2f} ms")
+    for sample in (sample_laplace, sample_emcee):
+        print(
+            f"{sample.__name__ + ', trace stored':<36} {stored(sample(model, 20, np.random.default_rng(1), silent).trace):>10,} bytes"
+        )
 
 
 if __name__ == "__main__":
