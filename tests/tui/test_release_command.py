@@ -31,7 +31,7 @@ def test_a_run_that_meets_its_thresholds_is_released(
     told = capsys.readouterr().out
     assert "out: 8 files, manifest sha256 " in told
     assert (
-        "3 datasets of 80 records\nreplaced: visits, income\nas they are in the confidential data: region, age\n"
+        "3 datasets of 80 records, rows shuffled\nreplaced: visits, income\nas they are in the confidential data: region, age\n"
         in told
     )
     assert "not met" not in told
