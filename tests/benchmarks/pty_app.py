@@ -1,0 +1,149 @@
+"""The app in a process of its own on a pseudo-terminal: keys in, bytes out, and how long each took."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+QUIET = 0.12
+"""Seconds without a byte after which a key is taken to be answered."""
+PATIENCE = 0.5
+"""Seconds after which a key is taken to have no answer."""
+KEYS = {
+    "right": b"\x1b[C", "left": b"\x1b[D", "down": b"\x1b[B", "up": b"\x1b[A", "enter": b"\r", "ctrl+p": b"\x10",
+    "escape": b"\x1b", "tab": b"\t", "pagedown": b"\x1b[6~", "pageup": b"\x1b[5~", "end": b"\x1b[F", "home": b"\x1b[H",
+    "space": b" ", "slash": b"/", "backspace": b"\x7f", "clear": b"\x15", "ctrl+d": b"\x04", "ctrl+u": b"\x15",
+}  # fmt: skip
+START = "import sys; from pathlib import Path; from tui.app import launch; launch(Path(sys.argv[1]))"
+_ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z$]|\x1b[()][0-9A-B]")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a key caused: bytes; milliseconds to the first and to the last of them; milliseconds of computing by the app,
+    and of waiting for a processor that others had.
+    """
+
+    size: int
+    first: float
+    last: float
+    computed: float
+    waited: float
+
+
+class Terminal:
+    """An app on a terminal of the given size."""
+
+    def __init__(
+        self, command: Sequence[str], columns: int, lines: int, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self.master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+        kept = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "SSH_CONNECTION", "SSH_TTY", "TMUX")}
+        kept |= {"TERM": "xterm-256color", "COLORTERM": "truecolor", **(environment or {})}
+        self.started = time.perf_counter()
+        self.process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=kept)
+        os.close(slave)
+
+    @classmethod
+    def of_app(
+        cls, workspace: Path, columns: int, lines: int, environment: Mapping[str, str] | None = None
+    ) -> Terminal:
+        """The app on a workspace."""
+        return cls([sys.executable, "-c", START, str(workspace)], columns, lines, environment)
+
+    def until(self, *texts: bytes, seconds: float = 60.0) -> list[float]:
+        """Milliseconds from the start until each of ``texts`` has been painted."""
+        seen, found = b"", []
+        for text in texts:
+            while text not in _ESCAPES.sub(b"", seen):
+                if not select.select([self.master], [], [], seconds)[0]:
+                    raise TimeoutError(f"{text!r} was not painted; {_ESCAPES.sub(b'', seen)[-2000:]!r}")
+                seen += os.read(self.master, 1 << 16)
+            found.append(1000 * (time.perf_counter() - self.started))
+        return found
+
+    def read(self, quiet: float = QUIET, patience: float = 0.0) -> tuple[int, float, float]:
+        """Bytes until nothing comes for ``quiet`` seconds, the first within ``patience``; milliseconds to the first and to
+        the last of them.
+        """
+        start = first = last = time.perf_counter()
+        total = 0
+        while select.select([self.master], [], [], quiet if total else max(quiet, patience))[0]:
+            try:
+                total += len(os.read(self.master, 1 << 16))
+            except OSError:
+                break
+            last = time.perf_counter()
+            first = last if first == start else first
+        return total, 1000 * (first - start), 1000 * (last - start)
+
+    def press(self, key: str, quiet: float = QUIET) -> Answer:
+        """Press a key and wait until the app is quiet."""
+        before = self._scheduled()
+        os.write(self.master, KEYS.get(key, key.encode()))
+        size, first, last = self.read(quiet, PATIENCE)
+        after = self._scheduled()
+        return Answer(size, first, last, after[0] - before[0], after[1] - before[1])
+
+    def run(self, *keys: str) -> None:
+        """Press keys whose answers are not measured."""
+        for key in keys:
+            self.press(key)
+
+    def settle(self, seconds: float = 1.0) -> None:
+        """Wait until the app has been quiet for so long."""
+        self.read(seconds)
+
+    def idle(self, seconds: float) -> float:
+        """Bytes a second while nobody does anything."""
+        total, end = 0, time.perf_counter() + seconds
+        while (left := end - time.perf_counter()) > 0:
+            if select.select([self.master], [], [], left)[0]:
+                total += len(os.read(self.master, 1 << 16))
+        return total / seconds
+
+    def megabytes(self) -> float:
+        """Resident memory of the app's own process (Linux)."""
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+    def _scheduled(self) -> tuple[float, float]:
+        """Milliseconds that the threads of the app have run, and that they were ready and had no processor."""
+        spent = [0.0, 0.0]
+        for task in Path(f"/proc/{self.process.pid}/task").iterdir():
+            try:
+                parts = (task / "schedstat").read_text().split()
+            except OSError:
+                continue
+            spent = [have + int(part) / 1e6 for have, part in zip(spent, parts, strict=False)]
+        return spent[0], spent[1]
+
+    def close(self) -> None:
+        """Leave the app, whatever screen it is on."""
+        self._press_until_ended(b"\x1b")
+        self.process.wait(timeout=10)
+        os.close(self.master)
+
+    def _press_until_ended(self, key: bytes, sleep: Callable[[float], None] = time.sleep) -> None:
+        for _ in range(8):
+            if self.process.poll() is not None:
+                return
+            try:
+                os.write(self.master, key)
+                self.read()
+            except OSError:
+                pass
+            sleep(0.1)
+        self.process.terminate()
