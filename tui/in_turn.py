@@ -13,6 +13,7 @@ from functools import partial
 from textual import events, on
 from textual.app import App
 from textual.message import Message
+from textual.widget import Widget
 
 __all__ = ["InTurn"]
 
@@ -20,6 +21,8 @@ ROUNDS = 3
 """A key may post a message, whose handler opens a screen, which chooses its focus."""
 LOST_SECONDS = 0.5
 """A follower whose widget went away meanwhile is not waited for longer."""
+LOOK_SECONDS = 0.02
+"""How often to look whether it went."""
 
 
 class InTurn(App[None]):
@@ -37,6 +40,7 @@ class InTurn(App[None]):
         self._typed: deque[events.Key | events.Paste] = deque()
         self._key = 0
         self._acting = False
+        self._way: Widget | None = None
 
     async def on_event(self, event: events.Event) -> None:
         """Have a key wait for those before it."""
@@ -45,12 +49,26 @@ class InTurn(App[None]):
             return
         self._typed.append(event)
         if self._acting:
-            self._give_up_later()
+            self._give_up_later(LOST_SECONDS)
         else:
             await self._take_next()
 
-    def _give_up_later(self) -> None:
-        self.set_timer(LOST_SECONDS, partial(self._arrive, self.Followed(self._key, 1)))
+    @property
+    def _is_lost(self) -> bool:
+        """Whether the widget that the last key went to is gone, and what followed the key with it."""
+        return self._way is None or not self._way.is_attached
+
+    def _give_up_later(self, seconds: float) -> None:
+        if self._is_lost:
+            self._follow(ROUNDS)
+        self.set_timer(min(seconds, LOOK_SECONDS), partial(self._look, self._key, seconds - LOOK_SECONDS))
+
+    async def _look(self, key: int, seconds: float) -> None:
+        """Take the next key once ``seconds`` are over; until then have a follower that is lost sent again."""
+        if key == self._key and seconds <= 0:
+            await self._take_next()
+        elif key == self._key:
+            self._give_up_later(seconds)
 
     async def _take_next(self) -> None:
         self._acting = bool(self._typed)
@@ -59,11 +77,12 @@ class InTurn(App[None]):
             await super().on_event(self._typed.popleft())
             self._follow(ROUNDS)
         if self._typed:
-            self._give_up_later()
+            self._give_up_later(LOST_SECONDS)
 
     def _follow(self, rounds: int) -> None:
         if self.screen_stack:
-            (self.focused or self.screen).post_message(self.Followed(self._key, rounds))
+            self._way = self.focused or self.screen
+            self._way.post_message(self.Followed(self._key, rounds))
 
     @on(Followed)
     async def _arrive(self, event: Followed) -> None:

@@ -85,3 +85,14 @@ async def test_a_key_whose_follower_is_lost_delays_the_next_and_no_more(monkeypa
             app.post_message(events.Key("q", "q"))
         while len(app.noted) < 3:
             await pilot.pause(0.01)
+
+
+async def test_a_key_that_closes_a_screen_does_not_hold_up_the_next() -> None:
+    """The follower goes with the field that was typed in; the next key is not to wait until it is given up."""
+    app = Asking()
+    async with app.run_test() as pilot:
+        await pilot.press("enter")
+        await pilot.press("enter")
+        app.post_message(events.Key("q", "q"))
+        await pilot.pause(0.1)
+        assert app.noted == [" ", "q"]
