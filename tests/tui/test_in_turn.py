@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from textual import events
 from textual.app import App, ComposeResult
@@ -87,12 +89,21 @@ async def test_a_key_whose_follower_is_lost_delays_the_next_and_no_more(monkeypa
             await pilot.pause(0.01)
 
 
-async def test_a_key_that_closes_a_screen_does_not_hold_up_the_next() -> None:
-    """The follower goes with the field that was typed in; the next key is not to wait until it is given up."""
+async def test_a_key_whose_widget_is_gone_does_not_hold_up_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tui.in_turn.LOST_SECONDS", 60)
+    follow, gone = InTurn._follow, [Input()]
+
+    def followed(app: InTurn, rounds: int) -> None:
+        if gone:
+            app._way = gone.pop()
+        else:
+            follow(app, rounds)
+
+    monkeypatch.setattr(InTurn, "_follow", followed)
     app = Asking()
     async with app.run_test() as pilot:
-        await pilot.press("enter")
-        await pilot.press("enter")
-        app.post_message(events.Key("q", "q"))
-        await pilot.pause(0.1)
-        assert app.noted == [" ", "q"]
+        for key in "qqq":
+            app.post_message(events.Key(key, key))
+        async with asyncio.timeout(10):
+            while len(app.noted) < 3:
+                await pilot.pause(0.01)
