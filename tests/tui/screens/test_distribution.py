@@ -1,0 +1,306 @@
+"""The screen of distributions, key by key."""
+
+import csv
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+from textual.widgets import Input
+
+from engine.microdata import MissingPolicy, conform
+from engine.recipe import Recipe
+from tui.screens.choose import Choose
+from tui.screens.distribution import Distributions, SidePlot
+from tui.screens.keys import Keys
+from tui.state import AppState, save_state
+from tui.widgets.heatmap import HeatMap
+from tui.widgets.plot import Plot
+from workspace.ingest import Source
+from workspace.runs import enter_run
+from workspace.worker import work
+from workspace.workspace import Workspace
+
+RECIPE = {
+    "title": "Household survey",
+    "data": {"file": "survey.csv", "missing": "keep"},
+    "variables": {
+        "region": {"kind": "categorical", "role": "known", "labels": {"n": "north", "s": "south"}},
+        "visits": {"kind": "count", "role": "known"},
+        "income": {"kind": "continuous", "role": "sensitive"},
+        "day": {"kind": "date", "role": "other"},
+    },
+    "release": {"m": 3, "seed": 7},
+    "synthesis": [{"target": "income", "method": "cart", "predictors": ["region", "visits"]}],
+    "measure": [{"method": "utility.ecdf"}],
+}
+
+
+def survey():
+    rng = np.random.default_rng(20)
+    visits = rng.poisson(4, 300)
+    income = np.round(np.exp(rng.normal(7 + 0.1 * visits, 0.4)), 1)
+    days = pd.Timestamp("2019-01-01") + pd.to_timedelta(rng.integers(0, 900, 300), "D")
+    income[:30] = np.nan
+    return pd.DataFrame({"region": rng.choice(["n", "s"], 300), "visits": visits, "income": income, "day": days})
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A run of three datasets; a tenth of the incomes is missing."""
+    workspace = Workspace.create(tmp_path_factory.mktemp("distributions") / "workspace")
+    recipe = Recipe.from_table(RECIPE)
+    data = conform(survey(), recipe.schema, MissingPolicy.KEEP)
+    enter_run(workspace, recipe, Source("survey.csv", b"simulated"), data)
+    work(workspace.directory, idle=0)
+    workspace.close()
+    return workspace.directory
+
+
+@pytest.fixture
+def surveyed(made, tmp_path):
+    """A copy of it, left on the runs."""
+    copy = shutil.copytree(made, tmp_path / "workspace")
+    save_state(copy, AppState(project=1, run=1, tab="runs"))
+    return copy
+
+
+def cursor_of(widget):
+    """The bin across."""
+    return widget.at[0]  # noqa: PD008  (a cursor, not a frame)
+
+
+def fits(seat, size):
+    return max(map(len, seat.text.splitlines())) <= size[0] and len(seat.text.splitlines()) <= size[1]
+
+
+async def test_the_variable_that_was_synthesised_comes_first_with_its_missing_share(sit, surveyed, size):
+    async with sit(surveyed, "D", size=size) as seat:
+        assert isinstance(seat.app.screen, Distributions)
+        assert "run 1 · income · histogram 1/4 · 3 synthetic: mean, least and greatest" in seat.text
+        assert "synthetic, mean of 3" in seat.text
+        assert "no value: confidential 10 %" in seat.text
+        for words in ("m Picture", "] Variable", "} Second", "d Datasets", "g Log scale", "? Help", "esc Close"):
+            assert words in seat.footer
+        assert fits(seat, size)
+        await seat.press("q")
+        assert not isinstance(seat.app.screen, Distributions)
+
+
+async def test_m_goes_through_the_pictures_and_the_cursor_reads_each(sit, surveyed, size):
+    async with sit(surveyed, "D", size=size) as seat:
+        for name in ("histogram 1/4", "density 2/4", "ecdf 3/4", "difference 4/4"):
+            assert name in seat.text
+            text = await seat.press("right")
+            reading = next(line for line in text.splitlines() if line.startswith(" income "))
+            assert ": confidential" in reading or "difference" in name
+            assert "synthetic" in reading
+            assert fits(seat, size)
+            await seat.press("m")
+        assert "difference 4/4" in await seat.press("M")
+        assert "largest difference" in seat.text
+
+
+async def test_the_histogram_says_the_shares_that_pandas_counts(sit, surveyed):
+    async with sit(surveyed, "D", "home") as seat:
+        plot = seat.app.screen.query_one("#distribution-plot", Plot)
+        own = plot._series[0]
+        width = own.spacing
+        income = survey()["income"]
+        for x, y in zip(own.x, own.y, strict=True):
+            assert y == pytest.approx(((income >= x - width / 2) & (income < x + width / 2)).sum() / 300)
+
+
+async def test_brackets_choose_the_variable_and_levels_are_bars_by_name(sit, surveyed, size):
+    async with sit(surveyed, "D", "right_square_bracket", size=size) as seat:
+        assert " day · histogram" in seat.text
+        assert "2019" in seat.text
+        text = await seat.press("right_square_bracket")
+        assert " region · shares 1/2" in text
+        assert "north" in text
+        assert "region north: confidential" in await seat.press("home")
+        assert " day · " in await seat.press("left_square_bracket")
+
+
+async def test_d_shows_a_band_each_dataset_or_one(sit, surveyed):
+    async with sit(surveyed, "D", "m", "m") as seat:
+        plot = seat.app.screen.query_one("#distribution-plot", Plot)
+        assert plot._series[1].lower is not None
+        assert "each, and mean" in await seat.press("d")
+        assert [one.kin for one in plot._series] == [None, None, 1, 1, 1]
+        assert "synthetic 1/3" in await seat.press("d")
+        assert "synthetic 3/3" in await seat.press("d", "d")
+        assert "mean, least and greatest" in await seat.press("d")
+        assert "synthetic 3/3" in await seat.press("D")
+
+
+async def test_zoom_is_in_both_directions_and_logarithms_are_of_the_variable_or_of_the_shares(sit, surveyed):
+    async with sit(surveyed, "D") as seat:
+        before = seat.text
+        plot = seat.app.screen.query_one("#distribution-plot", Plot)
+        whole = plot.x_range
+        await seat.press("home", "plus", "z")
+        assert plot.x_range[1] - plot.x_range[0] < whole[1] - whole[0]
+        assert plot._y_seen is not None
+        assert await seat.press("0") == before
+        await seat.press("g")
+        assert "· log scale" in seat.text
+        assert "1000" in seat.text
+        assert "other axis log" in await seat.press("G")
+        assert "other axis log" not in await seat.press("G")
+        assert "· log scale" not in await seat.press("g")
+        await seat.press("right_square_bracket", "g")
+        assert "· log scale" not in seat.text
+
+
+async def test_a_second_variable_makes_a_heat_map_with_a_cursor(sit, surveyed, size):
+    async with sit(surveyed, "D", "right_curly_bracket", size=size) as seat:
+        assert "income across, region up · heat map" in seat.text
+        assert "north" in seat.text
+        text = await seat.press("right_curly_bracket")
+        assert "income across, visits up · heat map 5/6" in text
+        assert "difference" in text
+        assert "not in the picture: confidential 10 %" in text
+        text = await seat.press("right", "left", "down")
+        reading = next(line for line in text.splitlines() if line.startswith(" income "))
+        assert ", visits " in reading
+        assert ": confidential" in reading
+        assert fits(seat, size)
+        assert "income across, region up" in await seat.press("left_curly_bracket")
+        assert " income · histogram" in await seat.press("left_curly_bracket")
+
+
+async def test_a_heat_map_holds_the_counts_of_pandas_and_zooms_about_its_cursor(sit, surveyed):
+    async with sit(surveyed, "D", "right_curly_bracket", "right_curly_bracket", "right") as seat:
+        widget = seat.app.screen.query_one(HeatMap)
+        cells, data = widget._panes[0].cells, survey()
+        binned = [
+            pd.cut(data[name], bins.edges, right=False) for name, bins in (("visits", cells.y), ("income", cells.x))
+        ]
+        assert cells.shares * 300 == pytest.approx(pd.crosstab(*binned, dropna=False).to_numpy())
+        edges = cells.x.edges
+        low = edges[cursor_of(widget)]
+        await seat.press("plus", "z", "plus")
+        closer = widget._panes[0].cells.x.edges
+        assert closer[-1] - closer[0] < (edges[-1] - edges[0]) / 2
+        assert closer[0] <= low <= closer[-1]
+        place = cursor_of(widget)
+        assert closer[place] <= low + (edges[1] - edges[0])
+        assert low <= closer[place + 1]
+        await seat.press("minus", "Z")
+        assert np.array_equal((await seat.press("0"), widget._panes[0].cells.x.edges)[1], edges)
+
+
+async def test_p_shows_one_map_and_c_shades_by_logarithm(sit, surveyed):
+    async with sit(surveyed, "D", "right_curly_bracket", "right_curly_bracket") as seat:
+        widget = seat.app.screen.query_one(HeatMap)
+        assert len(widget._panes) == 3
+        for title in ("confidential", "synthetic, mean of 3", "difference"):
+            await seat.press("p")
+            assert [pane.title for pane in widget._panes] == [title]
+        await seat.press("p")
+        assert len(widget._panes) == 3
+        assert "shades by logarithm" in await seat.press("c")
+        assert "synthetic 1/3" in await seat.press("d", "d")
+
+
+async def test_points_are_beside_each_other_or_over_each_other(sit, surveyed, size):
+    async with sit(surveyed, "D", "right_curly_bracket", "right_curly_bracket", "m", size=size) as seat:
+        side = seat.app.screen.query_one(SidePlot)
+        assert "scatter 6/6" in seat.text
+        assert side.display
+        assert "confidential 270 of 300 (30 cannot be drawn)" in seat.text
+        text = await seat.press("right")
+        assert "points, " in text
+        assert side.cursor is not None
+        await seat.press("plus", "z")
+        plot = seat.app.screen.query_one("#distribution-plot", Plot)
+        assert (side.x_range, side._y_seen) == (plot.x_range, plot._y_seen)
+        await seat.press("p")
+        assert not side.display
+        assert len(plot._series) == 2
+        assert fits(seat, size)
+
+
+async def test_variables_are_chosen_by_name(sit, surveyed):
+    async with sit(surveyed, "D", "y") as seat:
+        assert isinstance(seat.app.screen, Choose)
+        assert "income across, visits up" in await seat.press(*"vis", "enter")
+        await seat.press("y", "escape")
+        assert "income across, visits up" in seat.text
+        assert " income · histogram" in await seat.press("y", *"non", "enter")
+        assert " visits · histogram" in await seat.press("x", *"vis", "enter")
+
+
+async def test_numbers_take_the_place_of_the_picture(sit, surveyed, size):
+    async with sit(surveyed, "D", "t", size=size) as seat:
+        assert "confidential" in seat.text
+        assert fits(seat, size)
+        assert "income, from" in await seat.press("j", "right_curly_bracket")
+        assert not seat.app.screen.query_one(HeatMap).has_focus
+        await seat.press("t")
+        assert seat.app.screen.query_one(HeatMap).has_focus
+
+
+async def test_files_say_that_they_are_confidential(sit, surveyed, tmp_path):
+    async with sit(surveyed, "D") as seat:
+        for keys, name in ((), "one"), (("right_curly_bracket", "right_curly_bracket"), "heat"), (("m",), "points"):
+            await seat.press(*keys)
+            for suffix in (".csv", ".svg") if name != "points" else (".svg",):
+                await seat.press("e")
+                field = seat.app.screen.query_one(Input)
+                assert "/confidential-run-1-income" in field.value
+                field.value = str(tmp_path / f"{name}{suffix}")
+                await seat.press("enter")
+    for name in ("one", "heat", "points"):
+        assert "CONFIDENTIAL: income" in (tmp_path / f"{name}.svg").read_text("utf-8")
+    with (tmp_path / "heat.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert sum(float(row["confidential"]) for row in rows) == pytest.approx(0.9)
+    assert all(float(row["income, from"]) < float(row["income, below"]) for row in rows)
+    with (tmp_path / "one.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["data"] == "confidential"]
+    assert sum(float(row["share"]) for row in rows) == pytest.approx(0.9)
+
+
+async def test_from_data_and_results_the_variable_under_the_cursor_is_shown(sit, surveyed):
+    async with sit(surveyed, "7", "down", "D") as seat:
+        assert " visits · histogram" in seat.text
+        await seat.press("q", "2", "D")
+        assert isinstance(seat.app.screen, Distributions)
+        assert " · histogram" in seat.text or " · shares" in seat.text
+
+
+async def test_help_names_the_keys(sit, surveyed):
+    async with sit(surveyed, "D", "question_mark", size=(120, 60)) as seat:
+        assert isinstance(seat.app.screen, Keys)
+        for words in ("Log scale", "Shades by logarithm", "Zoom in up and down", "Numbers"):
+            assert words in seat.text
+
+
+async def test_without_a_run_that_is_done_the_confidential_data_are_shown_alone(sit, surveyed):
+    workspace = Workspace.open(surveyed)
+    with workspace.writing() as connection:
+        connection.execute("UPDATE run SET state = 'interrupted'")
+    workspace.close()
+    async with sit(surveyed, "D") as seat:
+        assert "confidential data alone · region · shares 1/1" in seat.text
+        await seat.press("d", "right_square_bracket", "right_curly_bracket")
+        assert len(seat.app.screen.query_one(HeatMap)._panes) == 1
+
+
+async def test_a_project_without_data_says_so(sit, directory):
+    save_state(directory, AppState(project=2, run=None, tab="runs"))
+    async with sit(directory, "D", "m", "d", "t", "e") as seat:
+        assert "This project has no data yet" in seat.text
+
+
+async def test_without_colour_and_in_ascii_they_are_shown_too(sit, surveyed, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("SFUMATO_GLYPHS", "ascii")
+    async with sit(surveyed, "D", size=(80, 24)) as seat:
+        text = await seat.press("right", "d", "right_curly_bracket", "right_curly_bracket", "right")
+        picture = "\n".join(text.splitlines()[1:-4])
+        assert picture.isascii()
+        assert "@" in picture
+        assert "scatter" in await seat.press("m")
