@@ -163,12 +163,26 @@ def study_point(
 
 
 def combine(recipe: Recipe, rows: Sequence[Row]) -> tuple[list[Row], list[Verdict]]:
-    """All rows of a run, those that combine its datasets added and baselines filled in, and the verdicts on them."""
+    """All rows of a run, those that combine its datasets added and baselines filled in, and the verdicts on them.
+
+    Rows of intermediate outputs, the simulations of a study, give way to the study's summary.
+    """
+    kept = _results(rows)
     complete = with_confidential_baseline(
-        [*(row for row in rows if row.draw is None), *combined_rows(rows_with_draw(rows)), *rows_with_draw(rows)]
+        [*(row for row in kept if row.draw is None), *combined_rows(rows_with_draw(kept)), *rows_with_draw(kept)]
     )
     complete = [*complete, *_summaries(rows)]
     return complete, judge(recipe.thresholds, complete)
+
+
+def _results(rows: Sequence[Row]) -> list[Row]:
+    intermediate = {
+        (found.family, found.name, output.name)
+        for found in registry().values()
+        for output in found.outputs
+        if output.intermediate
+    }
+    return [row for row in rows if (row.family, row.method, row.measure) not in intermediate]
 
 
 def _summaries(rows: Sequence[Row]) -> list[Row]:

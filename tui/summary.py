@@ -13,6 +13,7 @@ from workspace.companions import published_tables
 from workspace.runs import Run, RunState, result_rows, verdicts_of
 from workspace.workspace import Workspace
 
+from .calibration_table import calibration_table
 from .console import duration, fits, number, table
 from .widgets.text import printable
 
@@ -41,10 +42,12 @@ def summarise(workspace: Workspace, run: Run) -> str:
     )
     parts = [printable(head)]
     for family, heading in HEADINGS.items():
-        chosen = [row for row in rows if row.family == family]
+        chosen = [row for row in rows if row.family == family and row.method != "calibration"]
         if chosen:
             make = sweep_table if family == "studies" else result_table
             parts.append(f"{heading}\n{make(chosen, recipe.published)}")
+    if calibrated := [row for row in rows if row.method == "calibration"]:
+        parts.append(f"How well measures of data quality tell\n{calibration_table(calibrated, recipe.published)}")
     verdicts = verdicts_of(workspace, run.id)
     if verdicts:
         parts.append(f"Verdicts\n{verdict_table(verdicts)}")

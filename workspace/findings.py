@@ -12,6 +12,7 @@ from .queries import Connected
 
 __all__ = [
     "SORTS",
+    "SUMMED_UP",
     "Curve",
     "DiagnosticLine",
     "ResultLine",
@@ -145,8 +146,12 @@ class Curve:
     upper: tuple[float | None, ...]
 
 
+SUMMED_UP = ("calibration", "minimisation")
+"""Studies that have screens and tables of their own."""
+
+
 def curves(workspace: Connected, run_id: int) -> list[Curve]:
-    """Every sweep of a run. Before the averages are there, the mean of the rows so far, without intervals."""
+    """Every sweep of what an intruder knows of a run. Before the averages are there, the mean of the rows so far, without intervals."""
     combined = has_averages(workspace, run_id)
     which = "task.kind = 'combine' AND result.draw IS NULL" if combined else "task.kind <> 'combine'"
     rows = workspace.connection.execute(
@@ -154,9 +159,10 @@ def curves(workspace: Connected, run_id: int) -> list[Curve]:
                    avg(value) AS value, avg(lower) AS lower, avg(upper) AS upper
             FROM result JOIN task ON task.id = result.task_id
             WHERE result.run_id = ? AND {which} AND level IS NOT NULL
+                  AND result.method NOT IN ({", ".join("?" * len(SUMMED_UP))})
             GROUP BY key, measure, target, params, dataset, level
             ORDER BY min(task_id), min(result.id), level""",
-        (run_id,),
+        (run_id, *SUMMED_UP),
     )
     grouped: dict[tuple[str, ...], list[sqlite3.Row]] = {}
     for row in rows:

@@ -38,6 +38,9 @@ THRESHOLDS = {"rho": 0.90, "rilm_categorical": 0.90, "nmi_v1": 0.80, "non_suppre
 
 SCORES = {name: f"{key}.{output} of a quasi-identifier of a simulated table" for name, (key, output) in SOURCES.items()}
 SUMMARIES: Mapping[str, tuple[str, Goal]] = {
+    "generators": ("generators that were trained", "none"),
+    "originals": ("original tables that were generated", "none"),
+    "anonymisations": ("anonymised tables that were scored and tested", "none"),
     "auc": ("chance that the measure scores a good label above a bad one: area under the ROC curve", "high"),
     "average_precision": ("precision averaged over the recall that each score adds: area under the PR curve", "high"),
     "good": ("labels that are good, as a share of all", "none"),
@@ -88,7 +91,7 @@ def calibrated(rows: Sequence[Row]) -> list[Row]:
     if not scored:
         return []
     like = replace(scored[0], target="", draw=None, level=None, lower=None, upper=None, baseline=None, reason="")
-    found: list[Row] = []
+    found = list(_counts(like, scored))
     for score in SCORES:
         own = [row for row in scored if row.measure == score]
         if own:
@@ -102,6 +105,12 @@ def _row(like: Row, name: str, value: float | Callable[[], float], *, level: flo
         return replace(row, value=float(value() if callable(value) else value), status="computed")
     except NotComputable as error:
         return replace(row, value=None, status="not computed", reason=error.reason)
+
+
+def _counts(like: Row, rows: Sequence[Row]) -> Iterator[Row]:
+    yield _row(like, "generators", len({row.params["generator"] for row in rows}))
+    yield _row(like, "originals", len({row.level for row in rows}))
+    yield _row(like, "anonymisations", len({(row.level, row.params["subset"], row.params["k"]) for row in rows}))
 
 
 def _areas(like: Row, score: str, rows: Sequence[Row]) -> Iterator[Row]:

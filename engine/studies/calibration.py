@@ -115,7 +115,7 @@ def check(data: Microdata, target: str, spec: CalibrationSpec, place: str) -> No
     spec=CalibrationSpec,
     source="Measuring Data Quality for Project Lighthouse §4",
     outputs=(
-        *(Output(name, meaning, "high") for name, meaning in SCORES.items()),
+        *(Output(name, meaning, "high", intermediate=True) for name, meaning in SCORES.items()),
         *(Output(name, meaning, goal) for name, (meaning, goal) in SUMMARIES.items()),
     ),
     check=check,

@@ -76,7 +76,9 @@ def main() -> None:
 def table(rows: Sequence[dict[str, Any]]) -> None:
     """Areas by measure, then errors by verdict."""
     rows = [row for row in rows if row["method"] == "calibration" and row["level"] is None]
-    value = {(row["measure"], *row["params"].values()): row["value"] for row in rows}
+    value = {
+        (row["measure"], row["params"].get("score"), row["params"].get("generators")): row["value"] for row in rows
+    }
     columns = ("AUC", "paper", "worst", "best", "AP", "worst", "best", "good", "threshold")
     print(f"{'measure':17}" + "".join(f"{name:>10}" for name in columns))
     for score in SCORES:
@@ -84,7 +86,7 @@ def table(rows: Sequence[dict[str, Any]]) -> None:
             [value.get((area, score, which)) for which in ("all", "worst", "best")]
             for area in ("auc", "average_precision")
         )
-        rest = [value.get((name, score)) for name in ("good", "suggested_threshold")]
+        rest = [value.get((name, score, None)) for name in ("good", "suggested_threshold")]
         cells = [auc[0], PAPER_AUC.get(score), *auc[1:], *precision, *rest]
         print(f"{score:17}" + "".join(f"{'-' if cell is None else format(cell, '.2f'):>10}" for cell in cells))
     for row in rows:

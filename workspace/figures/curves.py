@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.rows import Row
 
+from ..findings import SUMMED_UP
 from .figure import CONFIDENTIAL, Figure, Panel, Series
 
 __all__ = ["RunRows", "interval_figures", "sweep_figures"]
@@ -37,11 +38,11 @@ class RunRows:
 
 
 def sweep_figures(runs: Sequence[RunRows]) -> list[Figure]:
-    """One figure for every study and its parameters (Guo & Hu, Figure 4): a panel a measure, the confidential data's beside it."""
+    """One figure for every sweep and its parameters (Guo & Hu, Figure 4): a panel a measure, the confidential data's beside it."""
     swept: dict[str, list[Named]] = {}
     for run in runs:
         for row in run.rows:
-            if row.level is not None:
+            if row.level is not None and row.method not in SUMMED_UP:
                 key = json.dumps([row.method, row.target, row.params], sort_keys=True)
                 swept.setdefault(key, []).append((run.name, row))
     return [_sweep(rows) for rows in swept.values()]

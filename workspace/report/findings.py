@@ -10,6 +10,7 @@ from engine.reproduction import Cell, Line, SourceTable, ratio
 from engine.rows import Row
 from engine.thresholds import Verdict
 
+from ..findings import SUMMED_UP
 from ..markup import Markup, element
 from ..numbers import number
 from .parts import Section, definitions, interval, section, settings, table
@@ -19,7 +20,7 @@ __all__ = ["published_section", "result_tables", "sweep_section", "verdict_table
 SIGNS = {"pass": "✓ pass", "fail": "✗ fail", "not computed": "? not computed"}
 BOUNDS = {"max": "at most {}", "min": "at least {}", "max_ratio": "at most {} × the confidential data's"}
 DIRECTIONS = {"low": "lower is better", "high": "higher is better", "none": "neither direction is better"}
-FAMILIES = {"utility": "Utility", "quality": "Data quality", "risk": "Disclosure risk"}
+FAMILIES = {"utility": "Utility", "quality": "Data quality", "risk": "Disclosure risk", "studies": "Studies"}
 
 
 def verdict_table(verdicts: Sequence[Verdict]) -> Markup:
@@ -95,12 +96,12 @@ def _meanings(keys: Sequence[tuple[str, str]]) -> Markup:
 def sweep_section(rows: Sequence[Row], of: str = "") -> Section | None:
     """The risks at every level of the intruder's uncertainty, confidential data first, then the release."""
     sweeps: dict[tuple[str, str, str], list[Row]] = {}
-    for row in rows:
-        if row.level is not None:
-            sweeps.setdefault((row.method, row.target, settings(row.params)), []).append(row)
+    swept = [row for row in rows if row.level is not None and row.method not in SUMMED_UP]
+    for row in swept:
+        sweeps.setdefault((row.method, row.target, settings(row.params)), []).append(row)
     if not sweeps:
         return None
-    keys = list(dict.fromkeys((f"{row.family}.{row.method}", row.measure) for row in rows if row.level is not None))
+    keys = list(dict.fromkeys((f"{row.family}.{row.method}", row.measure) for row in swept))
     return section(
         f"Intruder's knowledge{of}", [_sweep(words, own) for (_, _, words), own in sweeps.items()], _meanings(keys)
     )

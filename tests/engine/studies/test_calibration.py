@@ -12,11 +12,11 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from engine.errors import BadInput
-from engine.execution import study_point
+from engine.execution import combine, study_point
 from engine.microdata import Microdata, conform
 from engine.recipe import Recipe
 from engine.rows import Row
-from engine.studies.calibrated import calibrated
+from engine.studies.calibrated import SCORES, calibrated
 from engine.studies.generating import generator_of
 from engine.studies.group_tests import GroupTests
 
@@ -124,6 +124,7 @@ def test_the_summary_of_rows_made_by_hand() -> None:
     assert found["auc", "rho", "worst"].value == pytest.approx((9 * 4 + 9 / 2 + 6 * 4 / 2) / (15 * 5))
     assert found["good", "rho"].value == pytest.approx(29 / 40)
     assert found["suggested_threshold", "rho"].value == 0.51
+    assert [found[(name,)].value for name in ("generators", "originals", "anonymisations")] == [2, 4, 4]
     assert found["lost", True, 20].value == pytest.approx(1 / 20)
     assert found["lost", False, 20].value == pytest.approx(10 / 20)
     assert found["errors", True, 20].value == pytest.approx(1 / 20)
@@ -158,6 +159,14 @@ def test_a_small_study_finds_that_small_classes_keep_the_tests(data: Microdata) 
         r.params["score"]: r.value for r in calibrated(rows) if r.measure == "auc" and r.params["generators"] == "all"
     }
     assert (auc["rho"] or 0) > 0.5
+
+
+def test_a_run_s_results_are_the_summary_and_not_the_simulations(data: Microdata) -> None:
+    plan = recipe()
+    rows = simulated(data, plan)
+    found = combine(plan, rows)[0]
+    assert [r for r in found if r.measure in SCORES] == []
+    assert found == calibrated(rows)
 
 
 def test_every_simulation_stands_alone(data: Microdata) -> None:

@@ -1,4 +1,5 @@
 import csv
+import json
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,7 @@ from tui.state import AppState, save_state
 from workspace.ingest import Source
 from workspace.quality_views import CalibratedMeasure, Calibration, calibrations
 from workspace.queries import Reader
-from workspace.runs import enter_run, result_rows
+from workspace.runs import enter_run
 from workspace.worker import work
 from workspace.workspace import Workspace
 
@@ -76,12 +77,15 @@ def study(calibrated):
 @pytest.fixture(scope="module")
 def labels(calibrated):
     """Scores of rho, -inf where it has none, with the tests and the errors each speaks of."""
-    workspace = Workspace.open(calibrated)
-    rows = [row for row in result_rows(workspace, 1) if row.measure == "rho" and "tests" in row.params]
-    workspace.close()
-    errors = [row.params["lost"] + row.params["spurious"] + row.params["sign_flip"] for row in rows]
-    scores = [-np.inf if row.value is None else row.value for row in rows]
-    return np.array(scores), np.array([row.params["tests"] for row in rows]), np.array(errors)
+    with Reader(calibrated) as reader:
+        found = reader.connection.execute(
+            """SELECT value, result.params AS params FROM result JOIN task ON task.id = result.task_id
+               WHERE task.kind = 'study' AND measure = 'rho'"""
+        ).fetchall()
+    rows = [(value, params) for value, params in ((v, json.loads(p)) for v, p in found) if "tests" in params]
+    errors = [params["lost"] + params["spurious"] + params["sign_flip"] for _, params in rows]
+    scores = [-np.inf if value is None else value for value, _ in rows]
+    return np.array(scores), np.array([params["tests"] for _, params in rows]), np.array(errors)
 
 
 def rho_of(study):
