@@ -162,7 +162,7 @@ def _check_pairing(table: Microdata, places: Places, data: Microdata, recipe: Re
             )
         elif name not in recipe.released:
             different = int(np.sum(~np.isclose(ours, table.numbers(name), rtol=ROUNDING, atol=0, equal_nan=True)))
-            how = f'differ from the original, and it is not released; name "{name}" under [release] released'
+            how = f'differ from the original, and it is not released; if it is, name "{name}" under [release] released'
         else:
             continue
         if different:

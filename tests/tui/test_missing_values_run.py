@@ -32,6 +32,7 @@ cost = { kind = "continuous", role = "sensitive" }
 [release]
 m = 4
 seed = 3
+order = "original"
 
 [[synthesis]]
 target = "age"
