@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -15,6 +17,7 @@ from textual.widgets import Footer
 from tui.console import number
 from tui.exhibits import Exhibit, Lines
 from tui.parameter_list import known_text
+from tui.widgets.axes import Limits
 from tui.widgets.line import Line
 from tui.widgets.plot import Plot
 from tui.widgets.series import Series
@@ -31,6 +34,7 @@ __all__ = ["Parameter"]
 
 KEYS = {"trace": "t", "ranks": "r", "density": "d", "autocorrelation": "a", "weights": "w"}
 EVERYTHING = "every chain"
+MOST_POINTS = 50
 
 
 class Parameter(Dialog[None], Exhibits):
@@ -84,10 +88,12 @@ class Parameter(Dialog[None], Exhibits):
         name = f"{self._model.target} {self._names[self._at]}"
         return trace_figure(self._model.trace, self._shown, self._at, name, self._only)
 
-    def _draw(self) -> None:
+    def _draw(self, *, keep_view: bool = False) -> None:
         figure = self._figure()
         panel, parts = figure.panels[0], self._parts
-        self.query_one(Plot).set_series(figure_series(figure), x_label=panel.x_label, y_label=panel.y_label)
+        plot = self.query_one(Plot)
+        series = figure_series(figure, plot.x_range if keep_view else None, bands=self._only is not None)
+        plot.set_series(series, x_label=panel.x_label, y_label=panel.y_label, keep_view=keep_view)
         words = [figure.title, f"{self._at + 1} of {len(self._names)}"]
         if parts:
             words.append(EVERYTHING if self._only is None else f"only {parts[self._only]}")
@@ -98,6 +104,11 @@ class Parameter(Dialog[None], Exhibits):
         """What is known of the parameter, or of its whole model."""
         own, whole = self._lines.get(self._names[self._at]), self._lines.get(ALL)
         self.query_one("#parameter-reading", Line).say(known_text(own, whole))
+
+    @on(Plot.Viewed)
+    def _see_more(self) -> None:
+        """Draw what is left out of long chains once the view is close enough."""
+        self._draw(keep_view=True)
 
     @on(Plot.CursorMoved)
     def _moved(self, event: Plot.CursorMoved) -> None:
@@ -139,16 +150,27 @@ class Parameter(Dialog[None], Exhibits):
         return Exhibit(file, partial(figure_lines, figure), lambda: figure)
 
 
-def figure_series(figure: Figure) -> list[Series]:
-    """The series of a figure's first panel as the terminal draws them: a band as lines, so that it covers nothing."""
-    found = figure.panels[0].series
+def figure_series(figure: Figure, seen: Limits | None = None, *, bands: bool = False) -> list[Series]:
+    """The series of a figure's first panel as the terminal draws them.
+
+    ``bands`` are drawn as lines, so that they cover nothing. Of a long chain every k-th step is drawn, so that about
+    ``MOST_POINTS`` are in view: chains that go up and down at every dot would fill the plot, and take long to send.
+    """
+    found = [(one, _drawn(one.x, seen) if figure.kind == "sweep" else slice(None)) for one in figure.panels[0].series]
     bounds = [
-        Series(one.name, one.x, bound, marker=figure.marker, kin=order)
-        for order, one in enumerate(found)
+        Series(one.name, one.x[at], bound[at], marker=figure.marker, kin=order)
+        for order, (one, at) in enumerate(found)
         for bound in (one.lower, one.upper)
-        if bound is not None
+        if bands and bound is not None
     ]
-    return [*(Series(one.name, one.x, one.y, marker=figure.marker) for one in found), *bounds]
+    return [*(Series(one.name, one.x[at], one.y[at], marker=figure.marker) for one, at in found), *bounds]
+
+
+def _drawn(x: NDArray[np.float64], seen: Limits | None) -> NDArray[np.intp]:
+    """Which points of a line to draw: evenly spaced over all, closer together in what is ``seen``, and the last."""
+    inside = np.flatnonzero((x >= seen[0]) & (x <= seen[1])) if seen else np.empty(0, dtype=np.intp)
+    steps = [part[:: max(1, part.size // MOST_POINTS)] for part in (np.arange(x.size), inside)]
+    return np.unique(np.concatenate([*steps, [x.size - 1]])).astype(np.intp)
 
 
 def figure_lines(figure: Figure) -> Lines:

@@ -9,11 +9,12 @@ from textual.widgets import Input
 from engine.statistics.chain_trace import chain_trace
 from engine.traces import ImportanceTrace
 from tui.parameter_list import model_lines, parameter_text, summary
-from tui.screens.parameter import Parameter
+from tui.screens.parameter import Parameter, figure_series
 from tui.screens.project import Project
 from tui.widgets.plot import Plot
 from tui.widgets.trend import trend
 from workspace.convergence import ALL, ParameterLine
+from workspace.figures.traces import trace_figure
 from workspace.findings import DiagnosticLine
 from workspace.trace_tables import write_trace
 from workspace.workspace import Workspace
@@ -223,3 +224,24 @@ def test_a_line_shows_how_values_go(monkeypatch):
     assert trend([], 5) == trend([np.nan], 5) == ""
     monkeypatch.setenv("SFUMATO_GLYPHS", "ascii")
     assert trend(range(5), 5) == "_.-~^"
+
+
+def test_of_a_long_chain_every_point_is_drawn_once_the_view_is_close():
+    figure = trace_figure(chains(), "trace", 0, "")
+    whole, close = figure_series(figure)[0], figure_series(figure, (100.0, 130.0))[0]
+    assert 50 <= whole.x.size < 100
+    assert whole.x[0] == close.x[0] == 1
+    assert whole.x[-1] == close.x[-1] == 300
+    assert set(range(100, 131)) <= set(close.x)
+    assert not set(range(100, 131)) <= set(whole.x)
+    assert len(figure_series(figure, bands=True)) == len(figure_series(figure)) + 2
+
+
+async def test_a_closer_look_keeps_view_and_cursor(sit, chained):
+    async with sit(chained, "enter", "c", "home", "plus", "plus", tab="diagnostics") as seat:
+        plot = seat.app.screen.query_one(Plot)
+        seen, cursor = plot.x_range, plot.cursor
+        assert seen[1] < 100
+        assert cursor == 1
+        assert await seat.press("z")
+        assert plot.x_range == seen
