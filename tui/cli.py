@@ -168,7 +168,11 @@ def evaluate(
     *,
     quiet: bool,
 ) -> None:
-    """Score released files that any other tool made, with the measures and thresholds of RECIPE."""
+    """Score released files that any other tool made, with the measures and thresholds of RECIPE.
+
+    Record i of a file is record i of the original, unless [release] of RECIPE names a link or says order = "shuffled".
+    There it also says whose values are intervals or groups (generalised) and whose are class means (micro_aggregated).
+    """
     from workspace.prepare import prepare_evaluation
     from workspace.recipes import find_recipe
 
