@@ -11,6 +11,8 @@ A step trains a GAN of its own, minutes on tens of thousands of records: name fe
 A missing level is a level; missing numbers stand at the median beside a mark, which the GAN learns. Counts are rounded,
 numbers and dates kept within their bounds, or where none are declared within the range of the data. Everything comes from
 the task's seed, on one thread. Nothing about a GAN's losses says that it has converged: look at the utility measures.
+
+The library ctgan and its rdt are under the Business Source License 1.1, which limits what they may be used for: hence an extra.
 """
 
 from __future__ import annotations
