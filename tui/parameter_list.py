@@ -27,13 +27,13 @@ __all__ = [
 
 COLUMNS = (
     Column("target", "model of", 8),
-    Column("parameter", "parameter", 13),
+    Column("parameter", "parameter", 12),
     Column("r_hat", "R-hat", 5, "right"),
     Column("bulk", "bulk", 6, "right"),
     Column("tail", "tail", 6, "right"),
     Column("sampler", "sampler", 11),
     Column("shape", "trace", 6),
-    Column("verdict", "verdict", 23),
+    Column("verdict", "verdict", 22),
 )
 DROPS = ("sampler",)
 WITHIN, NOTHING, NO_TRACE = "within limits", "nothing to converge", "no trace kept"

@@ -40,12 +40,12 @@ class ParameterLine:
     @property
     def flags(self) -> tuple[str, ...]:
         """Which of the usual limits are not kept, in words."""
-        weights = "weights' ESS" if self.parameter == ALL else "bulk ESS"
+        weights = "ESS" if self.parameter == ALL else "bulk ESS"
         checks = (
-            (self.r_hat, LARGEST_R_HAT, "R-hat above 1.01", True),
-            (self.pareto_k, LARGEST_K, "Pareto k above 0.7", True),
-            (self.bulk, SMALLEST_SIZE, f"{weights} below 400", False),
-            (self.tail, SMALLEST_SIZE, "tail ESS below 400", False),
+            (self.r_hat, LARGEST_R_HAT, "R-hat over 1.01", True),
+            (self.pareto_k, LARGEST_K, "Pareto k over 0.7", True),
+            (self.bulk, SMALLEST_SIZE, f"{weights} under 400", False),
+            (self.tail, SMALLEST_SIZE, "tail ESS under 400", False),
         )
         return tuple(
             words

@@ -149,7 +149,7 @@ def test_parameters_have_their_statistics_in_a_line(done):
     assert [(line.target, line.parameter) for line in lines[:2]] == [("days", ALL), ("days", "alpha[intercept]")]
     assert {line.target for line in lines} == {"days", "stays"}
     assert lines[0].acceptance is not None
-    assert all("R-hat above 1.01" in line.flags and line.tail and line.bulk for line in lines[1:6])
+    assert all("R-hat over 1.01" in line.flags and line.tail and line.bulk for line in lines[1:6])
     whole = next(line for line in lines if line.target == "stays")
     assert whole.pareto_k < 0.7
     assert whole.bulk > 400
@@ -171,9 +171,9 @@ def test_limits_that_are_not_kept_are_flagged_in_words_and_come_first():
         ]
     )
     assert [one.parameter for one in found] == [ALL, "good", "bad"]
-    assert found[0].flags == ("Pareto k above 0.7",)
+    assert found[0].flags == ("Pareto k over 0.7",)
     assert found[1].flags == ()
-    assert found[2].flags == ("R-hat above 1.01", "bulk ESS below 400", "tail ESS below 400")
+    assert found[2].flags == ("R-hat over 1.01", "bulk ESS under 400", "tail ESS under 400")
     assert [one.parameter for one in worst_first(found)] == ["bad", ALL, "good"]
 
 
@@ -216,7 +216,7 @@ def test_nothing_is_drawn_of_what_has_no_chain():
 def test_the_report_has_the_parameters_and_the_traces_of_the_worst(done):
     page = report_page(done, 1, traces=True)
     assert "R-hat at most 1.01, effective sample sizes at least 400" in page
-    assert "✗ R-hat above 1.01" in page
+    assert "✗ R-hat over 1.01" in page
     assert sum(f'id="trace-1-{i}-title"' in page for i in range(1, 20)) == WORST
     assert "income: nothing to converge; its posterior draws are exact and independent." in page
     assert "which are as confidential as the data: this page is not for release" in page

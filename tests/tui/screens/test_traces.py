@@ -79,7 +79,7 @@ async def test_parameters_outside_a_limit_come_first_with_their_trace_and_in_wor
         lines = seat.text.splitlines()
         assert "2 parameters of 1 model: ✗ 1 outside a limit" in lines[2]
         assert lines[4].split()[:5] == ["income", "beta", "1.400", "20", "15"]
-        assert "✗ R-hat above 1.01 +2" in lines[4]
+        assert "✗ R-hat over 1.01 +2" in lines[4]
         assert lines[6].split()[:2] == ["income", "alpha"]
         assert "✓ within limits" in lines[6]
         assert any(block in lines[4] for block in "▁▂▃▄▅▆▇█")
@@ -135,7 +135,7 @@ async def test_the_cursor_reads_every_chain(sit, chained):
 async def test_weighted_draws_have_a_density_and_weights(sit, weighted, size):
     async with sit(weighted, tab="diagnostics", size=size) as seat:
         lines = seat.text.splitlines()
-        assert "✗ Pareto k above 0.7 +1" in lines[4]
+        assert "✗ Pareto k over 0.7 +1" in lines[4]
         assert "Pareto k 0.93 · ESS of the weights 120" in lines[-2]
         text = await seat.press("enter")
         assert "income log posterior: density" in text
