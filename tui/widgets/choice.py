@@ -43,7 +43,7 @@ class Choice(Widget, can_focus=True):
     def render(self) -> Content:
         """The words."""
         chosen = "reverse bold" if self.has_focus else "bold"
-        parts = [(f"[{w}]", chosen) if w == self.value else (f" {w} ", "dim") for w in self._words]
+        parts = [(f"[{w}]", chosen) if w == self.value else (f" {w} ", "$text-muted") for w in self._words]
         if self.value not in self._words:
             parts.insert(0, (f"[{self.value}]", chosen))
         at = max((i for i, (text, _) in enumerate(parts) if text == f"[{self.value}]"), default=0)

@@ -23,11 +23,11 @@ def gauge(observed: float | None, limit: float, width: int, style: str) -> Conte
     before, after = min(filled, half), max(filled - half, 0)
     return Content.assemble(
         (mark("bar") * before, style),
-        (mark("track") * (half - before), "dim"),
+        (mark("track") * (half - before), "$text-muted"),
         (mark("limit"), "bold"),
         (mark("bar") * after, style),
-        (mark("track") * (half - after), "dim"),
-        (f"  {_percent(share)} % of the limit", "dim"),
+        (mark("track") * (half - after), "$text-muted"),
+        (f"  {_percent(share)} % of the limit", "$text-muted"),
     )
 
 

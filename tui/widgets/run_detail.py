@@ -40,14 +40,14 @@ def _changes(detail: RunDetail) -> list[tuple[str, str, str]]:
         return []
     name = f"{mark('into')} run {detail.against}"
     if not detail.changes:
-        return [(name, "the same recipe", "dim")]
+        return [(name, "the same recipe", "$text-muted")]
     return _some(name, [(_change(change), "") for change in detail.changes], MOST_CHANGES)
 
 
 def _some(name: str, lines: Sequence[tuple[str, str]], most: int) -> list[tuple[str, str, str]]:
     """The first lines, named once, and how many more there are."""
     left = len(lines) - most
-    more = [("", f"and {left} more", "dim")] if left > 0 else []
+    more = [("", f"and {left} more", "$text-muted")] if left > 0 else []
     return [("" if place else name, *line) for place, line in enumerate(lines[:most])] + more
 
 

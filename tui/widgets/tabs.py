@@ -40,7 +40,7 @@ class TabLine(Widget, can_focus=True):
 
     def _line(self) -> Content:
         chosen = "$foreground bold reverse" if self.has_focus else "$primary bold"
-        parts = [(text, chosen if name == self.active else "dim") for name, text in self._texts()]
+        parts = [(text, chosen if name == self.active else "$text-muted") for name, text in self._texts()]
         return Content.assemble(*(piece for part in parts for piece in (part, " ")))
 
     def _texts(self) -> list[tuple[str, str]]:

@@ -108,4 +108,4 @@ def _params(verdict: VerdictLine) -> str:
 def _below(text: str, width: int) -> list[Content]:
     lead = " " * INDENT
     lines = wrap(printable(text), max(INDENT + 20, width), initial_indent=lead, subsequent_indent=lead)
-    return [Content.styled(line, "dim") for line in lines if text]
+    return [Content.styled(line, "$text-muted") for line in lines if text]
