@@ -253,7 +253,7 @@ class SfumatoApp(InTurn):
         if project is not None and event.run_id is not None:
             project.look_at(event.run_id)
             if event.tab:
-                project.action_show_tab(event.tab)
+                await project.action_show_tab(event.tab)
         if event.project_id is not None and len(self.screen_stack) == 1:
             await self.open_project(event.project_id, event.run_id, event.tab)
         self.refresh_page()

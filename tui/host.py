@@ -20,6 +20,10 @@ class Host(Protocol):
     """The app, as its screens know it: they are below it, and do not import it."""
 
     @property
+    def alone(self) -> bool:
+        """Whether the process is there for nothing but the app."""
+
+    @property
     def directory(self) -> Path:
         """The workspace."""
 

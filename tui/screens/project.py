@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -58,6 +59,9 @@ VIEWS = {
 """Screens above the tabs, for the runs that have something to show there: key, title, what it is."""
 
 
+PAUSE_SECONDS = 0.1
+
+
 class Panes(Backdrop, ContentSwitcher):
     """Shows one of the tabs."""
 
@@ -95,32 +99,43 @@ class Project(ReturnsToRow):
         self._lines: Sequence[RunLine] = ()
         self._views: Mapping[int, frozenset[str]] = {}
         self._is_read = False
+        made = (Runs(), Results(id="results"), Verdicts(), Sweep(), Diagnostics(), Records(), Map())
+        self._panes: Mapping[str, Pane] = {str(pane.id): pane for pane in (*made, Data(project_id), Plan(project_id))}
+        self._bringing = asyncio.Lock()
 
     def compose_body(self) -> ComposeResult:
         """The tabs and what they show."""
         yield TabLine(TABS)
         yield Static(id="no-run")
-        with Panes(initial=self._tab, id="panes"):
-            yield Runs()
-            yield Results(id="results")
-            yield Verdicts()
-            yield Sweep()
-            yield Diagnostics()
-            yield Records()
-            yield Map()
-            yield Data(self._project_id)
-            yield Plan(self._project_id)
+        yield Panes(self.pane, initial=self._tab, id="panes")
 
     def on_mount(self) -> None:
         """Show the tab that was open last."""
         self.query_one(TabLine).active = self._tab
         self.pane.take_focus()
         self.return_to_row()
+        if self.sfumato.alone:
+            self.run_worker(self._bring_all(), exit_on_error=False)
 
     @property
     def pane(self) -> Pane:
         """The tab that is shown."""
-        return self.query_one(f"#{self._tab}", Pane)
+        return self._panes[self._tab]
+
+    async def _bring(self, name: str) -> Pane:
+        """A tab, mounted when it is first needed: a project opens as fast as one tab."""
+        pane = self._panes[name]
+        async with self._bringing:
+            if not pane.is_attached:
+                pane.display = False
+                await self.query_one(Panes).mount(pane)
+        return pane
+
+    async def _bring_all(self) -> None:
+        """Mount the other tabs while nobody presses a key."""
+        for name in TABS:
+            await asyncio.sleep(PAUSE_SECONDS)
+            await self._bring(name)
 
     @property
     def run_id(self) -> int | None:
@@ -144,7 +159,9 @@ class Project(ReturnsToRow):
     def _take(self, event: Arrived) -> None:
         first, self._is_read = not self._lines, True
         self._title, self._lines, self._views = event.name, event.lines, event.views
-        self.query_one(Runs).show_runs(event.lines, self.run_id if first else None)
+        runs = self._panes["runs"]
+        assert isinstance(runs, Runs)
+        runs.show_runs(event.lines, self.run_id if first else None)
         self._show_run()
 
     def _show_run(self) -> None:
@@ -184,37 +201,40 @@ class Project(ReturnsToRow):
 
     @on(Runs.Chosen)
     @on(Map.Chosen)
-    def _choose(self, event: Runs.Chosen | Map.Chosen) -> None:
+    async def _choose(self, event: Runs.Chosen | Map.Chosen) -> None:
         self._run_id = event.run_id
         self.sfumato.remember(run=event.run_id)
         line = next(line for line in self._lines if line.run.id == event.run_id)
         self._show_run()
-        self.action_show_tab("verdicts" if line.tally.total else "results")
+        await self.action_show_tab("verdicts" if line.tally.total else "results")
 
     @on(Results.Pictured)
     async def _picture(self, event: Results.Pictured) -> None:
         await self.action_distributions(event.variable)
 
     @on(Runs.Duplicated)
-    def _duplicate(self, event: Runs.Duplicated) -> None:
+    async def _duplicate(self, event: Runs.Duplicated) -> None:
+        await self.action_show_tab("plan")
         self.query_one(Plan).start_from(event.run_id)
-        self.action_show_tab("plan")
 
     @on(Runs.Marked)
     def _lay_over(self, event: Runs.Marked) -> None:
-        self.query_one(Sweep).lay_over(event.run_ids)
+        sweep = self._panes["sweep"]
+        assert isinstance(sweep, Sweep)
+        sweep.lay_over(event.run_ids)
 
     @on(TabLine.Chosen)
-    def _choose_tab(self, event: TabLine.Chosen) -> None:
-        self._switch(event.name)
+    async def _choose_tab(self, event: TabLine.Chosen) -> None:
+        await self._switch(event.name)
 
-    def action_show_tab(self, name: str) -> None:
+    async def action_show_tab(self, name: str) -> None:
         """Show a tab and give it the keys."""
-        self._switch(name)
+        await self._switch(name)
         if not self._lacks_run:
             self.pane.take_focus()
 
-    def _switch(self, name: str) -> None:
+    async def _switch(self, name: str) -> None:
+        await self._bring(name)
         self._tab = name
         self.query_one(TabLine).active = name
         self.query_one("#panes", ContentSwitcher).current = name
@@ -228,7 +248,8 @@ class Project(ReturnsToRow):
     @property
     def here(self) -> RunLine | None:
         """The run under the cursor, or the one that the tabs show."""
-        return self.pane.here if isinstance(self.pane, Runs) else self.pane.line
+        pane = self.pane
+        return pane.here if isinstance(pane, Runs) and pane.is_mounted else pane.line
 
     @property
     def views(self) -> frozenset[str]:
@@ -264,8 +285,8 @@ class Project(ReturnsToRow):
         """Show what the confidential values look like beside the released ones, of the variable under the cursor."""
         from .distribution import Distributions
 
-        here, data = self.here, self.query_one(Data)
-        if variable is None and self.pane is data and data.here is not None:
+        here, data = self.here, self.pane
+        if variable is None and isinstance(data, Data) and data.here is not None:
             variable = data.here.variable.name
         ended = here is not None and here.run.state is RunState.DONE
         await self.sfumato.open(Distributions(self._project_id, here.run.id if here and ended else None, variable))

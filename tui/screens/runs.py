@@ -106,6 +106,7 @@ class Runs(Pane):
         self._marked: tuple[int, ...] = ()
         self._can: tuple[bool, ...] = ()
         self._seen: RunLine | None = None
+        self._want: int | None = None
 
     def compose(self) -> ComposeResult:
         """One table, and below it the run under the cursor at a glance."""
@@ -113,8 +114,10 @@ class Runs(Pane):
         yield Static(id="glance", markup=False)
 
     def show_runs(self, lines: Sequence[RunLine], want: int | None = None) -> None:
-        """Show the runs as they stand now, the cursor on ``want`` or where it was."""
-        self._lines = lines
+        """Show the runs as they stand now, or as soon as there is room, the cursor on ``want`` or where it was."""
+        self._lines, self._want = lines, self._want if want is None else want
+        if not self.is_mounted:
+            return
         if not lines:
             keys = [
                 key_for(self.app, *binding) for binding in (("project.plan", "8"), ("plan.run", "R"), ("runs.new", "n"))
@@ -126,7 +129,8 @@ class Runs(Pane):
         said = [column for column in COLUMNS if column.name not in LIVE or any(one[column.name] for one in values)]
         columns = fitted(said, self.size.width - 1, ("doing", "title"), ("rate", "entered", "doing", "time", "title"))
         rows = [cells(columns, one) for one in values]
-        self.query_one(LiveGrid).show(columns, rows, [line.run.id for line in lines], want)
+        self.query_one(LiveGrid).show(columns, rows, [line.run.id for line in lines], self._want)
+        self._want = None
         self._look()
 
     def on_resize(self) -> None:

@@ -208,7 +208,7 @@ class Walker:
         if len(self.app.screen_stack) < base:
             await self.app.open_project(1, 1, self.place.tab)
         elif base == 2:
-            self.app.screen.action_show_tab(self.place.tab)
+            await self.app.screen.action_show_tab(self.place.tab)
         await self.seat.press("shift", *self.place.keys)
         self.at = self.app.screen, self.app.focused
 
