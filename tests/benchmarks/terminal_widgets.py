@@ -11,6 +11,7 @@ import fcntl
 import os
 import pty
 import select
+import shutil
 import statistics
 import struct
 import subprocess
@@ -28,9 +29,13 @@ from textual.app import App, ComposeResult
 from textual.binding import BindingType
 
 from tui.widgets.grid import Grid
+from tui.widgets.heat import Pane, most_bins, room_for
+from tui.widgets.heatmap import HeatMap
 from tui.widgets.pages import Column, Row
 from tui.widgets.plot import Plot
 from tui.widgets.series import Series
+from workspace.figures.figure import Bins, Cells
+from workspace.figures.shades import shading
 
 QUIET = 0.15
 REPEATS = 8
@@ -97,6 +102,39 @@ class PlotApp(App[None]):
     def on_mount(self) -> None:
         self.query_one(Plot).set_series(self._series, title="A plot", x_label="x", y_label="y")
         self.query_one(Plot).focus()
+
+
+class HeatApp(App[None]):
+    """Three maps of a joint distribution, or of noise; ``n`` shows another one."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [("q", "quit", "Quit"), ("n", "next", "Next")]
+
+    def __init__(self, noise: bool) -> None:
+        super().__init__()
+        self._bins = most_bins(room_for(shutil.get_terminal_size(), 3, 3))
+        self._noise, self._rng = noise, np.random.default_rng(1)
+
+    def compose(self) -> ComposeResult:
+        yield HeatMap()
+
+    def on_mount(self) -> None:
+        self.action_next()
+        self.query_one(HeatMap).focus()
+
+    def action_next(self) -> None:
+        maps = [self._shares() for _ in range(2)]
+        bins = [Bins(np.arange(many + 1.0)) for many in self._bins]
+        cells = [Cells(one, *bins) for one in maps] + [Cells(maps[1] - maps[0], *bins, signed=True)]
+        shades = [shading(cells[:2])] * 2 + [shading(cells[2:])]
+        names = ("confidential", "synthetic", "difference")
+        panes = [Pane(name, one, shade) for name, one, shade in zip(names, cells, shades, strict=True)]
+        self.query_one(HeatMap).show(panes, ("x", "y"))
+
+    def _shares(self) -> np.ndarray:
+        if self._noise:
+            return self._rng.random(self._bins[::-1]) ** 3
+        x, y = self._rng.gamma(2, 3, 50_000), self._rng.normal(18, 6, 50_000)
+        return np.histogram2d(y, x, bins=self._bins[::-1], range=((0, 36), (0, 38)))[0] / 50_000
 
 
 class GridApp(App[None]):
@@ -166,6 +204,15 @@ def measure_plots(columns: int, lines: int) -> None:
         terminal.close()
 
 
+def measure_heat(columns: int, lines: int) -> None:
+    for name in ("joint distribution", "noise"):
+        terminal = Terminal(["heat", name], columns, lines)
+        terminal.press("right")
+        report(f"heat map of {name}: cursor", [terminal.press("right") for _ in range(REPEATS)], "(1 kB, 30 ms)")
+        report(f"heat map of {name}: another", [terminal.press("n") for _ in range(REPEATS)], "(55 kB, 50 ms)")
+        terminal.close()
+
+
 def measure_grid(columns: int, lines: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.parquet"
@@ -188,11 +235,12 @@ def measure_grid(columns: int, lines: int) -> None:
 
 def main(arguments: Sequence[str]) -> None:
     if arguments[:1] == ["--app"]:
-        app = PlotApp(plots()[arguments[2]]) if arguments[1] == "plot" else GridApp(Path(arguments[2]))
-        app.run()
+        kinds = {"plot": lambda name: PlotApp(plots()[name]), "heat": lambda name: HeatApp(name == "noise")}
+        kinds.get(arguments[1], lambda name: GridApp(Path(name)))(arguments[2]).run()
         return
     columns, lines = [int(argument) for argument in arguments] or [120, 40]
     measure_plots(columns, lines)
+    measure_heat(columns, lines)
     measure_grid(columns, lines)
 
 

@@ -37,7 +37,7 @@ from tui.distributions import (
 )
 from tui.exhibits import Exhibit
 from tui.heat_views import HeatView, bin_of, middle, panes_of
-from tui.widgets.heat import room_for
+from tui.widgets.heat import most_bins, room_for
 from tui.widgets.heatmap import HeatMap
 from tui.widgets.key_line import KeyLine
 from tui.widgets.line import Line
@@ -162,8 +162,9 @@ class Distributions(Dialog[None], Exhibits, Computes):
             return
         self._centre = self._cursor_place() if keep_place else None
         room = room_for((self.size.width, self.size.height - AROUND), self._map_count, LABEL_ROOM)
-        across = Window(max(2, room.columns), self._view.span("across"))
-        asked = self._wanted = replace(wanted, across=across, up=Window(max(2, room.rows), self._view.span("up")))
+        columns, rows = most_bins(room)
+        across, up = Window(columns, self._view.span("across")), Window(rows, self._view.span("up"))
+        asked = self._wanted = replace(wanted, across=across, up=up)
         self.compute(lambda workspace: answer(workspace, subject, shelf, asked), self.Arrived)
 
     def _ask_afresh(self, wanted: Wanted) -> None:

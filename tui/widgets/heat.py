@@ -17,13 +17,15 @@ from .canvas import Glyphs
 from .picture import CURSOR, FAINT, STRONG, TEXT, Draft, Picture
 from .text import cut, printable
 
-__all__ = ["FEWER", "MORE", "HeatFrame", "Pane", "draw_heat", "heat_frame", "room_for"]
+__all__ = ["FEWER", "MORE", "HeatFrame", "Pane", "draw_heat", "heat_frame", "most_bins", "room_for"]
 
 RAMP = ".:-=+*#%@"
 FEWER, MORE = "-=%@", "+*#&"
 """What stands for a step where colours cannot: few to many, and for differences both ways."""
 LEFT_MOST, GAP, PATCH = 14, 1, 2
 ROWS_AROUND = 4
+MOST_RUNS = 2800
+"""So many changes of shade, of under 20 bytes each, stay below 55 kB with what else is on the page."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +73,11 @@ def room_for(size: tuple[int, int], panes: int, label: int = LEFT_MOST) -> HeatF
     left = min(label, LEFT_MOST) + 1 if width >= 30 else 1
     columns = max(1, (width - left - GAP * (panes - 1)) // max(1, panes))
     return HeatFrame(left, max(1, height - ROWS_AROUND), columns, panes)
+
+
+def most_bins(frame: HeatFrame) -> tuple[int, int]:
+    """How many bins (across, up) a frame has room for, so that a page of noise is not too many bytes for a slow line."""
+    return max(2, min(frame.columns, MOST_RUNS // (frame.panes * frame.rows))), max(2, frame.rows)
 
 
 def heat_frame(size: tuple[int, int], panes: Sequence[Pane]) -> HeatFrame:

@@ -19,7 +19,7 @@ from textual.widget import Widget
 from .canvas import glyphs_named
 from .heat import Pane, draw_heat, heat_frame, with_heat_cursor
 from .inks import heat_shades, system_named
-from .picture import CURSOR, FAINT, STRONG, Picture
+from .picture import BLANK, CURSOR, FAINT, STRONG, Picture
 
 __all__ = ["HeatMap"]
 
@@ -171,13 +171,16 @@ class HeatMap(Widget, can_focus=True):
             self._picture = self._compose_picture()
         if y >= self._picture.height:
             return Strip.blank(self.size.width, self.rich_style)
-        segments = [Segment(text, self._style(ink, fill)) for text, ink, fill in self._picture.runs(y)]
+        runs = self._picture.runs(y)
+        segments = [Segment(text, self._style(BLANK if text.isspace() else ink, fill)) for text, ink, fill in runs]
         return Strip(segments, self._picture.width)
 
     def _style(self, ink: int, fill: int) -> Style:
+        """The style of an ink on a fill; blanks have a background alone, which is fewer bytes."""
         if (ink, fill) not in self._styles:
             parts = {FAINT: "heat--axis", STRONG: "heat--strong", CURSOR: "heat--cursor"}
             own = self.get_component_rich_style(parts[ink]) if ink in parts else self.rich_style
+            own = self.rich_style.background_style if ink == BLANK else own
             shade = Style.parse(f"on {self._shades[fill - 1]}") if fill else Style()
             self._styles[ink, fill] = own + shade
         return self._styles[ink, fill]
