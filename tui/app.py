@@ -48,6 +48,8 @@ class SfumatoApp(InTurn):
     alone = False
     """Whether the process is there for nothing but the app, which then may settle how its memory is looked after."""
     TITLE = "Sfumato"
+    ALLOW_SELECT = False
+    """A double click opens a row; Textual would also select text on the screen that comes, and cannot draw that yet."""
     CSS_PATH = "app.tcss"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012  (Textual declares it)
     BINDINGS: ClassVar[list[BindingType]] = [
