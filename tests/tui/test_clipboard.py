@@ -34,8 +34,9 @@ def fake_tmux(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeTmux:
 
 @pytest.fixture
 def outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No tmux."""
-    monkeypatch.delenv("TMUX", raising=False)
+    """No tmux, no GNU screen."""
+    for name in ("TMUX", "STY"):
+        monkeypatch.delenv(name, raising=False)
 
 
 def test_in_tmux_its_own_command_takes_the_text(tmp_path: Path, fake_tmux: FakeTmux) -> None:
@@ -44,13 +45,27 @@ def test_in_tmux_its_own_command_takes_the_text(tmp_path: Path, fake_tmux: FakeT
     assert given.read_text("utf-8") == "a\tb\nü\n"
     assert given.with_name("arguments").read_text() == "load-buffer -w -\n"
     assert escaped == []
-    assert said == f"7 bytes sent through tmux; also in {tmp_path / COPY_FILE}"
+    assert said == (
+        f"7 bytes in {tmp_path / COPY_FILE}; in tmux's buffer; "
+        "it asks the terminal to copy them, where that has a clipboard; neither confirms it"
+    )
+
+
+def test_tmux_does_not_ask_the_terminal_for_more_than_it_takes(tmp_path: Path, fake_tmux: FakeTmux) -> None:
+    given, escaped = fake_tmux(0), []
+    said = send("x" * (CAP + 1), tmp_path, escaped.append)
+    assert len(given.read_text()) == CAP + 1
+    assert given.with_name("arguments").read_text() == "load-buffer -\n"
+    assert escaped == []
+    assert said.endswith("in tmux's buffer; more than the 74,994 that a terminal takes, so it was not asked")
 
 
 def test_an_old_tmux_is_gone_round_and_the_user_told(tmp_path: Path, fake_tmux: FakeTmux) -> None:
     fake_tmux(1)
     escaped: list[str] = []
-    assert "sent to the terminal; this tmux may drop them" in send("text", tmp_path, escaped.append)
+    assert "the terminal was asked to copy them, which it does not confirm, and this tmux may not have let it" in send(
+        "text", tmp_path, escaped.append
+    )
     assert escaped == ["text"]
 
 
@@ -67,7 +82,16 @@ def test_outside_it_is_an_escape_sequence(tmp_path: Path) -> None:
     escaped: list[str] = []
     said = send("text", tmp_path, escaped.append)
     assert escaped == ["text"]
-    assert said == f"4 bytes sent to the terminal; also in {tmp_path / COPY_FILE}"
+    assert said == f"4 bytes in {tmp_path / COPY_FILE}; the terminal was asked to copy them, which it does not confirm"
+
+
+@pytest.mark.usefixtures("outside")
+def test_gnu_screen_is_known_to_drop_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STY", "1234.pts-0")
+    escaped: list[str] = []
+    assert "GNU screen hands no copies on" in send("text", tmp_path, escaped.append)
+    assert escaped == []
+    assert (tmp_path / COPY_FILE).read_text() == "text"
 
 
 @pytest.mark.usefixtures("outside")
@@ -76,8 +100,7 @@ def test_what_is_more_than_a_terminal_takes_is_only_written(tmp_path: Path, size
     escaped: list[str] = []
     said = send("x" * size, tmp_path, escaped.append)
     assert bool(escaped) is sent
-    assert ("not sent" in said) is not sent
-    assert "copied;" not in said
+    assert ("not asked" in said) is not sent
     assert len((tmp_path / COPY_FILE).read_text()) == size
 
 

@@ -69,7 +69,7 @@ async def test_capital_y_sends_the_table_to_the_terminal_and_to_a_file(sit, dire
     monkeypatch.delenv("TMUX", raising=False)
     async with sit(directory, "Y", tab="verdicts") as seat:
         said = seat.app.notices[-1]
-        assert "bytes sent to the terminal; also in" in said
+        assert "the terminal was asked to copy them" in said
         assert not said.startswith("Copied")
         assert seat.app.clipboard == (directory / COPY_FILE).read_text("utf-8")
         assert seat.app.clipboard.startswith("value\ttarget")
@@ -82,7 +82,7 @@ async def test_capital_y_goes_through_tmux(sit, directory, tmp_path, monkeypatch
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("TMUX", "here")
     async with sit(directory, "Y", tab="sweep") as seat:
-        assert "sent through tmux" in seat.app.notices[-1]
+        assert "in tmux's buffer" in seat.app.notices[-1]
         assert seat.app.clipboard == ""
     assert (tmp_path / "given").read_text("utf-8").startswith("method\tmeasure")
 

@@ -43,6 +43,8 @@ KEYS = {
     "pagedown": (b"\x1b[6~", "NPage"), "ctrl+u": (b"\x15", "C-u"), "ctrl+p": (b"\x10", "C-p"), "ctrl+l": (b"\x0c", "C-l"),
 }  # fmt: skip
 """What a key sends, and what tmux calls it; any other is the character itself."""
+FIRST_ROW = 4
+"""The line of a table's first row: title, tabs, what is shown, and the header are above it."""
 PRIVATE = re.compile(rb"\x1b\[[<>=][0-9;]*[a-zA-Z]|\x1b\[\?[0-9;]*\$p|\x1b[P_^][^\x1b]*\x1b\\")
 """Requests that pyte would print instead of passing over."""
 
@@ -138,6 +140,20 @@ class Pty(Terminal):
         """What pyte has drawn."""
         with self._news:
             return "\n".join(line.rstrip() for line in self._pyte.display)
+
+    def see_row(self, number: int, patience: float = PATIENCE) -> Self:
+        """Wait until the cursor of a table, a line in reverse, is on a row, from 0; the table starts in line 3."""
+        deadline = time.monotonic() + patience
+        while number + FIRST_ROW not in self.reversed_lines:
+            assert time.monotonic() < deadline, f"in reverse are lines {self.reversed_lines} of:\n{self.screen}"
+            self._glance()
+        return self
+
+    @property
+    def reversed_lines(self) -> list[int]:
+        """The lines that stand in reverse from their second cell on."""
+        with self._news:
+            return [y for y, line in sorted(self._pyte.buffer.items()) if line[1].reverse]
 
     @property
     def colours(self) -> set[str]:

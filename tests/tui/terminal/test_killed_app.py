@@ -1,0 +1,70 @@
+"""The app is killed while it watches a run, and started again: it opens where it was, the run further on."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from terminals import APP, PATIENCE, Pty, app_environment, kill_workers
+
+from engine.microdata import Microdata
+from engine.recipe import Recipe
+from workspace.ingest import Source
+from workspace.queries import Reader, find_run
+from workspace.runs import enter_run
+from workspace.worker import start_worker, work
+from workspace.workspace import Workspace
+
+LONG = {
+    "release": {"m": 200, "seed": 7},
+    "study": [{"method": "studies.intruder_uncertainty", "variable": "age", "levels": [0.0, 0.05, 0.1, 0.15]}],
+}
+
+
+@pytest.fixture
+def directory(workspace: Workspace, small_recipe: Callable[..., Recipe], small_data: Microdata) -> Iterator[Path]:
+    """A workspace with a run that is done, and a longer one that goes on."""
+    for sections in ({}, LONG):
+        enter_run(workspace, small_recipe(**sections), Source("simulated.csv", b"simulated"), small_data)
+        if not sections:
+            work(workspace.directory, idle=0)
+    worker = start_worker(workspace.directory, 1)
+    yield workspace.directory
+    kill_workers(workspace.directory)
+    worker.wait(PATIENCE)
+
+
+def done_tasks(directory: Path, run_id: int) -> int:
+    with Reader(directory) as reader:
+        return find_run(reader, run_id).tasks_done
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_killed_app_opens_where_it_was_and_the_run_is_further_on(directory: Path, tmp_path: Path) -> None:
+    start = [*APP, "--workspace", str(directory)], app_environment(tmp_path)
+    with contextlib.closing(Pty(*start)) as first:
+        first.see("Small study").press("enter").see(r"\[1 Runs\]", r"2 +. running +[1-9]\d*/\d+")
+        first.press("2").see(r"\[2 Results\]", "run 2", "[2-9] rows · rows so far").press("j", "j").see_row(2)
+        wait_for(lambda: '"row": "2"' in (directory / "app-state.json").read_text())
+        before = done_tasks(directory, 2)
+        first.kill()
+        header = first.screen.splitlines()[1]
+
+    wait_for(lambda: done_tasks(directory, 2) > before)
+
+    with contextlib.closing(Pty(*start)) as second:
+        second.see(r"\[2 Results\]", "run 2", "Small study")
+        assert second.screen.splitlines()[1] == header
+        second.see_row(2).press("1")
+        further = int(re.search(r"2 +. \w+ +(\d+)/", second.see(r"2 +. (running|done) +\d+/").screen)[1])
+        assert further > before
