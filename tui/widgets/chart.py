@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from .axes import AxisUnit, Limits, short_number, unit_text
-from .canvas import covered, glyphs_named, hatch
+from .canvas import covered, hatch
 from .frame import SAMPLE, Frame, Labels, layout
+from .glyphs import glyphs_named
 from .look import Look
 from .picture import BLANK, CURSOR, FAINT, SERIES, STRONG, TEXT, Draft, Picture
 from .series import Reading, Series, x_limits, y_limits

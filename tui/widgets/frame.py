@@ -9,7 +9,7 @@ import numpy as np
 from rich.cells import cell_len
 
 from .axes import AxisUnit, Limits, Scale, fit_ticks, log_ticks, place, unit_ticks
-from .canvas import Glyphs
+from .glyphs import Glyphs
 from .series import Series
 from .text import cut, printable
 

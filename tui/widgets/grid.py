@@ -16,8 +16,8 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from .bare_lines import BareLines
-from .canvas import glyphs_named
 from .feed import Delivery, Feed, Order
+from .glyphs import glyphs_named
 from .pages import ColumnLike, Pages, Row
 from .table import Table
 from .text import window

@@ -13,7 +13,7 @@ from workspace.figures.figure import Bins, Cells
 from workspace.figures.shades import SHADES, SIDES, Shading, percent
 
 from .axes import Scale, fit_ticks, place, unit_ticks
-from .canvas import Glyphs
+from .glyphs import Glyphs
 from .picture import CURSOR, FAINT, STRONG, TEXT, Draft, Picture
 from .text import cut, printable
 

@@ -16,7 +16,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from .canvas import glyphs_named
+from .glyphs import glyphs_named
 from .heat import Pane, draw_heat, heat_frame, with_heat_cursor
 from .inks import heat_shades, system_named
 from .picture import BLANK, CURSOR, FAINT, STRONG, Picture

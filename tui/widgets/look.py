@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from .canvas import BRAILLE, Glyphs
+from .glyphs import BRAILLE, Glyphs
 
 Shade = Literal["background", "dots"]
 

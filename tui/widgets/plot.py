@@ -17,9 +17,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from .axes import AxisUnit, Limits
-from .canvas import glyphs_named
 from .chart import Chart, colours, draw, readings, with_cursor
 from .frame import Labels
+from .glyphs import glyphs_named
 from .inks import Inks, palette, sixteen_only, system_named, tints_show
 from .look import Look
 from .picture import Picture

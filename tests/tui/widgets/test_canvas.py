@@ -6,18 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tui.widgets.canvas import (
-    ASCII,
-    BLOCK,
-    BRAILLE,
-    GLYPHS,
     bar_dots,
     covered,
     fill_dots,
-    glyphs_named,
     hatch,
     line_dots,
     point_dots,
 )
+from tui.widgets.glyphs import ASCII, BLOCK, BRAILLE, GLYPHS, glyphs_named
 
 SHAPE = (12, 20)
 coordinate = st.floats(-60, 60, allow_nan=False)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from rich.cells import cell_len
 
-from tui.widgets.canvas import ASCII, BLOCK, BRAILLE, GLYPHS
 from tui.widgets.chart import colours, draw, draw_text, readings, with_cursor
 from tui.widgets.frame import Labels
+from tui.widgets.glyphs import ASCII, BLOCK, BRAILLE, GLYPHS
 from tui.widgets.look import Look
 from tui.widgets.picture import CURSOR, SERIES
 from tui.widgets.series import Series

@@ -7,7 +7,7 @@ from rich.color import ColorSystem
 from textual import constants
 from textual.app import App
 
-from tui.widgets.canvas import GLYPHS
+from tui.widgets.glyphs import GLYPHS
 from tui.widgets.heat import FEWER, MORE, Pane, draw_heat, heat_frame, with_heat_cursor
 from tui.widgets.heatmap import HeatMap
 from tui.widgets.picture import CURSOR

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from textual.app import App
 
-from tui.widgets.canvas import BRAILLE
 from tui.widgets.chart import colours, draw, draw_text, with_cursor
 from tui.widgets.frame import Labels
+from tui.widgets.glyphs import BRAILLE
 from tui.widgets.look import Look
 from tui.widgets.picture import SERIES
 from tui.widgets.plot import Plot

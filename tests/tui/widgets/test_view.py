@@ -2,8 +2,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tui.widgets.canvas import BRAILLE
 from tui.widgets.frame import Labels, layout
+from tui.widgets.glyphs import BRAILLE
 from tui.widgets.series import Series
 from tui.widgets.view import View, nearest_stop, next_stop
 

@@ -1,0 +1,79 @@
+"""The characters that plots are drawn with. Known without NumPy, which a first screen need not wait for."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Mask = NDArray[np.bool_]
+
+__all__ = ["ASCII", "BLOCK", "BRAILLE", "GLYPHS", "Glyphs", "glyphs_named"]
+
+
+@dataclass(frozen=True)
+class Glyphs:
+    """Characters to draw with: ``table[bits]`` shows a cell of ``down`` by ``across`` dots numbered by ``weights``."""
+
+    name: str
+    weights: tuple[tuple[int, ...], ...]
+    table: str
+    vertical: str
+    horizontal: str
+    corner: str
+    tick_x: str
+    tick_y: str
+    caret: str
+    ellipsis: str
+
+    @property
+    def down(self) -> int:
+        """Rows of dots in a cell."""
+        return len(self.weights)
+
+    @property
+    def across(self) -> int:
+        """Columns of dots in a cell."""
+        return len(self.weights[0])
+
+    @property
+    def coarse(self) -> bool:
+        """Whether a cell is a single dot, drawn as the mark of its series."""
+        return self.down * self.across == 1
+
+    def encode(self, mask: Mask) -> NDArray[np.str_]:
+        """The character of each cell: (rows · down, columns · across) dots to (rows, columns) characters."""
+        import numpy as np
+
+        return np.array(list(self.table))[self.bits(mask)]
+
+    def bits(self, mask: Mask) -> NDArray[np.intp]:
+        """The dots of each cell as a number, (rows, columns)."""
+        import numpy as np
+
+        rows, columns = mask.shape[0] // self.down, mask.shape[1] // self.across
+        split = mask.reshape(rows, self.down, columns, self.across)
+        weights = np.array(self.weights, dtype=np.intp)[:, np.newaxis, :]
+        return np.asarray((split * weights).sum(axis=(1, 3)))
+
+
+_BRAILLE_TABLE = " " + "".join(map(chr, range(0x2801, 0x2900)))
+BRAILLE = Glyphs("braille", ((1, 8), (2, 16), (4, 32), (64, 128)), _BRAILLE_TABLE, *"│─└┬┤▲…")
+BLOCK = Glyphs("block", ((1, 2), (4, 8)), " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█", *"│─└┬┤▲…")
+ASCII = Glyphs("ascii", ((1,),), " *", *"|-+++^~")
+GLYPHS = {glyphs.name: glyphs for glyphs in (BRAILLE, BLOCK, ASCII)}
+
+
+def glyphs_named(name: str | None = None) -> Glyphs:
+    """The set called ``name``, else the one in the environment's SFUMATO_GLYPHS, else braille.
+
+    Raises ValueError for a name that is none of braille, block, ascii.
+    """
+    wanted = name or os.environ.get("SFUMATO_GLYPHS") or BRAILLE.name
+    if wanted not in GLYPHS:
+        raise ValueError(f"glyphs must be one of {', '.join(GLYPHS)}, not {wanted!r}")
+    return GLYPHS[wanted]
