@@ -12,6 +12,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .results import Fit
 
 __all__ = ["BadInput", "Cancelled", "EngineError", "NotComputable", "NotConverged", "NotInstalled", "suggestion"]
 
@@ -42,17 +46,21 @@ class NotComputable(EngineError):
 
 
 class NotConverged(EngineError):
-    """A sampler that did not converge. ``parameter`` names the worst one, ``statistic`` and ``value`` say by what."""
+    """A sampler that did not converge. ``parameter`` names the worst one, ``statistic`` and ``value`` say by what.
 
-    def __init__(self, parameter: str, statistic: str, value: float, rule: str) -> None:
+    ``left`` is what the sampler left to look at: its statistics and its trace, without draws to use.
+    """
+
+    def __init__(self, parameter: str, statistic: str, value: float, rule: str, left: Fit | None = None) -> None:
         super().__init__(f"{parameter} has not converged: {statistic} is {value:.3f}, {rule}")
         self.parameter = parameter
         self.statistic = statistic
         self.value = value
         self.rule = rule
+        self.left = left
 
-    def __reduce__(self) -> tuple[type[NotConverged], tuple[str, str, float, str]]:
-        return type(self), (self.parameter, self.statistic, self.value, self.rule)
+    def __reduce__(self) -> tuple[type[NotConverged], tuple[str, str, float, str, Fit | None]]:
+        return type(self), (self.parameter, self.statistic, self.value, self.rule, self.left)
 
 
 class Cancelled(EngineError):

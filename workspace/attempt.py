@@ -7,15 +7,15 @@ import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.errors import Cancelled, EngineError
+from engine.errors import Cancelled, EngineError, NotConverged
 from engine.run import silent
 
 from .database import is_busy
 from .disk import disk_trouble
 from .errors import WorkspaceError
 from .orders import Order
-from .perform import perform
-from .queue import Outcome
+from .perform import perform, to_look_at
+from .queue import NOTHING, Outcome
 from .reporter import Reporter
 from .tables import Tables
 
@@ -24,10 +24,14 @@ __all__ = ["Failure", "GivenBack", "attempt"]
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a task failed, in words for its run, and for the log where in the code; no exception's own words."""
+    """Why a task failed, in words for its run, and for the log where in the code; no exception's own words.
+
+    ``left`` is what there is to look at all the same, such as chains that have not converged.
+    """
 
     message: str
     trace: str = ""
+    left: Outcome = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +47,13 @@ def attempt(directory: Path, order: Order, *, database: bool = True) -> Outcome 
     The engine's and the workspace's own errors are written for people and hold no values of the data. Those of other
     libraries may (``could not convert string to float``), so of them only the type and the lines of code are kept.
     """
-    held = order.held
+    held, tables = order.held, Tables(directory / "tables")
     try:
-        return perform(Tables(directory / "tables"), order, Reporter(directory, held) if database else silent)
+        return perform(tables, order, Reporter(directory, held) if database else silent)
     except Cancelled:
         return GivenBack()
+    except NotConverged as error:
+        return Failure(str(error), left=NOTHING if error.left is None else to_look_at(tables, order, error.left))
     except (EngineError, WorkspaceError) as error:
         return Failure(str(error))
     except Exception as error:  # noqa: BLE001  (whatever a method raises ends its run, not the worker)

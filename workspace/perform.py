@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from .released import classes_name, read_released
 from .tables import Tables, schema_from_json
 from .trace_tables import trace_name, write_trace
 
-__all__ = ["perform"]
+__all__ = ["perform", "to_look_at"]
 
 TABLES_KEPT = 8
 FITS_KEPT = 64
@@ -87,10 +88,14 @@ def _released(tables: Tables, order: Order, draw: int) -> Microdata:
 def _perform_fit(tables: Tables, order: Order, report: Report) -> Outcome:
     recipe, held = _recipe(order.recipe), order.held
     fit = execution.fit_model(recipe, held.item, _confidential(tables, order), report)
-    artefacts = {held.key: tables.write_arrays(fit.arrays)}
-    if fit.trace is not None:
-        artefacts[trace_name(held.item)] = write_trace(tables, fit.trace)
-    target = recipe.synthesis[held.item].target
+    looked_at = to_look_at(tables, order, fit)
+    return replace(looked_at, artefacts={held.key: tables.write_arrays(fit.arrays), **looked_at.artefacts})
+
+
+def to_look_at(tables: Tables, order: Order, fit: Fit) -> Outcome:
+    """What a fit leaves to look at, whether its draws can be used or not: statistics and the trace, stored."""
+    held, target = order.held, _recipe(order.recipe).synthesis[order.held.item].target
+    artefacts = {} if fit.trace is None else {trace_name(held.item): write_trace(tables, fit.trace)}
     return Outcome(target=target, diagnostics=fit.diagnostics, artefacts=artefacts)
 
 

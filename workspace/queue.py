@@ -19,6 +19,7 @@ from .runs import RunState, insert_rows
 from .workspace import Workspace
 
 __all__ = [
+    "NOTHING",
     "Claim",
     "Outcome",
     "claim",
@@ -68,6 +69,9 @@ class Outcome:
     artefacts: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     peak_bytes: int = 0
+
+
+NOTHING = Outcome()
 
 
 _READY = """SELECT task.id FROM task JOIN run ON run.id = task.run_id
@@ -199,17 +203,7 @@ def finish(workspace: Workspace, held: Claim, outcome: Outcome) -> bool:
         if ended.rowcount == 0:
             return False
         insert_rows(connection, held.run_id, held.task_id, outcome.rows)
-        connection.executemany(
-            "INSERT INTO artefact (run_id, name, sha256) VALUES (?, ?, ?)",
-            [(held.run_id, name, sha256) for name, sha256 in outcome.artefacts.items()],
-        )
-        connection.executemany(
-            "INSERT INTO diagnostic (run_id, target, name, parameter, value, rule, passed) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [
-                (held.run_id, outcome.target, d.name, d.parameter, d.value, d.rule, d.passed)
-                for d in outcome.diagnostics
-            ],
-        )
+        _keep(connection, held.run_id, outcome)
         connection.executemany(
             "INSERT INTO verdict (run_id, position, verdict) VALUES (?, ?, ?)",
             [(held.run_id, i, json.dumps(verdict.to_dict())) for i, verdict in enumerate(outcome.verdicts)],
@@ -222,14 +216,28 @@ def finish(workspace: Workspace, held: Claim, outcome: Outcome) -> bool:
     return True
 
 
+def _keep(connection: sqlite3.Connection, run_id: int, outcome: Outcome) -> None:
+    """Tables and statistics of a task, in place of those that an attempt which failed has left."""
+    connection.executemany(
+        "INSERT OR REPLACE INTO artefact (run_id, name, sha256) VALUES (?, ?, ?)",
+        [(run_id, name, sha256) for name, sha256 in outcome.artefacts.items()],
+    )
+    if outcome.diagnostics:
+        connection.execute("DELETE FROM diagnostic WHERE run_id = ? AND target = ?", (run_id, outcome.target))
+    connection.executemany(
+        "INSERT INTO diagnostic (run_id, target, name, parameter, value, rule, passed) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [(run_id, outcome.target, d.name, d.parameter, d.value, d.rule, d.passed) for d in outcome.diagnostics],
+    )
+
+
 def _end_if_complete(connection: sqlite3.Connection, run_id: int) -> None:
     query = "SELECT EXISTS (SELECT 1 FROM task WHERE run_id = ? AND state <> 'done')"
     if not connection.execute(query, (run_id,)).fetchone()[0]:
         _end_run(connection, run_id, RunState.DONE)
 
 
-def fail(workspace: Workspace, held: Claim, message: str) -> None:
-    """End a task and its run with an error. The message must not hold confidential values."""
+def fail(workspace: Workspace, held: Claim, message: str, left: Outcome = NOTHING) -> None:
+    """End a task and its run with an error, and keep what it ``left`` to look at. The message holds no confidential values."""
     with workspace.writing() as connection:
         ended = connection.execute(
             """UPDATE task SET state = 'failed', worker = NULL, lease_until = NULL, error = ?
@@ -237,6 +245,7 @@ def fail(workspace: Workspace, held: Claim, message: str) -> None:
             (message, held.task_id, held.worker, held.attempt),
         )
         if ended.rowcount:
+            _keep(connection, held.run_id, left)
             _end_run(connection, held.run_id, RunState.FAILED, message)
 
 

@@ -62,15 +62,15 @@ def _plain(array: NDArray[Any]) -> Any:
 
 
 def traces_of(workspace: Workspace, run_id: int) -> list[ModelTrace]:
-    """The trace of every model that has been fitted, in the order of the plan. Raises NotFound, DamagedTable."""
+    """The trace of every model that has been fitted, or tried, in the order of the plan. Raises NotFound, DamagedTable."""
     rows = workspace.connection.execute(
         "SELECT name, sha256 FROM artefact WHERE run_id = ? AND (name LIKE 'fit/%' OR name LIKE 'trace/%')", (run_id,)
     )
     left = {row["name"]: row["sha256"] for row in rows}
     found = []
     for item, step in enumerate(find_run(workspace, run_id).recipe.synthesis):
-        if f"fit/{item}" in left:
-            sha256 = left.get(trace_name(item))
+        sha256 = left.get(trace_name(item))
+        if sha256 is not None or f"fit/{item}" in left:
             trace = None if sha256 is None else read_trace(workspace.tables, sha256)
             found.append(ModelTrace(step.target, step.method.title, trace))
     return found

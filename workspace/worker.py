@@ -192,7 +192,7 @@ class Shift:
                 self._note(task, f"done in {attempted.seconds:.3f} s, peak {attempted.peak_bytes / 1e6:.0f} MB")
         elif isinstance(attempted, Failure):
             self._note(task, f"failed: {attempted.message}\n{attempted.trace}")
-            patiently(partial(fail, self.workspace, task, attempted.message))
+            patiently(partial(fail, self.workspace, task, attempted.message, attempted.left))
         else:
             self._note(task, "given back unfinished")
             patiently(partial(release, self.workspace, task))

@@ -16,7 +16,7 @@ import emcee
 import numpy as np
 from numpy.typing import NDArray
 
-from ..results import Diagnostic
+from ..results import Diagnostic, Fit
 from ..run import Progress, legacy_state
 from .chain_trace import chain_trace
 from .diagnostics import bulk_effective_sample_size, rank_normalised_split_r_hat, tail_effective_sample_size
@@ -65,12 +65,12 @@ def sample_emcee(
     state = emcee.State(_first_positions(sampler, rng), random_state=legacy_state(rng))
     whole = Ensemble(sampler, mode.theta, np.asarray(factor), target.names)
     diagnostics = _run_until_converged(whole, state, most_steps, report)
-    if not accept_unconverged:
-        require_converged(sorted(diagnostics, key=_doubt, reverse=True))
     theta = whole.theta
+    trace = chain_trace(theta, sampler.get_log_prob(), target.names, whole.burn_in)
+    if not accept_unconverged:
+        require_converged(sorted(diagnostics, key=_doubt, reverse=True), Fit({}, diagnostics, trace))
     settled = theta[whole.burn_in :].reshape(-1, theta.shape[2])
     chosen = rng.choice(settled.shape[0], draws, replace=draws > settled.shape[0])
-    trace = chain_trace(theta, sampler.get_log_prob(), target.names, whole.burn_in)
     return Posterior(settled[chosen], target.names, diagnostics, trace)
 
 

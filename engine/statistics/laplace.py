@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from ..errors import NotConverged
-from ..results import Diagnostic
+from ..results import Diagnostic, Fit
 from ..run import Progress
 from ..traces import LOG_POSTERIOR, ImportanceTrace
 from .pareto import smooth_weights, weights_sample_size
@@ -129,11 +129,12 @@ def sample_laplace(
     proposal = StudentT(mode.theta, _cholesky(mode.covariance), _FREEDOM)
     log_density = target.near(mode.theta, mode.covariance)
     found = _weighted_draws(log_density, proposal, proposals or max(_FEWEST_PROPOSALS, 4 * draws), rng, report)
+    trace = _trace(found, mode, target.names)
     if not accept_unconverged:
-        require_converged(found.diagnostics)
+        require_converged(found.diagnostics, Fit({}, found.diagnostics, trace))
     few = 10 * draws <= weights_sample_size(found.weights)
     chosen = rng.choice(found.weights.size, draws, replace=not few, p=found.weights)
-    return Posterior(found.thetas[chosen], target.names, found.diagnostics, _trace(found, mode, target.names))
+    return Posterior(found.thetas[chosen], target.names, found.diagnostics, trace)
 
 
 @dataclass(frozen=True)

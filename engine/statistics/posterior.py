@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import NotConverged
-from ..results import Diagnostic
+from ..results import Diagnostic, Fit
 from ..traces import Trace
 
 __all__ = ["Posterior", "Target", "require_converged"]
@@ -45,8 +45,8 @@ class Posterior:
     trace: Trace | None = None
 
 
-def require_converged(diagnostics: Iterable[Diagnostic]) -> None:
-    """Raise NotConverged for the first diagnostic that does not pass."""
+def require_converged(diagnostics: Iterable[Diagnostic], left: Fit) -> None:
+    """Raise NotConverged for the first diagnostic that does not pass, with what the sampler ``left``."""
     for found in diagnostics:
         if found.passed is False:
-            raise NotConverged(found.parameter, found.name, found.value, f"must be {found.rule}")
+            raise NotConverged(found.parameter, found.name, found.value, f"must be {found.rule}", left)

@@ -108,7 +108,8 @@ def zero_inflated_truncated_poisson(data: Microdata, target: str, spec: ZeroInfl
     try:
         posterior = _sampled(model, spec, run, draws)
     except NotConverged as error:
-        raise NotConverged(f"{target}: {error.parameter}", error.statistic, error.value, error.rule) from None
+        parameter = f"{target}: {error.parameter}"
+        raise NotConverged(parameter, error.statistic, error.value, error.rule, error.left) from None
     return Fit({"theta": posterior.theta}, (*posterior.diagnostics, *_moments(posterior)), posterior.trace)
 
 

@@ -14,6 +14,8 @@ from workspace.figures.svg import svg
 from workspace.figures.traces import parts_of, plots_of, trace_figure
 from workspace.findings import DiagnosticLine, diagnostic_lines
 from workspace.ingest import Source
+from workspace.queries import find_run
+from workspace.queue import resume
 from workspace.release import release
 from workspace.report.convergence import WORST
 from workspace.report.page import report_page
@@ -49,7 +51,7 @@ RECIPE = {
 }
 
 
-def entered(directory: Path) -> Workspace:
+def entered(directory: Path, **sections: object) -> Workspace:
     rng = np.random.default_rng(4)
     age = rng.integers(0, 4, N) / 2.0
     counts = [np.minimum(rng.poisson(np.exp(1 + 0.5 * age)), 20) * (rng.random(N) < 0.7) for _ in range(2)]
@@ -63,7 +65,7 @@ def entered(directory: Path) -> Workspace:
             "region": region,
         }
     )
-    recipe = Recipe.from_table(RECIPE)
+    recipe = Recipe.from_table({**RECIPE, **sections})
     workspace = Workspace.create(directory)
     enter_run(workspace, recipe, Source("simulated.csv", b"simulated"), conform(frame, recipe.schema))
     return workspace
@@ -233,3 +235,21 @@ def test_no_trace_enters_a_release(done, tmp_path):
         assert b"Each line is a chain" not in content
         assert b"importance-weighted" not in content
     assert b"effective_sample_size" in (tmp_path / "out" / "report.html").read_bytes(), "the control: statistics do"
+
+
+def test_chains_that_have_not_converged_fail_the_run_and_are_kept_to_be_looked_at(tmp_path):
+    step = {name: value for name, value in RECIPE["synthesis"][0].items() if name != "accept_unconverged"}
+    other = entered(tmp_path / "other", synthesis=[step])
+    work(other.directory, idle=0)
+    for _ in range(2):
+        assert "days: " in find_run(other, 1).error
+        assert "has not converged: r_hat" in find_run(other, 1).error
+        model = traces_of(other, 1)[0]
+        assert isinstance(model.trace, ChainTrace)
+        lines = parameter_lines(diagnostic_lines(other, 1))
+        assert len(lines) == 6
+        assert sum("R-hat over 1.01" in line.flags for line in lines) >= 3
+        assert "fit/0" not in hashes(other)
+        resume(other, 1)
+        work(other.directory, idle=0)
+    other.close()
