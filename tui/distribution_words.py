@@ -18,21 +18,8 @@ from .exhibits import Exhibit, Lines
 from .widgets.series import Reading, Series
 
 __all__ = [
-    "cell_reading", "exhibit_of", "heading", "marginal_reading", "plot_series", "point_series", "scatter_reading", "shown_figure", "shown_lines",
+    "cell_reading", "exhibit_of", "heading", "marginal_reading", "point_series", "scatter_reading", "shown_figure", "shown_lines",
 ]  # fmt: skip
-
-
-def plot_series(panel: Panel, figure: Figure) -> list[Series]:
-    """The series of a panel as plots draw them, the thin ones last and like the one of their name."""
-    whole = [one for one in panel.series if not one.thin]
-    places = {one.name: place for place, one in enumerate(whole)}
-    return [
-        Series(
-            one.name, one.x, one.y, one.lower, one.upper, marker=one.marker or figure.marker,
-            kin=places[one.name] if one.thin else None,
-        )
-        for one in sorted(panel.series, key=lambda one: one.thin)
-    ]  # fmt: skip
 
 
 def point_series(found: Scatter) -> list[Series]:

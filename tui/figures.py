@@ -17,9 +17,13 @@ from engine.errors import BadInput
 from workspace.companions import done_together
 from workspace.figures.build import figures_of
 from workspace.figures.figure import Figure, Panel
+from workspace.figures.shades import shading
 from workspace.figures.svg import svg
 
+from .panel_series import plot_series
 from .widgets.chart import draw_text
+from .widgets.glyphs import glyphs_named
+from .widgets.heat import Pane, draw_heat
 from .widgets.series import Series
 from .widgets.text import printable
 
@@ -76,25 +80,32 @@ def figure_text(figure: Figure, width: int, height: int, *, colour: bool = False
 
 
 def _panel_text(figure: Figure, panel: Panel, width: int, height: int, *, colour: bool) -> str:
+    if panel.cells is not None:
+        return heat_text(figure, panel, width, height)
+    log = panel.log_x
     chart = draw_text(
-        _intervals(panel) if figure.kind == "intervals" else _series(figure, panel),
+        _intervals(panel) if figure.kind == "intervals" else plot_series(panel, figure, log=log),
         width,
         height,
         colour=colour,
         title=panel.title,
-        x_label=f"log10 of {panel.x_label}" if panel.log_x else panel.x_label,
+        x_label=panel.x_label,
         y_label=panel.y_label,
         x_names=panel.x_names,
         x_range=(-0.5, len(panel.x_names) - 0.5) if panel.x_names else None,
+        x_unit="log10" if log else panel.x_unit,
+        log_y=panel.log_y,
     )
     return f"{chart}\n{fill(printable(panel.note), width)}" if panel.note else chart
 
 
-def _series(figure: Figure, panel: Panel) -> list[Series]:
-    return [
-        Series(one.name, np.log10(one.x) if panel.log_x else one.x, one.y, one.lower, one.upper, marker=figure.marker)
-        for one in panel.series
-    ]
+def heat_text(figure: Figure, panel: Panel, width: int, height: int) -> str:
+    """A map in signs, with what they stand for."""
+    assert panel.cells is not None
+    alike = [one.cells for one in figure.panels if one.cells and one.cells.signed == panel.cells.signed]
+    pane = Pane(panel.title, panel.cells, shading(alike))
+    picture = draw_heat([pane], (width, height), glyphs_named(), colour=False, labels=(panel.x_label, panel.y_label))
+    return "\n".join(picture.line(row).rstrip() for row in range(picture.height))
 
 
 def _intervals(panel: Panel) -> list[Series]:

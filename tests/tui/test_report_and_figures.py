@@ -87,9 +87,9 @@ def test_figures_take_the_number_of_datasets_and_the_width_of_bins(
 
 def test_figures_are_written_as_svg_files(done: str, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
     assert sfumato("figures", "--workspace", done, "--svg", "drawn/here") == 0
-    assert "2 figures written to drawn/here" in capsys.readouterr().out
+    assert "3 figures written to drawn/here" in capsys.readouterr().out
     files = sorted(Path("drawn/here").iterdir())
-    assert [file.name for file in files] == ["figure-01.svg", "figure-02.svg"]
+    assert [file.name for file in files] == ["figure-01.svg", "figure-02.svg", "figure-03.svg"]
     assert all(ET.parse(file).getroot().tag == "{http://www.w3.org/2000/svg}svg" for file in files)
 
 

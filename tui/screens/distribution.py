@@ -18,7 +18,6 @@ from tui.distribution_words import (
     exhibit_of,
     heading,
     marginal_reading,
-    plot_series,
     point_series,
     scatter_reading,
     shown_lines,
@@ -37,6 +36,7 @@ from tui.distributions import (
 )
 from tui.exhibits import Exhibit
 from tui.heat_views import HeatView, bin_of, middle, panes_of
+from tui.panel_series import plot_series
 from tui.widgets.heat import most_bins, room_for
 from tui.widgets.heatmap import HeatMap
 from tui.widgets.key_line import KeyLine

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.microdata import Microdata, Origin
 from engine.recipe import Recipe
-from engine.schema import Schema, Variable
+from engine.schema import Kind, Schema, Variable
 
 from ..queries import Run
 from ..workspace import Workspace
@@ -57,8 +58,12 @@ def _withheld(name: str, recipe: Recipe | None) -> str:
 
 
 def _column(variable: Variable, own: Microdata, tables: Sequence[Microdata], withheld: str) -> Column:
+    """Levels that were released as shares of the second of two are numbers in the confidential data too."""
     name = variable.name
     released = [] if withheld else tables
+    kinds = [table.schema[name].kind for table in released]
+    if any(kind.has_levels != variable.kind.has_levels for kind in kinds):
+        variable = replace(variable, kind=Kind.CONTINUOUS, labels={}, levels=())
     if not variable.kind.has_levels:
         return Column(variable, own.numbers(name), tuple(t.numbers(name) for t in released), (), withheld)
     found = [[str(level) for level in table.column(name).cat.categories] for table in (own, *released)]

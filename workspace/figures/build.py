@@ -13,9 +13,11 @@ from ..queries import Run
 from ..released import released_dataset
 from ..runs import result_rows
 from ..workspace import Workspace
+from .beside import columns_beside
 from .curves import RunRows, interval_figures, sweep_figures
 from .distributions import Group, distribution_figure
 from .figure import Figure
+from .pairs import pair_figures
 
 __all__ = ["figures_of"]
 
@@ -31,7 +33,7 @@ def figures_of(
     datasets: int = DATASETS,
     bin_widths: Mapping[str, float] | None = None,
 ) -> list[Figure]:
-    """Distributions of the released variables, intervals and sweeps, of runs on the same data; the first is the main one.
+    """Distributions of the released variables, pairs of them, intervals and sweeps, of runs on the same data; the first is the main one.
 
     ``datasets`` of each run are drawn; ``bin_widths`` are in the unit of the variable. Raises BadInput.
     """
@@ -42,9 +44,17 @@ def figures_of(
     ]
     return [
         *_distributions(workspace, runs, names, datasets, bin_widths or {}),
+        *_pairs(workspace, runs[0]),
         *interval_figures(rows),
         *sweep_figures(rows),
     ]
+
+
+def _pairs(workspace: Workspace, run: Run) -> list[Figure]:
+    recipe = run.recipe
+    columns = columns_beside(workspace, run.dataset_id, run, recipe.released)
+    chosen = [columns[name] for name in recipe.released if name in columns]
+    return pair_figures(chosen, "anonymised" if recipe.anonymisation else "synthetic")
 
 
 def _distributions(

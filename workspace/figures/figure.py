@@ -152,7 +152,7 @@ def description(figure: Figure) -> str:
 
 
 def _cell_words(cells: Cells) -> str:
-    if not cells.shares.size:
+    if not np.isfinite(cells.shares).any():
         return "nothing shown"
     place = int(np.nanargmax(np.abs(cells.shares)))
     row, column = divmod(place, len(cells.x))

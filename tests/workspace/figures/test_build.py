@@ -36,14 +36,19 @@ def test_a_run_with_one_beside_it_has_distributions_intervals_and_sweeps(
     done = done_together(workspace, runs[0])
     assert [run.id for run in done] == runs
     figures = figures_of(workspace, done)
-    assert [figure.kind for figure in figures] == ["histogram", "density", "intervals", "sweep"]
+    assert [figure.kind for figure in figures] == ["histogram", "density", "heat", "intervals", "sweep"]
     visits = figures[0]
     assert [panel.title for panel in visits.panels] == ["first", "second"]
     assert visits.names == ("confidential", "dataset 1", "dataset 2", "dataset 3")
     assert visits.panels[0].series[1].y.sum() == len(small_data)
     assert np.nansum(visits.panels[0].series[0].y) <= len(small_data)
-    assert figures[2].panels[0].x_names == ("confidential", "first", "second")
-    assert {one.name for panel in figures[3].panels for one in panel.series} == {"first", "second", "confidential"}
+    assert [panel.title for panel in figures[2].panels] == [
+        "confidential",
+        "synthetic, mean of 3",
+        "synthetic, mean of 3 less confidential",
+    ]
+    assert figures[3].panels[0].x_names == ("confidential", "first", "second")
+    assert {one.name for panel in figures[4].panels for one in panel.series} == {"first", "second", "confidential"}
 
 
 def test_how_many_datasets_and_how_wide_bins_can_be_chosen(workspace: Workspace, runs: list[int]) -> None:
