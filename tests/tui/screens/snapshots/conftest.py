@@ -1,0 +1,155 @@
+"""A workspace that is the same on every machine and on every day, and pictures to hold the screens against."""
+
+import difflib
+import os
+import re
+import shutil
+import sqlite3
+import time
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from engine.microdata import conform
+from engine.recipe import Recipe
+from workspace.database import DATABASE
+from workspace.ingest import Source
+from workspace.queue import claim, fail, request_stop
+from workspace.runs import RunState, enter_run
+from workspace.worker import work
+from workspace.workspace import Workspace
+
+HERE = Path(__file__).parent
+FIRST = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
+UPDATE = "SFUMATO_UPDATE_PICTURES"
+RECIPE = {
+    "title": "Household survey",
+    "variables": {
+        "region": {"kind": "categorical", "role": "known"},
+        "visits": {"kind": "count", "role": "known"},
+        "income": {"kind": "continuous", "role": "sensitive", "bounds": [0, 100_000]},
+    },
+    "release": {"m": 3, "seed": 7},
+    "synthesis": [
+        {"target": "income", "method": "linear_regression", "transform": "log", "predictors": ["region", "visits"]}
+    ],
+    "measure": [
+        {"method": "utility.ecdf"},
+        {"method": "utility.summary"},
+        {"method": "risk.identification", "radius": {"income": "5%"}},
+    ],
+    "study": [
+        {
+            "method": "studies.intruder_uncertainty",
+            "variable": "visits",
+            "model": "log_normal",
+            "levels": [0.0, 0.1, 0.2],
+        }
+    ],
+    "threshold": [
+        {"value": "risk.identification.true_match_rate", "max": 0.9},
+        {"value": "risk.identification.expected_match_risk", "max_ratio": 1e-9},
+        {"value": "utility.ecdf.max_abs_difference", "target": "visits", "max": 0.5},
+    ],
+}
+
+
+class Clock(datetime):
+    """A clock of the audit log that goes on by a minute at each look."""
+
+    looks = 0
+
+    @classmethod
+    def now(cls, tz=None):
+        cls.looks += 1
+        return FIRST + timedelta(minutes=cls.looks)
+
+
+def survey():
+    rng = np.random.default_rng(20)
+    visits = rng.poisson(4, 90)
+    income = np.round(np.exp(rng.normal(7 + 0.05 * visits, 0.4, 90)), 2)
+    recipe = Recipe.from_table(RECIPE)
+    frame = pd.DataFrame({"region": rng.choice(["north", "south"], 90), "visits": visits, "income": income})
+    return recipe, conform(frame, recipe.schema)
+
+
+def pin(directory):
+    """Runs that took as long, and tasks that needed as much, wherever they ran."""
+    first = FIRST.timestamp()
+    with closing(sqlite3.connect(directory / DATABASE)) as connection, connection:
+        connection.execute("UPDATE run SET created = ? + id * 3600", (first,))
+        connection.execute("UPDATE run SET started = created + 2 WHERE started IS NOT NULL")
+        connection.execute("UPDATE run SET finished = created + 14 WHERE finished IS NOT NULL")
+        connection.execute("UPDATE task SET seconds = 0.5, peak_bytes = 90e6 WHERE seconds IS NOT NULL")
+        connection.execute("UPDATE worker SET started = ?, heartbeat = ?, stopped = ?", (first, first, first))
+
+
+@pytest.fixture(scope="session")
+def fixed(tmp_path_factory):
+    """Runs that are done, failed and interrupted."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("workspace.audit.datetime", Clock)
+        patch.setattr("workspace.audit._user", lambda: "analyst")
+        workspace = Workspace.create(tmp_path_factory.mktemp("fixed") / "workspace")
+        recipe, data = survey()
+        runs = [enter_run(workspace, recipe, Source("survey.csv", b"simulated"), data)]
+        work(workspace.directory, idle=0)
+        runs.append(enter_run(workspace, recipe, Source("survey.csv", b"simulated"), data))
+        fail(workspace, claim(workspace, "w"), "the worst R-hat is 1.2, must be at most 1.01")
+        runs.append(enter_run(workspace, recipe, Source("survey.csv", b"simulated"), data))
+        request_stop(workspace, runs[-1], RunState.INTERRUPTED)
+        workspace.close()
+    pin(workspace.directory)
+    return workspace.directory
+
+
+@pytest.fixture
+def desk(fixed, tmp_path, monkeypatch):
+    """A copy of the workspace, named as everywhere, under a clock of UTC."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TZ", "UTC")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLORTERM", "truecolor")
+    time.tzset()
+    shutil.copytree(fixed, "workspace")
+    yield Path("workspace")
+    monkeypatch.undo()
+    time.tzset()
+
+
+def portable(svg):
+    """A picture without fonts that would be fetched, names that are numbers, and hashes that depend on versions."""
+    svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL).replace("Fira Code", "DejaVu Sans Mono")
+    svg = re.sub(r"<!--.*?-->\s*", "", svg)
+    svg = re.sub(r"\n\s*\n", "\n", re.sub(r"terminal-\d+", "t", svg))
+    return re.sub(r"\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{12,}\b", lambda found: "0" * len(found[0]), svg)
+
+
+def words(svg):
+    """What stands in a picture, a line a text."""
+    return [re.sub(r"&#160;", " ", text).rstrip() for text in re.findall(r"<text[^>]*>([^<]*)</text>", svg)]
+
+
+@pytest.fixture
+def hold(tmp_path_factory):
+    """Hold what the app shows against a picture; the new one lies beside the tests' other files when they differ."""
+
+    def held(app, name):
+        svg, file = portable(app.export_screenshot(title="Sfumato")), HERE / f"{name}.svg"
+        if os.environ.get(UPDATE):
+            file.write_text(svg, "utf-8")
+            return
+        before = file.read_text("utf-8") if file.exists() else ""
+        if svg != before:
+            new = tmp_path_factory.mktemp("pictures") / file.name
+            new.write_text(svg, "utf-8")
+            changes = list(difflib.unified_diff(words(before), words(svg), "stored", "now", n=0, lineterm=""))
+            said = "\n".join(changes[2:30]) or "the same words in other colours or places"
+            pytest.fail(f"{name} looks otherwise: {new}\n{said}\nTo keep it: {UPDATE}=1 pytest {HERE}", pytrace=False)
+
+    return held

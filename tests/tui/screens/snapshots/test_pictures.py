@@ -1,0 +1,53 @@
+"""The screens look as they did. To keep what they look like now: SFUMATO_UPDATE_PICTURES=1 pytest tests/tui/screens/snapshots."""
+
+import pytest
+
+from tui.state import AppState, save_state
+
+SCREENS = {
+    "runs": ("runs", ()), "results": ("results", ()), "explain": ("results", ("enter",)),
+    "verdicts": ("verdicts", ()), "trial": ("verdicts", ("t",)), "release": ("verdicts", ("w",)),
+    "sweep": ("sweep", ("right",)), "sweep-numbers": ("sweep", ("t",)), "diagnostics": ("diagnostics", ()),
+    "records": ("records", ()), "record": ("records", ("enter",)), "data": ("data", ()),
+    "variable": ("data", ("enter",)), "plan": ("plan", ()), "step": ("plan", ("j", "enter")),
+    "add-step": ("plan", ("a",)), "map": ("map", ("right",)), "choose": ("map", ("x",)), "keys": ("runs", ("question_mark",)),
+    "palette": ("runs", ("ctrl+p",)), "audit": ("runs", ("A",)), "new-run": ("runs", ("n",)), "guided": ("runs", ("F",)),
+    "confirm": ("runs", ("X",)), "distributions": ("data", ("D",)),
+}  # fmt: skip
+LARGE = ("runs", "results", "verdicts", "sweep", "data", "plan")
+
+
+async def test_the_first_screen_looks_as_it_did(sit, desk, hold):
+    async with sit(desk, size=(80, 24)) as seat:
+        hold(seat.app, "projects")
+
+
+async def test_an_empty_workspace_looks_as_it_did(sit, empty, hold, monkeypatch):
+    monkeypatch.chdir(empty.parent)
+    async with sit(type(empty)("empty"), size=(80, 24)) as seat:
+        hold(seat.app, "empty")
+
+
+@pytest.mark.parametrize("name", SCREENS)
+async def test_a_screen_looks_as_it_did(sit, desk, hold, name):
+    tab, keys = SCREENS[name]
+    save_state(desk, AppState(project=1, run=1, tab=tab))
+    async with sit(desk, *keys, size=(80, 24)) as seat:
+        hold(seat.app, name)
+
+
+@pytest.mark.parametrize("name", LARGE)
+async def test_a_screen_looks_as_it_did_in_a_larger_terminal(sit, desk, hold, name):
+    tab, keys = SCREENS[name]
+    save_state(desk, AppState(project=1, run=1, tab=tab))
+    async with sit(desk, *keys, size=(120, 40)) as seat:
+        hold(seat.app, f"{name}-120x40")
+
+
+async def test_a_picture_that_differs_is_named(sit, desk, hold):
+    """The negative control: in another theme nothing looks the same."""
+    async with sit(desk, size=(80, 24)) as seat:
+        seat.app.theme = "light"
+        await seat.press("shift")
+        with pytest.raises(pytest.fail.Exception, match="projects looks otherwise"):
+            hold(seat.app, "projects")
