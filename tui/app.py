@@ -30,6 +30,7 @@ from .keeper import Keeper
 from .messages import JobDone, KeysRead, Trouble, WorkspaceChanged, WorkspaceOpened
 from .places import keys_file
 from .screens.projects import Projects
+from .signs import CHOICE
 from .state import AppState, load_state
 from .themes import THEMES, first_theme
 from .wire import Thinned, Wire
@@ -69,7 +70,7 @@ class SfumatoApp(InTurn):
         self.state = _first_state(directory, run_id)
         self.notices: list[str] = []
         self._started: list[subprocess.Popen[bytes]] = []
-        self._wire, self._keeper = Wire(), Keeper()
+        self._wire, self._keeper = Wire(ascii_only=os.environ.get(CHOICE) == "ascii"), Keeper()
         self._polls = 0
         self._use_own_themes()
         if os.environ.get("SSH_CONNECTION") or os.environ.get("SSH_TTY"):

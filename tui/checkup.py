@@ -52,7 +52,7 @@ def _terminal() -> list[Finding]:
         Finding(
             "encoding",
             "ok" if "utf" in encoding else "note",
-            encoding if "utf" in encoding else f"{encoding or 'unknown'}: set SFUMATO_GLYPHS=ascii for plots",
+            encoding if "utf" in encoding else f"{encoding or 'unknown'}: the app will show ASCII alone",
         ),
     ]
     if os.environ.get("NO_COLOR"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from .failures import guarded
 from .options import JOBS, JSON, QUIET, SET, WORKSPACE, open_or_create, open_workspace
 from .releasing import release
 from .showing import figures, report
+from .signs import CHOICE, SETS, settle_signs
 from .upkeep import audit, cancel, delete, doctor, keys, runs, worker
 
 if TYPE_CHECKING:
@@ -26,13 +28,16 @@ __all__ = ["main"]
 @click.version_option(package_name="sfumato")
 @WORKSPACE
 @click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal.")
+@click.option("--glyphs", type=click.Choice(SETS), help="What plots are drawn with, where the font lacks braille.")
 @click.pass_context
-def sfumato(context: click.Context, directory: Path | None, *, no_mouse: bool) -> None:
+def sfumato(context: click.Context, directory: Path | None, glyphs: str | None, *, no_mouse: bool) -> None:
     """Synthesise or anonymise confidential data, measure what the release keeps and gives away, decide, and show why.
 
     Without a command, opens the terminal app on the last workspace.
     """
     if context.invoked_subcommand is None:
+        if glyphs:
+            os.environ[CHOICE] = glyphs
         workspace = open_or_create(directory)
         _launch(workspace, None, mouse=not no_mouse)
 
@@ -42,6 +47,7 @@ def _launch(workspace: Workspace, run_id: int | None, *, mouse: bool = True) -> 
         raise click.UsageError("the app needs a terminal; sfumato --help lists the commands that do not")
     from .app import launch
 
+    settle_signs()
     workspace.close()
     launch(workspace.directory, run_id, mouse=mouse)
 

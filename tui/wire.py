@@ -19,6 +19,8 @@ from textual.strip import Strip
 
 from tui.widgets.text import narrow
 
+from .signs import ascii_sign
+
 __all__ = ["Piece", "Thinned", "Wire"]
 
 Piece = tuple[int, int, Strip]
@@ -31,9 +33,10 @@ BRIDGE = 6
 
 
 class Wire:
-    """Knows what stands on the terminal."""
+    """Knows what stands on the terminal; ``ascii_only`` puts characters of ASCII in place of all others."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, ascii_only: bool = False) -> None:
+        self._ascii_only = ascii_only
         self._standing: dict[int, list[Cell | None]] = {}
 
     def forget(self) -> None:
@@ -49,9 +52,13 @@ class Wire:
             cells = _cells(strip, system)
             if cells is None:
                 self._stand(y, x, [None] * strip.cell_length)
-                parts.append(f"\x1b[0m\x1b[{y + 1};{x + 1}H{strip.render(console)}")
+                rendered = strip.render(console)
+                text = "".join(map(ascii_sign, rendered)) if self._ascii_only else rendered
+                parts.append(f"\x1b[0m\x1b[{y + 1};{x + 1}H{text}")
                 pen = ""
                 continue
+            if self._ascii_only:
+                cells = [(ascii_sign(text[0]) if text else " ", codes) for text, codes in cells]
             for start, stop in self._changes(y, x, cells):
                 parts.append(f"\x1b[{y + 1};{x + start + 1}H")
                 for codes, group in groupby(cells[start:stop], key=_CODES):

@@ -113,6 +113,8 @@ class Pty(Terminal):
         )
         os.close(slave)
         self.received = b""
+        self.pictures: list[str] = []
+        self.seen_colours: set[str] = set()
         self._pyte = pyte.Screen(*size)
         self._stream, self._rest = pyte.ByteStream(self._pyte), b""
         self._news = threading.Condition()

@@ -1,0 +1,74 @@
+"""Every tab of a finished run in terminals that can do little: no colour, 16 colours, no braille, nothing but ASCII."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from pathlib import Path
+
+import pytest
+from terminals import APP, Pty, app_environment
+
+TABS = {
+    "Runs": "done +[0-9]", "Results": "ecdf.*income", "Verdicts": "FAIL +utility", "Sweep": "study 1/1", "Diagnost": "income: ",
+    "Records": "probability", "Data": "records, ", "Plan": "threshold", "Map": "no run beats it",
+}  # fmt: skip
+"""What each shows once it has read its part."""
+PLOT = {"braille": "[\u2801-\u28ff]", "block": "[▘▝▖▗▚▞▛▜▙▟]"}
+SGR = re.compile(rb"\x1b\[([0-9;]*)m")
+ESCAPES = re.compile(rb"\x1b\[[<-?]?[0-9;]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][A-Z0-9]|\x1b[=>]")
+
+
+def look_at_everything(finished: Path, home: Path, environment: dict[str, str]) -> Pty:
+    """The app after every tab, a row explained and a message; its pictures of the tabs are in ``pictures``."""
+    command = [*APP, "--workspace", str(finished)]
+    with contextlib.closing(Pty(command, app_environment(home, **environment))) as terminal:
+        terminal.see(r"\[2 Results\]", "rows")
+        for digit, (tab, content) in enumerate(TABS.items(), start=1):
+            terminal.press(str(digit)).see(rf"\[{digit} {tab}", content).until_quiet(0.1)
+            terminal.pictures.append(terminal.screen)
+            terminal.seen_colours |= terminal.colours
+        terminal.press("2").see("true_match_rate").press("enter").see("direction").press("q", "Y").see("bytes in")
+        terminal.press("q", "q")
+        assert terminal.ended
+    assert b"Traceback" not in terminal.received
+    assert "✗ FAIL" in terminal.pictures[2] or "x FAIL" in terminal.pictures[2]
+    return terminal
+
+
+def colour_codes(received: bytes) -> set[str]:
+    """The colours that were asked for: 30 to 37, 90 to 97 and so on, or 38;5 and 38;2."""
+    found = set()
+    for codes in SGR.findall(received):
+        numbers = codes.decode().split(";")
+        found |= {
+            number for number in numbers if number.isdigit() and int(number) not in (0, 39, 49) and int(number) > 29
+        }
+    return found
+
+
+def test_without_colour(finished: Path, tmp_path: Path) -> None:
+    terminal = look_at_everything(finished, tmp_path, {"NO_COLOR": "1", "COLORTERM": "truecolor"})
+    assert terminal.seen_colours == set()
+    assert colour_codes(terminal.received) == set()
+    assert re.search(PLOT["braille"], terminal.pictures[3])
+
+
+@pytest.mark.parametrize(("kind", "glyphs"), [("xterm", "block"), ("screen", "braille")])
+def test_in_sixteen_colours(finished: Path, tmp_path: Path, kind: str, glyphs: str) -> None:
+    terminal = look_at_everything(finished, tmp_path, {"TERM": kind, "COLORTERM": "", "SFUMATO_GLYPHS": glyphs})
+    assert colour_codes(terminal.received) <= {str(n) for base in (30, 40, 90, 100) for n in range(base, base + 8)}
+    assert len(terminal.seen_colours) > 2
+    for tab in (3, 6):
+        assert re.search(PLOT[glyphs], terminal.pictures[tab])
+        assert not re.search(PLOT[{"block": "braille", "braille": "block"}[glyphs]], terminal.pictures[tab])
+
+
+@pytest.mark.parametrize("environment", [{"TERM": "linux", "COLORTERM": ""}, {"LC_ALL": "C", "NO_COLOR": "1"}])
+def test_in_ascii_alone(finished: Path, tmp_path: Path, environment: dict[str, str]) -> None:
+    terminal = look_at_everything(finished, tmp_path, environment)
+    shown = ESCAPES.sub(b"", terminal.received)
+    assert shown.isascii(), re.findall(rb"[^\x00-\x7f]+", shown)[:5]
+    assert b"\x1b" not in shown
+    assert "ooooo" in terminal.pictures[3]
+    assert "suden" in terminal.pictures[6]
