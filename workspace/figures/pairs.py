@@ -8,9 +8,8 @@ from itertools import combinations
 
 import numpy as np
 
-from engine.statistics.ticks import Limits
-
 from .column import Column
+from .density import prefers_log
 from .figure import Cells, Figure
 from .joint import Joint, Window, joint
 from .suppression import LEAST_RECORDS, shown_range
@@ -28,20 +27,26 @@ def pair_figures(columns: Sequence[Column], origin: str = "synthetic") -> list[F
 
 
 def _pair(x: Column, y: Column, origin: str) -> Figure:
-    found = joint(x, y, Window(ACROSS, _span(x)), Window(UP, _span(y)), "band", origin)
+    found = joint(x, y, _window(x, ACROSS), _window(y, UP), "band", origin)
     figure = _suppressed(found, x.confidential.size).figure(f"{x.name} by {y.name}", x.name, y.name)
     caption = f"{figure.caption} Bins of fewer than {LEAST_RECORDS} confidential records are left out."
     return replace(figure, caption=caption)
 
 
-def _span(column: Column) -> Limits | None:
-    """All that is released, and the confidential values but for the two smallest and the two largest."""
+def _window(column: Column, most: int) -> Window:
+    """All that is released, and the confidential values but for the two smallest and the two largest.
+
+    Positive numbers with a long tail are binned by their logarithms, as densities are.
+    """
     if column.levels:
-        return None
+        return Window(most)
     present = [values[~np.isnan(values)] for values in (column.confidential, *column.released)]
-    ranges = [(float(values.min()), float(values.max())) for values in present[1:] if values.size]
-    ranges += [found for found in [shown_range(present[0])] if found is not None]
-    return (min(low for low, _ in ranges), max(high for _, high in ranges)) if ranges else None
+    log = column.unit == "number" and prefers_log(present[0]) and all((values > 0).all() for values in present)
+    scaled = [np.log10(values) if log else values for values in present]
+    ranges = [(float(values.min()), float(values.max())) for values in scaled[1:] if values.size]
+    ranges += [found for found in [shown_range(scaled[0])] if found is not None]
+    span = (min(low for low, _ in ranges), max(high for _, high in ranges)) if ranges else None
+    return Window(most, span, log)
 
 
 def _suppressed(found: Joint, records: int) -> Joint:

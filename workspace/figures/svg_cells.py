@@ -35,7 +35,7 @@ def cell_marks(cells: Cells, shades: Shading, left: float, top: float, right: fl
             if step:
                 yield element(
                     "rect", x=left + start * width, y=bottom - (row + 1) * height, width=count * width,
-                    height=height, fill=colour_of(step, signed=shades.signed),
+                    height=height, fill=colour_of(step, signed=shades.signed), shape_rendering="crispEdges",
                 )  # fmt: skip
             start += count
 
