@@ -224,7 +224,8 @@ class Diagnostics(Pane, Computes):
         target = line.line.target
         names = self._traced.parameters(target)
         if not names:
-            self.sfumato.say(why_text(line) if line.why else OLD)
+            read = self._traced_run == self.line.run.id
+            self.sfumato.say(why_text(line) if line.why else OLD if read else "The traces are still being read")
             return
         at = names.index(line.line.parameter) if line.line.parameter in names else len(names) - 1
         await self.sfumato.open(Parameter(self.line.run.id, self._traced.models[target], self._own(target), at))
