@@ -2,44 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import sys
+from contextlib import closing
+from pathlib import Path
 
-from engine.errors import BadInput
+from engine.errors import BadInput, EngineError
 from engine.microdata import Microdata, MissingPolicy, conform
 from engine.recipe import read_toml
 from engine.schema import Schema, Variable
 
+from .apart import REFUSED
 from .drafts import Draft, draft_of, missing_of
-from .profiles import Profile, profile
+from .errors import WorkspaceError
+from .profiles import profile
+from .variable_lines import DataView, VariableLine, view_to_json
 from .workspace import Workspace
 
-__all__ = ["DataView", "VariableLine", "data_view"]
-
-
-@dataclass(frozen=True)
-class VariableLine:
-    """A column of the data. ``planned`` is whether the plan takes it in; ``problem`` says why its records do not fit.
-
-    ``missing`` is the share of the file's records that had no value, None where nobody counted them.
-    """
-
-    variable: Variable
-    planned: bool
-    missing: float | None
-    profile: Profile | None
-    problem: str = ""
-
-
-@dataclass(frozen=True)
-class DataView:
-    """A project's plan, the table that it is for, and its variables in the plan's order, those left out at the end."""
-
-    draft: Draft
-    dataset: str
-    records: int
-    dropped: int
-    lines: tuple[VariableLine, ...]
-    problem: str = ""
+__all__ = ["data_view"]
 
 
 def data_view(workspace: Workspace, project_id: int) -> DataView | None:
@@ -99,3 +78,19 @@ def _alike(planned: Variable, stored: Variable) -> bool:
 
 def _conformed(data: Microdata, variable: Variable) -> Microdata:
     return conform(data.frame[[variable.name]], Schema((variable,)), MissingPolicy.DROP)
+
+
+def main(directory: str, project_id: str) -> int:
+    """Print the view as JSON, or a message that holds no values of the data."""
+    try:
+        with closing(Workspace.open(Path(directory))) as workspace:
+            answer = view_to_json(data_view(workspace, int(project_id)))
+    except (WorkspaceError, EngineError) as error:
+        sys.stdout.write(str(error))
+        return REFUSED
+    sys.stdout.write(answer)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -7,12 +7,13 @@ shared screen shows no record's value.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.microdata import Microdata
+
+from .variable_lines import Profile
 
 __all__ = ["FEWEST", "QUANTILES", "Profile", "bin_width", "profile"]
 
@@ -20,25 +21,6 @@ FEWEST = 3
 """The smallest bin that is shown."""
 MOST_BINS = 40
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-
-
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """One variable. ``counts`` (k,) are records in each bin from ``starts`` (k,), ``width`` wide, or of each of the
-    ``levels``; ``withheld`` bins of one or two records count 0 in them. ``quantiles`` are pairs of a share, of QUANTILES, and a value.
-    """
-
-    name: str
-    records: int
-    distinct: int
-    counts: tuple[int, ...]
-    withheld: int
-    levels: tuple[str, ...] = ()
-    starts: tuple[float, ...] = ()
-    width: float = 1.0
-    quantiles: tuple[tuple[float, float], ...] = ()
-    mean: float | None = None
-    sd: float | None = None
 
 
 def profile(data: Microdata, name: str) -> Profile:

@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.message import Message
+from textual.worker import get_current_worker
 
 from engine.schema import Kind, Role, Variable
 from tui.console import number
 from tui.fields import Field
+from tui.messages import Trouble
 from tui.widgets.columns import cells, fitted
 from tui.widgets.grid import Grid
 from tui.widgets.line import Line
@@ -23,17 +25,16 @@ from tui.widgets.pages import Column
 from tui.widgets.plot import Plot
 from tui.widgets.sparkline import sparkline
 from tui.words import mark
+from workspace.apart import data_view_apart
 from workspace.drafts import Draft, draft_of, save_draft
-from workspace.queries import Reader
-from workspace.views import RunLine
+from workspace.errors import WorkspaceError
+from workspace.variable_lines import DataView, VariableLine, outline
 
 from .form import Form
-from .page import Pane
+from .plan_pane import PlanPane
 from .profile import summary, variable_series
-from .threads import Computes
 
 if TYPE_CHECKING:
-    from workspace.data_view import DataView, VariableLine
     from workspace.workspace import Workspace
 
 __all__ = ["Data"]
@@ -62,7 +63,7 @@ class VariableGrid(LiveGrid):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Edit", id="data.edit")]
 
 
-class Data(Pane, Computes):
+class Data(PlanPane):
     """A table of variables, and a profile of the one under the cursor."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -70,14 +71,8 @@ class Data(Pane, Computes):
     ]
 
     @dataclass
-    class Found(Message):
-        """The plan of the project was read, not yet its data."""
-
-        draft: Draft | None
-
-    @dataclass
     class Arrived(Message):
-        """The data were read and profiled."""
+        """What is known of the data was read: at first without their values."""
 
         view: DataView | None
 
@@ -88,8 +83,7 @@ class Data(Pane, Computes):
         draft: Draft
 
     def __init__(self, project_id: int) -> None:
-        super().__init__(id="data")
-        self._project_id = project_id
+        super().__init__(project_id, "data")
         self._view: DataView | None = None
         self._draft: Draft | None = None
 
@@ -103,29 +97,40 @@ class Data(Pane, Computes):
                 yield Line(name="data-reading")
                 yield Line(name="data-more")
 
-    def show(self, line: RunLine | None) -> None:
-        """The data do not depend on the run: look whether the plan was edited."""
-        self.line = line
-        self.load()
-
-    def load(self) -> None:
-        """Read the plan; the data only when it was edited."""
-        project_id = self._project_id
-
-        def query(reader: Reader) -> Draft | None:
-            return draft_of(reader, project_id)
-
-        self.read(query, self.Found)
-
-    @on(Found)
-    def _found(self, event: Found) -> None:
-        if event.draft is None or event.draft != self._draft:
-            self._draft = event.draft
+    @on(PlanPane.Found)
+    def _found(self, event: PlanPane.Found) -> None:
+        draft = event.draft
+        if draft is not None and draft == self._draft:
+            return
+        self._draft = draft
+        if draft is None:
+            self.post_message(self.Arrived(None))
+            return
+        self.read(lambda reader: outline(reader, draft), self.Arrived)
+        if self.sfumato.alone:
+            self._profile_apart()
+        else:
             self.compute(partial(_view, self._project_id), self.Arrived)
+
+    @work(thread=True, exclusive=True, group="compute", exit_on_error=False)
+    def _profile_apart(self) -> None:
+        """Have the values read by another process: this one's keys and memory need not bear it."""
+        worker = get_current_worker()
+        message: Message
+        try:
+            view = data_view_apart(self.sfumato.directory, self._project_id, lambda: worker.is_cancelled)
+            message = self.Arrived(view)
+        except WorkspaceError as error:
+            message = Trouble(str(error))
+        if not worker.is_cancelled:
+            self.post_message(message)
 
     @on(Arrived)
     def _take(self, event: Arrived) -> None:
-        self._view = event.view
+        known, view = self._view, event.view
+        if view is not None and known is not None and not view.read and known.read and known.draft == view.draft:
+            return
+        self._view = view
         self._show()
 
     def on_resize(self) -> None:
@@ -240,6 +245,7 @@ def _summary(view: DataView | None) -> str:
     parts = [
         f"{view.dataset}: {view.records:,} records",
         f"{view.dropped:,} more had missing values" if view.dropped else "",
+        "" if view.read else "their values are being read",
         f"{len(view.lines) - out} variables" + (f", {out} left out of the plan" if out else ""),
         f"{mark('fail')} {view.problem}" if view.problem else "",
         f"{mark('fail')} {wrong} of them {'does' if wrong == 1 else 'do'} not fit the plan" if wrong else "",

@@ -25,15 +25,12 @@ from tui.widgets.line import Line
 from tui.widgets.live import LiveGrid
 from tui.widgets.toml_text import TomlText
 from tui.words import mark
-from workspace.drafts import Draft, draft_of, draft_of_run
-from workspace.queries import Reader
-from workspace.views import RunLine
+from workspace.drafts import Draft, draft_of_run
 
 from .add_step import AddStep
 from .confirm import Confirm
-from .page import Pane
 from .plan_lines import COLUMNS, keys, run_text, values
-from .threads import Computes
+from .plan_pane import PlanPane
 
 if TYPE_CHECKING:
     from workspace.plan_table import Place
@@ -52,7 +49,7 @@ class StepGrid(LiveGrid):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Edit", id="plan.edit")]
 
 
-class Plan(Pane, Computes):
+class Plan(PlanPane):
     """Edits go to the stored plan at once; u takes them back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -67,12 +64,6 @@ class Plan(Pane, Computes):
     ]
 
     @dataclass
-    class Found(Message):
-        """The stored plan was read."""
-
-        draft: Draft | None
-
-    @dataclass
     class Examined(Message):
         """A text was read and checked."""
 
@@ -85,8 +76,7 @@ class Plan(Pane, Computes):
         draft: Draft
 
     def __init__(self, project_id: int) -> None:
-        super().__init__(id="plan")
-        self._project_id = project_id
+        super().__init__(project_id, "plan")
         self._history: PlanHistory | None = None
         self._view: PlanView | None = None
         self._saving = self._due = False
@@ -100,26 +90,12 @@ class Plan(Pane, Computes):
             yield StepGrid(empty=NONE)
             yield TomlText(id="plan-text")
 
-    def show(self, line: RunLine | None) -> None:
-        """The plan does not depend on the run: look whether it was edited elsewhere."""
-        self.line = line
-        self.load()
-
-    def load(self) -> None:
-        """Read the stored plan."""
-        project_id = self._project_id
-
-        def query(reader: Reader) -> Draft | None:
-            return draft_of(reader, project_id)
-
-        self.read(query, self.Found)
-
     def take_focus(self) -> None:
         """The list takes the keys."""
         self.query_one(StepGrid).focus()
 
-    @on(Found)
-    def _found(self, event: Found) -> None:
+    @on(PlanPane.Found)
+    def _found(self, event: PlanPane.Found) -> None:
         draft, history = event.draft, self._history
         if draft is None:
             self.query_one(StepGrid).show(COLUMNS, [], [])

@@ -11,8 +11,7 @@ from tui.widgets.series import Series
 from tui.words import mark
 
 if TYPE_CHECKING:
-    from workspace.data_view import VariableLine
-    from workspace.profiles import Profile
+    from workspace.variable_lines import Profile, VariableLine
 
 __all__ = ["summary", "variable_series"]
 
