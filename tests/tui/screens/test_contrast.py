@@ -21,7 +21,7 @@ SCREENS = {
     "plan": ("8",), "add step": ("8", "a"),
     "map": ("9",), "choose": ("9", "x"),
     "help": ("question_mark",), "palette": ("ctrl+p",), "audit": ("A",), "new run": ("n",), "confirm": ("g", "x"),
-    "text": ("8", "t"),
+    "text": ("8", "t"), "distributions": ("1", "D"),
 }  # fmt: skip
 SOME = ("projects", "runs", "filter", "trial", "sweep", "form", "add step", "palette", "confirm")
 """Those that every run of the suite looks at; the larger sizes look at all."""

@@ -8,10 +8,12 @@ import pytest
 
 from engine.microdata import conform
 from engine.recipe import Recipe
+from engine.statistics.chain_trace import chain_trace
 from tui.bindings import bindings
 from tui.state import AppState, save_state
 from workspace.ingest import Source
 from workspace.runs import enter_run
+from workspace.trace_tables import write_trace
 from workspace.worker import work
 from workspace.workspace import Workspace
 
@@ -43,7 +45,7 @@ class Place:
     tab: str | None = None
     keys: tuple[str, ...] = ()
     before: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    census: bool = False
+    data: str = "built_data"
 
 
 GRID = {f"grid.{name}": ("G",) for name in ("up", "first", "page_up", "half_up")} | {
@@ -54,6 +56,13 @@ PLOT = {f"plot.{name}": ("0", "end") for name in ("left", "far_left", "first")} 
 }
 PLOT |= {f"plot.{name}": ("0", "home", "plus", "z") for name in ("zoom_out", "zoom_out_up", "down", "reset")}
 PLOT["plot.up"] = ("0", "home", "plus", "z", "down")
+HEAT = {"heat.zoom_out": ("0", "plus"), "heat.zoom_out_up": ("0", "z"), "heat.reset": ("z",)} | {
+    f"heat.{one}{way}": (other, other)
+    for way, other in (("left", "L"), ("right", "H"), ("up", "J"), ("down", "K"))
+    for one in ("", "far_")
+}
+CHAINS = {"parameter.trace": ("d",), "parameter.next_chain": ("t",), "parameter.previous_chain": ("t",)}
+MAPS = {f"distribution.{name}": ("right_curly_bracket",) for name in ("shades", "arrange")}
 SCROLL = {f"scroll.{name}": ("G",) for name in ("up", "page_up", "half_up", "top")} | {
     f"scroll.{name}": ("g",) for name in ("down", "page_down", "half_down", "bottom")
 }
@@ -67,27 +76,21 @@ RUNS = {
 PLACES = {
     "projects": Place(("Projects", "ProjectGrid"), before=GRID),
     "runs": Place(("Runs", "RunGrid", "Project", "Exhibits", "SfumatoApp"), "runs", before=RUNS),
-    "quality": Place(("Project",), "runs", census=True),
-    "results": Place(
-        ("Results", "ResultGrid", "Grid"),
-        "results",
-        before=GRID
-        | {
-            "grid.left": ("l",),
-        },
-    ),
+    "quality": Place(("Project",), "runs", data="census"),
+    "results": Place(("Results", "ResultGrid", "Grid"), "results", before=GRID | {"grid.left": ("l",)}),
     "filter": Place(("Filter",), "results", ("slash",)),
-    "verdicts": Place(("Verdicts",), "verdicts"),
+    "verdicts": Place(("Verdicts", "VerdictBoard"), "verdicts"),
     "trial": Place(
         ("Trial",), "verdicts", ("t",), {"trial.previous": ("down",), "trial.own": ("1",), "trial.keep": ("1",)}
     ),
     "sweep": Place(("Sweep", "Plot"), "sweep", before=PLOT),
     "tabs": Place(("TabLine",), "sweep", ("shift+tab",)),
     "diagnostics": Place(
-        ("Diagnostics", "ParameterGrid"),
-        "diagnostics",
-        before={"diagnostics.next_statistic": ("t",)},
+        ("Diagnostics", "ParameterGrid"), "diagnostics", before={"diagnostics.next_statistic": ("t",)}, data="chained"
     ),
+    "parameter": Place(("Parameter",), "diagnostics", ("enter",), CHAINS, data="chained"),
+    "distributions": Place(("Distributions",), "runs", ("D",), MAPS),
+    "heat map": Place(("HeatMap",), "runs", ("D", "right_curly_bracket", "right_curly_bracket"), HEAT),
     "records": Place(("Records", "RecordGrid"), "records"),
     "record": Place(("Record",), "records", ("enter",)),
     "data": Place(("Data", "VariableGrid"), "data"),
@@ -98,45 +101,29 @@ PLACES = {
     "map": Place(("Map", "MapPlot"), "map"),
     "map numbers": Place(("MapNumbers",), "map", ("t",)),
     "choose": Place(("Choose",), "map", ("x",)),
-    "compare": Place(("Compare",), "runs", ("G", "space", "k", "c"), census=True),
+    "compare": Place(("Compare",), "runs", ("G", "space", "k", "c"), data="census"),
     "audit": Place(("Audit",), "runs", ("A",)),
     "release": Place(("ReleaseScreen",), "verdicts", ("w",)),
     "help": Place(("Scroll", "Dialog"), "runs", ("question_mark",), SCROLL),
     "new run": Place(("NewRun",), "runs", ("n",), {"new_run.up": ("j",)}),
     "confirm": Place(("Confirm",), "runs", ("G", "k", "k", "k", "x")),
     "guided": Place(("GuidedMinimisation",), "runs", ("F",), {"guided.up": ("j",)}),
-    "calibrate": Place(("Calibrate",), "runs", ("G", "C"), {"calibrate.higher": ("h", "h")}, census=True),
-    "minimise": Place(("Minimise",), "runs", ("G", "N"), census=True),
+    "calibrate": Place(("Calibrate",), "runs", ("G", "C"), {"calibrate.higher": ("h", "h")}, data="census"),
+    "minimise": Place(("Minimise",), "runs", ("G", "N"), data="census"),
 }
-ELSEWHERE = (
-    {
-        "app.redraw": "sends what is shown once more",
-        "grid.select": "every grid that can be chosen from names the key itself",
-        "calibrate.study": "a run with several calibrations",
-        "map.confidential": "axes on which the confidential data have a place: test_map",
-        "compare.any_data": "runs on different data: test_two_runs",
-        "records.measure": "a choice among several measures: test_compare_and_records",
-        "trial.page_down": "a board that is longer than the screen",
-        "trial.page_up": "a board that is longer than the screen",
-        "guided.down": "a project with several tables: test_minimise",
-        "guided.up": "a project with several tables: test_minimise",
-    }
-    | {
-        f"parameter.{name}": "a run with a sampler: test_traces"
-        for name in (
-            "trace",
-            "ranks",
-            "density",
-            "autocorrelation",
-            "weights",
-            "next",
-            "previous",
-            "next_chain",
-            "previous_chain",
-        )
-    }
-    | dict.fromkeys(("project.quality", "project.calibrate", "project.minimise"), "census")
-)
+ELSEWHERE = {
+    "app.redraw": "sends what is shown once more",
+    "grid.select": "every grid that can be chosen from names the key itself",
+    "calibrate.study": "a run with several calibrations",
+    "map.confidential": "axes on which the confidential data have a place: test_map",
+    "compare.any_data": "runs on different data: test_two_runs",
+    "records.measure": "a choice among several measures: test_compare_and_records",
+    "trial.page_down": "a board that is longer than the screen",
+    "trial.page_up": "a board that is longer than the screen",
+    "parameter.weights": "a model fitted by weights: test_traces",
+    "guided.down": "a project with several tables: test_minimise",
+    "guided.up": "a project with several tables: test_minimise",
+} | dict.fromkeys(("project.quality", "project.calibrate", "project.minimise"), "census")
 """Keys that do nothing in the place of their owner, or nothing that can be seen, and why."""
 LAST = (
     "sweep.numbers",
@@ -154,7 +141,7 @@ LAST = (
 
 def owned(place):
     found = [bound for bound in bindings() if bound.owner.__name__ in place.owners]
-    if place.census and "Project" in place.owners:
+    if place.data == "census" and "Project" in place.owners:
         return [bound for bound in found if ELSEWHERE.get(bound.id) == "census"]
     return [bound for bound in found if bound.id not in ELSEWHERE]
 
@@ -185,6 +172,27 @@ def census(tmp_path_factory):
     work(workspace.directory, idle=0)
     workspace.close()
     return workspace.directory
+
+
+@pytest.fixture
+def chained(built_data):
+    """The first run with chains of two parameters."""
+    rng = np.random.default_rng(5)
+    theta = rng.normal(size=(200, 4, 2))
+    trace = chain_trace(theta, -0.5 * (theta**2).sum(axis=2), ("alpha", "beta"), 50)
+    workspace = Workspace.open(built_data)
+    with workspace.writing() as connection:
+        connection.execute("DELETE FROM artefact WHERE run_id = 1 AND name = 'trace/0'")
+        connection.execute("INSERT INTO artefact VALUES (1, 'trace/0', ?)", (write_trace(workspace.tables, trace),))
+        connection.executemany(
+            """INSERT INTO diagnostic (run_id, target, name, parameter, value, rule, passed)
+               VALUES (1, 'income', ?, ?, ?, ?, ?)""",
+            [("r_hat", "alpha", 1.001, "at most 1.01", True), ("r_hat", "beta", 1.4, "at most 1.01", False),
+             ("effective_sample_size", "alpha", 900.0, "at least 400", True),
+             ("effective_sample_size", "beta", 20.0, "at least 400", False)],
+        )  # fmt: skip
+    workspace.close()
+    return built_data
 
 
 def picture(seat):
@@ -226,10 +234,10 @@ class Walker:
 
 
 @pytest.mark.parametrize("name", PLACES)
-async def test_every_key_does_something(sit, built_data, request, no_worker, size, name, monkeypatch, tmp_path):
+async def test_every_key_does_something(sit, request, no_worker, size, name, monkeypatch, tmp_path):
     place = PLACES[name]
     monkeypatch.chdir(tmp_path)
-    directory = request.getfixturevalue("census") if place.census else built_data
+    directory = request.getfixturevalue(place.data)
     save_state(directory, AppState())
     async with sit(directory, size=size) as seat:
         walker = Walker(seat, place)
