@@ -6,12 +6,14 @@ import gc
 import importlib
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+import textual.screen
 from rich.console import RenderableType
 from textual import events, on, work
 from textual._compositor import ChopsUpdate, LayoutUpdate
@@ -41,6 +43,10 @@ POLL_SECONDS = 1.0
 POLLS_PER_SWEEP = 10
 COLLECTED_AFTER = (10_000, 20, 20)
 """Allocations, and collections of younger objects, before Python looks for garbage: by default it holds up every key."""
+SWITCH_SECONDS = 0.0005
+"""For how long a thread that computes may keep the event loop waiting: for each key it waits several times."""
+PAINT_SECONDS = 1 / 120
+"""At least so long from one picture to the next: twice as often as Textual has it, for keys that cause two."""
 
 
 class SfumatoApp(InTurn):
@@ -328,4 +334,6 @@ def launch(directory: Path, run_id: int | None = None, mouse: bool = True) -> No
     app = SfumatoApp(directory, run_id)
     app.alone = True
     gc.set_threshold(*COLLECTED_AFTER)
+    sys.setswitchinterval(SWITCH_SECONDS)
+    vars(textual.screen)["UPDATE_PERIOD"] = PAINT_SECONDS
     app.run(mouse=mouse)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from engine.errors import BadInput
@@ -67,6 +67,12 @@ class DataView:
     lines: tuple[VariableLine, ...]
     problem: str = ""
     read: bool = True
+
+    def keeping(self, known: DataView) -> DataView:
+        """With the profiles of an earlier view, of variables whose kind is the same, until the values are read again."""
+        profiles = {(line.variable.name, line.variable.kind): line.profile for line in known.lines}
+        kept = (replace(line, profile=profiles.get((line.variable.name, line.variable.kind))) for line in self.lines)
+        return replace(self, lines=tuple(kept))
 
 
 def outline(workspace: Connected, draft: Draft) -> DataView:

@@ -73,6 +73,14 @@ def test_what_is_known_at_once_is_what_is_found_later_without_the_values(workspa
     assert not any(line.profile for line in known.lines)
 
 
+def test_until_the_values_are_read_again_profiles_of_the_same_kind_stay(workspace: Workspace) -> None:
+    view = data_view(workspace, 1)
+    assert view is not None
+    table = draft(workspace).toml.replace('kind = "count"', 'kind = "continuous"')
+    lines = outline(workspace, draft(workspace).saying(table)).keeping(view).lines
+    assert [line.profile is not None for line in lines] == [True, False, True, True]
+
+
 @pytest.mark.parametrize(
     ("toml", "planned"),
     [

@@ -128,8 +128,10 @@ class Data(PlanPane):
     @on(Arrived)
     def _take(self, event: Arrived) -> None:
         known, view = self._view, event.view
-        if view is not None and known is not None and not view.read and known.read and known.draft == view.draft:
-            return
+        if view is not None and known is not None and not view.read:
+            if known.read and known.draft == view.draft:
+                return
+            view = view.keeping(known)
         self._view = view
         self._show()
 
