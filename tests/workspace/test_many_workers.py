@@ -1,4 +1,7 @@
-"""Two apps and four workers on one workspace at the same time: no lock error, no lost update, no task run twice."""
+"""Two apps and four workers on one workspace at the same time: no lock error, no lost update, no task run twice.
+
+For a few seconds the apps are readers such as the app's own; in the study two real apps are used in terminals beside them.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+from terminals import APP, Pty, app_environment
 
 from engine.execution import execute
 from engine.microdata import Microdata
@@ -26,6 +31,12 @@ from workspace.workspace import Workspace
 
 WORKERS = 4
 LARGE = {"m": 12, "seed": 5}
+USES = (
+    *((digit,) for digit in "123456789"), ("j",), ("k",), ("G",), ("g",), ("pagedown",), ("?", "q"), ("2", "d"), ("2", "o"),
+    ("2", "/", *"true", "enter"), ("2", "/", "ctrl+u", "enter"), ("4", "m"), ("4", "right", "y"), ("4", "t"), ("6", "m"),
+    ("7", "p", "p"), ("8", "j"), ("A", "q"), ("1", "enter"), ("1", "space", "space"),
+)  # fmt: skip
+"""What somebody does at the app who only looks: tabs, cursors, filters, screens that are opened and closed."""
 
 
 class App(threading.Thread):
@@ -62,8 +73,34 @@ class App(threading.Thread):
                     self.stopped += resume(workspace, going_on[0])
 
 
+class RealApp(App):
+    """The app in a terminal, used with random keys."""
+
+    def __init__(self, directory: Path, home: Path, seed: int) -> None:
+        super().__init__(directory, stops=False)
+        self.rng = np.random.default_rng(seed)
+        self.terminal = Pty([*APP, "--workspace", str(directory)], app_environment(home))
+
+    def run(self) -> None:
+        try:
+            self.terminal.see("Small study").press("enter").see(r"\[1 Runs\]")
+            super().run()
+            self.terminal.press("1").see(r"\[1 Runs\]").press("q").see("newest run|state").press("q")
+            assert self.terminal.ended
+        except BaseException as error:  # noqa: BLE001  (the test asserts that there is none)
+            self.error = error
+        finally:
+            self.terminal.close()
+
+    def look(self) -> None:
+        self.terminal.press(*USES[int(self.rng.integers(len(USES)))])
+        self.ended.wait(self.rng.uniform(0.05, 0.4))
+        if self.polls % 20 == 19:
+            self.terminal.press("1").see(r"\[1 Runs\]")
+
+
 def carry_out_together(
-    workspace: Workspace, enter: Callable[[], int], seconds: float
+    workspace: Workspace, enter: Callable[[], int], seconds: float, real_apps: list[App]
 ) -> tuple[list[int], list[App], str]:
     """Enter runs for so long, with four workers and two apps at work; their numbers, the apps, and what the workers said."""
     for statement in (
@@ -78,7 +115,7 @@ def carry_out_together(
         subprocess.Popen([sys.executable, "-P", "-m", "workspace.service", *options], stderr=subprocess.PIPE, text=True)
         for _ in range(WORKERS)
     ]
-    apps = [App(workspace.directory, stops) for stops in (False, True)]
+    apps = [*(App(workspace.directory, stops) for stops in (False, True)), *real_apps]
     for app in apps:
         app.start()
     ends = time.monotonic() + seconds
@@ -93,15 +130,18 @@ def carry_out_together(
     return runs, apps, said
 
 
-def check(workspace: Workspace, recipe: Recipe, data: Microdata, seconds: float) -> None:
-    runs, apps, said = carry_out_together(
-        workspace, lambda: enter_run(workspace, recipe, Source("simulated.csv", b"simulated"), data), seconds
-    )
+def check(
+    workspace: Workspace, recipe: Recipe, data: Microdata, seconds: float, real_apps: list[App] | None = None
+) -> None:
+    def enter() -> int:
+        return enter_run(workspace, recipe, Source("simulated.csv", b"simulated"), data)
+
+    runs, apps, said = carry_out_together(workspace, enter, seconds, real_apps or [])
     stopped = sum(app.stopped for app in apps)
     print(f"{len(runs)} runs, {sum(app.polls for app in apps)} polls, {stopped} stops")
     assert "locked" not in said, said
     assert "Traceback" not in said, said
-    assert [app.error for app in apps] == [None, None]
+    assert [app.error for app in apps if app.error] == []
     expected = list(execute(recipe, data).rows)
     for run_id in runs:
         assert find_run(workspace, run_id).state is RunState.DONE
@@ -131,6 +171,11 @@ def test_four_workers_and_two_apps_share_a_workspace_for_a_few_seconds(
 
 @pytest.mark.study
 def test_four_workers_and_two_apps_share_a_workspace_for_five_minutes(
-    workspace: Workspace, small_recipe: Callable[..., Recipe], small_data: Microdata
+    workspace: Workspace, small_recipe: Callable[..., Recipe], small_data: Microdata, tmp_path: Path
 ) -> None:
-    check(workspace, small_recipe(release=LARGE), small_data, 300)
+    real: list[RealApp] = [RealApp(workspace.directory, tmp_path, seed) for seed in (1, 2)]
+    check(workspace, small_recipe(release=LARGE), small_data, 300, [*real])
+    for app in real:
+        print(f"{app.polls} things done in a terminal, {len(app.terminal.received):,} bytes received")
+        for word in (b"Traceback", b"locked", b"cannot be read"):
+            assert word not in app.terminal.received

@@ -1,4 +1,4 @@
-"""Runs survive kill -9 of the worker, of the command, or of both, at random moments, and signals; the answer is the same.
+"""Runs survive kill -9 of the worker, of the command or the app, or of both, at random moments, and signals; the answer is the same.
 
 The evidence is a run that nobody disturbed: rows, verdicts and hashes of all tables must be its own. A trigger in the
 database notes every change of a task's state, so that a task that ran again after it was done would be seen.
@@ -19,9 +19,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from terminals import APP, Pty, app_environment
 
 from engine.microdata import Microdata
 from engine.recipe import Recipe
+from tui.state import AppState, save_state
 from workspace.audit import audit_rows, broken, head_of, kept_head
 from workspace.ingest import Source
 from workspace.queue import request_stop, resume, unfinished
@@ -150,6 +152,36 @@ def kill_at_random_moments(
     return runs
 
 
+def kill_apps_at_random_moments(
+    workspace: Workspace, enter: Enter, home: Path, kills: int, rng: np.random.Generator
+) -> tuple[list[int], list[int]]:
+    """The same with the app in a terminal, which resumes the run, is used while it goes on, and is killed always.
+
+    Half of the times the workers are killed too. Returns the runs, and how many tasks were done at each kill.
+    """
+    runs: list[int] = []
+    shares: list[int] = []
+    while len(shares) < kills or not find_run(workspace, runs[-1]).state.ended:
+        if not runs or find_run(workspace, runs[-1]).state.ended:
+            runs.append(enter())
+        save_state(workspace.directory, AppState(project=1, run=runs[-1]))
+        app = Pty([*APP, "--workspace", str(workspace.directory)], app_environment(home))
+        with contextlib.closing(app):
+            app.see(r"\[1 Runs\]", rf" {runs[-1]} +. (no worker|running|done)")
+            if not attended(workspace) and not find_run(workspace, runs[-1]).state.ended:
+                app.see(rf" {runs[-1]} +! no worker").press("r").see(rf" {runs[-1]} +. (running|done)")
+            if len(shares) >= kills:
+                app.see(rf" {runs[-1]} +. done", patience=PATIENCE)
+                continue
+            ends = time.monotonic() + rng.uniform(0.0, 2.5)
+            while time.monotonic() < ends:
+                app.press(str(rng.integers(1, 10)), "j").until_quiet(0.05)
+            shares.append(find_run(workspace, runs[-1]).tasks_done)
+            kill(*([*workers(workspace)] if rng.random() < 0.5 else []))
+            app.kill()
+    return runs, shares
+
+
 def assert_survived(workspace: Workspace, runs: list[int], undisturbed: str) -> None:
     for run_id in runs:
         assert find_run(workspace, run_id).state is RunState.DONE
@@ -176,6 +208,16 @@ def test_runs_killed_at_fifty_random_moments_each_way_end_as_if_nothing_had_happ
     runs = kill_at_random_moments(workspace, enter_hard, jobs, 50, np.random.default_rng(100 + jobs))
     kill(*workers(workspace))
     print(f"jobs {jobs}: 50 kills in {len(runs)} runs")
+    assert_survived(workspace, runs, undisturbed)
+
+
+@pytest.mark.study
+def test_runs_whose_app_is_killed_at_fifty_random_moments_end_as_if_nothing_had_happened(
+    workspace: Workspace, enter_hard: Enter, undisturbed: str, tmp_path: Path
+) -> None:
+    runs, shares = kill_apps_at_random_moments(workspace, enter_hard, tmp_path, 50, np.random.default_rng(300))
+    kill(*workers(workspace))
+    print(f"50 kills of the app in {len(runs)} runs, after {sorted(shares)} tasks")
     assert_survived(workspace, runs, undisturbed)
 
 

@@ -1,82 +1,44 @@
 """The app on a pseudo-terminal: what Pilot cannot see."""
 
-import fcntl
-import os
-import pty
-import select
 import signal
-import struct
-import subprocess
-import sys
-import termios
-import time
 
 import pytest
-
-START = "import sys; from pathlib import Path; from tui.app import launch; launch(Path(sys.argv[1]))"
-
-
-class Terminal:
-    def __init__(self, workspace):
-        self.master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-        environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
-        command = [sys.executable, "-c", START, str(workspace)]
-        self.process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environment)
-        os.close(slave)
-
-    def until(self, text):
-        """What came until ``text`` was there."""
-        seen, end = b"", time.monotonic() + 30
-        while text not in seen and time.monotonic() < end:
-            if select.select([self.master], [], [], 1)[0]:
-                seen += os.read(self.master, 1 << 16)
-        assert text in seen, seen[-300:]
-        return seen
-
-    def rest(self, quiet=0.4):
-        """What comes until nothing has come for a while."""
-        seen = b""
-        while select.select([self.master], [], [], quiet)[0]:
-            seen += os.read(self.master, 1 << 16)
-        return seen
-
-    def write(self, keys):
-        os.write(self.master, keys)
+from terminals import APP, Pty, app_environment
 
 
 @pytest.fixture
-def terminal(directory):
-    opened = Terminal(directory)
-    opened.until(b"Household survey")
-    opened.rest()
+def terminal(directory, tmp_path):
+    opened = Pty([*APP, "--workspace", str(directory)], app_environment(tmp_path, COLORTERM="truecolor"))
+    opened.see("Household survey").until_quiet(0.4)
     yield opened
-    opened.process.kill()
-    opened.process.wait()
-    os.close(opened.master)
+    opened.close()
+
+
+def sent(terminal, *keys, quiet=0.4):
+    """What comes after keys, until nothing has come for a while."""
+    before = len(terminal.received)
+    return terminal.press(*keys).until_quiet(quiet).received[before:]
 
 
 def test_an_idle_app_sends_nothing_and_a_step_little(terminal):
-    assert terminal.rest(1.5) == b""
-    terminal.write(b"j")
-    assert 0 < len(terminal.rest()) < 1000
+    assert sent(terminal, quiet=1.5) == b""
+    assert 0 < len(sent(terminal, "j")) < 1000
 
 
 def test_q_leaves_the_terminal_as_it_was(terminal):
-    terminal.write(b"q")
-    assert b"\x1b[?1049l" in terminal.until(b"\x1b[?1049l")
-    assert terminal.process.wait(timeout=20) == 0
+    assert terminal.press("q").ended
+    assert b"\x1b[?1049l" in terminal.until_quiet().received
 
 
 def test_a_hang_up_ends_the_app(terminal):
-    terminal.process.send_signal(signal.SIGHUP)
-    assert terminal.process.wait(timeout=20) != 0
+    assert terminal.kill(signal.SIGHUP) != 0
 
 
 def test_ctrl_l_and_coming_back_paint_everything(terminal):
-    terminal.write(b"\x0c")
-    assert b"Household survey" in terminal.rest()
+    assert b"Household survey" in sent(terminal, "ctrl+l")
     terminal.process.send_signal(signal.SIGTSTP)
-    terminal.rest()
+    terminal.until_quiet(0.4)
+    before = len(terminal.received)
     terminal.process.send_signal(signal.SIGCONT)
-    terminal.until(b"Household survey")
+    terminal.see("Household survey").until_quiet(0.4)
+    assert b"Household survey" in terminal.received[before:]

@@ -16,7 +16,7 @@ from engine.recipe import Recipe
 from workspace.ingest import Source
 from workspace.queries import Reader, find_run
 from workspace.runs import enter_run
-from workspace.worker import start_worker, work
+from workspace.worker import start_worker
 from workspace.workspace import Workspace
 
 LONG = {
@@ -27,20 +27,17 @@ LONG = {
 
 @pytest.fixture
 def directory(workspace: Workspace, small_recipe: Callable[..., Recipe], small_data: Microdata) -> Iterator[Path]:
-    """A workspace with a run that is done, and a longer one that goes on."""
-    for sections in ({}, LONG):
-        enter_run(workspace, small_recipe(**sections), Source("simulated.csv", b"simulated"), small_data)
-        if not sections:
-            work(workspace.directory, idle=0)
+    """A workspace with a run that goes on for a while."""
+    enter_run(workspace, small_recipe(**LONG), Source("simulated.csv", b"simulated"), small_data)
     worker = start_worker(workspace.directory, 1)
     yield workspace.directory
     kill_workers(workspace.directory)
     worker.wait(PATIENCE)
 
 
-def done_tasks(directory: Path, run_id: int) -> int:
+def done_tasks(directory: Path) -> int:
     with Reader(directory) as reader:
-        return find_run(reader, run_id).tasks_done
+        return find_run(reader, 1).tasks_done
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
@@ -53,18 +50,18 @@ def wait_for(condition: Callable[[], bool]) -> None:
 def test_a_killed_app_opens_where_it_was_and_the_run_is_further_on(directory: Path, tmp_path: Path) -> None:
     start = [*APP, "--workspace", str(directory)], app_environment(tmp_path)
     with contextlib.closing(Pty(*start)) as first:
-        first.see("Small study").press("enter").see(r"\[1 Runs\]", r"2 +. running +[1-9]\d*/\d+")
-        first.press("2").see(r"\[2 Results\]", "run 2", "[2-9] rows · rows so far").press("j", "j").see_row(2)
+        first.see("Small study").press("enter").see(r"\[1 Runs\]", r"1 +. running +[1-9]\d*/\d+")
+        first.press("2").see(r"\[2 Results\]", "run 1", "[2-9] rows · rows so far").press("j", "j").see_row(2)
         wait_for(lambda: '"row": "2"' in (directory / "app-state.json").read_text())
-        before = done_tasks(directory, 2)
+        before = done_tasks(directory)
         first.kill()
         header = first.screen.splitlines()[1]
 
-    wait_for(lambda: done_tasks(directory, 2) > before)
+    wait_for(lambda: done_tasks(directory) > before)
 
     with contextlib.closing(Pty(*start)) as second:
-        second.see(r"\[2 Results\]", "run 2", "Small study")
+        second.see(r"\[2 Results\]", "run 1", "Small study")
         assert second.screen.splitlines()[1] == header
         second.see_row(2).press("1")
-        further = int(re.search(r"2 +. \w+ +(\d+)/", second.see(r"2 +. (running|done) +\d+/").screen)[1])
+        further = int(re.search(r"1 +. \w+ +(\d+)/", second.see(r"1 +. (running|done) +\d+/").screen)[1])
         assert further > before

@@ -25,7 +25,7 @@ def look_at_everything(finished: Path, home: Path, environment: dict[str, str]) 
     with contextlib.closing(Pty(command, app_environment(home, **environment))) as terminal:
         terminal.see(r"\[2 Results\]", "rows")
         for digit, (tab, content) in enumerate(TABS.items(), start=1):
-            terminal.press(str(digit)).see(rf"\[{digit} {tab}", content).until_quiet(0.1)
+            terminal.press(str(digit)).see(rf"\[{digit} {tab}", content).until_quiet(0.03)
             terminal.pictures.append(terminal.screen)
             terminal.seen_colours |= terminal.colours
         terminal.press("2").see("true_match_rate").press("enter").see("direction").press("q", "Y").see("bytes in")
@@ -54,7 +54,9 @@ def test_without_colour(finished: Path, tmp_path: Path) -> None:
     assert re.search(PLOT["braille"], terminal.pictures[3])
 
 
-@pytest.mark.parametrize(("kind", "glyphs"), [("xterm", "block"), ("screen", "braille")])
+@pytest.mark.parametrize(
+    ("kind", "glyphs"), [("xterm", "block"), pytest.param("screen", "braille", marks=pytest.mark.sizes)]
+)
 def test_in_sixteen_colours(finished: Path, tmp_path: Path, kind: str, glyphs: str) -> None:
     terminal = look_at_everything(finished, tmp_path, {"TERM": kind, "COLORTERM": "", "SFUMATO_GLYPHS": glyphs})
     assert colour_codes(terminal.received) <= {str(n) for base in (30, 40, 90, 100) for n in range(base, base + 8)}
@@ -64,7 +66,10 @@ def test_in_sixteen_colours(finished: Path, tmp_path: Path, kind: str, glyphs: s
         assert not re.search(PLOT[{"block": "braille", "braille": "block"}[glyphs]], terminal.pictures[tab])
 
 
-@pytest.mark.parametrize("environment", [{"TERM": "linux", "COLORTERM": ""}, {"LC_ALL": "C", "NO_COLOR": "1"}])
+@pytest.mark.parametrize(
+    "environment",
+    [pytest.param({"TERM": "linux", "COLORTERM": ""}, marks=pytest.mark.sizes), {"LC_ALL": "C", "NO_COLOR": "1"}],
+)
 def test_in_ascii_alone(finished: Path, tmp_path: Path, environment: dict[str, str]) -> None:
     terminal = look_at_everything(finished, tmp_path, environment)
     shown = ESCAPES.sub(b"", terminal.received)
