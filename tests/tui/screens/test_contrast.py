@@ -23,7 +23,7 @@ SCREENS = {
     "help": ("question_mark",), "palette": ("ctrl+p",), "audit": ("A",), "new run": ("n",), "confirm": ("g", "x"),
     "text": ("8", "t"), "distributions": ("1", "D"),
 }  # fmt: skip
-SOME = ("projects", "runs", "filter", "trial", "sweep", "form", "add step", "palette", "confirm")
+SOME = ("runs", "filter", "trial", "form", "palette")
 """Those that every run of the suite looks at; the larger sizes look at all."""
 DRAWN = re.compile(r"[\s─-▟⠀-⣿]*")
 """Lines, blocks and braille are pictures, not text."""

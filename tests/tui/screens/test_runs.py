@@ -99,7 +99,7 @@ async def test_enter_chooses_the_run_of_the_other_tabs(sit, directory):
     async with sit(directory, *keys_to(DONE), "enter") as seat:
         assert "[3 Verdicts]" in seat.text
         assert "run 1  ✓ done" in seat.text.splitlines()[0]
-        await seat.press("5")
+        await seat.press("5", "s")
         assert "posterior_mean" in seat.text
 
 
