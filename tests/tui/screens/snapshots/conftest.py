@@ -26,6 +26,8 @@ from workspace.workspace import Workspace
 HERE = Path(__file__).parent
 FIRST = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 UPDATE = "SFUMATO_UPDATE_PICTURES"
+LOOKS = 20
+"""A screen on a busy machine is looked at again before it is said to differ."""
 RECIPE = {
     "title": "Household survey",
     "variables": {
@@ -139,13 +141,17 @@ def words(svg):
 def hold(tmp_path_factory):
     """Hold what the app shows against a picture; the new one lies beside the tests' other files when they differ."""
 
-    def held(app, name):
-        svg, file = portable(app.export_screenshot(title="Sfumato")), HERE / f"{name}.svg"
+    async def held(seat, name):
+        file = HERE / f"{name}.svg"
+        before = file.read_text("utf-8") if file.exists() else ""
+        for _ in range(LOOKS):
+            svg = portable(seat.app.export_screenshot(title="Sfumato"))
+            if svg == before:
+                return
+            await seat.pilot.pause(0.05)
         if os.environ.get(UPDATE):
             file.write_text(svg, "utf-8")
-            return
-        before = file.read_text("utf-8") if file.exists() else ""
-        if svg != before:
+        else:
             new = tmp_path_factory.mktemp("pictures") / file.name
             new.write_text(svg, "utf-8")
             changes = list(difflib.unified_diff(words(before), words(svg), "stored", "now", n=0, lineterm=""))

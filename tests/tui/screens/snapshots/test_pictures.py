@@ -19,13 +19,13 @@ LARGE = ("runs", "results", "verdicts", "sweep", "data", "plan")
 
 async def test_the_first_screen_looks_as_it_did(sit, desk, hold):
     async with sit(desk, size=(80, 24)) as seat:
-        hold(seat.app, "projects")
+        await hold(seat, "projects")
 
 
 async def test_an_empty_workspace_looks_as_it_did(sit, empty, hold, monkeypatch):
     monkeypatch.chdir(empty.parent)
     async with sit(type(empty)("empty"), size=(80, 24)) as seat:
-        hold(seat.app, "empty")
+        await hold(seat, "empty")
 
 
 @pytest.mark.parametrize("name", SCREENS)
@@ -33,7 +33,7 @@ async def test_a_screen_looks_as_it_did(sit, desk, hold, name):
     tab, keys = SCREENS[name]
     save_state(desk, AppState(project=1, run=1, tab=tab))
     async with sit(desk, *keys, size=(80, 24)) as seat:
-        hold(seat.app, name)
+        await hold(seat, name)
 
 
 @pytest.mark.parametrize("name", LARGE)
@@ -41,7 +41,7 @@ async def test_a_screen_looks_as_it_did_in_a_larger_terminal(sit, desk, hold, na
     tab, keys = SCREENS[name]
     save_state(desk, AppState(project=1, run=1, tab=tab))
     async with sit(desk, *keys, size=(120, 40)) as seat:
-        hold(seat.app, f"{name}-120x40")
+        await hold(seat, f"{name}-120x40")
 
 
 async def test_a_picture_that_differs_is_named(sit, desk, hold):
@@ -50,4 +50,4 @@ async def test_a_picture_that_differs_is_named(sit, desk, hold):
         seat.app.theme = "light"
         await seat.press("shift")
         with pytest.raises(pytest.fail.Exception, match="projects looks otherwise"):
-            hold(seat.app, "projects")
+            await hold(seat, "projects")
