@@ -55,6 +55,8 @@ class Place:
     project: str
     tab: str
     acts: tuple[Act, ...]
+    keys: tuple[str, ...] = ()
+    """Pressed once before."""
 
 
 def _switches() -> tuple[Act, ...]:
@@ -85,7 +87,7 @@ PLACES = (
         Act("sweep: measure", "m", ms=PLOT_MS), Act("sweep: cursor", "right", ms=PLOT_MS), Act("sweep: log", "y", ms=PLOT_MS),
         Act("sweep: zoom", "+", after=("0",), ms=PLOT_MS), Act("sweep: numbers", "t", after=("t",)),
     )),
-    Place(LARGE, "diagnostics", (Act("diagnostics: step", "j", size=STEP), Act("diagnostics: plot", "t", after=("t",), ms=PLOT_MS))),
+    Place(LARGE, "diagnostics", (Act("diagnostics: step", "j", size=STEP), Act("diagnostics: plot", "t", after=("t",), ms=PLOT_MS)), ("s",)),
     Place(LARGE, "records", (Act("records: step", "j", size=STEP), Act("records: page", "pagedown"))),
     Place(LARGE, "data", (
         Act("data: next variable", "j", ms=PLOT_MS), Act("data: profile", "p", after=("p",)),
@@ -204,6 +206,7 @@ def measure_place(workspace: Path, place: Place, board: Board, columns: int, lin
     at(workspace, place.project, place.tab)
     terminal = Terminal.of_app(workspace, columns, lines)
     terminal.settle(1.5)
+    _run(terminal, place.keys)
     opening = place.acts[0].what == "open the project"
     for act in place.acts:
         if act.what == "open the project":
@@ -262,10 +265,9 @@ def measure_during_work(workspace: Path, board: Board, columns: int, lines: int,
     """Keys in the results while threads or processes of the app are at work."""
     for what, begin in (
         ("profiling the records", ("7",)),
-        ("ranking the records at risk", ("6",)),
+        ("hashing and ranking the records", ("6",)),
         ("reading and sorting the rows", ("2", "o", "o", "o")),
         ("writing the rows to a file", ("2", "e", "enter")),
-        ("hashing the tables", ("w",)),
     ):
         measured: list[Answer] = []
         while len(measured) < 2 * repeats:
@@ -280,9 +282,7 @@ def _while_working(workspace: Path, begin: Sequence[str], columns: int, lines: i
     terminal.settle(1.5)
     for key in begin:
         terminal.press(key, quiet=0.03)
-    if begin == ("w",):
-        terminal.press("escape", quiet=0.03)
-    elif begin[0] != "2":
+    if begin[0] != "2":
         terminal.press("2", quiet=0.03)
     for step in range(15):
         yield terminal.press("jk"[step % 2], quiet=0.05)
