@@ -49,13 +49,13 @@ def carry_out(workspace: Workspace, run_ids: Sequence[int], jobs: int, json_file
 
 
 def show(workspace: Workspace, runs: Sequence[Run]) -> str:
-    """The summaries of runs, the first the main one; where its recipe quotes published figures, those and the plots."""
+    """The summaries of runs, the first the main one; where its recipe quotes figures of a synthesis, those and the plots."""
     from workspace.runs import RunState, find_run
 
     main, *beside = [find_run(workspace, run.id) for run in runs]
     done = [run for run in beside if run.state is RunState.DONE]
     parts = [summarise(workspace, main), *[f"Beside it: {summarise(workspace, run)}" for run in done]]
-    if main.recipe.published and main.state is RunState.DONE:
+    if main.recipe.published and main.recipe.synthesis and main.state is RunState.DONE:
         from .figures import draw_figures
 
         parts.append(draw_figures(workspace, str(main.id)))
