@@ -11,9 +11,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.geometry import Region
 from textual.message import Message
 from textual.reactive import Reactive
 from textual.screen import ModalScreen, Screen
+from textual.strip import Strip
 from textual.widget import Widget
 from textual.worker import get_current_worker
 
@@ -121,13 +123,25 @@ def _stage(line: RunLine | None) -> tuple[object, ...]:
 
 
 class Dialog(ModalScreen[ScreenResult]):
-    """Something asked or told above a screen; q and escape close it."""
+    """Something asked or told above a screen; q and escape close it.
+
+    The screen below stands as it is: blending its colours takes longer than painting the dialog, and sends it all again. What
+    fills the terminal, of the class ``whole``, hides it.
+    """
+
+    DEFAULT_CSS = "Dialog { background: transparent; }"
 
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "close", "Close", id="dialog.close"),
     ]
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """What is behind the dialog, where any of it is to be seen."""
+        if any(child.has_class("whole") for child in self.children):
+            return [Strip.blank(crop.width, self.rich_style)] * crop.height
+        return super().render_lines(crop)
 
     def action_close(self) -> None:
         """Close without an answer."""
