@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -18,12 +19,13 @@ __all__ = [
     "ResultLine",
     "Selection",
     "VerdictLine",
-    "count_results",
     "curves",
     "diagnostic_lines",
     "has_averages",
     "judged_line",
+    "numbered_lines",
     "result_lines",
+    "result_numbers",
     "verdict_lines",
 ]
 
@@ -109,14 +111,8 @@ def _where(workspace: Connected, selection: Selection) -> tuple[str, list[object
     return " AND ".join(conditions), bound
 
 
-def count_results(workspace: Connected, selection: Selection) -> int:
-    """How many rows a selection has."""
-    where, bound = _where(workspace, selection)
-    query = f"SELECT count(*) FROM result JOIN task ON task.id = result.task_id WHERE {where}"
-    return int(workspace.connection.execute(query, bound).fetchone()[0])
-
-
-_COLUMNS = ", ".join(f"result.{field.name}" for field in fields(ResultLine))
+_NAMES = [field.name for field in fields(ResultLine)]
+_COLUMNS = ", ".join(f"result.{name}" for name in _NAMES)
 
 
 def result_lines(workspace: Connected, selection: Selection, offset: int, limit: int) -> list[ResultLine]:
@@ -127,8 +123,25 @@ def result_lines(workspace: Connected, selection: Selection, offset: int, limit:
     return [_line(row) for row in workspace.connection.execute(query, [*bound, limit, offset])]
 
 
+def result_numbers(workspace: Connected, selection: Selection) -> array[int]:
+    """The rows of a selection in their order, by the numbers that the database knows them by."""
+    where, bound = _where(workspace, selection)
+    query = f"""SELECT result.id FROM result JOIN task ON task.id = result.task_id WHERE {where}
+                ORDER BY {SORTS[selection.sort]}{_BY_MEASURE}"""
+    return array("q", (number for (number,) in workspace.connection.execute(query, bound)))
+
+
+def numbered_lines(workspace: Connected, numbers: Sequence[int]) -> list[ResultLine]:
+    """The rows of these numbers, in their order."""
+    places = ", ".join("?" * len(numbers))
+    query = f"SELECT {_COLUMNS}, result.id AS number FROM result WHERE result.id IN ({places})"
+    found = {row["number"]: row for row in workspace.connection.execute(query, list(numbers))}
+    return [_line(found[number]) for number in numbers if number in found]
+
+
 def _line(row: sqlite3.Row) -> ResultLine:
-    return ResultLine(**{**dict(row), "params": json.loads(row["params"])})
+    given = {name: row[name] for name in _NAMES}
+    return ResultLine(**{**given, "params": json.loads(row["params"])})
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ import pytest
 from workspace.findings import (
     SORTS,
     Selection,
-    count_results,
     curves,
     diagnostic_lines,
     has_averages,
     result_lines,
+    result_numbers,
     verdict_lines,
 )
 from workspace.queue import Outcome, claim, finish
@@ -34,7 +34,7 @@ def as_tuple(row):
 def test_all_results_are_the_rows_of_the_run_in_another_order(workspace, run_id):
     found = result_lines(workspace, Selection(run_id, draws=True), 0, 10_000)
     expected = result_rows(workspace, run_id)
-    assert len(found) == len(expected) == count_results(workspace, Selection(run_id, draws=True))
+    assert len(found) == len(expected) == len(result_numbers(workspace, Selection(run_id, draws=True)))
     assert sorted(map(str, map(as_tuple, found))) == sorted(map(str, map(as_tuple, expected)))
 
 
@@ -76,7 +76,7 @@ def test_words_filter_as_they_do_in_python(workspace, run_id, text):
 
 def test_before_the_averages_the_rows_so_far_are_shown(workspace, enter):
     number = enter(study=[STUDY])
-    assert count_results(workspace, Selection(number, draws=True)) == 0
+    assert len(result_numbers(workspace, Selection(number, draws=True))) == 0
     assert curves(workspace, number) == []
     work(workspace.directory, idle=0)
     with workspace.writing() as connection:
@@ -84,7 +84,7 @@ def test_before_the_averages_the_rows_so_far_are_shown(workspace, enter):
             "DELETE FROM result WHERE task_id IN (SELECT id FROM task WHERE kind = 'combine' AND run_id = ?)", (number,)
         )
     assert not has_averages(workspace, number)
-    assert count_results(workspace, Selection(number, draws=True)) == len(raw_rows(workspace, number))
+    assert len(result_numbers(workspace, Selection(number, draws=True))) == len(raw_rows(workspace, number))
 
 
 def test_curves_are_the_averages_along_rising_levels(workspace, run_id):

@@ -31,7 +31,7 @@ from workspace.views import RunLine
 
 from .exhibiting import Exhibits
 
-__all__ = ["Dialog", "Page", "Pane", "Reads"]
+__all__ = ["Dialog", "Page", "Pane", "Reads", "stage"]
 
 Answer = TypeVar("Answer")
 ScreenResult = TypeVar("ScreenResult")
@@ -98,7 +98,7 @@ class Pane(Backdrop, Vertical, Reads):
 
     def show(self, line: RunLine | None) -> None:
         """Show this run; what was read already is kept unless the run has come further."""
-        changed = _stage(line) != _stage(self.line)
+        changed = stage(line) != stage(self.line)
         self.line = line
         if changed:
             self.load()
@@ -118,7 +118,8 @@ class Pane(Backdrop, Vertical, Reads):
         return what if self.line is None else f"run-{self.line.run.id}-{what}"
 
 
-def _stage(line: RunLine | None) -> tuple[object, ...]:
+def stage(line: RunLine | None) -> tuple[object, ...]:
+    """Which run, and how far it has come: while this is the same, so is what it found."""
     return () if line is None else (line.run.id, line.run.state, line.run.tasks_done)
 
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import Input
+from textual.worker import get_current_worker
 
 from tui.console import number
 from tui.exhibits import Exhibit, Lines, lines_of
@@ -20,11 +21,12 @@ from tui.widgets.grid import Grid
 from tui.widgets.line import Line
 from tui.widgets.pages import Column, Row
 from tui.words import interval, measured
-from workspace.findings import SORTS, ResultLine, Selection, count_results, has_averages, result_lines
+from workspace.findings import SORTS, ResultLine, Selection, has_averages, result_lines
 from workspace.queries import Reader
+from workspace.result_orders import ResultOrders
 
 from .explain import Explain
-from .page import Pane
+from .page import Pane, stage
 
 COLUMNS = (
     Column("measure", "measure", 20),
@@ -38,6 +40,8 @@ COLUMNS = (
 )
 SORTED_COLUMN = {"measure": "measure", "target": "of"}
 EMPTY = "The run has no results yet."
+MANY = 5_000
+"""With fewer rows every order is found as soon as it is asked for."""
 
 
 @dataclass(frozen=True)
@@ -47,19 +51,22 @@ class ResultPages:
     directory: Path
     selection: Selection
     columns: Sequence[Column]
+    orders: ResultOrders
 
     def count(self) -> int:
         """How many rows the selection has."""
         with Reader(self.directory) as reader:
-            return count_results(reader, self.selection)
+            return len(self.orders.numbers(reader, self.selection))
 
     def rows(self, offset: int, limit: int) -> Sequence[Row]:
         """A page of rows."""
         with Reader(self.directory) as reader:
-            return [
-                cells(self.columns, _values(line, self.columns[0].width))
-                for line in result_lines(reader, self.selection, offset, limit)
-            ]
+            lines = self.orders.lines(reader, self.selection, offset, limit)
+        return [cells(self.columns, _values(line, self.columns[0].width)) for line in lines]
+
+    def line(self, reader: Reader, index: int) -> ResultLine | None:
+        """One row with all that there is to it."""
+        return next(iter(self.orders.lines(reader, self.selection, index, 1)), None)
 
 
 class ResultGrid(Grid):
@@ -134,17 +141,21 @@ class Results(Pane):
         selection = self.selection
         if selection is None:
             return
-        columns = _columns(self.size.width - 1, selection)
+        if stage(self.line) != self._ordered:
+            self._ordered, self._orders = stage(self.line), ResultOrders()
+        orders, columns = self._orders, _columns(self.size.width - 1, selection)
         empty = f'No row has "{selection.text}". Press / for another filter.' if selection.text else EMPTY
-        pages = ResultPages(self.sfumato.directory, selection, columns)
+        pages = ResultPages(self.sfumato.directory, selection, columns, orders)
         self.query_one(Grid).set_source(pages, empty=empty, keep_cursor=selection.run_id == self._open_run())
         self._opened = pages
         self.read(
-            lambda reader: (count_results(reader, selection), has_averages(reader, selection.run_id)),
+            lambda reader: (len(orders.numbers(reader, selection)), has_averages(reader, selection.run_id)),
             lambda found: self.Headed(selection, *found),
         )
 
     _opened: ResultPages | None = None
+    _orders = ResultOrders()
+    _ordered: tuple[object, ...] | None = None
 
     def _open_run(self) -> int | None:
         return None if self._opened is None else self._opened.selection.run_id
@@ -158,6 +169,15 @@ class Results(Pane):
         parts = [f"{event.count:,} rows", kind, f"by {selection.sort}"]
         parts += [f"filter: {selection.text}"] if selection.text else []
         self.query_one(Line).say(" · ".join(parts))
+        if event.count >= MANY and self.line is not None and self.line.run.state.ended:
+            self._prepare(selection, self._orders)
+
+    @work(thread=True, exclusive=True, group="orders", exit_on_error=False)
+    def _prepare(self, selection: Selection, orders: ResultOrders) -> None:
+        """Have the other orders at hand before somebody asks for them."""
+        worker = get_current_worker()
+        with Reader(self.sfumato.directory) as reader:
+            orders.prepare(reader, selection, lambda: worker.is_cancelled)
 
     def on_resize(self) -> None:
         """Give the columns their new widths."""
@@ -193,7 +213,7 @@ class Results(Pane):
             return
 
         def variable(reader: Reader) -> str | None:
-            row = next(iter(result_lines(reader, opened.selection, index, 1)), None)
+            row = opened.line(reader, index)
             return None if row is None else row.target or str(row.params.get("variable", "")) or None
 
         self.read(variable, self.Pictured)
@@ -231,8 +251,8 @@ class Results(Pane):
     def _choose(self, event: Grid.Selected) -> None:
         """Read the row that was chosen: the table has only its text."""
         if (opened := self._opened) is not None:
-            selection, index = opened.selection, event.index
-            self.read(lambda reader: next(iter(result_lines(reader, selection, index, 1)), None), self.Selected)
+            index = event.index
+            self.read(lambda reader: opened.line(reader, index), self.Selected)
 
     @on(Selected)
     async def _explain(self, event: Selected) -> None:

@@ -7,7 +7,7 @@ from tui.screens.results import name_in
 from tui.state import AppState, save_state
 from tui.widgets.grid import Grid
 from tui.words import interval, measured, params_text
-from workspace.findings import ResultLine, Selection, count_results, result_lines
+from workspace.findings import ResultLine, Selection, result_lines, result_numbers
 from workspace.queries import Reader
 from workspace.workspace import Workspace
 
@@ -23,7 +23,7 @@ async def test_averages_are_shown_first(sit, directory, size):
         assert "confidential" in seat.text
         grid = seat.app.screen.query_one("#results Grid")
         with Reader(directory) as reader:
-            assert grid.count == count_results(reader, Selection(1))
+            assert grid.count == len(result_numbers(reader, Selection(1)))
 
 
 async def test_d_adds_the_rows_of_single_datasets_and_takes_them_away(sit, directory):
@@ -184,11 +184,11 @@ def test_parameters_that_tell_rows_apart():
 
 def test_filters_bind_their_words(directory):
     with Reader(directory) as reader:
-        assert count_results(reader, Selection(1, text="'; DROP TABLE result; --")) == 0
-        assert count_results(reader, Selection(1, text="100% _")) == 0
-        assert count_results(reader, Selection(1, text="!summary")) + count_results(
-            reader, Selection(1, text="summary")
-        ) == count_results(reader, Selection(1))
+        assert len(result_numbers(reader, Selection(1, text="'; DROP TABLE result; --"))) == 0
+        assert len(result_numbers(reader, Selection(1, text="100% _"))) == 0
+        assert len(result_numbers(reader, Selection(1, text="!summary"))) + len(
+            result_numbers(reader, Selection(1, text="summary"))
+        ) == len(result_numbers(reader, Selection(1)))
 
 
 def test_a_page_is_a_slice_of_the_whole(directory):
