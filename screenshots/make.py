@@ -14,8 +14,11 @@ import os
 import re
 import sqlite3
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import tomli_w
 from textual.pilot import Pilot
 
 from tui.app import SfumatoApp
@@ -24,6 +27,7 @@ from workspace.queries import Reader, find_run
 
 HERE = Path(__file__).resolve().parent
 CELL = 12.2
+Screens = Sequence[tuple[str, Sequence[str]]]
 SCREENS = (
     ("projects", ()),
     ("runs", ("enter",)),
@@ -40,14 +44,70 @@ SCREENS = (
     ("records", ("escape", "6")),
     ("data", ("7",)),
     ("plan", ("8",)),
-    ("distributions", ("D",)),
-    ("heat-map", ("right_curly_bracket", "right_curly_bracket")),
+    ("distributions", ("D", "right_square_bracket")),
+    ("heat-map", ("right_curly_bracket",) * 3),
     ("map", ("escape", "9")),
     ("compare", ("1", "space", "down", "space", "c")),
     ("audit", ("q", "A")),
     ("keys", ("q", "?")),
     ("palette", ("q", "ctrl+p")),
 )
+
+STUDY_SCREENS = (
+    ("quality", ("enter", "Q")),
+    ("calibrate", ("escape", "C")),
+    ("minimise", ("escape", "N")),
+    ("guide", ("escape", "F")),
+)
+STUDY: dict[str, Any] = {
+    "title": "Data quality under 5-anonymity",
+    "data": {"file": "statsmodels:randhie", "sample": 8000},
+    "variables": {
+        "lncoins": {"kind": "ordinal", "role": "known"},
+        "lpi": {"kind": "continuous", "role": "known"},
+        "fmde": {"kind": "continuous", "role": "known"},
+        "mdvis": {"kind": "count", "role": "known"},
+        "hlthg": {"kind": "binary", "role": "sensitive"},
+    },
+    "release": {"seed": 5},
+    "anonymisation": [{"method": "mondrian", "k": 5}],
+    "measure": [
+        {"method": "quality.pearson"},
+        {"method": "quality.rilm"},
+        {"method": "quality.nmi_v1"},
+        {"method": "quality.non_suppressed"},
+        {"method": "risk.anonymity"},
+    ],
+    "study": [
+        {"method": "studies.calibration", "generators": 6, "originals": 4, "sizes": [500, 2000, 8000]},
+        {"method": "studies.minimisation", "n": 3000, "step": 0.1, "subsamples": 3},
+    ],
+    "threshold": [{"value": "risk.anonymity.k", "min": 5}, {"value": "quality.nmi_v1.minimum_nmi", "min": 0.8}],
+}
+
+
+def study_workspace(directory: Path) -> None:
+    """A finished run of the study above."""
+    from workspace.prepare import prepare_run
+    from workspace.recipes import find_recipe
+    from workspace.worker import work
+    from workspace.workspace import Workspace
+
+    recipe = directory.with_suffix(".toml")
+    recipe.write_text(tomli_w.dumps(STUDY), "utf-8")
+    workspace = Workspace.create(directory)
+    prepare_run(find_recipe(str(recipe))).enter(workspace)
+    workspace.close()
+    work(directory, jobs=1, idle=0)
+    with Reader(directory) as reader:
+        print(f"study run: {find_run(reader, 'last').state}")
+
+
+def empty_workspace(directory: Path) -> None:
+    """A workspace as a newcomer sees it."""
+    from workspace.workspace import Workspace
+
+    Workspace.create(directory).close()
 
 
 def demo_workspace(directory: Path) -> None:
@@ -82,14 +142,14 @@ def copy_of(workspace: Path, directory: Path) -> Path:
     return directory
 
 
-async def take(directory: Path, size: tuple[int, int], theme: str) -> list[Path]:
+async def take(directory: Path, screens: Screens, size: tuple[int, int], theme: str) -> list[Path]:
     """Walk through the screens and save each."""
     os.environ |= {"COLORTERM": "truecolor", "TERM": "xterm-256color"}
     app = SfumatoApp(directory)
     app.theme = theme
     files = []
     async with app.run_test(size=size) as pilot:
-        for name, keys in SCREENS:
+        for name, keys in screens:
             await settle(pilot)
             for key in keys:
                 await pilot.press(key)
@@ -141,7 +201,14 @@ def main() -> None:
         os.chdir(temporary)  # the pictures show the workspace's path
         directory = Path("demo")
         demo_workspace(directory) if given is None else copy_of(given, directory)
-        files = asyncio.run(take(directory, (width, height), arguments.theme))
+        empty_workspace(Path("new"))
+        study_workspace(Path("study"))
+        shown = ((Path("new"), (("welcome", ()),)), (directory, SCREENS), (Path("study"), STUDY_SCREENS))
+        files = [
+            file
+            for place, screens in shown
+            for file in asyncio.run(take(place, screens, (width, height), arguments.theme))
+        ]
     for file in files:
         to_png(file)
         print(file.name)
