@@ -42,6 +42,11 @@ class InTurn(App[None]):
         self._acting = False
         self._way: Widget | None = None
 
+    @property
+    def acting(self) -> bool:
+        """Whether the last key may still be about to do something."""
+        return self._acting and not self._is_lost
+
     async def on_event(self, event: events.Event) -> None:
         """Have a key wait for those before it."""
         if not isinstance(event, (events.Key, events.Paste)) or event.is_forwarded:

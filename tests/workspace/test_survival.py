@@ -157,7 +157,8 @@ def kill_apps_at_random_moments(
 ) -> tuple[list[int], list[int]]:
     """The same with the app in a terminal, which resumes the run, is used while it goes on, and is killed always.
 
-    Half of the times the workers are killed too. Returns the runs, and how many tasks were done at each kill.
+    Half of the times the workers are killed too. Kills after a run's end do not count. Returns the runs, and how many tasks
+    were done at each kill.
     """
     runs: list[int] = []
     shares: list[int] = []
@@ -173,10 +174,12 @@ def kill_apps_at_random_moments(
             if len(shares) >= kills:
                 app.see(rf" {runs[-1]} +. done", patience=PATIENCE)
                 continue
-            ends = time.monotonic() + rng.uniform(0.0, 2.5)
+            ends = time.monotonic() + rng.uniform(0.0, 1.5)
             while time.monotonic() < ends:
                 app.press(str(rng.integers(1, 10)), "j").until_quiet(0.05)
-            shares.append(find_run(workspace, runs[-1]).tasks_done)
+            run = find_run(workspace, runs[-1])
+            if not run.state.ended:
+                shares.append(run.tasks_done)
             kill(*([*workers(workspace)] if rng.random() < 0.5 else []))
             app.kill()
     return runs, shares

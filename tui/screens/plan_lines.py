@@ -51,14 +51,20 @@ def _row(line: StepLine, at: str) -> dict[str, object]:
     place = str(line.place)
     wrong = at == place or at.startswith(f"{place}.")
     rest = {key: value for key, value in line.table.items() if key not in ("method", "target", "value")}
+    level = {key: rest.pop(key) for key in ("level",) if key in rest}
+    limits = _settings(rest) if line.place.section == "threshold" else []
     said = [shown_value(line.table.get("value")), shown_value(line.table.get("target"))]
-    said += [f"{key} = {shown_value(value)}" for key, value in rest.items()]
+    said += _settings(level if limits else level | rest)
     return {
         "mark": mark("fail") if wrong else "",
         "section": line.place.section,
-        "method": line.method,
+        "method": ", ".join(limits) or line.method,
         "says": "  ".join(part for part in said if part),
     }
+
+
+def _settings(table: Mapping[str, Any]) -> list[str]:
+    return [f"{key} = {shown_value(value)}" for key, value in table.items()]
 
 
 def run_text(view: PlanView) -> str:

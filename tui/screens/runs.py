@@ -38,7 +38,7 @@ COLUMNS = (
     Column("run", "run", 4, "right"),
     Column("title", "title", 20),
     Column("state", "state", 13),
-    Column("tasks", "tasks", 13, "right"),
+    Column("tasks", "tasks", 15, "right"),
     Column("rate", "rate", 7, "right"),
     Column("left", "left", 8, "right"),
     Column("doing", "doing", 22),

@@ -114,10 +114,12 @@ def empty(tmp_path):
 
 
 async def settle(pilot):
-    """Wait until no thread reads and no message waits."""
-    quiet = 0
+    """Wait until no thread reads, no key is about to do something and no message waits."""
+    quiet = waited = 0
     while quiet < 3:
-        busy = any(not worker.is_finished for worker in pilot.app.workers)
+        waited += 1
+        assert waited < 3000 or not pilot.app.acting, "a key's follower was lost"
+        busy = pilot.app.acting or any(not worker.is_finished for worker in pilot.app.workers)
         quiet = 0 if busy else quiet + 1
         await pilot.pause(0.002)
 
