@@ -9,27 +9,11 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
+from large_workspace import large_data
 
-from engine.microdata import Microdata
-from engine.schema import Kind, Schema, Variable
 from tui.app import SfumatoApp
 from tui.state import AppState, save_state
 from workspace.workspace import Workspace
-
-
-def large(records: int) -> Microdata:
-    """Twelve variables: four categorical, four counts, four continuous."""
-    rng = np.random.default_rng(1)
-    columns: dict[str, pd.Series] = {}
-    variables = []
-    for i in range(4):
-        columns[f"level_{i}"] = pd.Series(pd.Categorical.from_codes(rng.integers(0, 9, records), list("abcdefghi")))
-        columns[f"count_{i}"] = pd.Series(rng.poisson(20, records))
-        columns[f"value_{i}"] = pd.Series(rng.lognormal(size=records))
-        kinds = (("level", Kind.CATEGORICAL), ("count", Kind.COUNT), ("value", Kind.CONTINUOUS))
-        variables += [Variable(f"{name}_{i}", kind) for name, kind in kinds]
-    return Microdata(Schema(tuple(variables)), pd.DataFrame(columns))
 
 
 async def waits(directory: Path, keys: list[str], beats: int) -> tuple[list[float], float]:
@@ -57,7 +41,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         workspace = Workspace.create(Path(folder) / "w")
         with workspace.writing():
-            workspace.add_dataset(workspace.ensure_project("large"), "large.csv", "0" * 64, large(records))
+            workspace.add_dataset(workspace.ensure_project("large"), "large.csv", "0" * 64, large_data(records))
         workspace.close()
         print(f"{'screen':<28}{'shown s':>9}{'median ms':>11}{'p95 ms':>9}{'worst ms':>10}")
         for tab, keys in (("data", ["j", "k"]), ("plan", ["j", "k", "t", "#", "escape"])):

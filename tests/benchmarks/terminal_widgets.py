@@ -7,17 +7,10 @@ Milliseconds run from the key to the last byte that it causes; targets are in br
 
 from __future__ import annotations
 
-import fcntl
-import os
-import pty
-import select
 import shutil
 import statistics
-import struct
-import subprocess
 import sys
 import tempfile
-import termios
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,6 +18,7 @@ from typing import ClassVar
 
 import duckdb
 import numpy as np
+from pty_app import Answer, Terminal
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 
@@ -37,9 +31,7 @@ from tui.widgets.series import Series
 from workspace.figures.figure import Bins, Cells
 from workspace.figures.shades import shading
 
-QUIET = 0.15
 REPEATS = 8
-KEYS = {"right": b"\x1b[C", "down": b"\x1b[B", "pagedown": b"\x1b[6~", "end": b"\x1b[F", "home": b"\x1b[H"}
 
 
 class ParquetPages:
@@ -148,56 +140,22 @@ class GridApp(App[None]):
         yield Grid(ParquetPages(self._path))
 
 
-class Terminal:
-    """An app of this file in a process of its own, on a pseudo-terminal."""
-
-    def __init__(self, arguments: Sequence[str], columns: int, lines: int) -> None:
-        self.master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-        environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
-        environment |= {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
-        command = [sys.executable, __file__, "--app", *arguments]
-        self.process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environment)
-        os.close(slave)
-        self.opened = self.read(1.0)
-
-    def read(self, quiet: float = QUIET) -> tuple[int, float]:
-        """Bytes until nothing comes for ``quiet`` seconds, and the seconds to the last of them."""
-        start = last = time.perf_counter()
-        total = 0
-        while select.select([self.master], [], [], quiet)[0]:
-            try:
-                total += len(os.read(self.master, 1 << 16))
-            except OSError:
-                break
-            last = time.perf_counter()
-        return total, last - start
-
-    def press(self, key: str) -> tuple[int, float]:
-        os.write(self.master, KEYS.get(key, key.encode()))
-        return self.read()
-
-    def megabytes(self) -> float:
-        """Resident memory of the app (Linux)."""
-        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
-
-    def close(self) -> None:
-        os.write(self.master, b"q")
-        self.read()
-        self.process.wait()
-        os.close(self.master)
+def terminal_of(arguments: Sequence[str], columns: int, lines: int) -> Terminal:
+    """An app of this file on a pseudo-terminal."""
+    terminal = Terminal([sys.executable, __file__, "--app", *arguments], columns, lines)
+    terminal.settle(1.0)
+    return terminal
 
 
-def report(what: str, measured: list[tuple[int, float]], target: str) -> None:
-    sizes, seconds = zip(*measured, strict=True)
-    milliseconds = 1000 * statistics.median(seconds)
+def report(what: str, measured: Sequence[Answer], target: str) -> None:
+    sizes = [one.size for one in measured]
+    milliseconds = statistics.median(one.last for one in measured)
     print(f"{what:<45}{statistics.median(sizes):>9,.0f} B (most {max(sizes):>6,})  {milliseconds:>6.1f} ms  {target}")
 
 
 def measure_plots(columns: int, lines: int) -> None:
     for name in plots():
-        terminal = Terminal(["plot", name], columns, lines)
+        terminal = terminal_of(["plot", name], columns, lines)
         terminal.press("right")
         report(f"{name}: cursor", [terminal.press("right") for _ in range(REPEATS)], "(12 kB, 50 ms)")
         report(f"{name}: zoom", [terminal.press("+") for _ in range(REPEATS)], "(12 kB, 50 ms)")
@@ -206,7 +164,7 @@ def measure_plots(columns: int, lines: int) -> None:
 
 def measure_heat(columns: int, lines: int) -> None:
     for name in ("joint distribution", "noise"):
-        terminal = Terminal(["heat", name], columns, lines)
+        terminal = terminal_of(["heat", name], columns, lines)
         terminal.press("right")
         report(f"heat map of {name}: cursor", [terminal.press("right") for _ in range(REPEATS)], "(1 kB, 30 ms)")
         report(f"heat map of {name}: another", [terminal.press("n") for _ in range(REPEATS)], "(55 kB, 50 ms)")
@@ -222,8 +180,7 @@ def measure_grid(columns: int, lines: int) -> None:
         count, first = pages.count(), pages.rows(0, 500)
         print(f"1,000,000 rows, count and first page{'':<10}{1000 * (time.perf_counter() - start):>9.0f} ms  (500 ms)")
         assert (count, len(first)) == (1_000_000, 500)
-        terminal = Terminal(["grid", str(path)], columns, lines)
-        report("start of the process to the first rows", [terminal.opened], "(400 ms)")
+        terminal = terminal_of(["grid", str(path)], columns, lines)
         report("cursor step", [terminal.press("down") for _ in range(REPEATS)], "(1 kB, 30 ms)")
         report("page", [terminal.press("pagedown") for _ in range(REPEATS)], "(12 kB, 30 ms)")
         report("end, home", [terminal.press(key) for key in ("end", "home") * (REPEATS // 2)], "(12 kB twice)")

@@ -35,7 +35,8 @@ class Scroll(VerticalScroll, can_focus=True):
 
     def show(self, text: Content | str) -> None:
         """Show another text, from where the reader was."""
-        self._text.update(text)
+        if self._text.content != text:
+            self._text.update(text)
 
     def action_lines(self, lines: int) -> None:
         """Scroll by lines."""
