@@ -182,7 +182,7 @@ def test_a_run_without_risks_has_no_record_tables(workspace: Workspace, enter: E
     run_id = enter(measure=[{"method": "utility.ecdf"}], threshold=[])
     work(workspace.directory, idle=0)
     assert record_measures(workspace, run_id) == []
-    assert set(artefacts(workspace, run_id)) == {"fit/0", "fit/1", "draw/1", "draw/2", "draw/3"}
+    assert set(artefacts(workspace, run_id)) == {"fit/0", "fit/1", "draw/1", "draw/2", "draw/3", "trace/0", "trace/1"}
 
 
 def test_a_table_that_says_nothing_of_single_records_is_not_listed(workspace: Workspace, finished: int) -> None:
