@@ -7,6 +7,7 @@ Rests on parts of Textual 8.2 that are not public: ``App._display``, ``LayoutUpd
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import groupby, repeat
 from operator import itemgetter
 
@@ -49,8 +50,8 @@ class Wire:
         parts: list[str] = []
         pen = ""
         for y, x, strip in pieces:
-            cells = _cells(strip, system)
-            if cells is None:
+            cells, looks = _cells(strip, system)
+            if looks is None:
                 self._stand(y, x, [None] * strip.cell_length)
                 rendered = strip.render(console)
                 text = "".join(map(ascii_sign, rendered)) if self._ascii_only else rendered
@@ -59,7 +60,7 @@ class Wire:
                 continue
             if self._ascii_only:
                 cells = [(ascii_sign(text[0]) if text else " ", codes) for text, codes in cells]
-            for start, stop in self._changes(y, x, cells):
+            for start, stop in self._changes(y, x, cells, looks):
                 parts.append(f"\x1b[{y + 1};{x + start + 1}H")
                 for codes, group in groupby(cells[start:stop], key=_CODES):
                     parts.append("" if codes == pen else f"\x1b[0;{codes}m" if codes else "\x1b[0m")
@@ -67,12 +68,12 @@ class Wire:
                     pen = codes
         return "".join([*parts, "\x1b[0m" if pen else ""])
 
-    def _changes(self, y: int, x: int, cells: Sequence[Cell]) -> Iterator[tuple[int, int]]:
-        """Where ``cells`` differ from what stands there, which is now taken to be them."""
-        before = self._stand(y, x, cells)
-        if before == cells:
+    def _changes(self, y: int, x: int, cells: Sequence[Cell], looks: Sequence[Cell]) -> Iterator[tuple[int, int]]:
+        """Where ``looks`` differ from what stands there, which is now taken to be them."""
+        before = self._stand(y, x, looks)
+        if before == looks:
             return
-        changed = [i for i, (cell, stood) in enumerate(zip(cells, before, strict=True)) if cell != stood]
+        changed = [i for i, (look, stood) in enumerate(zip(looks, before, strict=True)) if look != stood]
         for start, stop in _joined(changed):
             yield start - (not cells[start][0] and start > 0), stop
 
@@ -113,24 +114,41 @@ def _of_chops(update: ChopsUpdate) -> Iterator[Piece]:
                 yield y, x, strip if whole else strip.crop(0, min(end, x2) - x)
 
 
-def _cells(strip: Strip, system: ColorSystem) -> list[Cell] | None:
-    """The cells of a strip; None where it has a link, or characters that do not add up to its width one by one."""
+def _cells(strip: Strip, system: ColorSystem) -> tuple[Sequence[Cell], Sequence[Cell] | None]:
+    """The cells of a strip, and how they look: a blank has no colour of its own, only that behind it.
+
+    No looks where it has a link, or characters that do not add up to its width one by one.
+    """
     cells: list[Cell] = []
+    looks: list[Cell] = []
     for text, style, _ in strip:
         if style is not None and style.link:
-            return None
-        codes = _codes(style, system)
+            return (), None
+        codes, behind = _codes(style, system)
+        start = len(cells)
         if narrow(text):
             cells.extend(zip(text, repeat(codes)))
         else:
             _extend(cells, text, codes)
-    return cells if len(cells) == strip.cell_length else None
+            for place in range(max(0, start - 2), start):
+                looks[place] = cells[place] if len(cells[place][0]) > 1 else looks[place]
+        if codes == behind or " " not in text:
+            looks.extend(cells[start:])
+        else:
+            blank = (" ", behind)
+            looks.extend([blank if cell[0] == " " else cell for cell in cells[start:]])
+    return cells, looks if len(cells) == strip.cell_length else None
 
 
-def _codes(style: Style | None, system: ColorSystem) -> str:
+@lru_cache(4096)
+def _codes(style: Style | None, system: ColorSystem) -> tuple[str, str]:
+    """The codes of a style, and of what is to be seen of it where there is no character."""
     if style is None:
-        return ""
-    return style._ansi if style._ansi is not None else Strip.render_ansi(style, system)
+        return "", ""
+    codes = Strip.render_ansi(style, system)
+    if style.reverse or style.underline or style.underline2 or style.strike or style.overline:
+        return codes, codes
+    return codes, Strip.render_ansi(Style(bgcolor=style.bgcolor), system)
 
 
 def _extend(cells: list[Cell], text: str, codes: str) -> None:
