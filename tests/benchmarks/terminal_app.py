@@ -84,13 +84,13 @@ PLACES = (
     )),
     Place(LARGE, "verdicts", (Act("verdicts: step", "j", size=STEP, silent=True), Act("verdicts: try limits", "t", after=("escape",)))),
     Place(LARGE, "sweep", (
-        Act("sweep: measure", "m", ms=PLOT_MS), Act("sweep: cursor", "right", ms=PLOT_MS), Act("sweep: log", "y", ms=PLOT_MS),
+        Act("sweep: measure", "m", ms=PLOT_MS), Act("sweep: cursor", "right", before=("left",), ms=PLOT_MS), Act("sweep: log", "y", ms=PLOT_MS),
         Act("sweep: zoom", "+", after=("0",), ms=PLOT_MS), Act("sweep: numbers", "t", after=("t",)),
     )),
     Place(LARGE, "diagnostics", (Act("diagnostics: step", "j", size=STEP), Act("diagnostics: plot", "t", after=("t",), ms=PLOT_MS)), ("s",)),
     Place(LARGE, "records", (Act("records: step", "j", size=STEP), Act("records: page", "pagedown"))),
     Place(LARGE, "data", (
-        Act("data: next variable", "j", ms=PLOT_MS), Act("data: profile", "p", after=("p",)),
+        Act("data: next variable", "j", ms=PLOT_MS, silent=True), Act("data: profile", "p", after=("p",)),
         Act("data: edit form", "enter", after=("escape",)),
     )),
     Place(LARGE, "plan", (
