@@ -125,6 +125,7 @@ class Grid(ScrollView, can_focus=True):
         self._empty, self._note = empty, ""
         self._keep_cursor = self._choosing = False
         self._returning = ""
+        self._selectable = True
         if source is not None:
             self.set_source(source)
 
@@ -223,6 +224,9 @@ class Grid(ScrollView, can_focus=True):
         self.set_reactive(Grid.cursor, self.validate_cursor(row))
         if not self._keep_cursor:
             self.scroll_to(x=0, y=0, animate=False)
+        if self._selectable != (self.count > 0):
+            self._selectable = not self._selectable
+            self.refresh_bindings()
         self.call_after_refresh(self._show_cursor)
         self.refresh()
 

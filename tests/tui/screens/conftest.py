@@ -113,6 +113,10 @@ def empty(tmp_path):
     return tmp_path / "empty"
 
 
+TURNS = 20
+"""Turns of the event loop in which messages are handed on: on a busy machine a pause may be over after one."""
+
+
 async def settle(pilot):
     """Wait until no thread reads, no key is about to do something and no message waits."""
     quiet = waited = 0
@@ -122,6 +126,8 @@ async def settle(pilot):
         busy = pilot.app.acting or any(not worker.is_finished for worker in pilot.app.workers)
         quiet = 0 if busy else quiet + 1
         await pilot.pause(0.002)
+        for _ in range(TURNS):
+            await asyncio.sleep(0)
 
 
 def text_of(app):

@@ -9,6 +9,7 @@ import tui.screens
 import tui.widgets
 from tui.app import SfumatoApp
 from tui.screens.project import TABS, Project
+from tui.widgets.live import LiveGrid
 
 FORBIDDEN = {f"ctrl+{letter}" for letter in "abhijm"}
 FOOTERS = {
@@ -149,3 +150,13 @@ async def test_the_palette_says_where_the_file_of_keys_is(sit, directory):
         commands = {command.title: command.callback for command in seat.app.get_system_commands(seat.app.screen)}
         commands["Own keys"]()
         assert "config/sfumato/keys.toml" in seat.app.notices[-1]
+
+
+async def test_enter_is_named_once_a_table_that_was_empty_has_rows(sit, directory):
+    async with sit(directory, tab="runs", size=(80, 24)) as seat:
+        grid = seat.app.screen.pane.query_one(LiveGrid)
+        columns, rows = grid.source.columns, list(grid.source.rows(0, 10))
+        grid.show(columns, [], [])
+        assert "enter Open" not in await seat.press("shift")
+        grid.show(columns, [row[:-1] for row in rows], [row[-1] for row in rows])
+        assert "enter Open" in await seat.press("shift")

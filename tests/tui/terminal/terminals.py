@@ -43,6 +43,8 @@ KEYS = {
     "pagedown": (b"\x1b[6~", "NPage"), "ctrl+u": (b"\x15", "C-u"), "ctrl+p": (b"\x10", "C-p"), "ctrl+l": (b"\x0c", "C-l"),
 }  # fmt: skip
 """What a key sends, and what tmux calls it; any other is the character itself."""
+MESSAGE = "▌"
+"""The left edge of a message."""
 FIRST_ROW = 4
 """The line of a table's first row: title, tabs, what is shown, and the header are above it."""
 PRIVATE = re.compile(rb"\x1b\[[<>=][0-9;]*[a-zA-Z]|\x1b\[\?[0-9;]*\$p|\x1b[P_^][^\x1b]*\x1b\\")
@@ -97,6 +99,20 @@ class Terminal(ABC):
         while not all(re.search(pattern, self.screen) for pattern in patterns):
             missing = [pattern for pattern in patterns if not re.search(pattern, self.screen)]
             assert time.monotonic() < deadline, f"never saw {missing}, but:\n{self.screen}"
+            self._glance()
+        return self
+
+    @property
+    def message(self) -> str:
+        """What the messages at the lower right say, in one line."""
+        parts = [line.partition(MESSAGE)[2].strip() for line in self.screen.splitlines() if MESSAGE in line]
+        return " ".join(filter(None, parts))
+
+    def see_message(self, text: str, patience: float = PATIENCE) -> Self:
+        """Wait until a message says so."""
+        deadline = time.monotonic() + patience
+        while text not in self.message:
+            assert time.monotonic() < deadline, f"no message says {text}, but:\n{self.screen}"
             self._glance()
         return self
 

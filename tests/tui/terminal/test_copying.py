@@ -57,14 +57,18 @@ def in_tmux(finished: Path, tmp_path: Path) -> Iterator[InTmux]:
 
 def test_outside_tmux_the_terminal_is_asked(finished: Path, tmp_path: Path) -> None:
     with contextlib.closing(Pty([*APP, "--workspace", str(finished)], app_environment(tmp_path))) as terminal:
-        terminal.see("rows · averages").press("Y").see("the +(▌ +)?terminal was asked")
+        terminal.see("rows · averages", "ecdf.*income").press("Y").see_message(
+            "the terminal was asked to copy them, which it does not confirm"
+        )
         assert asked(terminal) == [table(finished)]
         assert "true_match_rate" in table(finished)
 
 
 @needs_tmux
 def test_in_tmux_its_buffer_has_the_text_and_the_terminal_around_it_is_asked(in_tmux: InTmux, finished: Path) -> None:
-    in_tmux.terminal.see("rows · averages").press("Y").see("tmux's buffer")
+    in_tmux.terminal.see("rows · averages", "ecdf.*income").press("Y").see_message(
+        "in tmux's buffer; it asks the terminal"
+    )
     assert in_tmux.tmux("show", "-sv", "set-clipboard").strip() == "external"
     assert in_tmux.tmux("show-buffer") == table(finished)
     assert asked(in_tmux.terminal) == [table(finished)]
