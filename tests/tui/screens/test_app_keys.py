@@ -152,11 +152,11 @@ async def test_the_palette_says_where_the_file_of_keys_is(sit, directory):
         assert "config/sfumato/keys.toml" in seat.app.notices[-1]
 
 
-async def test_enter_is_named_once_a_table_that_was_empty_has_rows(sit, directory):
-    async with sit(directory, tab="runs", size=(80, 24)) as seat:
+async def test_enter_is_named_once_a_table_that_was_empty_has_rows(sit, built_data):
+    async with sit(built_data, tab="data", size=(80, 24)) as seat:
         grid = seat.app.screen.pane.query_one(LiveGrid)
         columns, rows = grid.source.columns, list(grid.source.rows(0, 10))
         grid.show(columns, [], [])
-        assert "enter Open" not in await seat.press("shift")
+        assert "enter Edit" not in await seat.press("shift")
         grid.show(columns, [row[:-1] for row in rows], [row[-1] for row in rows])
-        assert "enter Open" in await seat.press("shift")
+        assert "enter Edit" in await seat.press("shift")
