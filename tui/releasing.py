@@ -29,7 +29,7 @@ __all__ = ["contents_text", "release", "released_text"]
     "--reason",
     default="",
     metavar="TEXT",
-    help="Why it goes out although a threshold is not met; kept in the audit log.",
+    help="Why it goes out although a threshold is not met or a sensitive variable is as it was; kept in the audit log.",
 )
 @click.option(
     "--format", "form", type=click.Choice(["csv", "parquet"]), default="csv", show_default=True, help="Of the datasets."
@@ -38,7 +38,8 @@ __all__ = ["contents_text", "release", "released_text"]
 def release(run_id: str, output: Path, reason: str, form: Literal["csv", "parquet"], directory: Path | None) -> None:
     """Write the release of RUN (a number, or last): datasets, codebook, report, recipe, results, and a manifest of hashes.
 
-    Variables that the recipe calls identifiers are left out. Where a threshold is not met, it needs a --reason.
+    Variables that the recipe calls identifiers are left out. Where a threshold is not met, or a
+    sensitive variable would go out as it is, it needs a --reason.
     """
     from workspace.release import plan_release
     from workspace.release import release as write

@@ -1,6 +1,7 @@
 """A run's release: its datasets, report, recipe and results in a directory of their own, written at once or not at all.
 
-Where a threshold is not met the release needs a written reason, which the audit log keeps. The log has the hash of the
+Where a threshold is not met, or a sensitive variable would go out as it is, the release needs a written reason, which the
+audit log keeps. The log has the hash of the
 manifest, the manifest those of all other files, so that what went out can be told from what did not.
 """
 
@@ -75,8 +76,32 @@ class ReleasePlan:
         return "rows shuffled" if self.shuffled else "rows in the order of the confidential records"
 
     @property
+    def exposed(self) -> tuple[str, ...]:
+        """The sensitive variables that a synthetic release would hold as they are in the confidential data.
+
+        An anonymised release keeps them on purpose: it is the quasi-identifiers that it changes.
+        """
+        recipe = self.run.recipe
+        sensitive = {variable.name for variable in recipe.schema if variable.role is Role.SENSITIVE}
+        return tuple(name for name in self.kept if name in sensitive and recipe.origin == "synthetic")
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What speaks against the release, in words: with any, it needs a reason."""
+        said = []
+        if self.unmet:
+            first = self.unmet[0]
+            of = f"{len(self.unmet)} of {len(self.verdicts)} thresholds of run {self.run.id}"
+            said.append(f"{of} are not met ({first.value}: {first.outcome})")
+        if self.exposed:
+            said.append(
+                f"sensitive variables would go out as they are in the confidential data ({', '.join(self.exposed)})"
+            )
+        return tuple(said)
+
+    @property
     def unmet(self) -> tuple[Verdict, ...]:
-        """The verdicts that are no pass: with any, the release needs a reason."""
+        """The verdicts that are no pass."""
         return tuple(verdict for verdict in self.verdicts if verdict.outcome != "pass")
 
     def files(self, form: Form = "csv") -> tuple[str, ...]:
@@ -147,7 +172,7 @@ def _tables(workspace: Connected, run_id: int) -> list[str]:
 def release(workspace: Workspace, run_id: int | str, directory: Path, form: Form = "csv", reason: str = "") -> Released:
     """Write the release of a run that is done into a directory that is empty or not there.
 
-    Raises NotFound, NotReady, and NotReleased: without a ``reason`` where a threshold is not met, or when the
+    Raises NotFound, NotReady, and NotReleased: without a ``reason`` where there are ``doubts``, or when the
     directory has something in it. Whatever happens, there is either the whole release with its row in the audit log,
     or neither.
     """
@@ -164,11 +189,8 @@ def release(workspace: Workspace, run_id: int | str, directory: Path, form: Form
 
 
 def _check(plan: ReleasePlan, target: Path, reason: str) -> None:
-    if plan.unmet and not reason:
-        raise NotReleased(
-            f"{len(plan.unmet)} of {len(plan.verdicts)} thresholds of run {plan.run.id} are not met "
-            f"({plan.unmet[0].value}: {plan.unmet[0].outcome}); to release it all the same, give a reason in words"
-        )
+    if plan.doubts and not reason:
+        raise NotReleased(f"{', and '.join(plan.doubts)}; to release it all the same, give a reason in words")
     if not target.parent.is_dir():
         raise NotReleased(f'there is no directory "{target.parent}"; make it first')
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
@@ -240,7 +262,14 @@ def _put_in_place(workspace: Workspace, plan: ReleasePlan, aside: Path, target: 
     placed = False
     try:
         with workspace.writing() as connection:
-            append(connection, Act.RUN_RELEASED, f"run {plan.run.id}", **details, unmet=len(plan.unmet))
+            append(
+                connection,
+                Act.RUN_RELEASED,
+                f"run {plan.run.id}",
+                **details,
+                unmet=len(plan.unmet),
+                exposed=", ".join(plan.exposed) or None,
+            )
             try:
                 aside.rename(target)
             except OSError as error:

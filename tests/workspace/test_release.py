@@ -277,3 +277,31 @@ def test_runs_that_are_not_done_or_not_there_are_refused(workspace: Workspace, e
     with pytest.raises(NotFound):
         release(workspace, 99, tmp_path / "out")
     assert leftovers(tmp_path) == set()
+
+
+INCOME_ONLY = [{"target": "income", "method": "linear_regression", "predictors": ["region", "age", "visits"]}]
+
+
+def test_a_sensitive_variable_that_nothing_replaces_needs_a_reason(
+    workspace: Workspace, enter: Enter, tmp_path: Path
+) -> None:
+    run_id = enter(synthesis=INCOME_ONLY, measure=[{"method": "utility.ecdf"}], threshold=[])
+    work(workspace.directory, idle=0)
+    plan = plan_release(workspace, run_id)
+    assert (plan.unmet, plan.exposed) == ((), ("visits",))
+    with pytest.raises(
+        NotReleased, match=r"sensitive variables would go out as they are .*\(visits\); .*give a reason"
+    ):
+        release(workspace, run_id, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    assert acts(workspace) == []
+    release(workspace, run_id, tmp_path / "out", reason="visits are public")
+    assert (acts(workspace)[0]["exposed"], acts(workspace)[0]["reason"]) == ("visits", "visits are public")
+
+
+def test_an_anonymised_table_keeps_its_sensitive_variables(workspace: Workspace, enter: Enter, tmp_path: Path) -> None:
+    by_mondrian = [{"method": "mondrian", "k": 3}]
+    run_id = enter(synthesis=[], anonymisation=by_mondrian, release={"seed": 7}, measure=[], threshold=[])
+    work(workspace.directory, idle=0)
+    assert plan_release(workspace, run_id).doubts == ()
+    assert release(workspace, run_id, tmp_path / "out").unmet == 0

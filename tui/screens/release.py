@@ -1,4 +1,4 @@
-"""A run's release: what would go out, the verdicts on it, where to, and why when a threshold is not met."""
+"""A run's release: what would go out, the verdicts on it, where to, and why when something speaks against it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ReleaseScreen"]
 
-UNMET = "A threshold is not met: write below why it goes out all the same. The reason is kept in the audit log."
+WHY = "Write below why it goes out all the same; the reason is kept in the audit log."
 NO_THRESHOLDS = "The recipe sets no thresholds: nothing has been judged."
 REASON, DIRECTORY = "release-reason", "release-directory"
 
@@ -80,7 +80,7 @@ class ReleaseScreen(Dialog[None], Computes):
         with Vertical(classes="whole"):
             yield Line(name="release-head")
             yield Scroll()
-            yield Input(placeholder="reason, where a threshold is not met", id=REASON, compact=True)
+            yield Input(placeholder="reason, where something speaks against the release", id=REASON, compact=True)
             yield Input(
                 placeholder="directory, empty or not there yet; right completes the path",
                 suggester=PathName(),
@@ -140,8 +140,8 @@ class ReleaseScreen(Dialog[None], Computes):
         if self._plan is None or self._writing:
             return
         reason, directory = (self.query_one(f"#{name}", Input).value.strip() for name in (REASON, DIRECTORY))
-        if self._plan.unmet and not reason:
-            self._ask_for(REASON, UNMET)
+        if self._plan.doubts and not reason:
+            self._ask_for(REASON, WHY)
         elif not directory:
             self._ask_for(DIRECTORY, "Name the directory to write the release to")
         else:
@@ -183,7 +183,9 @@ def release_text(plan: ReleasePlan, past: Sequence[PastRelease], form: Form, wid
     """The verdicts, what goes out, and what went out before, in lines of at most ``width`` cells."""
     verdicts = [VerdictLine(**verdict.to_dict()) for verdict in plan.verdicts]
     lines = [board(verdicts, width) if verdicts else Content(NO_THRESHOLDS)]
-    lines += [Content.styled(UNMET, "$warning bold")] if plan.unmet else []
+    if plan.doubts:
+        said = f"{'. '.join(doubt[0].upper() + doubt[1:] for doubt in plan.doubts)}. {WHY}"
+        lines += [Content.styled(line, "$warning bold") for line in wrap(printable(said), width)]
     lines += [Content(""), Content.styled("What goes out", "bold")]
     for name, text in _contents(plan, form):
         lines += [Content(line) for line in wrap(f"{name}: {printable(text)}", width, subsequent_indent="  ")]
