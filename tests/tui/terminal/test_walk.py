@@ -15,6 +15,8 @@ from terminals import APP, Pty, Terminal, Tmux, app_environment, kill_workers, t
 
 RECORDS, DATASETS = 60, 2
 REASON = "a test of the way"
+HERE = tmux_is_here()
+DRIVERS = [pytest.param("pty", marks=[pytest.mark.sizes] if HERE else []), *(["tmux"] if HERE else [])]
 
 
 @pytest.fixture
@@ -32,9 +34,9 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.fixture(params=["pty", pytest.param("tmux", marks=pytest.mark.skipif(not tmux_is_here(), reason="no tmux"))])
+@pytest.fixture(params=DRIVERS)
 def terminal(request: pytest.FixtureRequest, home: Path) -> Iterator[Terminal]:
-    """The app on the empty workspace, in either terminal."""
+    """The app on the empty workspace: in tmux, and again in a terminal of ours, which does where there is no tmux."""
     command, environment = [*APP, "--workspace", str(home / "work")], app_environment(home)
     opened = Pty(command, environment) if request.param == "pty" else Tmux(command, environment, home / "tmux")
     yield opened
