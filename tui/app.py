@@ -27,6 +27,7 @@ from workspace.queries import Reader, find_run
 from workspace.views import run_line
 
 from . import jobs
+from .hang_up import HUNG_UP, terminal_is_there
 from .in_turn import InTurn
 from .keeper import Keeper
 from .messages import JobDone, KeysRead, Trouble, WorkspaceChanged, WorkspaceOpened
@@ -97,6 +98,7 @@ class SfumatoApp(InTurn):
         """Open what was open, and look for changes once a second."""
         self._reader = Reader(self.directory)
         self._version = self._reader.data_version
+        self._has_terminal = not self.is_headless and terminal_is_there()
         self.set_interval(POLL_SECONDS, self._poll)
         self.app_resume_signal.subscribe(self, lambda _: self.action_redraw())
         self.theme_changed_signal.subscribe(self, lambda theme: self.remember(theme=theme.name))
@@ -135,6 +137,9 @@ class SfumatoApp(InTurn):
 
     def _poll(self) -> None:
         """Have the screens read again when somebody wrote, and now and then in case a worker has died."""
+        if self._has_terminal and not terminal_is_there():
+            self._keeper.close()
+            os._exit(HUNG_UP)
         self._polls += 1
         version = self._reader.data_version
         if version != self._version or self._polls % POLLS_PER_SWEEP == 0:

@@ -1,9 +1,14 @@
 """The app on a pseudo-terminal: what Pilot cannot see."""
 
+import os
+import pty
 import signal
+import subprocess
 
 import pytest
 from terminals import APP, Pty, app_environment
+
+from tui.hang_up import HUNG_UP
 
 
 @pytest.fixture
@@ -42,3 +47,14 @@ def test_ctrl_l_and_coming_back_paint_everything(terminal):
     terminal.process.send_signal(signal.SIGCONT)
     terminal.see("Household survey").until_quiet(0.4)
     assert b"Household survey" in terminal.received[before:]
+
+
+def test_an_app_without_a_signal_ends_when_its_terminal_is_gone(directory, tmp_path):
+    master, slave = pty.openpty()
+    command = [*APP, "--workspace", str(directory)]
+    app = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=app_environment(tmp_path))
+    os.close(slave)
+    while b"Household survey" not in os.read(master, 1 << 16):
+        pass
+    os.close(master)
+    assert app.wait(timeout=10) == HUNG_UP
