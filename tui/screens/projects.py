@@ -80,6 +80,7 @@ class Projects(Page):
     def __init__(self) -> None:
         super().__init__()
         self._lines: list[ProjectLine] = []
+        self._is_read = False
 
     def compose_body(self) -> ComposeResult:
         """One table, or what to do while it is empty."""
@@ -92,12 +93,13 @@ class Projects(Page):
 
     @on(Arrived)
     def _take(self, event: Arrived) -> None:
-        self._lines = event.lines
+        self._lines, self._is_read = event.lines, True
         self._show()
 
     def on_resize(self) -> None:
-        """Give the columns their new widths."""
-        self._show()
+        """Give the columns their new widths; before the projects are read it is not known that there are none."""
+        if self._is_read:
+            self._show()
 
     def _show(self) -> None:
         columns = fitted(COLUMNS, self.size.width - 1, ("name",), ("seconds", "datasets", "run", "progress"))
