@@ -27,6 +27,8 @@ KEYS = {
 }  # fmt: skip
 START = "import sys; from pathlib import Path; from tui.app import launch; launch(Path(sys.argv[1]))"
 _ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z$]|\x1b[()][0-9A-B]")
+_POINTER = re.compile(rb"(\x1b\]22;[a-z-]*\x07)*")
+"""Asks for another shape of the mouse's pointer: nothing is painted."""
 
 
 @dataclass(frozen=True)
@@ -82,11 +84,13 @@ class Terminal:
         total = 0
         while select.select([self.master], [], [], quiet if total else max(quiet, patience))[0]:
             try:
-                total += len(os.read(self.master, 1 << 16))
+                come = os.read(self.master, 1 << 16)
             except OSError:
                 break
-            last = time.perf_counter()
-            first = last if first == start else first
+            total += len(come)
+            if not _POINTER.fullmatch(come):
+                last = time.perf_counter()
+                first = last if first == start else first
         return total, 1000 * (first - start), 1000 * (last - start)
 
     def press(self, key: str, quiet: float = QUIET) -> Answer:

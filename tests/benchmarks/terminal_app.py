@@ -238,7 +238,7 @@ def measure_idle(workspace: Path, board: Board, columns: int, lines: int) -> Non
     terminal.settle(1.5)
     for number, name in enumerate(TABS, start=1):
         terminal.run(str(number))
-        terminal.settle(1.0)
+        terminal.settle(3.0)
         board.figure(f"idle on {name}", terminal.idle(IDLE_SECONDS / 2), "B/s", IDLE_BYTES)
     terminal.close()
 
