@@ -48,22 +48,27 @@ class Terminal:
     """An app on a terminal of the given size."""
 
     def __init__(
-        self, command: Sequence[str], columns: int, lines: int, environment: Mapping[str, str] | None = None
+        self,
+        command: Sequence[str],
+        columns: int,
+        lines: int,
+        environment: Mapping[str, str] | None = None,
+        directory: Path | None = None,
     ) -> None:
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         kept = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "SSH_CONNECTION", "SSH_TTY", "TMUX")}
         kept |= {"TERM": "xterm-256color", "COLORTERM": "truecolor", **(environment or {})}
         self.started = time.perf_counter()
-        self.process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=kept)
+        self.process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=kept, cwd=directory)
         os.close(slave)
 
     @classmethod
     def of_app(
         cls, workspace: Path, columns: int, lines: int, environment: Mapping[str, str] | None = None
     ) -> Terminal:
-        """The app on a workspace."""
-        return cls([sys.executable, "-c", START, str(workspace)], columns, lines, environment)
+        """The app on a workspace, beside which the files lie that it writes."""
+        return cls([sys.executable, "-c", START, str(workspace)], columns, lines, environment, workspace.parent)
 
     def until(self, *texts: bytes, seconds: float = 60.0) -> list[float]:
         """Milliseconds from the start until each of ``texts`` has been painted."""
