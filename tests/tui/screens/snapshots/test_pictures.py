@@ -44,8 +44,9 @@ async def test_a_screen_looks_as_it_did_in_a_larger_terminal(sit, desk, hold, na
         await hold(seat, f"{name}-120x40")
 
 
-async def test_a_picture_that_differs_is_named(sit, desk, hold):
+async def test_a_picture_that_differs_is_named(sit, desk, hold, monkeypatch):
     """The negative control: in another theme nothing looks the same."""
+    monkeypatch.delenv("SFUMATO_UPDATE_PICTURES", raising=False)
     async with sit(desk, size=(80, 24)) as seat:
         seat.app.theme = "light"
         await seat.press("shift")
