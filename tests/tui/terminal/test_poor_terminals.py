@@ -55,7 +55,11 @@ def test_without_colour(finished: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "glyphs"), [pytest.param("xterm", "block", marks=pytest.mark.sizes), pytest.param("screen", "braille", marks=pytest.mark.sizes)]
+    ("kind", "glyphs"),
+    [
+        pytest.param("xterm", "block", marks=pytest.mark.sizes),
+        pytest.param("screen", "braille", marks=pytest.mark.sizes),
+    ],
 )
 def test_in_sixteen_colours(finished: Path, tmp_path: Path, kind: str, glyphs: str) -> None:
     terminal = look_at_everything(finished, tmp_path, {"TERM": kind, "COLORTERM": "", "SFUMATO_GLYPHS": glyphs})
