@@ -231,7 +231,9 @@ class Grid(ScrollView, can_focus=True):
         self.refresh()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Nothing can be chosen from a table that is known to be empty."""
+        """Nothing can be chosen from a table that is known to be empty; columns that are all in view stay."""
+        if action == "shift":
+            return self._table.width > self.scrollable_content_region.width
         return action != "select" or self.source is None or self.count > 0
 
     def _tell(self) -> None:
