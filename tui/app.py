@@ -32,6 +32,7 @@ from .in_turn import InTurn
 from .keeper import Keeper
 from .messages import JobDone, KeysRead, Trouble, WorkspaceChanged, WorkspaceOpened
 from .places import keys_file
+from .screens.arriving import Arriving
 from .screens.projects import Projects
 from .signs import CHOICE
 from .state import AppState, load_state
@@ -161,6 +162,8 @@ class SfumatoApp(InTurn):
     async def open(self, screen: Screen[Any], answered: Callable[[Any], None] | None = None) -> None:
         """Show a screen above the others, painted once rather than at every step of its mounting."""
         with self.batch_update():
+            if isinstance(screen, Arriving):
+                screen.fit(self.size.width)
             await self.push_screen(screen, answered)
 
     async def open_project(self, project_id: int, run_id: int | None = None, tab: str = "runs") -> None:

@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.geometry import Region
 from textual.message import Message
 from textual.reactive import Reactive
-from textual.screen import ModalScreen, Screen
+from textual.screen import ModalScreen
 from textual.strip import Strip
 from textual.widget import Widget
 from textual.worker import get_current_worker
@@ -29,6 +29,7 @@ from workspace.errors import WorkspaceError
 from workspace.queries import Reader
 from workspace.views import RunLine
 
+from .arriving import Arriving
 from .exhibiting import Exhibits
 
 __all__ = ["Dialog", "Page", "Pane", "Reads", "stage"]
@@ -59,7 +60,7 @@ class Reads(Widget):
             self.post_message(message)
 
 
-class Page(Backdrop, Screen[None], Exhibits, Reads):
+class Page(Backdrop, Arriving[None], Exhibits, Reads):
     """A screen with a title line above and the keys below."""
 
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
@@ -123,7 +124,7 @@ def stage(line: RunLine | None) -> tuple[object, ...]:
     return () if line is None else (line.run.id, line.run.state, line.run.tasks_done)
 
 
-class Dialog(ModalScreen[ScreenResult]):
+class Dialog(Arriving[ScreenResult], ModalScreen[ScreenResult]):
     """Something asked or told above a screen; q and escape close it.
 
     The screen below stands as it is: blending its colours takes longer than painting the dialog, and sends it all again. What
