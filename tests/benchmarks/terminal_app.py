@@ -82,7 +82,7 @@ PLACES = (
         Act("results: filter", "enter", before=("slash", "value_1"), after=("slash", "clear", "enter")),
         Act("results: explain", "enter", after=("q",)), Act("results: close explain", "q", before=("enter",)),
     )),
-    Place(LARGE, "verdicts", (Act("verdicts: step", "j", size=STEP, silent=True), Act("verdicts: try limits", "t", after=("escape",)))),
+    Place(LARGE, "verdicts", (Act("verdicts: step", "j", before=("k",), size=STEP), Act("verdicts: try limits", "t", after=("escape",)))),
     Place(LARGE, "sweep", (
         Act("sweep: measure", "m", ms=PLOT_MS), Act("sweep: cursor", "right", before=("left",), ms=PLOT_MS), Act("sweep: log", "y", ms=PLOT_MS),
         Act("sweep: zoom", "+", after=("0",), ms=PLOT_MS), Act("sweep: numbers", "t", after=("t",)),

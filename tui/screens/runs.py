@@ -19,6 +19,7 @@ from tui.console import duration
 from tui.exhibits import Exhibit
 from tui.widgets.columns import cells, fitted
 from tui.widgets.grid import Grid
+from tui.widgets.line import alike
 from tui.widgets.live import LiveGrid
 from tui.widgets.pages import Column
 from tui.widgets.run_detail import glance
@@ -166,7 +167,7 @@ class Runs(Pane):
     @on(Seen)
     def _say(self, event: Seen) -> None:
         shown, text = self.query_one("#glance", Static), glance(event.detail, self.size.width - 2)
-        if not shown.display or shown.content != text:
+        if not shown.display or not alike(shown.content, text):
             shown.update(text, layout=not shown.display or shown.size.height != len(text.plain.splitlines()))
             shown.display = True
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from textual.content import Content
 from textual.widgets import Static
 
+__all__ = ["Line", "alike"]
+
 
 class Line(Static):
     """One row; what does not fit is cut."""
@@ -16,5 +18,12 @@ class Line(Static):
 
     def say(self, text: Content | str) -> None:
         """Show a text."""
-        if self.content != text:
+        if not alike(self.content, text):
             self.update(text, layout=False)
+
+
+def alike(shown: object, text: Content | str) -> bool:
+    """Whether two texts are the same to the eye: for Textual those are equal that have the same characters."""
+    if isinstance(shown, Content) and isinstance(text, Content):
+        return shown.is_same(text)
+    return type(shown) is type(text) and shown == text

@@ -10,6 +10,8 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
+from .line import alike
+
 
 class Scroll(VerticalScroll, can_focus=True):
     """Text that may be longer than the screen."""
@@ -35,8 +37,9 @@ class Scroll(VerticalScroll, can_focus=True):
 
     def show(self, text: Content | str) -> None:
         """Show another text, from where the reader was."""
-        if self._text.content != text:
-            self._text.update(text)
+        shown = self._text.content
+        if not alike(shown, text):
+            self._text.update(text, layout=shown != text)
 
     def action_lines(self, lines: int) -> None:
         """Scroll by lines."""

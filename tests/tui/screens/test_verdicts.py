@@ -139,3 +139,18 @@ async def test_the_cursor_goes_from_verdict_to_verdict_and_stays_in_sight(sit, d
         assert "the run has no such row" in seat.text
         await seat.press("k", "k", "k")
         assert "✓ PASS" in seat.text
+
+
+async def test_the_cursor_is_seen_to_move_where_all_verdicts_fit(sit, directory):
+    def chosen():
+        strips = seat.app.screen._compositor.render_strips()
+        reversed_ = [part.text for strip in strips for part in strip if part.style is not None and part.style.reverse]
+        return "".join(reversed_).split()[:2]
+
+    async with sit(directory, tab="verdicts") as seat:
+        first = chosen()
+        await seat.press("G")
+        last = chosen()
+        assert first != last
+        await seat.press("g")
+        assert chosen() == first

@@ -1,0 +1,42 @@
+"""Texts are repainted when they look otherwise, and only then."""
+
+import pytest
+from textual.app import App
+from textual.content import Content
+
+from tui.widgets.line import Line, alike
+from tui.widgets.scroll import Scroll
+
+PLAIN, BOLD = Content("ab"), Content("ab").stylize("bold", 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [("ab", "ab", True), ("ab", "abc", False), (PLAIN, Content("ab"), True), (PLAIN, BOLD, False),
+     (BOLD, Content("ab").stylize("bold", 0, 1), True), (BOLD, Content("ab").stylize("bold", 1, 2), False),
+     ("ab", PLAIN, False)],
+)  # fmt: skip
+def test_alike_is_what_looks_the_same(one, other, same):
+    assert alike(one, other) is same
+
+
+@pytest.mark.parametrize("make", [lambda: Line(name="line"), Scroll], ids=["line", "scroll"])
+async def test_a_text_of_other_colours_is_painted_anew(make):
+    class Host(App):
+        def compose(self):
+            yield make()
+
+    def bold():
+        strips = app.screen._compositor.render_strips()
+        return "".join(part.text for strip in strips for part in strip if part.style is not None and part.style.bold)
+
+    app = Host()
+    async with app.run_test(size=(20, 4)) as pilot:
+        shown = app.query_one("Line, Scroll")
+        show = shown.say if isinstance(shown, Line) else shown.show
+        seen = []
+        for text in (PLAIN, BOLD, PLAIN):
+            show(text)
+            await pilot.pause(0.1)
+            seen.append(bold())
+        assert seen == ["", "a", ""]
