@@ -33,6 +33,7 @@ from .keeper import Keeper
 from .messages import JobDone, KeysRead, Trouble, WorkspaceChanged, WorkspaceOpened
 from .places import keys_file
 from .screens.arriving import Arriving
+from .screens.mishap import Outspoken
 from .screens.projects import Projects
 from .signs import CHOICE
 from .state import AppState, load_state
@@ -51,7 +52,7 @@ PAINT_SECONDS = 1 / 120
 """At least so long from one picture to the next: twice as often as Textual has it, for keys that cause two."""
 
 
-class SfumatoApp(InTurn):
+class SfumatoApp(Outspoken, InTurn):
     """The app on one workspace."""
 
     alone = False

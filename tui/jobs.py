@@ -82,7 +82,7 @@ def import_file(directory: Path, file: str, project: str) -> JobDone:
 
     name = project or Path(file).stem
     path = str(Path(file).expanduser())
-    command = [sys.executable, "-c", "from tui.cli import main; main()", "import", "--workspace", str(directory)]
+    command = [sys.executable, "-P", "-c", "from tui.cli import main; main()", "import", "--workspace", str(directory)]
     done = subprocess.run([*command, "--project", name, "--", path], capture_output=True, text=True, check=False)
     if done.returncode:
         raise BadInput(

@@ -68,7 +68,7 @@ class Terminal:
         cls, workspace: Path, columns: int, lines: int, environment: Mapping[str, str] | None = None
     ) -> Terminal:
         """The app on a workspace, beside which the files lie that it writes."""
-        return cls([sys.executable, "-c", START, str(workspace)], columns, lines, environment, workspace.parent)
+        return cls([sys.executable, "-P", "-c", START, str(workspace)], columns, lines, environment, workspace.parent)
 
     def until(self, *texts: bytes, seconds: float = 60.0) -> list[float]:
         """Milliseconds from the start until each of ``texts`` has been painted."""

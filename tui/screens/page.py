@@ -31,6 +31,7 @@ from workspace.views import RunLine
 
 from .arriving import Arriving
 from .exhibiting import Exhibits
+from .mishap import Outspoken
 
 __all__ = ["Dialog", "Page", "Pane", "Reads", "stage"]
 
@@ -38,7 +39,7 @@ Answer = TypeVar("Answer")
 ScreenResult = TypeVar("ScreenResult")
 
 
-class Reads(Widget):
+class Reads(Outspoken, Widget):
     """What reads the workspace: in a thread, on a connection of its own, the answer coming back as a message."""
 
     @property
@@ -124,7 +125,7 @@ def stage(line: RunLine | None) -> tuple[object, ...]:
     return () if line is None else (line.run.id, line.run.state, line.run.tasks_done)
 
 
-class Dialog(Arriving[ScreenResult], ModalScreen[ScreenResult]):
+class Dialog(Arriving[ScreenResult], Outspoken, ModalScreen[ScreenResult]):
     """Something asked or told above a screen; q and escape close it.
 
     The screen below stands as it is: blending its colours takes longer than painting the dialog, and sends it all again. What
