@@ -13,6 +13,8 @@ from textual.message import Message
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from tui.widgets.entry import Entry
+
 from .page import Dialog
 
 __all__ = ["AddStep"]
@@ -43,11 +45,10 @@ class AddStep(Dialog[str]):
         with Vertical(classes="dialog tall"):
             yield Static("Add a step   (enter chooses, / searches, q closes)", classes="dialog-title", markup=False)
             yield OptionList(compact=True, markup=False)
-            yield Input(placeholder="search", compact=True)
+            yield Entry(placeholder="search")
 
     def on_mount(self) -> None:
         """Have the methods found."""
-        self.query_one(Input).cursor_blink = False
         self._find()
 
     @work(thread=True, exit_on_error=False)

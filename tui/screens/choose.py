@@ -13,6 +13,7 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from tui.widgets.entry import Entry
 from tui.widgets.text import printable
 
 from .page import Dialog
@@ -40,12 +41,11 @@ class Choose(Dialog[int]):
                 classes="dialog-title",
                 markup=False,
             )
-            yield Input(placeholder="words that must occur", id="choose-words", compact=True)
+            yield Entry(placeholder="words that must occur", id="choose-words")
             yield OptionList(compact=True)
 
     def on_mount(self) -> None:
         """Show them all, the present one marked."""
-        self.query_one(Input).cursor_blink = False
         self._fill("")
 
     def _fill(self, words: str) -> None:

@@ -11,6 +11,7 @@ from textual.widgets import Input, Static
 
 from tui.exhibits import Exhibit, NotExported, check_path
 from tui.widgets.completion import PathName
+from tui.widgets.entry import Entry
 
 from .page import Dialog
 
@@ -33,12 +34,8 @@ class Export(Dialog[Path]):
             yield Static("Write to a file   (enter writes, escape closes)", classes="dialog-title", markup=False)
             yield Static(f"{kinds}\n", markup=False)
             name = f"{self._exhibit.name}{self._exhibit.suffixes[-2 if self._exhibit.figure else 0]}"
-            yield Input(str(Path.cwd() / name), suggester=PathName(), id="export-path", compact=True)
+            yield Entry(str(Path.cwd() / name), suggester=PathName(), id="export-path")
             yield Static("", id="export-wrong", markup=False)
-
-    def on_mount(self) -> None:
-        """No blinking."""
-        self.query_one(Input).cursor_blink = False
 
     @on(Input.Changed)
     def _forget(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Label, Static
@@ -18,6 +18,7 @@ from textual.worker import get_current_worker
 from tui.fields import Field, read_fields, shown_value
 from tui.widgets.choice import Choice
 from tui.widgets.completion import LastWord, PathName
+from tui.widgets.entry import Entry
 from tui.words import mark
 
 from .page import Dialog
@@ -62,31 +63,23 @@ class Form(Dialog[dict[str, Any]]):
             yield Static(f"{self._form_title}   (enter accepts, escape closes)", classes="dialog-title", markup=False)
             with Lines():
                 for order, field in enumerate(self._form_fields):
-                    with Horizontal(classes="form-line"):
-                        yield Label(field.name, classes="form-name", markup=False)
-                        yield self._widget(field, f"field-{order}")
-                if not self._form_fields:
-                    yield Static("It has no parameters.")
-            yield Static("", id="form-help", markup=False)
+                    yield Label(field.name, markup=False)
+                    yield self._widget(field, f"field-{order}")
+            yield Static("" if self._form_fields else "It has no parameters.", id="form-help", markup=False)
             yield Static("", id="form-problem", markup=False)
 
     def _widget(self, field: Field, name: str) -> Input | Choice:
         if field.choices:
             given = field.default if field.value is None else field.value
-            choice = Choice(field.choices, shown_value(given) or field.choices[0], id=name)
-            choice.add_class("form-field")
-            return choice
-        typed = Input(
+            return Choice(field.choices, shown_value(given) or field.choices[0], id=name, classes="form-field")
+        return Entry(
             shown_value(field.value),
             shown_value(field.default),
             suggester=PathName() if field.paths else LastWord(field.words) if field.words else None,
             select_on_focus=False,
-            compact=True,
             id=name,
             classes="form-field",
         )
-        typed.cursor_blink = False
-        return typed
 
     def on_mount(self) -> None:
         """Say at once what is missing."""

@@ -15,6 +15,7 @@ from textual.widgets.option_list import Option
 
 from tui import jobs
 from tui.widgets.completion import PathName
+from tui.widgets.entry import Entry
 
 from .page import Dialog
 
@@ -43,13 +44,11 @@ class NewRun(Dialog[tuple[str, str | None]]):
             yield Static("New run: choose a recipe   (enter starts, tab to the fields, escape closes)",
                          classes="dialog-title", markup=False)  # fmt: skip
             yield OptionList(compact=True)
-            yield Input(placeholder=RECIPE, suggester=PathName(), id="recipe", compact=True)
-            yield Input(placeholder=DATA, suggester=PathName(), id="data", compact=True)
+            yield Entry(placeholder=RECIPE, suggester=PathName(), id="recipe")
+            yield Entry(placeholder=DATA, suggester=PathName(), id="data")
 
     def on_mount(self) -> None:
         """Have the recipes read."""
-        for field in self.query(Input):
-            field.cursor_blink = False
         self._read()
 
     @work(thread=True, exit_on_error=False)

@@ -18,6 +18,7 @@ from textual.widgets import Input
 
 from tui.messages import Trouble
 from tui.widgets.completion import PathName
+from tui.widgets.entry import Entry
 from tui.widgets.key_line import KeyLine
 from tui.widgets.line import Line
 from tui.widgets.scroll import Scroll
@@ -80,19 +81,16 @@ class ReleaseScreen(Dialog[None], Computes):
         with Vertical(classes="whole"):
             yield Line(name="release-head")
             yield Scroll()
-            yield Input(placeholder="reason, where something speaks against the release", id=REASON, compact=True)
-            yield Input(
+            yield Entry(placeholder="reason, where something speaks against the release", id=REASON)
+            yield Entry(
                 placeholder="directory, empty or not there yet; right completes the path",
                 suggester=PathName(),
                 id=DIRECTORY,
-                compact=True,
             )
             yield KeyLine()
 
     def on_mount(self) -> None:
         """Have the run read."""
-        for field in self.query(Input):
-            field.cursor_blink = False
         self._say(f"Release of run {self._run_id}")
         run_id = self._run_id
 

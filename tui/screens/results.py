@@ -17,6 +17,7 @@ from textual.worker import get_current_worker
 from tui.console import number
 from tui.exhibits import Exhibit, Lines, lines_of
 from tui.widgets.columns import cells, fitted
+from tui.widgets.entry import Entry
 from tui.widgets.grid import Grid
 from tui.widgets.line import Line
 from tui.widgets.pages import Column, Row
@@ -75,7 +76,7 @@ class ResultGrid(Grid):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Explain", id="results.explain")]
 
 
-class Filter(Input):
+class Filter(Entry):
     """The words that rows must have; escape leaves them as they were."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Leave", show=False, id="filter.leave")]
@@ -122,12 +123,12 @@ class Results(Pane):
         """What is shown, the filter, and the table."""
         yield Line(name="results-head")
         yield ResultGrid(empty=EMPTY)
-        yield Filter(placeholder="words that must occur; !word must not", id="filter", compact=True)
+        yield Filter(placeholder="words that must occur; !word must not", id="filter")
 
     def on_mount(self) -> None:
         """The filter is out of sight until it is asked for."""
         field = self.query_one(Filter)
-        field.cursor_blink, field.value = False, self.sfumato.state.filter
+        field.value = self.sfumato.state.filter
         field.display = False
 
     @property

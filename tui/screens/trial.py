@@ -16,6 +16,7 @@ from textual.message import Message
 from textual.widgets import Input
 
 from tui.console import number
+from tui.widgets.entry import Entry
 from tui.widgets.key_line import KeyLine
 from tui.widgets.line import Line
 from tui.widgets.scroll import Scroll
@@ -36,7 +37,7 @@ __all__ = ["Trial"]
 HEAD = "TRIAL: nothing is kept, and the run's own verdicts stay."
 
 
-class Limit(Input):
+class Limit(Entry):
     """A field for a number, which has no q: it closes the screen as elsewhere."""
 
     async def _on_key(self, event: events.Key) -> None:
@@ -103,14 +104,13 @@ class Trial(Dialog[None], Computes):
         with Vertical(classes="whole"):
             yield Line(name="trial-head")
             yield Line(name="trial-name")
-            yield Limit(id="trial-limit", compact=True)
+            yield Limit(id="trial-limit")
             yield Line(name="trial-wrong")
             yield Scroll()
             yield KeyLine()
 
     def on_mount(self) -> None:
         """Have thresholds and rows read."""
-        self.query_one(Input).cursor_blink = False
         self._say("head", f"{HEAD} Run {self._run_id}")
         run_id = self._run_id
         self.compute(lambda workspace: _load(workspace, run_id), lambda found: self.Loaded(*found))

@@ -35,8 +35,15 @@ class Choice(Widget, can_focus=True):
             """The choice, for ``@on`` with a selector."""
             return self.choice
 
-    def __init__(self, words: Sequence[str], value: str, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(
+        self,
+        words: Sequence[str],
+        value: str,
+        *,
+        id: str | None = None,  # noqa: A002  (Textual's name)
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(id=id, classes=classes)
         self._words = tuple(words)
         self.set_reactive(Choice.value, value)
 
