@@ -2,36 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.content import Content
-from textual.widgets import Input, OptionList, Static
-from textual.widgets.option_list import Option
+from textual.message import Message
+from textual.widgets import Input, Static
+from textual.worker import get_current_worker
 
 from tui.widgets.entry import Entry
+from tui.widgets.grid import Grid
+from tui.widgets.pages import Column, Row
 from tui.widgets.text import printable
 
 from .page import Dialog
 
+__all__ = ["Choose"]
+
+
+@dataclass(frozen=True)
+class Matches:
+    """The choices at ``places``; each row ends with its place."""
+
+    choices: Sequence[str]
+    places: Sequence[int]
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """One column, headed by how many there are."""
+        head = f"{len(self.places):,} of {len(self.choices):,}"
+        return (Column("choice", head, max((len(choice) for choice in self.choices), default=0)),)
+
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.places)
+
+    def rows(self, offset: int, limit: int) -> Sequence[Row]:
+        """Some of them."""
+        return [(printable(self.choices[place]), place) for place in self.places[offset : offset + limit]]
+
 
 class Choose(Dialog[int]):
-    """Answers the place of the choice, from 0."""
+    """Answers the place of the choice, from 0. ``choices`` is called in a thread: naming thousands takes a while."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down", "step(1)", "Down", show=False, priority=True, id="choose.down"),
         Binding("up", "step(-1)", "Up", show=False, priority=True, id="choose.up"),
     ]
-    DEFAULT_CSS = "Choose OptionList { height: 1fr; margin-top: 1; }"
+    DEFAULT_CSS = """
+    Choose Grid > .grid--cursor { text-style: reverse; }
+    Choose #choose-whole { height: 2; color: $text-muted; }
+    """
     AUTO_FOCUS = "Input"
 
-    def __init__(self, title: str, choices: Sequence[str], chosen: int) -> None:
+    @dataclass
+    class Matched(Message):
+        """These have the words; the cursor belongs on row ``at``."""
+
+        found: Matches
+        at: int
+
+    def __init__(self, title: str, choices: Callable[[], Sequence[str]], chosen: int) -> None:
         super().__init__()
-        self._title, self._choices, self._chosen = title, choices, chosen
+        self._title, self._name_all, self._chosen = title, choices, chosen
+        self._choices: Sequence[str] | None = None
+        self._settled = self._accepting = False
 
     def compose(self) -> ComposeResult:
         """A field for words, and what has them all."""
@@ -42,37 +81,63 @@ class Choose(Dialog[int]):
                 markup=False,
             )
             yield Entry(placeholder="words that must occur", id="choose-words")
-            yield OptionList(compact=True)
+            yield Grid(empty="None has these words.")
+            yield Static("", id="choose-whole", markup=False)
 
     def on_mount(self) -> None:
         """Show them all, the present one marked."""
-        self._fill("")
+        self._match("")
 
-    def _fill(self, words: str) -> None:
-        found = [
-            i for i, text in enumerate(self._choices) if all(word in text.lower() for word in words.lower().split())
-        ]
-        options = self.query_one(OptionList)
-        options.clear_options()
-        options.add_options([Option(Content(printable(self._choices[i])), id=str(i)) for i in found])
-        options.highlighted = None if not found else found.index(self._chosen) if self._chosen in found else 0
+    def _match(self, words: str) -> None:
+        self._settled = False
+        self._find(words.lower().split())
+
+    @work(thread=True, exclusive=True, exit_on_error=False)
+    def _find(self, words: list[str]) -> None:
+        worker = get_current_worker()
+        if self._choices is None:
+            self._choices = self._name_all()
+        places = [i for i, text in enumerate(self._choices) if all(word in text.lower() for word in words)]
+        at = places.index(self._chosen) if self._chosen in places else 0
+        if not worker.is_cancelled:
+            self.post_message(self.Matched(Matches(self._choices, places), at))
+
+    @on(Matched)
+    def _show(self, event: Matched) -> None:
+        offer = self.query_one(Grid)
+        longest = event.found.columns[0].width
+        self.query_one("#choose-whole").display = longest > offer.scrollable_content_region.width - 2
+        offer.return_to(str(event.at))
+        offer.set_source(event.found)
+
+    @on(Grid.Highlighted)
+    def _show_whole(self, event: Grid.Highlighted) -> None:
+        whole = "" if event.row is None else str(event.row[0])
+        self.query_one("#choose-whole", Static).update(whole)
+
+    @on(Grid.Opened)
+    def _settle(self) -> None:
+        self._settled = True
+        if self._accepting:
+            self._submit()
 
     @on(Input.Changed)
     def _filter(self, event: Input.Changed) -> None:
-        self._fill(event.value)
+        self._match(event.value)
 
     def action_step(self, step: int) -> None:
-        """Mark the next choice, or the one before."""
-        options = self.query_one(OptionList)
-        if options.option_count:
-            options.highlighted = ((options.highlighted or 0) + step) % options.option_count
+        """Mark the next choice, or the one before; after the last comes the first."""
+        offer = self.query_one(Grid)
+        if offer.count:
+            offer.cursor = (offer.cursor + step) % offer.count
 
     @on(Input.Submitted)
     def _submit(self) -> None:
-        option = self.query_one(OptionList).highlighted_option
-        if option is not None:
-            self.dismiss(int(str(option.id)))
+        self._accepting = not self._settled
+        if self._settled:
+            self.query_one(Grid).action_select()
 
-    @on(OptionList.OptionSelected)
-    def _select(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(int(str(event.option_id)))
+    @on(Grid.Selected)
+    def _select(self, event: Grid.Selected) -> None:
+        if isinstance(event.row[-1], int):
+            self.dismiss(event.row[-1])

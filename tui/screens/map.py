@@ -266,8 +266,10 @@ class Map(Pane):
                 self.sfumato.remember(**{"across" if which == "x" else "up": known[place].ident})
                 self._draw()
 
-        title = "Across" if which == "x" else "Up"
-        await self.sfumato.open(Choose(title, [f"{name_of(axis)}, {GOALS[axis.goal]}" for axis in known], at), answered)
+        def names() -> Sequence[str]:
+            return [f"{name_of(axis)}, {GOALS[axis.goal]}" for axis in known]
+
+        await self.sfumato.open(Choose("Across" if which == "x" else "Up", names, at), answered)
 
     def action_confidential(self) -> None:
         """Draw the confidential data's own values, or leave them out."""
