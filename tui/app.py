@@ -80,7 +80,7 @@ class SfumatoApp(Outspoken, InTurn):
         self.notices: list[str] = []
         self._started: list[subprocess.Popen[bytes]] = []
         self._wire, self._keeper = Wire(ascii_only=os.environ.get(CHOICE) == "ascii"), Keeper()
-        self._polls = 0
+        self._polls = self._spared = 0
         self._use_own_themes()
         if os.environ.get("SSH_CONNECTION") or os.environ.get("SSH_TTY"):
             self.animation_level = "none"
@@ -112,9 +112,14 @@ class SfumatoApp(Outspoken, InTurn):
     def _import_screens(self) -> None:
         """The first picture does not wait for the other screens, nor the first key after it."""
         importlib.import_module("tui.screens.project")
-        if self.alone:
-            gc.freeze()
+        self._spare_modules()
         self._read_keys()
+
+    def _spare_modules(self) -> None:
+        """Never look for garbage in what modules have brought: going through numerical libraries takes 50 ms."""
+        if self.alone and len(sys.modules) > self._spared:
+            self._spared = len(sys.modules)
+            gc.freeze()
 
     def _read_keys(self) -> None:
         """The user's own keys, which need every screen to be known."""
@@ -142,6 +147,7 @@ class SfumatoApp(Outspoken, InTurn):
         if self._has_terminal and not terminal_is_there():
             self._keeper.close()
             os._exit(HUNG_UP)
+        self._spare_modules()
         self._polls += 1
         version = self._reader.data_version
         if version != self._version or self._polls % POLLS_PER_SWEEP == 0:
