@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 from textual import on, work
@@ -16,7 +17,7 @@ from textual.worker import get_current_worker
 
 from tui.widgets.entry import Entry
 from tui.widgets.grid import Grid
-from tui.widgets.pages import Column, Row
+from tui.widgets.pages import PAGE, Column, Row
 from tui.widgets.text import printable
 
 from .page import Dialog
@@ -26,16 +27,17 @@ __all__ = ["Choose"]
 
 @dataclass(frozen=True)
 class Matches:
-    """The choices at ``places``; each row ends with its place."""
+    """The choices at ``places`` of ``total``; each row ends with its place. As wide as the first page needs."""
 
-    choices: Sequence[str]
+    name: Callable[[int], str]
     places: Sequence[int]
+    total: int
 
-    @property
+    @cached_property
     def columns(self) -> Sequence[Column]:
         """One column, headed by how many there are."""
-        head = f"{len(self.places):,} of {len(self.choices):,}"
-        return (Column("choice", head, max((len(choice) for choice in self.choices), default=0)),)
+        widest = max((len(self.name(place)) for place in self.places[:PAGE]), default=0)
+        return (Column("choice", f"{len(self.places):,} of {self.total:,}", widest),)
 
     def count(self) -> int:
         """How many there are."""
@@ -43,11 +45,11 @@ class Matches:
 
     def rows(self, offset: int, limit: int) -> Sequence[Row]:
         """Some of them."""
-        return [(printable(self.choices[place]), place) for place in self.places[offset : offset + limit]]
+        return [(printable(self.name(place)), place) for place in self.places[offset : offset + limit]]
 
 
 class Choose(Dialog[int]):
-    """Answers the place of the choice, from 0. ``choices`` is called in a thread: naming thousands takes a while."""
+    """Answers the place of the choice, from 0. ``name`` is called in a thread, for all only once words are typed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down", "step(1)", "Down", show=False, priority=True, id="choose.down"),
@@ -66,10 +68,10 @@ class Choose(Dialog[int]):
         found: Matches
         at: int
 
-    def __init__(self, title: str, choices: Callable[[], Sequence[str]], chosen: int) -> None:
+    def __init__(self, title: str, total: int, name: Callable[[int], str], chosen: int) -> None:
         super().__init__()
-        self._title, self._name_all, self._chosen = title, choices, chosen
-        self._choices: Sequence[str] | None = None
+        self._title, self._total, self._name_of, self._chosen = title, total, name, chosen
+        self._searched: Sequence[str] = ()
         self._settled = self._accepting = False
 
     def compose(self) -> ComposeResult:
@@ -95,12 +97,14 @@ class Choose(Dialog[int]):
     @work(thread=True, exclusive=True, exit_on_error=False)
     def _find(self, words: list[str]) -> None:
         worker = get_current_worker()
-        if self._choices is None:
-            self._choices = self._name_all()
-        places = [i for i, text in enumerate(self._choices) if all(word in text.lower() for word in words)]
-        at = places.index(self._chosen) if self._chosen in places else 0
+        places: Sequence[int] = range(self._total)
+        if words:
+            self._searched = self._searched or [self._name_of(place).lower() for place in places]
+            places = [i for i, text in enumerate(self._searched) if all(word in text for word in words)]
+        found = Matches(self._name_of, places, self._total)
+        found.columns  # noqa: B018  (worked out here rather than on the event loop)
         if not worker.is_cancelled:
-            self.post_message(self.Matched(Matches(self._choices, places), at))
+            self.post_message(self.Matched(found, places.index(self._chosen) if self._chosen in places else 0))
 
     @on(Matched)
     def _show(self, event: Matched) -> None:

@@ -337,9 +337,8 @@ class Distributions(Dialog[None], Exhibits, Computes):
                 self._ask_afresh(with_second(wanted, name) if which == "y" else with_variable(wanted, choices[place]))
 
         at = choices.index(wanted.x) if which == "x" else choices.index(wanted.y) if wanted.y else 0
-        await self.sfumato.open(
-            Choose("Variable" if which == "x" else "Second variable", lambda: choices, at), answered
-        )
+        title = "Variable" if which == "x" else "Second variable"
+        await self.sfumato.open(Choose(title, len(choices), choices.__getitem__, at), answered)
 
     def action_dataset(self, step: int) -> None:
         """Show all datasets as mean and band, each of them, or the next one alone."""

@@ -266,10 +266,10 @@ class Map(Pane):
                 self.sfumato.remember(**{"across" if which == "x" else "up": known[place].ident})
                 self._draw()
 
-        def names() -> Sequence[str]:
-            return [f"{name_of(axis)}, {GOALS[axis.goal]}" for axis in known]
+        def name(place: int) -> str:
+            return f"{name_of(known[place])}, {GOALS[known[place].goal]}"
 
-        await self.sfumato.open(Choose("Across" if which == "x" else "Up", names, at), answered)
+        await self.sfumato.open(Choose("Across" if which == "x" else "Up", len(known), name, at), answered)
 
     def action_confidential(self) -> None:
         """Draw the confidential data's own values, or leave them out."""

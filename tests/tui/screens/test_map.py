@@ -232,31 +232,32 @@ def test_limits_are_lines_across_the_picture_and_far_ones_are_left_out():
 
 
 async def test_thousands_of_axes_are_named_in_a_thread_and_enter_waits_for_them(sit, mapped, monkeypatch):
-    names = [f"number {place}" for place in range(20_000)]
     event_loop = threading.get_ident()
     named = []
 
-    def name_all():
-        time.sleep(0.2)
+    def name(place):
         named.append(threading.get_ident())
-        return names
+        if place == 19_999:
+            time.sleep(0.2)
+        return f"number {place}"
 
     async with sit(mapped) as seat:
         chosen = []
-        await seat.app.open(Choose("Number", name_all, 0), chosen.append)
+        await seat.app.open(Choose("Number", 20_000, name, 0), chosen.append)
+        await seat.press("shift")
+        assert len(named) <= 1_500
         await seat.pilot.press(*"19999", "enter")
         for _ in range(200):
             await seat.pilot.pause(0.02)
             if chosen:
                 break
         assert chosen == [19_999]
-        assert len(named) >= 1
         assert event_loop not in named
 
 
 async def test_a_long_choice_is_shown_whole(sit, mapped):
     async with sit(mapped, size=(80, 24)) as seat:
-        await seat.app.open(Choose("Number", lambda: ["short", "long " * 20 + "end"], 0))
+        await seat.app.open(Choose("Number", 2, ["short", "long " * 20 + "end"].__getitem__, 0))
         await seat.press("shift")
         assert "end" not in seat.text
         await seat.press("down")
