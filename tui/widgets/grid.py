@@ -26,7 +26,7 @@ HEADER = 1
 """Rows of the header."""
 
 
-class Grid(ScrollView, can_focus=True):
+class Grid(ScrollView, can_focus=True, inherit_bindings=False):
     """Shows ``Pages`` with a cursor on one row. A step of the cursor repaints two rows."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"grid--header", "grid--row", "grid--cursor", "grid--waiting"}

@@ -13,7 +13,7 @@ from textual.widgets import Static
 from .line import alike
 
 
-class Scroll(VerticalScroll, can_focus=True):
+class Scroll(VerticalScroll, can_focus=True, inherit_bindings=False):
     """Text that may be longer than the screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
