@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import groupby, repeat
-from operator import itemgetter
+from itertools import repeat
 
 from rich.cells import cell_len
 from rich.color import ColorSystem
@@ -20,6 +19,7 @@ from textual.strip import Strip
 
 from tui.widgets.text import narrow
 
+from .pen import for_blank, turned
 from .signs import ascii_sign
 
 __all__ = ["Piece", "Thinned", "Wire"]
@@ -28,7 +28,6 @@ Piece = tuple[int, int, Strip]
 """Row, column, and what is to stand from there on."""
 Cell = tuple[str, str]
 """A character with what has no width of its own, empty in the second half of a wide one; and the codes of its style."""
-_TEXT, _CODES = itemgetter(0), itemgetter(1)
 BRIDGE = 6
 """Unchanged cells between changed ones that are sent again: moving the cursor would take more bytes."""
 
@@ -48,7 +47,7 @@ class Wire:
         """The escape sequences that bring the terminal to show ``pieces``; empty when it does already."""
         system = console._color_system or ColorSystem.TRUECOLOR
         parts: list[str] = []
-        pen = ""
+        pen: str | None = None
         for y, x, strip in pieces:
             cells, looks = _cells(strip, system)
             if looks is None:
@@ -56,16 +55,18 @@ class Wire:
                 rendered = strip.render(console)
                 text = "".join(map(ascii_sign, rendered)) if self._ascii_only else rendered
                 parts.append(f"\x1b[0m\x1b[{y + 1};{x + 1}H{text}")
-                pen = ""
+                pen = None
                 continue
             if self._ascii_only:
                 cells = [(ascii_sign(text[0]) if text else " ", codes) for text, codes in cells]
             for start, stop in self._changes(y, x, cells, looks):
                 parts.append(f"\x1b[{y + 1};{x + start + 1}H")
-                for codes, group in groupby(cells[start:stop], key=_CODES):
-                    parts.append("" if codes == pen else f"\x1b[0;{codes}m" if codes else "\x1b[0m")
-                    parts.extend(map(_TEXT, group))
-                    pen = codes
+                for (text, codes), (seen, behind) in zip(cells[start:stop], looks[start:stop], strict=True):
+                    wanted = for_blank(pen, behind) if seen == " " else codes
+                    if wanted != pen:
+                        parts.append(turned(pen, wanted))
+                        pen = wanted
+                    parts.append(text)
         return "".join([*parts, "\x1b[0m" if pen else ""])
 
     def _changes(self, y: int, x: int, cells: Sequence[Cell], looks: Sequence[Cell]) -> Iterator[tuple[int, int]]:

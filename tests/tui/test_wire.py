@@ -15,21 +15,37 @@ from tui.wire import Thinned, Wire
 
 WIDTH, HEIGHT = 24, 4
 CONSOLE = Console(force_terminal=True, color_system="truecolor")
-STYLES = [None, Style(), Style(bold=True), Style(color="#ff0000", bgcolor="#101010"), Style(bgcolor="#101010")]
+STYLES = [None, Style(), Style(bold=True), Style(color="#ff0000", bgcolor="#101010"), Style(bgcolor="#101010"),
+          Style(color="#00ff00", bgcolor="#101010"), Style(color="#00ff00", bold=True), Style(underline=True, bgcolor="#101010"),
+          Style(reverse=True, color="color(9)")]  # fmt: skip
+
+
+def after(pen, codes):
+    """The pen that a terminal has after the codes: attributes, colour, colour behind."""
+    attributes, colour, behind = pen
+    for code in re.findall(r"[34]8;2;\d+;\d+;\d+|[34]8;5;\d+|\d+", codes) or ["0"]:
+        if code == "0":
+            attributes, colour, behind = frozenset(), "", ""
+        elif code in ("39", "49") or len(code) > 3:
+            colour = colour if code.startswith("4") else code.removeprefix("39")
+            behind = behind if code.startswith("3") else code.removeprefix("49")
+        else:
+            attributes |= {code}
+    return attributes, colour, behind
 
 
 class Terminal:
     """Enough of one: moves the cursor, takes colours, writes characters one or two cells wide."""
 
     def __init__(self):
-        self.cells, self.pen, self.row, self.column = {}, "", 0, 0
+        self.cells, self.pen, self.row, self.column = {}, (frozenset(), "", ""), 0, 0
 
     def write(self, sequences):
         for move, codes, text in re.findall(r"\x1b\[(\d+;\d+)H|\x1b\[([\d;]*)m|([^\x1b])", sequences):
             if move:
                 self.row, self.column = (int(number) - 1 for number in move.split(";"))
             elif text == "":
-                self.pen = re.sub(r"^0;?", "", codes)
+                self.pen = after(self.pen, codes)
             elif cell_len(text) == 0:
                 character, pen = self.cells[self.row, self.column - 1]
                 self.cells[self.row, self.column - 1] = (character + text, pen)
@@ -59,8 +75,7 @@ def layout(frame):
 
 def seen(cells):
     """What somebody sees: of a blank only the colour behind it."""
-    behind = re.compile(r"48;2;\d+;\d+;\d+")
-    return {place: (c, "".join(behind.findall(pen)) if c == " " else pen) for place, (c, pen) in cells.items()}
+    return {place: (c, (pen[0] & {"4", "7"}, pen[2]) if c == " " else pen) for place, (c, pen) in cells.items()}
 
 
 def painted_whole(frame):
