@@ -24,6 +24,8 @@ SECTIONS = {
     "TextArea": "Text editor",
 }
 EVERYWHERE = "Everywhere"
+OUR_WORDS = {"Focus Next": "Next part of the screen", "Focus Previous": "Part before"}
+"""For what the toolkit's own keys do."""
 
 
 def keys_of(screen: Screen[object]) -> dict[str, dict[str, list[str]]]:
@@ -37,7 +39,8 @@ def keys_of(screen: Screen[object]) -> dict[str, dict[str, list[str]]]:
         section = next((SECTIONS[kind] for kind in kinds if kind in SECTIONS), "This screen")
         title = EVERYWHERE if node is screen.app else section
         shown = screen.app.get_key_display(binding)
-        sections.setdefault(title, {}).setdefault(binding.description, []).append(shown)
+        description = OUR_WORDS.get(binding.description, binding.description)
+        sections.setdefault(title, {}).setdefault(description, []).append(shown)
     return {title: sections[title] for title in sorted(sections, key=lambda title: title == EVERYWHERE)}
 
 
