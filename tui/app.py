@@ -166,11 +166,10 @@ class SfumatoApp(Outspoken, InTurn):
             self.state = state
             self._keeper.keep(self.directory, state)
 
-    async def open(self, screen: Screen[Any], answered: Callable[[Any], None] | None = None) -> None:
+    async def open(self, screen: Arriving[Any], answered: Callable[[Any], None] | None = None) -> None:
         """Show a screen above the others, painted once rather than at every step of its mounting."""
         with self.batch_update():
-            if isinstance(screen, Arriving):
-                screen.fit(self.size.width)
+            screen.fit(self.size.width)
             await self.push_screen(screen, answered)
 
     async def open_project(self, project_id: int, run_id: int | None = None, tab: str = "runs") -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 if TYPE_CHECKING:
     from textual.app import App
     from textual.message import Message
-    from textual.screen import Screen
 
+    from .screens.arriving import Arriving
     from .state import AppState
 
 __all__ = ["Host", "host"]
@@ -40,7 +40,7 @@ class Host(Protocol):
     def say(self, text: str, severity: Any = "information") -> None:
         """Show a message for a while, and keep it."""
 
-    async def open(self, screen: Screen[Any], answered: Callable[[Any], None] | None = None) -> None:
+    async def open(self, screen: Arriving[Any], answered: Callable[[Any], None] | None = None) -> None:
         """Show a screen above the others; ``answered`` is given what it ends with."""
 
     async def open_project(self, project_id: int, run_id: int | None = None, tab: str = "runs") -> None:

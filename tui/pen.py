@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["for_blank", "turned"]
+__all__ = ["for_blank", "on_blank", "turned"]
 
 COLOURS = {"5": 3, "2": 5}
 """How many codes a colour has by its second one: a number of the palette, or red, green and blue."""
@@ -59,11 +59,13 @@ def turned(pen: str | None, wanted: str) -> str:
     return min(f"\x1b[{';'.join(changes)}m" if changes else "", anew, key=len)
 
 
-@lru_cache(16384)
+@lru_cache(4096)
+def on_blank(pen: str) -> str:
+    """What is to be seen of a pen where there is no character."""
+    parts = _parts(pen)
+    return pen if parts.attributes & SEEN_ON_BLANKS else parts.behind
+
+
 def for_blank(pen: str | None, wanted: str) -> str:
     """``pen`` where a blank looks the same with it as with ``wanted``, else ``wanted``."""
-    if pen is None:
-        return wanted
-    have, want = _parts(pen), _parts(wanted)
-    plain = not (have.attributes | want.attributes) & SEEN_ON_BLANKS
-    return pen if plain and have.behind == want.behind else wanted
+    return pen if pen is not None and on_blank(pen) == on_blank(wanted) else wanted

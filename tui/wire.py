@@ -19,7 +19,7 @@ from textual.strip import Strip
 
 from tui.widgets.text import narrow
 
-from .pen import for_blank, turned
+from .pen import for_blank, on_blank, turned
 from .signs import ascii_sign
 
 __all__ = ["Piece", "Thinned", "Wire"]
@@ -147,9 +147,7 @@ def _codes(style: Style | None, system: ColorSystem) -> tuple[str, str]:
     if style is None:
         return "", ""
     codes = Strip.render_ansi(style, system)
-    if style.reverse or style.underline or style.underline2 or style.strike or style.overline:
-        return codes, codes
-    return codes, Strip.render_ansi(Style(bgcolor=style.bgcolor), system)
+    return codes, on_blank(codes)
 
 
 def _extend(cells: list[Cell], text: str, codes: str) -> None:

@@ -1,8 +1,8 @@
 """A run's release: its datasets, report, recipe and results in a directory of their own, written at once or not at all.
 
 Where a threshold is not met, or a sensitive variable would go out as it is, the release needs a written reason, which the
-audit log keeps. The log has the hash of the
-manifest, the manifest those of all other files, so that what went out can be told from what did not.
+audit log keeps. The log has the hash of the manifest, the manifest those of all other files, so that what went out can be
+told from what did not.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class ReleasePlan:
         An anonymised release keeps them on purpose: it is the quasi-identifiers that it changes.
         """
         recipe = self.run.recipe
-        sensitive = {variable.name for variable in recipe.schema if variable.role is Role.SENSITIVE}
-        return tuple(name for name in self.kept if name in sensitive and recipe.origin == "synthetic")
+        sensitive = recipe.schema.of_role(Role.SENSITIVE) if recipe.origin == "synthetic" else ()
+        return tuple(name for name in self.kept if name in sensitive)
 
     @property
     def doubts(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 Textual 8.2 does each several times: it styles a screen for no particular width and again for the terminal's, lays it out when
 it resumes and again when it learns its size, and repaints all of it for every layout. Rests on parts of it that are not
-public: ``Screen._on_screen_resume``, ``Screen._screen_resized``, ``Screen._compositor``.
+public: ``Screen._get_breakpoint_classes``, ``_on_screen_resume``, ``_screen_resized`` and ``_compositor``.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ class Arriving(Screen[ScreenResult]):
 
     def fit(self, width: int) -> None:
         """Take the class for a terminal of ``width`` cells, before there are any styles."""
-        breakpoints = self.app.HORIZONTAL_BREAKPOINTS or []
-        self.add_class(max((least, name) for least, name in breakpoints if width >= least)[1], update=False)
+        self.add_class(*self._get_breakpoint_classes(width, self.app.HORIZONTAL_BREAKPOINTS or []), update=False)
 
     def _on_screen_resume(self, event: events.ScreenResume) -> None:
         """What has just been mounted has its styles."""
@@ -39,7 +38,7 @@ class Arriving(Screen[ScreenResult]):
         self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
     ) -> Arriving[ScreenResult]:
         """Repaint all, or after a new layout what that has moved."""
-        if layout and not regions and not recompose and self.size:
+        if layout and not regions and not recompose:
             self.clear_cached_dimensions()
             repaint = False
         super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)

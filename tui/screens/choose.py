@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -27,17 +27,11 @@ __all__ = ["Choose"]
 
 @dataclass(frozen=True)
 class Matches:
-    """The choices at ``places`` of ``total``; each row ends with its place. As wide as the first page needs."""
+    """The choices at ``places``, in one column; each row ends with its place."""
 
     name: Callable[[int], str]
     places: Sequence[int]
-    total: int
-
-    @cached_property
-    def columns(self) -> Sequence[Column]:
-        """One column, headed by how many there are."""
-        widest = max((len(self.name(place)) for place in self.places[:PAGE]), default=0)
-        return (Column("choice", f"{len(self.places):,} of {self.total:,}", widest),)
+    columns: Sequence[Column]
 
     def count(self) -> int:
         """How many there are."""
@@ -101,8 +95,9 @@ class Choose(Dialog[int]):
         if words:
             self._searched = self._searched or [self._name_of(place).lower() for place in places]
             places = [i for i, text in enumerate(self._searched) if all(word in text for word in words)]
-        found = Matches(self._name_of, places, self._total)
-        found.columns  # noqa: B018  (worked out here rather than on the event loop)
+        widest = max((cell_len(printable(self._name_of(place))) for place in places[:PAGE]), default=0)
+        column = Column("choice", f"{len(places):,} of {self._total:,}", widest)
+        found = Matches(self._name_of, places, (column,))
         if not worker.is_cancelled:
             self.post_message(self.Matched(found, places.index(self._chosen) if self._chosen in places else 0))
 

@@ -231,7 +231,7 @@ def test_limits_are_lines_across_the_picture_and_far_ones_are_left_out():
     assert alone.y.tolist() == [2.5, 7.5]
 
 
-async def test_thousands_of_axes_are_named_in_a_thread_and_enter_waits_for_them(sit, mapped, monkeypatch):
+async def test_thousands_of_axes_are_named_in_a_thread_and_enter_waits_for_them(sit, mapped):
     event_loop = threading.get_ident()
     named = []
 
@@ -262,3 +262,9 @@ async def test_a_long_choice_is_shown_whole(sit, mapped):
         assert "end" not in seat.text
         await seat.press("down")
         assert "end" in seat.text
+
+
+async def test_choices_in_wide_characters_are_shown_whole(sit, mapped):
+    async with sit(mapped, size=(80, 24)) as seat:
+        await seat.app.open(Choose("Variable", 1, ["収入と支出の合計"].__getitem__, 0))
+        assert "収入と支出の合計" in await seat.press("shift")

@@ -24,6 +24,12 @@ async def test_a_pane_that_cannot_be_read_says_so(sit, built_data, no_worker, mo
         assert SECRET not in seat.app.notices[-1]
 
 
+async def test_a_dialog_that_cannot_be_read_says_so(sit, built_data, no_worker, monkeypatch):
+    monkeypatch.setattr("workspace.recipes.shipped_recipes", breaking)
+    async with sit(built_data, "n") as seat:
+        assert seat.app.notices[-1].startswith("Unexpected RuntimeError in test_mishap.py")
+
+
 async def test_a_job_that_breaks_says_so(sit, built_data, no_worker, monkeypatch):
     monkeypatch.setattr(jobs, "run_again", breaking)
     save_state(built_data, AppState())
