@@ -168,8 +168,9 @@ def combine(recipe: Recipe, rows: Sequence[Row]) -> tuple[list[Row], list[Verdic
     Rows of intermediate outputs, the simulations of a study, give way to the study's summary.
     """
     kept = _results(rows)
+    combined = _results(combined_rows(rows_with_draw(rows)))
     complete = with_confidential_baseline(
-        [*(row for row in kept if row.draw is None), *combined_rows(rows_with_draw(kept)), *rows_with_draw(kept)]
+        [*(row for row in kept if row.draw is None), *combined, *rows_with_draw(kept)]
     )
     complete = [*complete, *_summaries(rows)]
     return complete, judge(recipe.thresholds, complete)
@@ -194,10 +195,17 @@ def _summaries(rows: Sequence[Row]) -> list[Row]:
 
 
 def combined_rows(rows: Sequence[Row]) -> list[Row]:
-    """One row for each series of each dataset, in their order: by the method's own rule, or else the average."""
+    """One row for each series of each dataset, in their order: by the method's own rule, or else the average.
+
+    A method's own rule is given rows of its intermediate outputs too.
+    """
     groups: dict[tuple[Any, ...], list[Row]] = {}
     order: dict[tuple[Any, ...], int] = {}
+    ruled = {found.key for found in registry().values() if found.combine is not None}
+    results = {id(row) for row in _results(rows)}
     for row in rows:
+        if id(row) not in results and f"{row.family}.{row.method}" not in ruled:
+            continue
         groups.setdefault((f"{row.family}.{row.method}", row.dataset, row.level), []).append(row)
         order.setdefault((row.dataset, *row.series), len(order))
     found = [row for (key, *_), group in groups.items() for row in (registry()[key].combine or averages)(group)]

@@ -25,7 +25,7 @@ rather than fit it to one variable after another. ``extra`` is the part of the p
 
 Rows of the m released datasets are averaged, series by series (``engine.rows.averages``), unless the method has a rule of
 its own: ``combine(rows: Sequence[Row]) -> list[Row]`` gets all its rows of single datasets that share dataset and level,
-and gives one row with ``draw`` None for each of their series. A study may also have ``summarise(rows) -> list[Row]``: it gets
+those of ``intermediate`` outputs included, and gives one row with ``draw`` None for each of their series. A study may also have ``summarise(rows) -> list[Row]``: it gets
 all rows of its points at once and adds what only they together say; those of ``intermediate`` outputs then leave.
 
 Key, family and name come from the path of the file; nothing else has to be touched to add one.
@@ -55,7 +55,8 @@ FAMILIES = ("synthesis", "anonymisation", "utility", "quality", "risk", "studies
 class Output:
     """A measure that a method computes: its name in the key, its meaning in a sentence, which way is better, its unit.
 
-    Rows of an ``intermediate`` one are what a study's ``summarise`` works on: they stay with their tasks and are no result.
+    Rows of an ``intermediate`` one are what ``combine`` or a study's ``summarise`` works on: they stay with their tasks and
+    are no result.
     """
 
     name: str
