@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 from .methods import registry
@@ -124,7 +126,8 @@ def goal_of(row: Row) -> Goal:
 def compare(first: Sequence[Row], second: Sequence[Row], goal: Callable[[Row], Goal] = goal_of) -> tuple[Compared, ...]:
     """The numbers of two runs' releases, joined on key, target, parameters and level.
 
-    A parameter that lists variables is the same in any order. First the numbers of the first run in their order, then
+    A parameter that lists variables is the same in any order; one that only selects which rows there are
+    (``Param.selects``) need not be the same. First the numbers of the first run in their order, then
     those that only the second has. Welch's interval takes the datasets of the two runs to be independent; where both
     have one seed they share random numbers, and the interval is rather too wide than too narrow.
     """
@@ -137,11 +140,13 @@ Found = tuple[Row, Side]
 
 
 def _sides(rows: Sequence[Row]) -> dict[tuple[str, ...], Found]:
+    """What a run says of each number, by what joins it to the other run's."""
     own: dict[tuple[str, ...], float | None] = {}
     heads: dict[tuple[str, ...], Row] = {}
     draws: dict[tuple[str, ...], dict[int, float]] = {}
+    joined = _joins(rows)
     for row in rows:
-        key = _joined_on(row)
+        key = joined[row.series]
         if row.dataset == "confidential":
             own[key] = row.value
         elif row.draw is None:
@@ -156,9 +161,28 @@ def _side(row: Row, confidential: float | None, draws: Mapping[int, float]) -> S
     return Side(row.value, row.lower, row.upper, row.baseline, confidential, values, row.reason)
 
 
-def _joined_on(row: Row) -> tuple[str, ...]:
-    params = {key: _in_any_order(value) for key, value in row.params.items()}
-    return row.key, row.target, json.dumps(params, sort_keys=True), str(row.level)
+def _joins(rows: Sequence[Row]) -> dict[tuple[Any, ...], tuple[str, ...]]:
+    """What each series is joined on: itself without what only selects rows, where no other series is then the same."""
+    series = {row.series: row for row in rows}
+    plain = {name: _joined_on(row, _selecting(f"{row.family}.{row.method}")) for name, row in series.items()}
+    shared = Counter(plain.values())
+    return {name: key if shared[key] == 1 else _joined_on(series[name], ()) for name, key in plain.items()}
+
+
+@cache
+def _selecting(key: str) -> tuple[str, ...]:
+    """The settings of a method that say which rows there are and nothing of how they are made."""
+    method = registry().get(key)
+    return () if method is None else tuple(info.name for info in method.spec.params() if info.param.selects)
+
+
+def _joined_on(row: Row, left_out: Sequence[str]) -> tuple[str, ...]:
+    return row.key, row.target, _in_one_spelling(row.params, left_out), str(row.level)
+
+
+def _in_one_spelling(params: Mapping[str, Any], left_out: Sequence[str]) -> str:
+    kept = {key: _in_any_order(value) for key, value in params.items() if key not in left_out}
+    return json.dumps(kept, sort_keys=True)
 
 
 def _in_any_order(value: object) -> object:
@@ -238,5 +262,5 @@ def _by_threshold(verdicts: Sequence[Verdict]) -> dict[tuple[tuple[str, ...], in
 
 
 def _threshold(verdict: Verdict) -> tuple[str, ...]:
-    params = {key: _in_any_order(value) for key, value in (verdict.params or {}).items()}
-    return verdict.value, verdict.target, str(verdict.level), verdict.bound, json.dumps(params, sort_keys=True)
+    params = _in_one_spelling(verdict.params or {}, _selecting(verdict.value.rpartition(".")[0]))
+    return verdict.value, verdict.target, str(verdict.level), verdict.bound, params

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -118,7 +118,7 @@ def measure_dataset(
         step.method,
         lambda: step.method.func(confidential, released, step.spec.for_release(recipe.schema, recipe.released), run),
     )
-    return measure, rows_of(step.method, measure, released.origin, draw)
+    return measure, rows_of(step.method, measure, released.origin, draw, settings=recipe.settings(step))
 
 
 def _computed(method: Method, compute: Callable[[], Measure]) -> Measure:
@@ -132,9 +132,16 @@ def _without_values(method: Method, error: NotComputable) -> Measure:
     return Measure(tuple(Estimate.not_computed(output.name, error.reason) for output in method.outputs))
 
 
-def rows_of(method: Method, measure: Measure, dataset: str, draw: int | None, level: float | None = None) -> list[Row]:
-    """The rows of a measure's estimates."""
-    return [from_estimate(method, estimate, dataset, draw, level) for estimate in measure.estimates]
+def rows_of(
+    method: Method,
+    measure: Measure,
+    dataset: str,
+    draw: int | None,
+    level: float | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> list[Row]:
+    """The rows of a measure's estimates, with the settings of the step that made it."""
+    return [from_estimate(method, estimate, dataset, draw, level, settings) for estimate in measure.estimates]
 
 
 def study_point(
@@ -156,10 +163,13 @@ def study_point(
         found = step.method.func(confidential, releases, point, spec, run)
     except NotComputable as error:
         found = StudyPoint(None, tuple(_without_values(step.method, error) for _ in releases))
-    rows = [] if found.confidential is None else rows_of(step.method, found.confidential, "confidential", None, point)
+    tables: list[tuple[str, int | None, Measure]] = (
+        [] if found.confidential is None else [("confidential", None, found.confidential)]
+    )
     for draw, (release, measure) in enumerate(zip(releases, found.releases, strict=True), start=1):
-        rows.extend(rows_of(step.method, measure, release.origin, draw, point))
-    return rows
+        tables.append((release.origin, draw, measure))
+    settings = recipe.settings(step)
+    return [row for own in tables for row in rows_of(step.method, own[2], *own[:2], point, settings)]
 
 
 def combine(recipe: Recipe, rows: Sequence[Row]) -> tuple[list[Row], list[Verdict]]:
@@ -172,7 +182,7 @@ def combine(recipe: Recipe, rows: Sequence[Row]) -> tuple[list[Row], list[Verdic
     complete = with_confidential_baseline(
         [*(row for row in kept if row.draw is None), *combined, *rows_with_draw(kept)]
     )
-    complete = [*complete, *_summaries(rows)]
+    complete = [*complete, *_summaries(recipe, rows)]
     return complete, judge(recipe.thresholds, complete)
 
 
@@ -186,12 +196,13 @@ def _results(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if (row.family, row.method, row.measure) not in intermediate]
 
 
-def _summaries(rows: Sequence[Row]) -> list[Row]:
-    """What the points of a study say together, by the study's own rule."""
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(f"{row.family}.{row.method}", []).append(row)
-    return [row for key, group in groups.items() if (rule := registry()[key].summarise) for row in rule(group)]
+def _summaries(recipe: Recipe, rows: Sequence[Row]) -> Iterator[Row]:
+    """What the points of each study say together, by the study's own rule."""
+    for step in recipe.studies:
+        if rule := step.method.summarise:
+            own = [row for row in rows if recipe.step_of(f"{row.family}.{row.method}", row.params) is step]
+            settings = recipe.settings(step)
+            yield from (replace(row, params=step.method.row_params(row.params, settings)) for row in rule(own))
 
 
 def combined_rows(rows: Sequence[Row]) -> list[Row]:

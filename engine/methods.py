@@ -98,6 +98,20 @@ class Method:
                 return output
         raise KeyError(measure)
 
+    def row_params(self, own: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters of a row: what tells it from the others of its step, and the step's settings (``Spec.settings``).
+
+        A setting whose name an own parameter has stands as ``name.setting``, so that neither hides the other.
+        """
+        named = {
+            f"{self.name}.{key}" if own.get(key, value) != value else key: value for key, value in settings.items()
+        }
+        return {**named, **own}
+
+    def made(self, params: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+        """Whether a row of these parameters may come from a step of these settings."""
+        return all(value in (params.get(key), params.get(f"{self.name}.{key}")) for key, value in settings.items())
+
 
 def method(
     title: str,

@@ -24,7 +24,7 @@ from .schema import Schema
 if TYPE_CHECKING:
     from .rows import Row
 
-__all__ = ["Published", "figure_beside", "read_published"]
+__all__ = ["Published", "figure_beside", "included", "plain_table", "read_published"]
 
 KEYS = ("source", "value", "dataset", "target", "level", "params", "figure")
 
@@ -70,7 +70,7 @@ class Published:
             _source(table["source"], f"{place}.source"),
             target,
             None if level is None else _number(level, f"{place}.level"),
-            _params(table.get("params", {}), f"{place}.params"),
+            plain_table(table.get("params", {}), f"{place}.params"),
         )
 
     def to_table(self) -> dict[str, Any]:
@@ -92,7 +92,7 @@ class Published:
             and row.dataset == self.dataset
             and row.target == self.target
             and row.level == self.level
-            and _included(self.params, row.params)
+            and included(self.params, row.params)
         )
 
 
@@ -132,18 +132,19 @@ def _spread(table: Mapping[str, Any], place: str) -> Iterator[tuple[Mapping[str,
         own = f"{place}.figures[{j}]"
         _known_keys(one, KEYS, own)
         params = {
-            **_params(shared.get("params", {}), f"{place}.params"),
-            **_params(one.get("params", {}), f"{own}.params"),
+            **plain_table(shared.get("params", {}), f"{place}.params"),
+            **plain_table(one.get("params", {}), f"{own}.params"),
         }
         yield {**shared, **one, **({"params": params} if params else {})}, own
 
 
-def _included(wanted: object, found: object) -> bool:
+def included(wanted: object, found: object) -> bool:
+    """Whether ``found`` has what is ``wanted``: equal values, and of tables at least the wanted keys."""
     if isinstance(wanted, Mapping):
-        return isinstance(found, Mapping) and all(k in found and _included(v, found[k]) for k, v in wanted.items())
+        return isinstance(found, Mapping) and all(k in found and included(v, found[k]) for k, v in wanted.items())
     if isinstance(wanted, (list, tuple)):
         same = isinstance(found, (list, tuple)) and len(found) == len(wanted)
-        return same and all(map(_included, wanted, found))  # type: ignore[call-overload]
+        return same and all(map(included, wanted, found))  # type: ignore[call-overload]
     return bool(wanted == found) and isinstance(wanted, bool) == isinstance(found, bool)
 
 
@@ -171,7 +172,8 @@ def _source(value: object, place: str) -> str:
     return str(value)
 
 
-def _params(value: object, place: str) -> dict[str, Any]:
+def plain_table(value: object, place: str) -> dict[str, Any]:
+    """A table of plain values as recipes hold parameters of rows. Raises BadInput."""
     if not isinstance(value, Mapping):
         raise BadInput(place, "must be a table, such as { q = 0.9 }")
     return {str(key): _plain(item, f"{place}.{key}") for key, item in value.items()}
@@ -179,7 +181,7 @@ def _params(value: object, place: str) -> dict[str, Any]:
 
 def _plain(value: object, place: str) -> Any:
     if isinstance(value, Mapping):
-        return _params(value, place)
+        return plain_table(value, place)
     if isinstance(value, list):
         return [_plain(item, f"{place}[{i}]") for i, item in enumerate(value)]
     if isinstance(value, (str, bool, int)) or (isinstance(value, float) and math.isfinite(value)):

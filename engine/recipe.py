@@ -7,6 +7,7 @@ import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import tomli_w
@@ -106,12 +107,15 @@ class Recipe:
     form: ReleaseForm = field(default_factory=ReleaseForm)
 
     @classmethod
-    def from_toml(cls, text: str) -> Recipe:
-        """The recipe that a TOML text writes. Raises BadInput that names the path in the file."""
-        return cls.from_table(read_toml(text))
+    def from_toml(cls, text: str, *, stored: bool = False) -> Recipe:
+        """The recipe that a TOML text writes. Raises BadInput that names the path in the file.
+
+        ``stored`` says that a run of it lies in a workspace: the first version let steps stand in it twice.
+        """
+        return cls.from_table(read_toml(text), stored=stored)
 
     @classmethod
-    def from_table(cls, table: Mapping[str, Any]) -> Recipe:
+    def from_table(cls, table: Mapping[str, Any], *, stored: bool = False) -> Recipe:
         """The recipe of a table as TOML or JSON reads it. Raises BadInput."""
         _known_keys(table, SECTIONS, "")
         schema = _schema(table)
@@ -133,8 +137,11 @@ class Recipe:
         )
         for step in (*measures, *studies):
             step.spec.check_release(schema, released, step.place)
+        if not stored:
+            _refuse_twice((*measures, *studies), schema, released)
+        judged = [(step.method, step.spec.settings(schema, released)) for step in (*measures, *studies)]
         thresholds = tuple(
-            Threshold.from_table(t, f"threshold[{i}]", [s.method for s in (*measures, *studies)], schema)
+            Threshold.from_table(t, f"threshold[{i}]", judged, schema)
             for i, t in enumerate(_tables(table, "threshold"))
         )
         return cls(
@@ -178,6 +185,23 @@ class Recipe:
             "published": [figure.to_table() for figure in self.published],
         }
         return {key: value for key, value in table.items() if value not in ("", [], {})}
+
+    def settings(self, step: Step) -> dict[str, Any]:
+        """What the rows of one of its measures or studies say of how they were made."""
+        return step.spec.settings(self.schema, self.released)
+
+    def step_of(self, key: str, params: Mapping[str, Any]) -> Step | None:
+        """The measure or study that made a row of method ``key``: of those that agree with it the one that says most."""
+        agreeing = [
+            (len(settings), -place, step)
+            for place, (step, settings) in enumerate(self._settings)
+            if step.method.key == key and step.method.made(params, settings)
+        ]
+        return max(agreeing, key=lambda one: one[:2])[2] if agreeing else None
+
+    @cached_property
+    def _settings(self) -> tuple[tuple[Step, dict[str, Any]], ...]:
+        return tuple((step, self.settings(step)) for step in (*self.measures, *self.studies))
 
     @property
     def makes_release(self) -> bool:
@@ -289,6 +313,17 @@ def _step(
     spec = found.spec.from_table({**_inherited(found, rest, measures), **rest}, place)
     spec.check(schema, place)
     return Step(place, found, spec)
+
+
+def _refuse_twice(steps: Sequence[Step], schema: Schema, released: tuple[str, ...]) -> None:
+    """BadInput where a step says what one before it says: its numbers would count twice in every average and interval."""
+    full = [step.spec.for_release(schema, released) for step in steps]
+    for i, step in enumerate(steps):
+        for j, earlier in enumerate(steps[:i]):
+            if step.method.key == earlier.method.key and full[i] == full[j]:
+                raise BadInput(
+                    step.place, f"is the same as {earlier.place}, {step.method.key}; change a setting or leave one out"
+                )
 
 
 def _inherited(found: Method, given: Mapping[str, Any], measures: Sequence[Step]) -> dict[str, Any]:

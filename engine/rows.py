@@ -13,7 +13,14 @@ from .results import Estimate
 from .spec import written
 from .statistics.combining import monte_carlo_mean
 
-__all__ = ["Row", "average", "averages", "by_series", "from_estimate", "with_confidential_baseline"]
+__all__ = [
+    "Row",
+    "average",
+    "averages",
+    "by_series",
+    "from_estimate",
+    "with_confidential_baseline",
+]
 
 Status = Literal["computed", "not computed"]
 
@@ -45,7 +52,7 @@ class Row:
 
     @property
     def series(self) -> tuple[str, str, str, float | None]:
-        """What rows share that differ only in dataset and draw."""
+        """What rows share that differ only in dataset and draw: key, target, every setting in ``params``, and level."""
         return self.key, self.target, json.dumps(self.params, sort_keys=True), self.level
 
     def to_dict(self) -> dict[str, Any]:
@@ -54,9 +61,17 @@ class Row:
 
 
 def from_estimate(
-    method: Method, estimate: Estimate, dataset: str, draw: int | None, level: float | None = None
+    method: Method,
+    estimate: Estimate,
+    dataset: str,
+    draw: int | None,
+    level: float | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> Row:
-    """The row of one estimate of a method on one dataset; a value that is not finite is a value not computed."""
+    """The row of one estimate of a method on one dataset; a value that is not finite is a value not computed.
+
+    ``settings`` are those of the step (``Spec.settings``), which say how the number was made.
+    """
     value = _finite(estimate.value)
     unit = estimate.unit or method.output(estimate.measure).unit
     return Row(
@@ -74,7 +89,7 @@ def from_estimate(
         unit,
         "not computed" if value is None else "computed",
         estimate.reason or ("" if value is not None else "the result is not a finite number"),
-        {key: written(value) for key, value in estimate.params.items()},
+        method.row_params({key: written(value) for key, value in estimate.params.items()}, settings or {}),
     )
 
 

@@ -31,6 +31,10 @@ class Param:
     ``names`` says that its text (or the keys of its table) names ``"variables"`` of the schema or predictor
     ``"terms"``; ``kinds`` limits the variables to some kinds. ``inherit`` names a method: left out, the field takes
     the value that the recipe's first measure of that method has.
+
+    A result row says every field that differs from its default. ``told`` ones it says always, as completed for the release.
+    ``selects`` marks a field that says which rows there are and nothing of how any of them is made: comparisons of runs
+    look past it.
     """
 
     help: str
@@ -41,6 +45,8 @@ class Param:
     names: Literal["variables", "terms"] | None = None
     kinds: tuple[Kind, ...] = ()
     inherit: str | None = None
+    told: bool = False
+    selects: bool = False
 
     @property
     def limits(self) -> str:
@@ -112,6 +118,16 @@ class Spec:
     def to_full_table(self) -> dict[str, Any]:
         """The table of every field, defaults included."""
         return {info.name: written(getattr(self, info.name)) for info in self.params()}
+
+    def settings(self, schema: Schema, released: tuple[str, ...]) -> dict[str, Any]:
+        """How a number was made, as its row says it: every field that differs from its default, and those always told."""
+        full = self.for_release(schema, released)
+        given = self.to_table()
+        return {
+            info.name: written(getattr(full, info.name)) if info.param.told else given[info.name]
+            for info in self.params()
+            if info.param.told or info.name in given
+        }
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
         """BadInput when the parameters do not suit the variables that the recipe releases. Called as a recipe is read."""

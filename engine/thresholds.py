@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from .errors import BadInput, suggestion
-from .methods import Method
+from .methods import Method, registry
+from .published import included, plain_table
 from .schema import Schema
+from .spec import written
 
 if TYPE_CHECKING:
     from .rows import Row
@@ -20,26 +22,35 @@ Outcome = Literal["pass", "fail", "not computed"]
 BOUNDS = ("max", "min", "max_ratio")
 
 
+Judged = Sequence[tuple[Method, Mapping[str, Any]]]
+"""What a recipe measures: each step's method and settings (``Spec.settings``)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A bound on a measure of the release: ``max``, ``min``, or ``max_ratio`` to the confidential data's own value."""
+    """A bound on a measure of the release: ``max``, ``min``, or ``max_ratio`` to the confidential data's own value.
+
+    It holds for every series of the value that has its target, level and ``params``, whichever of them it names; all
+    must keep to it. A setting that a row does not say has its method's default.
+    """
 
     value: str
     bound: Literal["max", "min", "max_ratio"]
     limit: float
     target: str = ""
     level: float | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def from_table(cls, table: Mapping[str, Any], place: str, methods: Sequence[Method], schema: Schema) -> Threshold:
+    def from_table(cls, table: Mapping[str, Any], place: str, judged: Judged, schema: Schema) -> Threshold:
         """The threshold of a recipe's ``[[threshold]]``; its value must be one that the recipe measures. Raises BadInput."""
-        known = ("value", "target", "level", *BOUNDS)
+        known = ("value", "target", "level", "params", *BOUNDS)
         for key in table:
             if key not in known:
                 raise BadInput(
                     f"{place}.{key}", f"unknown key{suggestion(key, known) or '; known: ' + ', '.join(known)}"
                 )
-        values = [f"{method.key}.{output.name}" for method in methods for output in method.outputs]
+        values = [f"{method.key}.{output.name}" for method, _ in judged for output in method.outputs]
         value = str(table.get("value", ""))
         if value not in values:
             raise BadInput(f"{place}.value", f'"{value}" is not measured by this recipe{_hint(value, values)}')
@@ -49,12 +60,15 @@ class Threshold:
         if target := str(table.get("target", "")):
             schema.require(target, f"{place}.target")
         level = table.get("level")
+        params = plain_table(table.get("params", {}), f"{place}.params")
+        _check_params(params, value, judged, f"{place}.params")
         return cls(
             value,
             given[0],  # type: ignore[arg-type]
             _number(table[given[0]], f"{place}.{given[0]}"),
             target,
             None if level is None else _number(level, f"{place}.level"),
+            params,
         )
 
     def to_table(self) -> dict[str, Any]:
@@ -64,7 +78,38 @@ class Threshold:
             table["target"] = self.target
         if self.level is not None:
             table["level"] = self.level
+        if self.params:
+            table["params"] = dict(self.params)
         return {**table, self.bound: self.limit}
+
+    def speaks_of(self, row: Row) -> bool:
+        """Whether the row is one that it judges: an average over the release's datasets."""
+        return (
+            row.key == self.value
+            and row.draw is None
+            and row.dataset != "confidential"
+            and self.target in ("", row.target)
+            and self.level in (None, row.level)
+            and included(self.params, {**_defaults(f"{row.family}.{row.method}"), **row.params})
+        )
+
+
+def _defaults(key: str) -> dict[str, Any]:
+    """The settings of a method that are left at their default, by name."""
+    method = registry().get(key)
+    infos = () if method is None else method.spec.params()
+    return {info.name: written(info.default) for info in infos if not info.required}
+
+
+def _check_params(params: Mapping[str, Any], value: str, judged: Judged, place: str) -> None:
+    """BadInput when a setting has none of the values that the recipe's steps give it."""
+    key = value.rpartition(".")[0]
+    own = [{**_defaults(key), **settings} for method, settings in judged if method.key == key]
+    fields = {info.name for method, _ in judged if method.key == key for info in method.spec.params()}
+    for name, wanted in params.items():
+        if name in fields and not any(included(wanted, settings.get(name)) for settings in own):
+            used = ", ".join(dict.fromkeys(str(settings.get(name)) for settings in own))
+            raise BadInput(f"{place}.{name}", f"no step of {key} in this recipe has {name} = {wanted}; there is {used}")
 
 
 def _hint(value: str, values: Sequence[str]) -> str:
@@ -111,20 +156,12 @@ def judge(thresholds: Sequence[Threshold], rows: Sequence[Row]) -> list[Verdict]
 
 
 def _judge_one(threshold: Threshold, rows: Sequence[Row]) -> list[Verdict]:
-    concerned = [
-        row
-        for row in rows
-        if row.key == threshold.value
-        and row.draw is None
-        and row.dataset != "confidential"
-        and threshold.target in ("", row.target)
-        and (threshold.level is None or row.level == threshold.level)
-    ]
+    concerned = [row for row in rows if threshold.speaks_of(row)]
     if not concerned:
         reason = "the run has no such row"
         return [
             Verdict(threshold.value, threshold.target, threshold.level, threshold.bound, threshold.limit, None, None,
-                    "not computed", reason)
+                    "not computed", reason, dict(threshold.params) or None)
         ]  # fmt: skip
     own = {row.series: row for row in rows if row.dataset == "confidential"}
     return [_verdict(threshold, row, own.get(row.series)) for row in concerned]

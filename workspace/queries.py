@@ -131,7 +131,7 @@ class Run:
         """The plan, with everything that was set on the command line."""
         from engine.recipe import Recipe
 
-        return Recipe.from_toml(self.recipe_toml)
+        return Recipe.from_toml(self.recipe_toml, stored=True)
 
     @property
     def seconds(self) -> float | None:

@@ -127,7 +127,7 @@ def _enter(
 def enter_again(workspace: Workspace, run_id: int) -> int:
     """Enter a run's recipe and data once more as a new run; returns its number. Raises NotFound."""
     old = find_run(workspace, run_id)
-    recipe = old.recipe
+    recipe = Recipe.from_toml(old.recipe_toml)
     with workspace.writing() as connection:
         again = _enter_row(connection, old.project_id, old.dataset_id, old.title, recipe)
         if not recipe.makes_release:

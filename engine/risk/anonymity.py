@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,9 @@ class AnonymitySpec(Spec):
     quasi_identifiers: Annotated[
         tuple[str, ...],
         Param(
-            "variables that make the classes; left out, those of role known, or else the released", names="variables"
+            "variables that make the classes; left out, those of role known, or else the released",
+            names="variables",
+            told=True,
         ),
     ] = ()
     sensitive: Annotated[
@@ -87,19 +89,15 @@ def anonymity(confidential: Microdata, released: Microdata, spec: AnonymitySpec,
     """
     classes = equivalence_classes([released.frame[name] for name in spec.quasi_identifiers], len(released))
     sizes = class_sizes(classes)
-    params: dict[str, Any] = {"quasi_identifiers": spec.quasi_identifiers}
-    estimates = [
-        Estimate("k", float(sizes.min()), params=params),
-        Estimate("classes", float(len(sizes)), params=params),
-    ]
+    estimates = [Estimate("k", float(sizes.min())), Estimate("classes", float(len(sizes)))]
     sensitive = [_sensitive(released, name) for name in spec.sensitive]
     if sensitive:
         least = min(int(v.composition(classes, len(sizes)).distinct().min()) for v in sensitive)
-        estimates.append(Estimate("p", float(least), params={**params, "sensitive": spec.sensitive}))
+        estimates.append(Estimate("p", float(least), params={"sensitive": spec.sensitive}))
     else:
-        estimates.append(Estimate.not_computed("p", "no variable is sensitive", **params))
+        estimates.append(Estimate.not_computed("p", "no variable is sensitive"))
     for variable in sensitive:
-        estimates.extend(_of_variable(variable, classes, len(sizes), params))
+        estimates.extend(_of_variable(variable, classes, len(sizes)))
     return Measure(tuple(estimates), _by_record(confidential, released, sizes[classes]))
 
 
@@ -118,10 +116,8 @@ def _sensitive(released: Microdata, name: str) -> Sensitive:
     return Sensitive.of(released, name)
 
 
-def _of_variable(
-    variable: Sensitive, classes: NDArray[np.int64], groups: int, params: dict[str, Any]
-) -> Iterator[Estimate]:
+def _of_variable(variable: Sensitive, classes: NDArray[np.int64], groups: int) -> Iterator[Estimate]:
     found = variable.composition(classes, groups)
-    yield Estimate("l_distinct", float(found.distinct().min()), variable.name, params=params)
-    yield Estimate("l_entropy", float(np.exp(found.entropy().min())), variable.name, params=params)
-    yield Estimate("t", float(variable.closeness(found).max()), variable.name, params=params)
+    yield Estimate("l_distinct", float(found.distinct().min()), variable.name)
+    yield Estimate("l_entropy", float(np.exp(found.entropy().min())), variable.name)
+    yield Estimate("t", float(variable.closeness(found).max()), variable.name)

@@ -28,12 +28,14 @@ class AttributeSpec(Spec):
     known: Annotated[
         tuple[str, ...],
         Param(
-            "variables the intruder knows; left out, those of role known that are not synthesised", names="variables"
+            "variables the intruder knows; left out, those of role known that are not synthesised",
+            names="variables",
+            told=True,
         ),
     ] = ()
     sensitive: Annotated[
         tuple[str, ...],
-        Param("variables the intruder wants to learn; left out, the synthesised ones", names="variables"),
+        Param("variables the intruder wants to learn; left out, the synthesised ones", names="variables", told=True),
     ] = ()
     radius: Annotated[
         Mapping[str, Radius],
@@ -41,6 +43,7 @@ class AttributeSpec(Spec):
             'how near is similar, by variable: 5, "5%" or "log 5%"; without one, values must be equal',
             names="variables",
             kinds=(Kind.COUNT, Kind.CONTINUOUS, Kind.DATE),
+            told=True,
         ),
     ] = field(default_factory=dict)
 
@@ -92,6 +95,5 @@ def attribute(confidential: Microdata, released: Microdata, spec: AttributeSpec,
     known = matcher.match(within)
     similar = matcher.refined(*alike).match([*within, *near])
     probability = attribute_probabilities(known, similar, exclude_self=released.origin == "confidential")
-    params = {"known": spec.known, "sensitive": spec.sensitive, "radius": spec.radius}
-    estimate = Estimate("risk", float(probability.sum()), params=params)
+    estimate = Estimate("risk", float(probability.sum()))
     return Measure((estimate,), {"matched": known.candidates, "probability": probability})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,12 +38,18 @@ class IdentificationSpec(Spec):
     known: Annotated[
         tuple[str, ...],
         Param(
-            "variables the intruder knows; left out, those of role known that are not synthesised", names="variables"
+            "variables the intruder knows; left out, those of role known that are not synthesised",
+            names="variables",
+            told=True,
         ),
     ] = ()
     synthesised: Annotated[
         tuple[str, ...],
-        Param("synthesised variables whose confidential values the intruder knows; left out, all", names="variables"),
+        Param(
+            "synthesised variables whose confidential values the intruder knows; left out, all",
+            names="variables",
+            told=True,
+        ),
     ] = ()
     radius: Annotated[
         Mapping[str, Radius],
@@ -51,6 +57,7 @@ class IdentificationSpec(Spec):
             'how near is a match, by variable: 5, "5%" or "log 5%"; without one, values must be equal',
             names="variables",
             kinds=(Kind.COUNT, Kind.CONTINUOUS, Kind.DATE),
+            told=True,
         ),
     ] = field(default_factory=dict)
 
@@ -89,16 +96,15 @@ def identification(confidential: Microdata, released: Microdata, spec: Identific
     ``per_record``: ``candidates`` c_i and ``hit`` T_i, each (n,). N, the number of targets, is n.
     """
     matches = match(*Knowledge.of(confidential, spec.matched, spec.radius).against(released))
-    params = {"known": spec.known, "synthesised": spec.synthesised, "radius": spec.radius}
-    estimates = tuple(_estimate(name, matches, params) for name in IDENTIFICATION_SUMMARIES)
+    estimates = tuple(_estimate(name, matches) for name in IDENTIFICATION_SUMMARIES)
     return Measure(estimates, {"candidates": matches.candidates, "hit": matches.hit})
 
 
-def _estimate(name: str, matches: Matches, params: Mapping[str, Any]) -> Estimate:
+def _estimate(name: str, matches: Matches) -> Estimate:
     try:
-        return Estimate(name, IDENTIFICATION_SUMMARIES[name](matches), params=params)
+        return Estimate(name, IDENTIFICATION_SUMMARIES[name](matches))
     except NotComputable as error:
-        return Estimate.not_computed(name, error.reason, **params)
+        return Estimate.not_computed(name, error.reason)
 
 
 def candidates_of(

@@ -9,7 +9,7 @@ records whose key at most ``size`` records have.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import numpy as np
 
@@ -31,9 +31,16 @@ class UniquenessSpec(Spec):
 
     keys: Annotated[
         tuple[str, ...],
-        Param("variables of the key; left out, those of role known, or else the released", names="variables"),
+        Param(
+            "variables of the key; left out, those of role known, or else the released", names="variables", told=True
+        ),
     ] = ()
-    sizes: Annotated[tuple[int, ...], Param("group sizes up to which records are counted", ge=1)] = (1, 2, 4, 9)
+    sizes: Annotated[tuple[int, ...], Param("group sizes up to which records are counted", ge=1, selects=True)] = (
+        1,
+        2,
+        4,
+        9,
+    )
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """With the known variables as key, when none is named."""
@@ -67,23 +74,19 @@ def uniqueness(confidential: Microdata, released: Microdata, spec: UniquenessSpe
     """Uniques of the released table, those that repeat confidential ones, and the distribution of group sizes."""
     classes = equivalence_classes([released.frame[name] for name in spec.keys], len(released))
     group = class_sizes(classes)[classes]
-    params: dict[str, Any] = {"keys": spec.keys}
     shares = [
-        Estimate("share_in_small_groups", float(np.mean(group <= size)), params={**params, "size": size})
-        for size in spec.sizes
+        Estimate("share_in_small_groups", float(np.mean(group <= size)), params={"size": size}) for size in spec.sizes
     ]
-    uniques = Estimate("sample_uniques", float(np.sum(group == 1)), params=params)
-    return Measure((uniques, _replicated(confidential, released, spec.keys, params), *shares))
+    uniques = Estimate("sample_uniques", float(np.sum(group == 1)))
+    return Measure((uniques, _replicated(confidential, released, spec.keys), *shares))
 
 
-def _replicated(
-    confidential: Microdata, released: Microdata, keys: tuple[str, ...], params: dict[str, Any]
-) -> Estimate:
+def _replicated(confidential: Microdata, released: Microdata, keys: tuple[str, ...]) -> Estimate:
     try:
         theirs = [released.column(name) for name in keys]
     except NotComputable as error:
-        return Estimate.not_computed("replicated_uniques", error.reason, **params)
+        return Estimate.not_computed("replicated_uniques", error.reason)
     first, second = joint_classes([confidential.column(name) for name in keys], theirs)
     groups = int(max(first.max(), second.max())) + 1
     ours, others = (np.bincount(classes, minlength=groups) for classes in (first, second))
-    return Estimate("replicated_uniques", float(np.sum((ours == 1) & (others == 1))) / len(first), params=params)
+    return Estimate("replicated_uniques", float(np.sum((ours == 1) & (others == 1))) / len(first))

@@ -43,8 +43,8 @@ class MinimisationSpec(Spec):
         int | None, Param("records that the analysis needs without anonymisation; left out, half of the data", ge=2)
     ] = None
     step: Annotated[float, Param("how much larger each size is, as a share of n", gt=0, le=1)] = 0.05
-    subsamples: Annotated[int, Param("sub-samples of each size", ge=1)] = 5
-    k: Annotated[int, Param("fewest records in a class", ge=2)] = 5
+    subsamples: Annotated[int, Param("sub-samples of each size", ge=1, told=True)] = 5
+    k: Annotated[int, Param("fewest records in a class", ge=2, told=True)] = 5
     quasi_identifiers: Annotated[
         tuple[str, ...],
         Param("variables that may tell who a record is; left out, those of role known", names="variables"),
@@ -93,7 +93,7 @@ def check(data: Microdata, target: str, spec: MinimisationSpec, place: str) -> N
 def smallest_size(rows: Sequence[Row]) -> list[Row]:
     """The answer from the rows of all sizes: the smallest whose sub-samples all pass, or that there is none.
 
-    One for each study among the rows: those that differ in k or in the number of sub-samples.
+    One for each study among the rows: those that differ in a setting.
     """
     studies: dict[str, list[Row]] = {}
     for row in rows:
@@ -127,7 +127,7 @@ def minimisation(
     size = spec.size(point, len(confidential))
     children = run.rng.spawn(len(spec.grid()))[spec.grid().index(point)].spawn(spec.subsamples)
     found = list(run.map(lambda rng: _measured(confidential, size, spec, replace(run, rng=rng)), children))
-    params = {"size": size, "subsamples": spec.subsamples, "k": spec.k}
+    params = {"size": size}
     passing = [all(v is not None and v >= getattr(spec, name) for name, v in one.items()) for one in found]
     estimates = [_least(name, [one[name] for one in found], params) for name in found[0]]
     return own_tables([*estimates, Estimate("passing", float(np.mean(passing)), params=params)], releases)

@@ -39,7 +39,8 @@ class EcdfSpec(Spec):
     """Variables to compare."""
 
     variables: Annotated[
-        tuple[str, ...], Param("variables to compare; the released ones if empty", names="variables", kinds=ORDERED)
+        tuple[str, ...],
+        Param("variables to compare; the released ones if empty", names="variables", kinds=ORDERED, selects=True),
     ] = ()
     points: Annotated[
         Literal["pooled", "distinct"],
@@ -116,11 +117,10 @@ def ecdf(confidential: Microdata, released: Microdata, spec: EcdfSpec, run: Run)
 
 
 def _of_variable(confidential: Microdata, released: Microdata, name: str, spec: EcdfSpec) -> Iterator[Estimate]:
-    params = {} if spec.points == "pooled" else {"points": spec.points}
     ours, theirs = confidential.present(name), released.present(name)
     if not len(theirs):
-        for measure, own in (("max_abs_difference", {}), ("mean_squared_difference", params)):
-            yield Estimate.not_computed(measure, "no released record has a value", name, **own)
+        for measure in ("max_abs_difference", "mean_squared_difference"):
+            yield Estimate.not_computed(measure, "no released record has a value", name)
         return
     found = ecdf_difference(ours, theirs, distinct=spec.points == "distinct")
     lacking = (("confidential", confidential, ours), ("released", released, theirs))
@@ -130,4 +130,4 @@ def _of_variable(confidential: Microdata, released: Microdata, name: str, spec: 
     reason = "; ".join(said)
     yield Estimate("max_abs_difference", found.max_abs, name, baseline=found.expected_max_abs, reason=reason)
     expected = found.expected_mean_squared
-    yield Estimate("mean_squared_difference", found.mean_squared, name, baseline=expected, reason=reason, params=params)
+    yield Estimate("mean_squared_difference", found.mean_squared, name, baseline=expected, reason=reason)

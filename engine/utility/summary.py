@@ -28,9 +28,9 @@ class SummarySpec(Spec):
 
     variables: Annotated[
         tuple[str, ...],
-        Param("variables to summarise; the released ones if empty", names="variables", kinds=SUMMARISED),
+        Param("variables to summarise; the released ones if empty", names="variables", kinds=SUMMARISED, selects=True),
     ] = ()
-    quantiles: Annotated[tuple[float, ...], Param("quantiles of numeric variables", ge=0, le=1)] = (
+    quantiles: Annotated[tuple[float, ...], Param("quantiles of numeric variables", ge=0, le=1, selects=True)] = (
         0.25,
         0.5,
         0.75,

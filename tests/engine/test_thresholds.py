@@ -12,7 +12,7 @@ from engine.schema import Kind, Schema, Variable
 from engine.thresholds import Threshold, judge
 
 SCHEMA = Schema((Variable("price", Kind.CONTINUOUS), Variable("days", Kind.COUNT)))
-METHODS = [find("utility.ecdf", ""), find("utility.propensity", "")]
+JUDGED = [(find("utility.ecdf", ""), {}), (find("utility.propensity", ""), {"model": "cart", "permutations": 9})]
 GAP = "utility.ecdf.max_abs_difference"
 
 
@@ -24,10 +24,12 @@ GAP = "utility.ecdf.max_abs_difference"
         {"value": GAP, "max_ratio": 0.5},
         {"value": GAP, "target": "price", "level": 0.05, "max": 0.1},
         {"value": GAP, "level": 0.0, "max": 0.1},
+        {"value": "utility.propensity.pmse", "params": {"model": "cart"}, "max": 0.1},
+        {"value": "utility.propensity.pmse", "params": {"permutations": 9, "cp": 1e-8, "own": "x"}, "max": 0.1},
     ],
 )
 def test_a_threshold_comes_back_the_same(table: dict[str, Any]) -> None:
-    threshold = Threshold.from_table(table, "threshold[0]", METHODS, SCHEMA)
+    threshold = Threshold.from_table(table, "threshold[0]", JUDGED, SCHEMA)
     assert threshold.to_table() == table
 
 
@@ -45,11 +47,18 @@ def test_a_threshold_comes_back_the_same(table: dict[str, Any]) -> None:
         ({"value": GAP, "max": 1, "target": "prices"}, "t.target", 'did you mean "price"?'),
         ({"value": GAP, "max": 1, "level": "low"}, "t.level", "must be a number"),
         ({"value": GAP, "maximum": 1}, "t.maximum", "unknown key"),
+        ({"value": GAP, "max": 1, "params": "cart"}, "t.params", "must be a table"),
+        ({"value": GAP, "max": 1, "params": {"points": "distinct"}}, "t.params.points", "there is pooled"),
+        (
+            {"value": "utility.propensity.pmse", "max": 1, "params": {"model": "logit"}},
+            "t.params.model",
+            "no step of utility.propensity in this recipe has model = logit; there is cart",
+        ),
     ],
 )
 def test_a_threshold_that_cannot_be_is_refused(table: dict[str, Any], place: str, message: str) -> None:
     with pytest.raises(BadInput) as caught:
-        Threshold.from_table(table, "t", METHODS, SCHEMA)
+        Threshold.from_table(table, "t", JUDGED, SCHEMA)
     assert caught.value.place == place
     assert message in caught.value.message
 

@@ -107,10 +107,9 @@ def test_drill_down_names_the_candidates() -> None:
     assert [found.tolist() for found in rows] == [[3, 4], [1], []]
 
 
-def test_params_tell_measures_apart() -> None:
-    estimate = identification(CONFIDENTIAL, SYNTHETIC, spec(radius={"income": "5%"}), RUN).estimates[0]
-    assert estimate.params["radius"]["income"].written == "5%"
-    assert estimate.params["known"] == ("region", "children")
+def test_a_row_says_what_the_intruder_knows_and_how_near_is_a_match() -> None:
+    settings = spec(radius={"income": "5%"}).settings(CONFIDENTIAL.schema, RELEASED)
+    assert settings == {"known": ["region", "children"], "synthesised": ["income"], "radius": {"income": "5%"}}
 
 
 @pytest.mark.parametrize(
