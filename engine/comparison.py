@@ -16,7 +16,7 @@ from .rows import Row
 from .statistics.welch import welch_half_width
 from .thresholds import Verdict
 
-__all__ = ["Compared", "ComparedVerdict", "Side", "compare", "compare_verdicts", "goal_of"]
+__all__ = ["Compared", "ComparedVerdict", "Side", "compare", "compare_verdicts", "goal_of", "selecting"]
 
 Place = Literal["first", "second"]
 ROUNDING = 1e-12
@@ -164,13 +164,13 @@ def _side(row: Row, confidential: float | None, draws: Mapping[int, float]) -> S
 def _joins(rows: Sequence[Row]) -> dict[tuple[Any, ...], tuple[str, ...]]:
     """What each series is joined on: itself without what only selects rows, where no other series is then the same."""
     series = {row.series: row for row in rows}
-    plain = {name: _joined_on(row, _selecting(f"{row.family}.{row.method}")) for name, row in series.items()}
+    plain = {name: _joined_on(row, selecting(f"{row.family}.{row.method}")) for name, row in series.items()}
     shared = Counter(plain.values())
     return {name: key if shared[key] == 1 else _joined_on(series[name], ()) for name, key in plain.items()}
 
 
 @cache
-def _selecting(key: str) -> tuple[str, ...]:
+def selecting(key: str) -> tuple[str, ...]:
     """The settings of a method that say which rows there are and nothing of how they are made."""
     method = registry().get(key)
     return () if method is None else tuple(info.name for info in method.spec.params() if info.param.selects)
@@ -262,5 +262,5 @@ def _by_threshold(verdicts: Sequence[Verdict]) -> dict[tuple[tuple[str, ...], in
 
 
 def _threshold(verdict: Verdict) -> tuple[str, ...]:
-    params = _in_one_spelling(verdict.params or {}, _selecting(verdict.value.rpartition(".")[0]))
+    params = _in_one_spelling(verdict.params or {}, selecting(verdict.value.rpartition(".")[0]))
     return verdict.value, verdict.target, str(verdict.level), verdict.bound, params

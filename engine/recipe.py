@@ -191,13 +191,16 @@ class Recipe:
         return step.spec.settings(self.schema, self.released)
 
     def step_of(self, key: str, params: Mapping[str, Any]) -> Step | None:
-        """The measure or study that made a row of method ``key``: of those that agree with it the one that says most."""
-        agreeing = [
-            (len(settings), -place, step)
-            for place, (step, settings) in enumerate(self._settings)
-            if step.method.key == key and step.method.made(params, settings)
-        ]
-        return max(agreeing, key=lambda one: one[:2])[2] if agreeing else None
+        """The measure or study that made a row of method ``key``: of those that agree with it the one that says most.
+
+        Rows that the first version stored say less. They are of the step that agrees most; None where two agree as much.
+        """
+        own = [(step, settings) for step, settings in self._settings if step.method.key == key]
+        agreeing = [(step, settings) for step, settings in own if step.method.made(params, settings)]
+        if agreeing:
+            return max(agreeing, key=lambda one: len(one[1]))[0]
+        said = [sum(params.get(name) == value for name, value in settings.items()) for _, settings in own]
+        return own[said.index(max(said))][0] if said and said.count(max(said)) == 1 else None
 
     @cached_property
     def _settings(self) -> tuple[tuple[Step, dict[str, Any]], ...]:

@@ -196,6 +196,7 @@ def results(run_id: str, directory: Path | None, json_file: str | None, *, draws
     """Show what RUN found (a number, or last)."""
     from workspace.companions import companions_of
     from workspace.runs import find_run, result_rows
+    from workspace.uses import settings_apart
 
     from .carrying import show, write_json
     from .summary import draw_table
@@ -207,7 +208,9 @@ def results(run_id: str, directory: Path | None, json_file: str | None, *, draws
         beside = [find_run(workspace, other) for other in companions_of(workspace, found.id)]
         click.echo(show(workspace, [found, *beside]))
         if draws:
-            click.echo(f"\nEvery dataset\n{draw_table(result_rows(workspace, found.id))}")
+            click.echo(
+                f"\nEvery dataset\n{draw_table(result_rows(workspace, found.id), settings_apart(found.recipe_toml))}"
+            )
 
 
 @sfumato.command()

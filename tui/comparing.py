@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from workspace.uses import NOTHING
+
 from .console import number, table
 from .words import full_params, interval, params_text
 
@@ -13,9 +15,10 @@ if TYPE_CHECKING:
     from engine.comparison import Compared, ComparedVerdict, Side
     from engine.thresholds import Verdict
     from workspace.comparison import RunComparison
+    from workspace.uses import Apart
 
 __all__ = [
-    "confidential_text", "headline", "limits_text", "name_of", "observed_text", "only_lines", "outcome", "summarise_comparison",
+    "confidential_text", "headline", "limits_text", "method_of", "name_of", "observed_text", "only_lines", "outcome", "summarise_comparison",
     "tally", "verdict_text",
 ]  # fmt: skip
 
@@ -68,21 +71,21 @@ def summarise_comparison(found: RunComparison) -> str:
     for family, heading in HEADINGS.items():
         chosen = [row for row in found.shared if row.key.startswith(f"{family}.")]
         if chosen:
-            parts.append(compared_text(heading, chosen, runs))
+            parts.append(compared_text(heading, chosen, runs, found.apart))
     for place, run in enumerate(runs):
         if only := only_lines(found.only(place), place):
             parts.append(f"Only run {run} has\n" + "\n".join(f"  {line}" for line in only))
     if found.verdicts:
-        parts.append(f"Verdicts\n{verdicts_table(found.verdicts, runs)}")
+        parts.append(f"Verdicts\n{verdicts_table(found.verdicts, runs, found.apart)}")
     return "\n\n".join([*parts, f"{tally(found.shared, runs)}.\n{NOTE}"])
 
 
-def compared_text(heading: str, rows: Sequence[Compared], runs: tuple[int, int]) -> str:
+def compared_text(heading: str, rows: Sequence[Compared], runs: tuple[int, int], apart: Apart = NOTHING) -> str:
     """One line a number: the confidential value once, both values, their baselines, the difference, which is better.
 
     What every line would say of its parameters stands beside the heading.
     """
-    named = [params_text(row.params) for row in rows]
+    named = [params_text(row.params, apart.get(method_of(row.key), {})) for row in rows]
     shared = named[0] if len(set(named)) == 1 else ""
     heads = ("measure", "variable", "S", "confidential", *(f"run {run}" for run in runs), "baseline", "difference",
              "95 % interval", "", "")  # fmt: skip
@@ -116,6 +119,11 @@ def _one_or_both(row: Compared, of: Callable[[Side], float | None]) -> str:
     return " / ".join(dict.fromkeys(shown))
 
 
+def method_of(key: str) -> str:
+    """``family.method`` of a measure's key."""
+    return key.rpartition(".")[0]
+
+
 def name_of(key: str, target: str, level: float | None) -> str:
     """``risk.identification.true_match_rate at S = 0.1 (price)``."""
     at = "" if level is None else f" at S = {number(level)}"
@@ -136,12 +144,12 @@ def _spelled(params: Mapping[str, Any]) -> str:
     return "".join(f"; {name}: {text}" for name, text in full_params(params))
 
 
-def verdicts_table(verdicts: Sequence[ComparedVerdict], runs: tuple[int, int]) -> str:
+def verdicts_table(verdicts: Sequence[ComparedVerdict], runs: tuple[int, int], apart: Apart = NOTHING) -> str:
     """One line a threshold, the two runs' outcomes side by side."""
     heads = ("threshold", "bound", *(text for run in runs for text in (f"run {run}", "observed")), "")
     lines = [
         [name_of(v.value, v.target, v.level), limits_text(v), verdict_text(v.first), observed_text(v.first), verdict_text(v.second),
-         observed_text(v.second), params_text(v.params)]
+         observed_text(v.second), params_text(v.params, apart.get(method_of(v.value), {}))]
         for v in verdicts
     ]  # fmt: skip
     return _table(heads, lines, right=(3, 5))

@@ -85,6 +85,8 @@ def threshold_fields(step: Mapping[str, Any], table: Mapping[str, Any]) -> list[
         Field("limit", "the number that must not be passed", "value", step.get(bound) if bound else None),
         Field("target", "only for this variable; left out, for all", value=step.get("target"), words=tuple(table.get("variables", {}))),
         Field("level", "only at this level of a study; left out, at all", "value", step.get("level")),
+        Field("params", "only for the step of these settings, such as model = cart; left out, for every one", "table",
+              step.get("params")),
     ]  # fmt: skip
 
 
@@ -102,7 +104,7 @@ def step_table(section: str, method: str, answers: Mapping[str, Any], table: Map
         return {**head, "method": method, **rest}
     values = _measured(table)
     value = answers.get("value", values[0] if values else "")
-    rest = {key: answers[key] for key in ("target", "level") if key in answers}
+    rest = {key: answers[key] for key in ("target", "level", "params") if key in answers}
     limit = {answers["bound"]: answers["limit"]} if "limit" in answers else {}
     return {"value": value, **rest, **limit}
 

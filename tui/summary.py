@@ -11,11 +11,13 @@ from engine.rows import Row
 from engine.thresholds import Verdict
 from workspace.companions import published_tables
 from workspace.runs import Run, RunState, result_rows, verdicts_of
+from workspace.uses import NOTHING, Apart, settings_apart
 from workspace.workspace import Workspace
 
 from .calibration_table import calibration_table
 from .console import duration, fits, number, table
 from .widgets.text import printable
+from .words import use_text
 
 __all__ = ["exit_code", "published_text", "result_table", "source_text", "summarise", "verdict_table"]
 
@@ -35,7 +37,7 @@ def summarise(workspace: Workspace, run: Run) -> str:
     """Everything a reader needs first."""
     rows = [row for row in result_rows(workspace, run.id) if row.draw is None]
     dataset = workspace.dataset(run.dataset_id)
-    recipe = run.recipe
+    recipe, apart = run.recipe, settings_apart(run.recipe_toml)
     head = (
         f"{run.title}: run {run.id}, {dataset.records:,} records of {dataset.name}, "
         f"m = {recipe.m}, seed {run.seed}, {duration(run.seconds)}"
@@ -45,13 +47,30 @@ def summarise(workspace: Workspace, run: Run) -> str:
         chosen = [row for row in rows if row.family == family and row.method != "calibration"]
         if chosen:
             make = sweep_table if family == "studies" else result_table
-            parts.append(f"{heading}\n{make(chosen, recipe.published)}")
-    if calibrated := [row for row in rows if row.method == "calibration"]:
-        parts.append(f"How well measures of data quality tell\n{calibration_table(calibrated, recipe.published)}")
+            parts.append(f"{heading}\n{make(chosen, recipe.published, apart)}")
+    for step in recipe.studies:
+        calibrated = [
+            row for row in rows if row.method == "calibration" and recipe.step_of(method_of(row), row.params) is step
+        ]
+        if calibrated:
+            use = use_text(recipe.settings(step), apart.get(step.method.key, {}))
+            title = f"How well measures of data quality tell{f' ({use})' if use else ''}"
+            parts.append(f"{title}\n{calibration_table(calibrated, recipe.published)}")
     verdicts = verdicts_of(workspace, run.id)
     if verdicts:
-        parts.append(f"Verdicts\n{verdict_table(verdicts)}")
+        parts.append(f"Verdicts\n{verdict_table(verdicts, apart)}")
     return "\n\n".join(parts)
+
+
+def method_of(row: Row) -> str:
+    """``family.method``."""
+    return f"{row.family}.{row.method}"
+
+
+def _of(row: Row, apart: Apart) -> str:
+    """What a row speaks of: its variable, and which use of the method."""
+    q = f"q {row.params['q']}" if "q" in row.params else ""
+    return ", ".join(part for part in (row.target, q, use_text(row.params, apart.get(method_of(row), {}))) if part)
 
 
 def _params(params: Mapping[str, Any]) -> str:
@@ -64,7 +83,7 @@ def _is_short(key: str, value: Any) -> bool:
     return key not in ("radius", *HOW) and isinstance(value, (str, int, float)) and not isinstance(value, bool)
 
 
-def result_table(rows: Sequence[Row], published: Sequence[Published] = ()) -> str:
+def result_table(rows: Sequence[Row], published: Sequence[Published] = (), apart: Apart = NOTHING) -> str:
     """One line a measure: the confidential data's value beside the release's, with its interval and baseline.
 
     Each is beside the published figure, where the recipe quotes one, and its ratio to it.
@@ -79,7 +98,7 @@ def result_table(rows: Sequence[Row], published: Sequence[Published] = ()) -> st
         lines.append(
             [
                 f"{row.method}.{row.measure}",
-                row.target + (f", q {row.params['q']}" if "q" in row.params else ""),
+                _of(row, apart),
                 number(own.value) if own else "",
                 *_quoted(own, published),
                 number(released.value) if released else "",
@@ -118,7 +137,7 @@ def _without_empty_columns(
         kept.remove(too_many[0])
 
 
-def sweep_table(rows: Sequence[Row], published: Sequence[Published] = ()) -> str:
+def sweep_table(rows: Sequence[Row], published: Sequence[Published] = (), apart: Apart = NOTHING) -> str:
     """A sweep: one line a level, confidential and release side by side for every measure; then the published figures."""
     sweeps: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
@@ -208,13 +227,18 @@ def _short(measure: str) -> str:
     return names.get(measure, measure)
 
 
-def verdict_table(verdicts: Sequence[Verdict]) -> str:
-    """One line a threshold."""
+def verdict_table(verdicts: Sequence[Verdict], apart: Apart = NOTHING) -> str:
+    """One line a number that a threshold is held against."""
+
+    def of(v: Verdict) -> str:
+        use = use_text(v.params, apart.get(v.value.rpartition(".")[0], {}))
+        return ", ".join(part for part in (v.target, use) if part)
+
     lines = [
         [
             SIGNS[v.outcome],
             v.value.partition(".")[2]
-            + (f" ({v.target})" if v.target else "")
+            + (f" ({of(v)})" if of(v) else "")
             + (f" at S = {v.level:g}" if v.level is not None else ""),
             number(v.observed),
             f"{BOUNDS[v.bound]} {number(v.limit)}" if v.bound != "max_ratio" else f"at most {number(v.limit)} of conf.",
@@ -257,12 +281,12 @@ def outcome_in_words(workspace: Workspace, run: Run) -> str:
     return f"{failed} of {len(verdicts)} fail" if failed else f"all {len(verdicts)} pass"
 
 
-def draw_table(rows: Sequence[Row]) -> str:
+def draw_table(rows: Sequence[Row], apart: Apart = NOTHING) -> str:
     """Every dataset's own rows."""
     lines = [
         [
             f"{r.method}.{r.measure}",
-            r.target,
+            _of(r, apart),
             str(r.draw),
             "" if r.level is None else number(r.level),
             number(r.value),

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workspace.queries import Run, RunState
+from workspace.uses import NOTHING
 from workspace.views import RunLine, Tally
 
 from .console import duration, number
@@ -14,7 +15,7 @@ from .console import duration, number
 __all__ = [
     "interval", "limit_text", "mark", "measured", "outcome_text", "params_text", "progress", "rate",
     "seconds_left", "state_text",
-    "tally_text",
+    "tally_text", "use_text",
 ]  # fmt: skip
 
 _BOUNDS = {"max": "at most {}", "min": "at least {}", "max_ratio": "at most {} × confidential"}
@@ -92,25 +93,36 @@ def _rough(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def params_text(params: Mapping[str, Any] | None) -> str:
-    """What tells a row from its neighbours: short parameters, and radii by variable."""
-    if not params:
-        return ""
-    radius = params.get("radius")
-    short = {
-        key: value
-        for key, value in params.items()
-        if isinstance(value, (str, int, float)) and not isinstance(value, bool) and key != "radius"
-    }
-    parts = [f"{key} {value}" for key, value in short.items()]
+def params_text(params: Mapping[str, Any] | None, apart: Mapping[str, Any] = NOTHING) -> str:
+    """What tells a row from its neighbours: short parameters, radii by variable, and settings ``apart`` with their defaults.
+
+    ``apart`` are those in which uses of the method differ (``workspace.uses``); they are spelled out however long they are.
+    """
+    shown = {**{name: value for name, value in apart.items() if value is not None}, **(params or {})}
+    radius = shown.get("radius")
+    parts = [
+        f"{key} {value if _is_short(value) else _spelled(value)}"
+        for key, value in shown.items()
+        if key != "radius" and (_is_short(value) or (key in apart and value not in ([], {}, "")))
+    ]
     if isinstance(radius, Mapping):
         parts += [f"{key} {mark('plus or minus')}{value}" for key, value in radius.items()]
     return ", ".join(parts)
 
 
-def measured(target: str, params: Mapping[str, Any] | None) -> str:
+def _is_short(value: object) -> bool:
+    return isinstance(value, (str, int, float)) and not isinstance(value, bool)
+
+
+def measured(target: str, params: Mapping[str, Any] | None, apart: Mapping[str, Any] = NOTHING) -> str:
     """The target with its parameters: ``price, q 0.25``."""
-    return ", ".join(part for part in (target, params_text(params)) if part)
+    return ", ".join(part for part in (target, params_text(params, apart)) if part)
+
+
+def use_text(params: Mapping[str, Any] | None, apart: Mapping[str, Any]) -> str:
+    """Which of several uses of a method a row is of: ``model cart, permutations 5``."""
+    told = {name: (params or {}).get(name, default) for name, default in apart.items()}
+    return ", ".join(f"{name} {_spelled(value)}" for name, value in told.items() if value not in (None, [], {}, ""))
 
 
 def full_params(params: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
@@ -119,6 +131,8 @@ def full_params(params: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
 
 
 def _spelled(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {_spelled(item)}" for key, item in value.items())
     if isinstance(value, (list, tuple)):

@@ -10,6 +10,7 @@ from engine.comparison import Compared, ComparedVerdict, compare, compare_verdic
 from .errors import DifferentData, NotReady
 from .queries import Run, RunState
 from .runs import find_run, result_rows, verdicts_of
+from .uses import Apart, apart_in
 from .workspace import Dataset, Workspace
 
 __all__ = ["RunComparison", "compare_runs"]
@@ -29,6 +30,12 @@ class RunComparison:
     def shared(self) -> tuple[Compared, ...]:
         """The numbers that both runs have."""
         return tuple(row for row in self.rows if row.first and row.second)
+
+    @property
+    def apart(self) -> Apart:
+        """The settings in which uses of a method differ, within a run or between the two."""
+        numbers = ((row.key.rpartition(".")[0], row.params) for row in self.rows)
+        return apart_in(numbers)
 
     def only(self, place: int) -> tuple[Compared, ...]:
         """The numbers that only the first run (0) or the second (1) has."""

@@ -46,4 +46,4 @@ def with_limits(tables: Sequence[Mapping[str, Any]], thresholds: Sequence[Thresh
 
 def _same(table: Mapping[str, Any], given: Mapping[str, Any], bound: str) -> bool:
     """Whether both speak of the same number and bound it on the same side."""
-    return bound in table and all(table.get(key) == given.get(key) for key in ("value", "target", "level"))
+    return bound in table and all(table.get(key) == given.get(key) for key in ("value", "target", "level", "params"))

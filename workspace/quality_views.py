@@ -225,12 +225,12 @@ class Minimisation:
 
 
 def minimisations(workspace: Connected, run_id: int) -> list[Minimisation]:
-    """The studies of the smallest sufficient sample of a finished run, in the order of its recipe. Raises NotFound.
+    """The studies of the smallest sufficient sample of a finished run, in the order of its recipe. Raises NotFound."""
+    from engine.studies.minimisation import MinimisationSpec
 
-    Studies that share k and the number of sub-samples cannot be told apart by their rows, and come as one.
-    """
-    found: dict[tuple[int, int], dict[str, dict[int, float | None]]] = {}
-    answers: dict[tuple[int, int], tuple[float | None, str]] = {}
+    recipe = find_run(workspace, run_id).recipe
+    found: dict[str, dict[str, dict[int, float | None]]] = {}
+    answers: dict[str, tuple[float | None, str]] = {}
     rows = workspace.connection.execute(
         """SELECT measure, value, reason, result.params AS params FROM result JOIN task ON task.id = result.task_id
            WHERE result.run_id = ? AND family = 'studies' AND result.method = 'minimisation' AND task.kind = 'combine'
@@ -239,44 +239,31 @@ def minimisations(workspace: Connected, run_id: int) -> list[Minimisation]:
     )
     for row in rows:
         params = json.loads(row["params"])
-        study = params["k"], params["subsamples"]
+        step = recipe.step_of("studies.minimisation", params)
+        study = "" if step is None else step.place
         if row["measure"] == "smallest_size":
             answers[study] = row["value"], row["reason"]
         else:
             found.setdefault(study, {}).setdefault(row["measure"], {}).setdefault(params["size"], row["value"])
-    specs = _minimisation_specs(find_run(workspace, run_id))
     return [
-        _minimisation(*study, found[study], chosen, *answers[study])
-        for study, chosen in specs.items()
-        if study in answers
+        _minimisation(step.spec, found[step.place], *answers[step.place])
+        for step in recipe.studies
+        if isinstance(step.spec, MinimisationSpec) and step.place in answers
     ]
 
 
-def _minimisation_specs(run: Run) -> dict[tuple[int, int], list[MinimisationSpec]]:
-    from engine.studies.minimisation import MinimisationSpec
-
-    studies: dict[tuple[int, int], list[MinimisationSpec]] = {}
-    for step in run.recipe.studies:
-        if isinstance(step.spec, MinimisationSpec):
-            studies.setdefault((step.spec.k, step.spec.subsamples), []).append(step.spec)
-    return studies
-
-
 def _minimisation(
-    k: int,
-    subsamples: int,
-    values: Mapping[str, Mapping[int, float | None]],
-    specs: Sequence[MinimisationSpec],
-    answer: float | None,
-    reason: str,
+    spec: MinimisationSpec, values: Mapping[str, Mapping[int, float | None]], answer: float | None, reason: str
 ) -> Minimisation:
     sizes = tuple(sorted({size for one in values.values() for size in one}))
     columns = {name: tuple(one.get(size) for size in sizes) for name, one in values.items()}
     passing = columns.pop("passing", (None,) * len(sizes))
     names: list[str] = [name for name in MINIMISED if name in columns]
-    limits = {name: max(float(getattr(spec, name)) for spec in specs) for name in names}
+    limits = {name: float(getattr(spec, name)) for name in names}
     found = None if answer is None else int(answer)
-    return Minimisation(k, subsamples, sizes, {name: columns[name] for name in names}, limits, passing, found, reason)
+    return Minimisation(
+        spec.k, spec.subsamples, sizes, {name: columns[name] for name in names}, limits, passing, found, reason
+    )
 
 
 RATES: Sequence[str] = ("true_positive_rate", "false_positive_rate", "precision", "error_rate")
@@ -325,13 +312,13 @@ def calibrations(workspace: Connected, run_id: int) -> list[Calibration]:
                   AND result.draw IS NULL AND measure IN ({", ".join("?" * len(names))}) ORDER BY result.id""",
         (run_id, *names),
     )
-    studies: list[dict[tuple[str, float | None, str], Summary]] = []
+    recipe = find_run(workspace, run_id).recipe
+    studies: dict[str, list[Summary]] = {step.place: [] for step in recipe.studies}
     for row in rows:
-        key = (row["measure"], row["level"], row["params"])
-        if not studies or key in studies[-1]:
-            studies.append({})
-        studies[-1][key] = (row["measure"], row["level"], row["value"], row["reason"], json.loads(row["params"]))
-    return [_calibration(list(study.values())) for study in studies]
+        params = json.loads(row["params"])
+        if step := recipe.step_of("studies.calibration", params):
+            studies[step.place].append((row["measure"], row["level"], row["value"], row["reason"], params))
+    return [_calibration(study) for study in studies.values() if study]
 
 
 def _calibration(rows: Sequence[Summary]) -> Calibration:

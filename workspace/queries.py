@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from engine.recipe import Recipe
 
-__all__ = ["Connected", "Reader", "Run", "RunState", "TaskRow", "find_run", "list_runs", "tasks_of"]
+__all__ = ["Connected", "Reader", "Run", "RunState", "TaskRow", "find_run", "list_runs", "recipe_toml", "tasks_of"]
 
 
 class Connected(Protocol):
@@ -174,6 +174,12 @@ def find_run(workspace: Connected, run_id: int | str) -> Run:
     if row is None:
         raise NotFound(f'there is no run "{run_id}"; sfumato runs lists them')
     return _run(workspace, row)
+
+
+def recipe_toml(workspace: Connected, run_id: int) -> str:
+    """The text of a run's recipe; empty where there is no such run."""
+    row = workspace.connection.execute("SELECT recipe FROM run WHERE id = ?", (run_id,)).fetchone()
+    return "" if row is None else str(row[0])
 
 
 def tasks_of(workspace: Connected, run_id: int) -> list[TaskRow]:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from .queries import Connected
+from .uses import apart_in
 
-__all__ = ["Axis", "Place", "Point", "RiskUtilityMap", "done_runs", "risk_utility_map"]
+__all__ = ["Axis", "Place", "Point", "RiskUtilityMap", "done_runs", "made_with", "risk_utility_map"]
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A number that runs can be placed by. ``params`` is JSON; ``goal`` low, high or none says which way is better."""
+    """A number that runs can be placed by. ``params`` is JSON; ``goal`` low, high or none says which way is better.
+
+    ``apart`` are the settings, with their defaults, in which the numbers of its method differ.
+    """
 
     key: str
     target: str
@@ -22,6 +27,7 @@ class Axis:
     level: float | None
     goal: str
     unit: str
+    apart: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @property
     def ident(self) -> str:
@@ -111,13 +117,30 @@ def risk_utility_map(workspace: Connected, project_id: int) -> RiskUtilityMap:
     places: dict[str, dict[int, Place]] = {}
     confidential: dict[str, float] = {}
     for row in rows:
-        axis = Axis(row["key"], row["target"], row["params"], row["level"], _goal(row["key"]), row["unit"])
+        method = row["key"].rpartition(".")[0]
+        made = _made(method, row["params"])
+        axis = Axis(row["key"], row["target"], made, row["level"], _goal(row["key"]), row["unit"])
         if row["own"]:
             confidential.setdefault(axis.ident, row["value"])
             continue
         axes.setdefault(axis.ident, axis)
         places.setdefault(axis.ident, {})[row["id"]] = Place(row["value"], row["lower"], row["upper"])
-    return RiskUtilityMap({row["id"]: row["title"] for row in rows}, tuple(axes.values()), places, confidential)
+    named = [(axis.key.rpartition(".")[0], axis) for axis in axes.values()]
+    apart = apart_in((key, axis.settings) for key, axis in named)
+    told = tuple(replace(axis, apart=apart.get(key, {})) for key, axis in named)
+    return RiskUtilityMap({row["id"]: row["title"] for row in rows}, told, places, confidential)
+
+
+def made_with(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a number without those that only select which rows a run has."""
+    from engine.comparison import selecting
+
+    return {name: value for name, value in params.items() if name not in selecting(method)}
+
+
+@lru_cache(maxsize=256)
+def _made(method: str, params: str) -> str:
+    return json.dumps(made_with(method, json.loads(params)), sort_keys=True)
 
 
 def _goal(key: str) -> str:

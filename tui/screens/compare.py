@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.message import Message
 
-from tui.comparing import confidential_text, limits_text, name_of, observed_text, outcome, tally
+from tui.comparing import confidential_text, limits_text, method_of, name_of, observed_text, outcome, tally
 from tui.console import number
 from tui.exhibits import Exhibit
 from tui.widgets.columns import cells, fitted
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from engine.comparison import Compared, ComparedVerdict
     from engine.thresholds import Verdict
     from workspace.comparison import RunComparison
+    from workspace.uses import Apart
     from workspace.workspace import Workspace
 
 __all__ = ["Compare"]
@@ -183,7 +184,7 @@ class Compare(Dialog[None], Exhibits, Computes):
         found = self._found
         text = ""
         if found is not None and self._view == "numbers" and index < len(found.shared):
-            text = reading(found.shared[index], self._runs)
+            text = reading(found.shared[index], self._runs, found.apart)
         self._say("compare-reading", text)
 
 
@@ -193,7 +194,7 @@ def _titles(found: RunComparison) -> str:
     return f"run {first}{'' if title == other else f' {title}'} beside run {second} {other}"
 
 
-def reading(row: Compared, runs: tuple[int, int]) -> str:
+def reading(row: Compared, runs: tuple[int, int], apart: Apart) -> str:
     """One number in full: ``> run 5 better · 5 less 3: -0.01 (-0.02 .. -0.003) · confidential 0.6 · price ±5%``."""
     band = interval(row.lower, row.upper)
     parts = [outcome(row, runs)]
@@ -201,14 +202,15 @@ def reading(row: Compared, runs: tuple[int, int]) -> str:
         parts.append(f"{runs[1]} less {runs[0]}: {number(row.difference)}" + (f" ({band})" if band else ""))
     own = confidential_text(row)
     parts += [f"confidential {own}"] if own else []
-    parts += [text for text in (row.reason, params_text(row.params)) if text]
+    parts += [text for text in (row.reason, params_text(row.params, apart.get(method_of(row.key), {}))) if text]
     return " · ".join(parts)
 
 
-def name_in(room: int, row: Compared | ComparedVerdict, key: str) -> str:
+def name_in(room: int, row: Compared | ComparedVerdict, key: str, apart: Apart) -> str:
     """The name with its family, else its method, else the measure alone, at last without parameters: what there is room for."""
     family, method, measure = key.split(".", 2)
-    of = measured(row.target, {name: value for name, value in (row.params or {}).items() if name != "radius"})
+    own = {name: value for name, value in (row.params or {}).items() if name != "radius"}
+    of = measured(row.target, own, apart.get(method_of(key), {}))
     names = [name_of(name, of, row.level) for name in (f"{family}.{method}.{measure}", f"{method}.{measure}", measure)]
     names.append(name_of(measure, row.target, row.level))
     return next((name for name in names if len(name) <= room), names[-1])
@@ -217,12 +219,12 @@ def name_in(room: int, row: Compared | ComparedVerdict, key: str) -> str:
 def _numbers(found: RunComparison, width: int) -> tuple[Sequence[Column], Lines]:
     columns = fitted(NUMBERS, width, ("name",), ("interval", "confidential", "difference"))
     runs = found.runs[0].id, found.runs[1].id
-    return columns, [_number_line(row, runs, columns[0].width) for row in found.shared]
+    return columns, [_number_line(row, runs, columns[0].width, found.apart) for row in found.shared]
 
 
-def _number_line(row: Compared, runs: tuple[int, int], room: int) -> Mapping[str, object]:
+def _number_line(row: Compared, runs: tuple[int, int], room: int, apart: Apart) -> Mapping[str, object]:
     return {
-        "name": name_in(room, row, row.key),
+        "name": name_in(room, row, row.key, apart),
         "confidential": confidential_text(row),
         "first": number(row.first.value if row.first else None),
         "second": number(row.second.value if row.second else None),
@@ -234,12 +236,12 @@ def _number_line(row: Compared, runs: tuple[int, int], room: int) -> Mapping[str
 
 def _verdicts(found: RunComparison, width: int) -> tuple[Sequence[Column], Lines]:
     columns = fitted(VERDICTS, width, ("name",), ("first_value", "second_value", "bound"))
-    return columns, [_verdict_line(verdict, columns[0].width) for verdict in found.verdicts]
+    return columns, [_verdict_line(verdict, columns[0].width, found.apart) for verdict in found.verdicts]
 
 
-def _verdict_line(verdict: ComparedVerdict, room: int) -> Mapping[str, object]:
+def _verdict_line(verdict: ComparedVerdict, room: int, apart: Apart) -> Mapping[str, object]:
     return {
-        "name": name_in(room, verdict, verdict.value),
+        "name": name_in(room, verdict, verdict.value, apart),
         "bound": limits_text(verdict),
         "first": _verdict_text(verdict.first),
         "first_value": observed_text(verdict.first),
@@ -259,7 +261,7 @@ def _only(found: RunComparison, width: int) -> tuple[Sequence[Column], Lines]:
         for row in found.only(place):
             side = (row.first, row.second)[place]
             name = name_of(row.key, row.target, row.level)
-            params = params_text(row.params)
+            params = params_text(row.params, found.apart.get(method_of(row.key), {}))
             value = number(side.value if side else None)
             lines.append({"run": run.id, "name": name + (f" ({params})" if params else ""), "value": value})
     return columns, lines

@@ -297,7 +297,7 @@ class Map(Pane):
 
 def name_of(axis: Axis) -> str:
     """``risk.identification.true_match_rate at S = 0.1 (income ±5%)``."""
-    of = measured(axis.target, axis.settings)
+    of = measured(axis.target, axis.settings, axis.apart)
     at = "" if axis.level is None else f" at S = {number(axis.level)}"
     return f"{axis.key}{at}" + (f" ({of})" if of else "")
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tui.widgets.series import Series
 from tui.words import limit_text
 from workspace.findings import VerdictLine
-from workspace.risk_utility import Axis, Point
+from workspace.risk_utility import Axis, Point, made_with
 
 __all__ = ["Limit", "limit_series", "limit_words", "limits_on"]
 
@@ -20,7 +20,7 @@ def limits_on(verdicts: Sequence[VerdictLine], axis: Axis, own: float | None) ->
     found = []
     for one in verdicts:
         same = (one.value, one.level) == (axis.key, axis.level) and one.target in ("", axis.target)
-        if not same or (one.params and dict(one.params) != dict(axis.settings)):
+        if not same or (one.params and made_with(one.value.rpartition(".")[0], one.params) != dict(axis.settings)):
             continue
         if one.bound != "max_ratio":
             found.append((one.bound, one.limit))

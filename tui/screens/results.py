@@ -23,8 +23,9 @@ from tui.widgets.line import Line
 from tui.widgets.pages import Column, Row
 from tui.words import interval, measured
 from workspace.findings import SORTS, ResultLine, Selection, has_averages, result_lines
-from workspace.queries import Reader
+from workspace.queries import Reader, recipe_toml
 from workspace.result_orders import ResultOrders
+from workspace.uses import Apart, settings_apart
 
 from .explain import Explain
 from .page import Pane, stage
@@ -63,7 +64,8 @@ class ResultPages:
         """A page of rows."""
         with Reader(self.directory) as reader:
             lines = self.orders.lines(reader, self.selection, offset, limit)
-        return [cells(self.columns, _values(line, self.columns[0].width)) for line in lines]
+            apart = settings_apart(recipe_toml(reader, self.selection.run_id))
+        return [cells(self.columns, _values(line, self.columns[0].width, apart)) for line in lines]
 
     def line(self, reader: Reader, index: int) -> ResultLine | None:
         """One row with all that there is to it."""
@@ -271,11 +273,16 @@ def _columns(width: int, selection: Selection) -> tuple[Column, ...]:
     return tuple(replace(c, title=f"{c.title} <") if c.name == chosen else c for c in columns)
 
 
-def _values(line: ResultLine, room: int) -> dict[str, object]:
+def _values(line: ResultLine, room: int, apart: Apart) -> dict[str, object]:
+    params = (
+        {k: v for k, v in line.params.items() if k not in ("variable", "model")}
+        if line.level is not None
+        else line.params
+    )
     dataset = line.dataset if line.draw is None else f"{line.dataset[:9]} {line.draw}"
     return {
         "measure": name_in(room, line),
-        "of": measured(line.target, {k: v for k, v in line.params.items() if k not in ("variable", "model")}),
+        "of": measured(line.target, params, apart.get(f"{line.family}.{line.method}", {})),
         "dataset": dataset,
         "level": "" if line.level is None else number(line.level),
         "value": number(line.value),

@@ -21,8 +21,9 @@ from tui.widgets.key_line import KeyLine
 from tui.widgets.line import Line
 from tui.widgets.scroll import Scroll
 from tui.widgets.verdicts import board, overall
-from tui.words import limit_text
+from tui.words import limit_text, measured
 from workspace.findings import VerdictLine
+from workspace.uses import Apart, settings_apart
 
 from .page import Dialog
 from .threads import Computes
@@ -76,6 +77,7 @@ class Trial(Dialog[None], Computes):
         thresholds: Sequence[Threshold]
         rows: Sequence[Row]
         stored: Sequence[VerdictLine]
+        apart: Apart
 
     @dataclass
     class Judged(Message):
@@ -97,6 +99,7 @@ class Trial(Dialog[None], Computes):
         self._rows: Sequence[Row] = ()
         self._stored: Sequence[VerdictLine] = ()
         self._verdicts: Sequence[VerdictLine] = ()
+        self._apart: Apart = {}
         self._at = 0
 
     def compose(self) -> ComposeResult:
@@ -121,7 +124,7 @@ class Trial(Dialog[None], Computes):
     @on(Loaded)
     def _take(self, event: Loaded) -> None:
         self._own = self._tried = event.thresholds
-        self._rows, self._stored = event.rows, event.stored
+        self._rows, self._stored, self._apart = event.rows, event.stored, event.apart
         self._edit(0)
         self._judge()
 
@@ -132,7 +135,8 @@ class Trial(Dialog[None], Computes):
         self._at = at % len(self._tried)
         one, own = self._tried[self._at], self._own[self._at]
         level = "" if one.level is None else f" at S = {number(one.level)}"
-        of = f" ({one.target})" if one.target else ""
+        spoken = measured(one.target, one.params, dict.fromkeys(one.params))
+        of = f" ({spoken})" if spoken else ""
         self._say(
             "name",
             f"threshold {self._at + 1}/{len(self._tried)}: {one.value}{level}{of}, by the recipe {limit_text(own.bound, own.limit)}",
@@ -176,7 +180,7 @@ class Trial(Dialog[None], Computes):
             return
         stored = Content.assemble("As stored: ", overall(self._stored), "\nIn this trial:")
         width = max(40, self.size.width - 4)
-        self.query_one(Scroll).show(Content("\n").join([stored, board(self._verdicts, width)]))
+        self.query_one(Scroll).show(Content("\n").join([stored, board(self._verdicts, width, self._apart)]))
 
     def action_threshold(self, step: int) -> None:
         """Edit the next threshold, or the one before."""
@@ -223,9 +227,10 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _load(workspace: Workspace, run_id: int) -> tuple[Sequence[Threshold], Sequence[Row], Sequence[VerdictLine]]:
+def _load(workspace: Workspace, run_id: int) -> tuple[Sequence[Threshold], Sequence[Row], Sequence[VerdictLine], Apart]:
     from workspace.findings import verdict_lines
     from workspace.runs import find_run, result_rows
 
     rows = [row for row in result_rows(workspace, run_id) if row.draw is None]
-    return find_run(workspace, run_id).recipe.thresholds, rows, verdict_lines(workspace, run_id)
+    run = find_run(workspace, run_id)
+    return run.recipe.thresholds, rows, verdict_lines(workspace, run_id), settings_apart(run.recipe_toml)

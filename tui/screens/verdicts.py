@@ -14,6 +14,8 @@ from tui.exhibits import Exhibit, lines_of
 from tui.widgets.verdict_board import VerdictBoard
 from tui.words import state_text
 from workspace.findings import ResultLine, VerdictLine, judged_line, verdict_lines
+from workspace.queries import recipe_toml
+from workspace.uses import Apart, settings_apart
 
 from .page import Pane
 from .trial import Trial
@@ -32,6 +34,7 @@ class Verdicts(Pane):
 
         run_id: int
         verdicts: list[VerdictLine]
+        apart: Apart
 
     @dataclass
     class Found(Message):
@@ -42,6 +45,7 @@ class Verdicts(Pane):
     def __init__(self) -> None:
         super().__init__(id="verdicts")
         self._verdicts: list[VerdictLine] = []
+        self._apart: Apart = {}
 
     def compose(self) -> ComposeResult:
         """The board."""
@@ -51,12 +55,15 @@ class Verdicts(Pane):
         """Read the verdicts."""
         if self.line is not None:
             run_id = self.line.run.id
-            self.read(lambda reader: verdict_lines(reader, run_id), lambda found: self.Arrived(run_id, found))
+            self.read(
+                lambda reader: (verdict_lines(reader, run_id), settings_apart(recipe_toml(reader, run_id))),
+                lambda found: self.Arrived(run_id, *found),
+            )
 
     @on(Arrived)
     def _take(self, event: Arrived) -> None:
         if self.line is not None and event.run_id == self.line.run.id:
-            self._verdicts = event.verdicts
+            self._verdicts, self._apart = event.verdicts, event.apart
             self._show()
 
     async def action_try(self) -> None:
@@ -88,7 +95,7 @@ class Verdicts(Pane):
     def _show(self) -> None:
         shown = self.query_one(VerdictBoard)
         if self._verdicts:
-            shown.lay_out(self._verdicts, max(40, self.size.width - 4))
+            shown.lay_out(self._verdicts, max(40, self.size.width - 4), self._apart)
         else:
             shown.clear(self._why_none())
 

@@ -12,6 +12,7 @@ from textual.geometry import Region
 from textual.message import Message
 
 from workspace.findings import VerdictLine
+from workspace.uses import NOTHING, Apart
 
 from .scroll import Scroll
 from .verdicts import blocks, heads, overall
@@ -35,9 +36,9 @@ class VerdictBoard(Scroll):
         self._verdicts: Sequence[VerdictLine] = ()
         self._at = 0
 
-    def lay_out(self, verdicts: Sequence[VerdictLine], width: int) -> None:
+    def lay_out(self, verdicts: Sequence[VerdictLine], width: int, apart: Apart = NOTHING) -> None:
         """Show these verdicts in ``width`` cells; the cursor stays at its place where there is one."""
-        self._verdicts, self._width = verdicts, width
+        self._verdicts, self._width, self._apart = verdicts, width, apart
         self._at = max(0, min(self._at, len(verdicts) - 1))
         self._paint()
 
@@ -72,7 +73,7 @@ class VerdictBoard(Scroll):
 
     def _paint(self) -> None:
         above = [overall(self._verdicts), Content(""), *heads(self._width)]
-        texts = blocks(self._verdicts, self._width)
+        texts = blocks(self._verdicts, self._width, self._apart)
         self._places, first = [], len(above)
         for text in texts:
             height = text.plain.count("\n") + 1

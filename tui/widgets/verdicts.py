@@ -12,6 +12,7 @@ from tui.widgets.gauge import gauge
 from tui.widgets.text import cut, fit, printable
 from tui.words import limit_text, mark, measured, outcome_text
 from workspace.findings import VerdictLine
+from workspace.uses import NOTHING, Apart
 
 __all__ = ["blocks", "board", "heads", "overall"]
 
@@ -33,9 +34,12 @@ def overall(verdicts: Sequence[VerdictLine]) -> Content:
     return Content.assemble((outcome_text(worst), STYLES[worst]), f"  of {len(verdicts)} thresholds {', '.join(said)}")
 
 
-def board(verdicts: Sequence[VerdictLine], width: int) -> Content:
-    """Every verdict in ``width`` cells: numbers beside the name where there is room, else below it."""
-    return Content("\n").join([overall(verdicts), Content(""), *heads(width), *blocks(verdicts, width)])
+def board(verdicts: Sequence[VerdictLine], width: int, apart: Apart = NOTHING) -> Content:
+    """Every verdict in ``width`` cells: numbers beside the name where there is room, else below it.
+
+    ``apart`` are the settings in which uses of a method differ.
+    """
+    return Content("\n").join([overall(verdicts), Content(""), *heads(width), *blocks(verdicts, width, apart)])
 
 
 def heads(width: int) -> list[Content]:
@@ -49,14 +53,15 @@ def heads(width: int) -> list[Content]:
     return [Content.styled(words, "bold")]
 
 
-def blocks(verdicts: Sequence[VerdictLine], width: int) -> list[Content]:
+def blocks(verdicts: Sequence[VerdictLine], width: int, apart: Apart = NOTHING) -> list[Content]:
     """The lines of each verdict: name and numbers, how much of its limit is used, and why where it was not computed."""
     name = _name_width(width)
     wide = name >= NAME_LEAST
     found = []
     for verdict in verdicts:
-        lines = [_wide(verdict, name)] if wide else _narrow(verdict, width)
-        lines += _below(_params(verdict) if len(_name(verdict)) > (name if wide else width - INDENT) else "", width)
+        of = _of(verdict, apart)
+        lines = [_wide(verdict, name, of)] if wide else _narrow(verdict, width, of)
+        lines += _below(of if len(_name(verdict, of)) > (name if wide else width - INDENT) else "", width)
         used = gauge(verdict.observed, verdict.limit, min(GAUGE, width - INDENT), STYLES[verdict.outcome])
         lines += [Content.assemble(" " * INDENT, used)] if used else []
         lines += _below(f"{mark('into')} {verdict.reason}" if verdict.reason else "", width)
@@ -68,41 +73,41 @@ def _name_width(width: int) -> int:
     return width - OUTCOME - LIMIT - 2 * NUMBER - 8
 
 
-def _wide(verdict: VerdictLine, name: int) -> Content:
+def _wide(verdict: VerdictLine, name: int, of: str) -> Content:
     limit = fit(limit_text(verdict.bound, verdict.limit), LIMIT)
     return Content.assemble(
         (fit(outcome_text(verdict.outcome), OUTCOME), STYLES[verdict.outcome]),
-        f"  {_name_in(verdict, name)}  {number(verdict.observed):>{NUMBER}}  {limit} {number(verdict.margin):>{NUMBER}}",
+        f"  {_name_in(verdict, name, of)}  {number(verdict.observed):>{NUMBER}}  {limit} {number(verdict.margin):>{NUMBER}}",
     )
 
 
-def _narrow(verdict: VerdictLine, width: int) -> list[Content]:
+def _narrow(verdict: VerdictLine, width: int, of: str) -> list[Content]:
     outcome = (fit(outcome_text(verdict.outcome), OUTCOME), STYLES[verdict.outcome])
     limit, margin = limit_text(verdict.bound, verdict.limit), number(verdict.margin)
     numbers = f"observed {number(verdict.observed)}, {limit}, margin {margin}"
     room = width - INDENT
     return [
-        Content.assemble(outcome, "  ", _name_in(verdict, room)),
+        Content.assemble(outcome, "  ", _name_in(verdict, room, of)),
         Content(" " * INDENT + cut(numbers, room)),
     ]
 
 
-def _name_in(verdict: VerdictLine, width: int) -> str:
-    whole = _name(verdict)
+def _name_in(verdict: VerdictLine, width: int, of: str) -> str:
+    whole = _name(verdict, of)
     return fit(whole if len(whole) <= width else _measure(verdict), width)
 
 
-def _name(verdict: VerdictLine) -> str:
-    params = _params(verdict)
-    return _measure(verdict) + (f" ({params})" if params else "")
+def _name(verdict: VerdictLine, of: str) -> str:
+    return _measure(verdict) + (f" ({of})" if of else "")
 
 
 def _measure(verdict: VerdictLine) -> str:
     return printable(verdict.value + ("" if verdict.level is None else f" at S = {number(verdict.level)}"))
 
 
-def _params(verdict: VerdictLine) -> str:
-    return printable(measured(verdict.target, verdict.params))
+def _of(verdict: VerdictLine, apart: Apart) -> str:
+    """What the verdict speaks of: the target, and which use of the method."""
+    return printable(measured(verdict.target, verdict.params, apart.get(verdict.value.rpartition(".")[0], {})))
 
 
 def _below(text: str, width: int) -> list[Content]:

@@ -13,6 +13,7 @@ from engine.thresholds import Verdict
 from ..findings import SUMMED_UP
 from ..markup import Markup, element
 from ..numbers import number
+from ..uses import NOTHING, Apart
 from .parts import Section, definitions, interval, section, settings, table
 
 __all__ = ["published_section", "result_tables", "sweep_section", "verdict_table"]
@@ -23,14 +24,16 @@ DIRECTIONS = {"low": "lower is better", "high": "higher is better", "none": "nei
 FAMILIES = {"utility": "Utility", "quality": "Data quality", "risk": "Disclosure risk", "studies": "Studies"}
 
 
-def verdict_table(verdicts: Sequence[Verdict]) -> Markup:
+def verdict_table(verdicts: Sequence[Verdict], apart: Apart = NOTHING) -> Markup:
     """Every threshold, what was observed, and how far inside the bound it lies."""
     if not verdicts:
         return element("p", "The recipe has no thresholds.")
     rows = [
         [
             v.value,
-            ", ".join(part for part in (v.target, settings(v.params or {})) if part),
+            ", ".join(
+                part for part in (v.target, settings(v.params or {}, apart.get(v.value.rpartition(".")[0]))) if part
+            ),
             number(v.level) if v.level is not None else "",
             SIGNS[v.outcome],
             number(v.observed),
@@ -44,24 +47,26 @@ def verdict_table(verdicts: Sequence[Verdict]) -> Markup:
     return table("", heads, rows, numeric=(2, 4, 6))
 
 
-def result_tables(rows: Sequence[Row], published: Sequence[Published]) -> list[tuple[str, Markup]]:
+def result_tables(
+    rows: Sequence[Row], published: Sequence[Published], apart: Apart = NOTHING
+) -> list[tuple[str, Markup]]:
     """Heading and table of every family that was measured: the averages over the datasets, outside sweeps."""
     found = [(heading, [row for row in rows if row.family == family]) for family, heading in FAMILIES.items()]
-    return [(heading, _results(own, published)) for heading, own in found if own]
+    return [(heading, _results(own, published, apart)) for heading, own in found if own]
 
 
-def _results(rows: Sequence[Row], published: Sequence[Published]) -> Markup:
+def _results(rows: Sequence[Row], published: Sequence[Published], apart: Apart) -> Markup:
     series: dict[tuple[object, ...], dict[bool, Row]] = {}
     for row in rows:
         series.setdefault(row.series, {})[row.dataset == "confidential"] = row
-    lines = [_result(pair.get(True), pair.get(False), published) for pair in series.values()]
+    lines = [_result(pair.get(True), pair.get(False), published, apart) for pair in series.values()]
     quoted = ("published", "ratio")
     heads = ("measure", "variable", "confidential", *quoted, "release", *quoted, "interval", "baseline", "with")
     keys = dict.fromkeys((f"{row.family}.{row.method}", row.measure) for row in rows)
     return element("div", table("", heads, lines, numeric=range(2, 10)), _meanings(list(keys)))
 
 
-def _result(own: Row | None, released: Row | None, published: Sequence[Published]) -> list[str]:
+def _result(own: Row | None, released: Row | None, published: Sequence[Published], apart: Apart) -> list[str]:
     row = released or own
     assert row is not None
     return [
@@ -71,7 +76,7 @@ def _result(own: Row | None, released: Row | None, published: Sequence[Published
         *_value(released, published),
         interval(released.lower, released.upper) if released else "",
         number(row.baseline) if own is None and row.baseline is not None else "",
-        "; ".join(part for part in (settings(row.params), row.reason) if part),
+        "; ".join(part for part in (settings(row.params, apart.get(f"{row.family}.{row.method}")), row.reason) if part),
     ]
 
 

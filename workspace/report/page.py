@@ -13,6 +13,7 @@ from ..figures.svg import svg
 from ..markup import Markup, element
 from ..queries import Run
 from ..runs import diagnostics_of, result_rows, verdicts_of
+from ..uses import settings_apart
 from ..workspace import Workspace
 from .convergence import convergence_table, trace_parts
 from .findings import published_section, result_tables, sweep_section, verdict_table
@@ -58,7 +59,7 @@ def report_page(workspace: Workspace, run_id: int | str, *, traces: bool = False
     parts = [
         release_section(main, workspace.dataset(main.dataset_id), beside),
         variable_section(main.recipe),
-        section("Verdicts", verdict_table(verdicts)),
+        section("Verdicts", verdict_table(verdicts, settings_apart(main.recipe_toml))),
         *_found(workspace, main, ""),
         *[
             part
@@ -81,13 +82,18 @@ def report_page(workspace: Workspace, run_id: int | str, *, traces: bool = False
 def _found(workspace: Workspace, run: Run, of: str) -> list[Section | None]:
     rows = [row for row in result_rows(workspace, run.id) if row.draw is None]
     plain = [row for row in rows if row.level is None]
-    tables = [section(f"{heading}{of}", one) for heading, one in result_tables(plain, run.recipe.published)]
+    tables = [
+        section(f"{heading}{of}", one)
+        for heading, one in result_tables(plain, run.recipe.published, settings_apart(run.recipe_toml))
+    ]
     return [*tables, sweep_section(rows, of)]
 
 
 def _beside(workspace: Workspace, run: Run, name: str) -> list[Section | None]:
     shown = element("p", "These thresholds are only shown; those above decide.")
-    verdicts = section(f"Verdicts, {name}", shown, verdict_table(verdicts_of(workspace, run.id)))
+    verdicts = section(
+        f"Verdicts, {name}", shown, verdict_table(verdicts_of(workspace, run.id), settings_apart(run.recipe_toml))
+    )
     return [verdicts, *_found(workspace, run, f", {name}")]
 
 

@@ -71,9 +71,13 @@ def interval(lower: float | None, upper: float | None) -> str:
     return "" if lower is None or upper is None else f"{number(lower)} to {number(upper)}"
 
 
-def settings(params: Mapping[str, Any]) -> str:
-    """Parameters in words: ``radius: availability_365 5, price 5%; q 0.9``."""
-    return "; ".join(_setting(key, value) for key, value in params.items() if value not in ("", [], {}, None))
+def settings(params: Mapping[str, Any], apart: Mapping[str, Any] | None = None) -> str:
+    """Parameters in words: ``radius: availability_365 5, price 5%; q 0.9``.
+
+    ``apart`` are the settings in which uses of the method differ, with the defaults of those that do not say them.
+    """
+    told = {**(apart or {}), **params}
+    return "; ".join(_setting(key, value) for key, value in told.items() if value not in ("", [], {}, None))
 
 
 def _setting(key: str, value: object) -> str:
