@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from engine.published import Published, figure_beside
@@ -73,9 +73,11 @@ def _of(row: Row, apart: Apart) -> str:
     return ", ".join(part for part in (row.target, q, use_text(row.params, apart.get(method_of(row), {}))) if part)
 
 
-def _params(params: Mapping[str, Any]) -> str:
-    radius = params.get("radius")
-    shown = {**(radius if isinstance(radius, dict) else {}), **{k: v for k, v in params.items() if _is_short(k, v)}}
+def _params(params: Mapping[str, Any], said: Collection[str] = ()) -> str:
+    """Short parameters and radii, without what is ``said`` elsewhere in the line."""
+    radius = {} if "radius" in said else params.get("radius")
+    short = {k: v for k, v in params.items() if _is_short(k, v) and k not in said}
+    shown = {**(radius if isinstance(radius, dict) else {}), **short}
     return ", ".join(f"{key} {value}" for key, value in shown.items())
 
 
@@ -105,7 +107,7 @@ def result_table(rows: Sequence[Row], published: Sequence[Published] = (), apart
                 *_quoted(released, published),
                 _interval(released),
                 number(row.baseline) if own is None and row.baseline is not None else "",
-                row.reason or _params({key: value for key, value in row.params.items() if key != "q"}),
+                row.reason or _params(row.params, ("q", *apart.get(method_of(row), ()))),
             ]
         )
     quoted = ("published", "ratio")
