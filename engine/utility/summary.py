@@ -15,6 +15,7 @@ from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Kind, Schema
 from ..spec import Param, Spec
+from ..statistics.bounded_interval import NON_NEGATIVE, SHARE
 from ..variables import compared_variables
 
 __all__ = ["SummarySpec", "summary"]
@@ -53,15 +54,16 @@ class SummarySpec(Spec):
     source="Guo & Hu Supp 1, Table 5",
     outputs=(
         Output("mean", "mean of the variable", "none"),
-        Output("sd", "standard deviation of the variable", "none"),
+        Output("sd", "standard deviation of the variable", "none", range=NON_NEGATIVE),
         Output("quantile", "quantile q of the variable, interpolated between the two nearest values", "none"),
-        Output("share_of_zeros", "share of the records whose count is 0", "none", "share"),
-        Output("share", "share of the records that have the level", "none", "share"),
+        Output("share_of_zeros", "share of the records whose count is 0", "none", "share", range=SHARE),
+        Output("share", "share of the records that have the level", "none", "share", range=SHARE),
         Output(
             "share_missing",
             "share of the records that have no value; the other statistics are of those that have one",
             "none",
             "share",
+            range=SHARE,
         ),
     ),
     confidential=True,
