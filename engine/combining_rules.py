@@ -1,21 +1,29 @@
-"""The combining rules of synthetic data, applied to result rows.
+"""The combining rules of synthetic data, and averages of quantities that have the bounds of a variable, on result rows.
 
-For methods whose rows hold, for each estimand and dataset, an ``estimate`` and its ``standard_error``, with ``synthesis``
-("partial" or "full") and ``confidence`` among their params; other measures are averaged. Intermediate outputs say the rest:
-``lower_bound`` and ``upper_bound`` of an estimand, where it has them, and the ``size_ratio`` n_l / n of each dataset.
+``by_combining_rules`` is for methods whose rows hold, for each estimand and dataset, an ``estimate`` and its
+``standard_error``, with ``synthesis`` ("partial" or "full") and ``confidence`` among their params; other measures are
+averaged. Intermediate outputs say the rest: the ``size_ratio`` n_l / n of each dataset, and ``lower_bound`` and
+``upper_bound`` of what the variable bounds, in rows that share target, params and level with it (``stated_bounds``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .methods import Output
+from .results import Estimate
 from .rows import Row, average, by_series
 from .statistics.bounded_interval import Range
 from .statistics.combining import Combined, full_synthesis, partial_synthesis
 
-__all__ = ["by_combining_rules"]
+__all__ = ["BOUNDS", "averages_within_bounds", "by_combining_rules", "stated_bounds"]
+
+BOUNDS = (
+    Output("lower_bound", "smallest value that what has these parameters can have", "none", intermediate=True),
+    Output("upper_bound", "largest value that what has these parameters can have", "none", intermediate=True),
+)
 
 ONE_DATASET = "one dataset alone does not show how much datasets differ, which the interval of the combination needs"
 ADJUSTED = (
@@ -51,7 +59,7 @@ class _Rows:
 
     def range(self, estimand: Estimand) -> Range:
         """The bounds that the rows give, None where there is none."""
-        lower, upper = (self.of_estimand(estimand, name).values() for name in ("lower_bound", "upper_bound"))
+        lower, upper = (self.of_estimand(estimand, output.name).values() for output in BOUNDS)
         return min(lower, default=None), max(upper, default=None)
 
     def combined(self, row: Row) -> Combined:
@@ -62,6 +70,19 @@ class _Rows:
             return partial_synthesis(list(estimates.values()), variances)
         ratios = [self.size_ratios.get(draw, 1.0) for draw in estimates]
         return full_synthesis(list(estimates.values()), variances, ratios)
+
+
+def stated_bounds(within: Range, target: str, params: Mapping[str, Any]) -> Iterator[Estimate]:
+    """The estimates of ``BOUNDS`` that say in which range a quantity with this target and these params lies."""
+    for output, bound in zip(BOUNDS, within, strict=True):
+        if bound is not None:
+            yield Estimate(output.name, bound, target, params=params)
+
+
+def averages_within_bounds(rows: Sequence[Row]) -> list[Row]:
+    """The averages of the rows, those of measures that declare no range inside the bounds that the rows give."""
+    found = _Rows.of(rows)
+    return [average(group, found.range(group[0].series[1:])) for group in by_series(rows)]
 
 
 def by_combining_rules(rows: Sequence[Row]) -> list[Row]:

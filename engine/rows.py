@@ -96,17 +96,18 @@ def averages(rows: Sequence[Row]) -> list[Row]:
     return [average(group) for group in by_series(rows)]
 
 
-def average(rows: Sequence[Row], within: Range | None = None) -> Row:
+def average(rows: Sequence[Row], bounds: Range = UNBOUNDED) -> Row:
     """The average over the datasets of rows that share a series, with its 95 % Monte Carlo interval inside their range.
 
-    ``within`` is the range where it is narrower than the one that the method declares. Datasets where the value could not be computed are left out, and the reason says how many and why.
+    ``bounds`` are those of the variable, for a measure that declares no range. Datasets where the value could not be computed are left out, and the reason says how many and why.
     """
     computed = [row for row in rows if row.value is not None]
     first = replace(rows[0], draw=None, lower=None, upper=None)
     if not computed:
         return first
     values = [row.value for row in computed if row.value is not None]
-    mean, lower, upper = monte_carlo_mean(values, within=within or _range(first))
+    declared = _range(first)
+    mean, lower, upper = monte_carlo_mean(values, within=bounds if declared == UNBOUNDED else declared)
     baselines = [row.baseline for row in computed if row.baseline is not None]
     return replace(
         first,

@@ -22,7 +22,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..combining_rules import by_combining_rules
+from ..combining_rules import BOUNDS, by_combining_rules, stated_bounds
 from ..errors import BadInput, NotComputable
 from ..methods import Output, method
 from ..microdata import Microdata
@@ -115,8 +115,7 @@ def check(data: Microdata, target: str, spec: IntervalOverlapSpec, place: str) -
             "none",
             range=NON_NEGATIVE,
         ),
-        Output("lower_bound", "smallest value that the estimate can have", "none", intermediate=True),
-        Output("upper_bound", "largest value that the estimate can have", "none", intermediate=True),
+        *BOUNDS,
         Output(
             "size_ratio",
             "released records for each confidential one",
@@ -142,7 +141,7 @@ def interval_overlap(confidential: Microdata, released: Microdata, spec: Interva
     for estimand, answer in dict(_answers(confidential, released, spec)).items():
         estimates += _estimates(estimand, answer, shared, own[estimand], estimand.left_out(released))
         estimates.append(_overlap(estimand, answer, own[estimand], shared))
-        estimates += _bounds(estimand, shared)
+        estimates += stated_bounds(estimand.range, estimand.target, dict(estimand.params) | shared)
     if spec.synthesis == "full":
         estimates.append(Estimate("size_ratio", len(released) / len(confidential), params=shared))
     return Measure(tuple(estimates))
@@ -216,13 +215,6 @@ def _overlap(estimand: Estimand, answer: Answer, own: Answer, shared: dict[str, 
     except NotComputable as error:
         return Estimate.not_computed("overlap", error.reason, target, **params)
     return Estimate("overlap", value, target, baseline=1.0, params=params)
-
-
-def _bounds(estimand: Estimand, shared: dict[str, Any]) -> Iterator[Estimate]:
-    params = dict(estimand.params) | shared
-    for name, bound in zip(("lower_bound", "upper_bound"), estimand.range, strict=True):
-        if bound is not None:
-            yield Estimate(name, bound, estimand.target, params=params)
 
 
 def _interval(answer: Answer) -> tuple[float, float]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Self
 
 import numpy as np
 
+from ..combining_rules import BOUNDS, averages_within_bounds, stated_bounds
 from ..errors import BadInput
 from ..methods import Output, method
 from ..microdata import Microdata
@@ -16,7 +17,7 @@ from ..run import Run
 from ..schema import Kind, Schema
 from ..spec import Param, Spec
 from ..statistics.bounded_interval import NON_NEGATIVE, SHARE
-from ..variables import compared_variables
+from ..variables import compared_variables, range_of_values
 
 __all__ = ["SummarySpec", "summary"]
 
@@ -65,13 +66,23 @@ class SummarySpec(Spec):
             "share",
             range=SHARE,
         ),
+        *BOUNDS,
     ),
     confidential=True,
+    combine=averages_within_bounds,
 )
 def summary(confidential: Microdata, released: Microdata, spec: SummarySpec, run: Run) -> Measure:
     """Statistics of the released data; the confidential row is the confidential data's own, scored as a release."""
     names = spec.for_release(confidential.schema, ()).variables
-    return Measure(tuple(estimate for name in names for estimate in _of_variable(confidential, released, name, spec)))
+    estimates = [estimate for name in names for estimate in _of_variable(confidential, released, name, spec)]
+    return Measure((*estimates, *(_bounds(confidential, estimates) if released.origin != "confidential" else ())))
+
+
+def _bounds(confidential: Microdata, estimates: Sequence[Estimate]) -> Iterator[Estimate]:
+    """Those of the variables, for their means and quantiles."""
+    for found in estimates:
+        if found.measure in ("mean", "quantile"):
+            yield from stated_bounds(range_of_values(confidential.schema[found.target]), found.target, found.params)
 
 
 def _of_variable(confidential: Microdata, data: Microdata, name: str, spec: SummarySpec) -> Iterator[Estimate]:
