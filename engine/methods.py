@@ -94,6 +94,11 @@ class Method:
         """``family.name``, as recipes and results write it."""
         return f"{self.family}.{self.name}"
 
+    @property
+    def results(self) -> tuple[Output, ...]:
+        """The measures that become rows of a run: all but intermediate ones."""
+        return tuple(output for output in self.outputs if not output.intermediate)
+
     def output(self, measure: str) -> Output:
         """The declaration of one of its measures; KeyError when it has no such measure."""
         for output in self.outputs:

@@ -81,7 +81,7 @@ def summary(confidential: Microdata, released: Microdata, spec: SummarySpec, run
 def _bounds(confidential: Microdata, estimates: Sequence[Estimate]) -> Iterator[Estimate]:
     """Those of the variables, for their means and quantiles."""
     for found in estimates:
-        if found.measure in ("mean", "quantile"):
+        if found.measure in ("mean", "quantile") and found.value is not None:
             yield from stated_bounds(range_of_values(confidential.schema[found.target]), found.target, found.params)
 
 
