@@ -141,7 +141,8 @@ def interval_overlap(confidential: Microdata, released: Microdata, spec: Interva
     for estimand, answer in dict(_answers(confidential, released, spec)).items():
         estimates += _estimates(estimand, answer, shared, own[estimand], estimand.left_out(released))
         estimates.append(_overlap(estimand, answer, own[estimand], shared))
-        estimates += stated_bounds(estimand.range, estimand.target, dict(estimand.params) | shared)
+        if isinstance(answer, IntervalEstimate):
+            estimates += stated_bounds(estimand.range, estimand.target, dict(estimand.params) | shared)
     if spec.synthesis == "full":
         estimates.append(Estimate("size_ratio", len(released) / len(confidential), params=shared))
     return Measure(tuple(estimates))
