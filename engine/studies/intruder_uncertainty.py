@@ -14,6 +14,7 @@ from ..risk import identification
 from ..run import Progress, Run
 from ..schema import Kind, Schema
 from ..spec import Param, Spec
+from ..statistics.bounded_interval import NON_NEGATIVE
 from ..statistics.combining import monte_carlo_mean
 from ..statistics.intruder import Knowledge, belief, check_log_scale, check_radii, known_by_default
 from ..statistics.intruder_noise import NOISE_ON_NUMBERS, NoiseModel
@@ -24,6 +25,17 @@ from ..statistics.radius import Radius
 __all__ = ["IntruderUncertaintySpec", "intruder_uncertainty"]
 
 Belief = Callable[[Microdata], Exact | Within]
+OUTPUTS = (
+    *identification.OUTPUTS,
+    Output(
+        "attribute_risk",
+        "records whose sensitive values are given away, a sum of probabilities",
+        "low",
+        "records",
+        range=NON_NEGATIVE,
+    ),
+)
+_RANGES = {output.name: output.range for output in OUTPUTS}
 _LOG_MODELS = ("log_normal", "log_normal_constant", "log_relative")
 
 
@@ -105,12 +117,7 @@ def check(data: Microdata, target: str, spec: IntruderUncertaintySpec, place: st
     "Uncertainty of the intruder's knowledge",
     spec=IntruderUncertaintySpec,
     source="Guo & Hu §4.3, eq. 11 and Supp 3; attribute risk likewise, which they leave to future work",
-    outputs=(
-        *identification.OUTPUTS,
-        Output(
-            "attribute_risk", "records whose sensitive values are given away, a sum of probabilities", "low", "records"
-        ),
-    ),
+    outputs=OUTPUTS,
     check=check,
 )
 def intruder_uncertainty(
@@ -206,6 +213,6 @@ def _mean(name: str, values: Sequence[float | NotComputable], params: Mapping[st
     reasons = [value.reason for value in values if isinstance(value, NotComputable)]
     if not computed:
         return Estimate.not_computed(name, reasons[0], **params)
-    value, lower, upper = monte_carlo_mean(computed)
+    value, lower, upper = monte_carlo_mean(computed, within=_RANGES[name])
     reason = f"mean of {len(computed)} of {len(values)} replicates; the others: {reasons[0]}" if reasons else ""
     return Estimate(name, value, lower=lower, upper=upper, reason=reason, params=params)
