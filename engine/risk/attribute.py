@@ -77,14 +77,14 @@ def check(data: Microdata, target: str, spec: AttributeSpec, place: str) -> None
     outputs=(
         Output(
             "risk",
-            "records whose sensitive values are given away, a sum of probabilities; of the confidential data as if they "
-            "were released as they are",
+            "records whose sensitive values are given away, a sum of probabilities; of the confidential data: by "
+            "releasing them unchanged",
             "low",
             "records",
         ),
         Output(
             "risk_excluding_self",
-            "the confidential data's risk when nobody is found among their own candidates, as Guo & Hu print it",
+            "the confidential data's risk with each record left out of its own candidates, as Guo & Hu print it",
             "low",
             "records",
         ),
@@ -104,7 +104,7 @@ def attribute(confidential: Microdata, released: Microdata, spec: AttributeSpec,
     try:
         known, similar = _matches(confidential, released, spec)
     except NotComputable as error:
-        return Measure((Estimate.not_computed("risk", error.reason, **params),))
+        return Measure((Estimate("risk", None, reason=error.reason, params=params),))
     probability = attribute_probabilities(known, similar)
     estimates = [Estimate("risk", float(probability.sum()), params=params)]
     if released.origin == "confidential":
