@@ -122,7 +122,7 @@ def test_what_an_intruder_sees_is_as_varied_as_was_asked(
 
 
 @pytest.mark.parametrize("model", list(MODELS))
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(raw(), st.integers(2, 3), st.sampled_from([0.1, 0.3, 0.6]), st.sampled_from(["micro_aggregated", "generalised"]))
 def test_the_table_that_is_left_after_suppression_is_as_varied_as_was_asked(
     model: str, rows: pd.DataFrame, k: int, most: float, output: str
@@ -148,7 +148,7 @@ MEASURED: dict[str, Callable[[float], dict[str, Any]]] = {
     ("measure", "asked"),
     [("p", 2), ("l_distinct", 2), ("l_entropy", 1.5), ("l_entropy", 2), ("c_recursive", 1.5), ("t", 0.25), ("t", 0.5)],
 )
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(raw(), st.integers(2, 4), st.sampled_from([0.0, 0.2, 0.5]), st.integers(0, 3))
 def test_the_anonymity_measured_of_the_release_is_what_was_asked(
     measure: str, asked: float, rows: pd.DataFrame, k: int, most: float, later: int
@@ -166,6 +166,26 @@ def test_the_anonymity_measured_of_the_release_is_what_was_asked(
     values = [value for name, value in by if name == measure]
     assert values
     assert all(v is not None and (v <= asked if measure in ("t", "c_recursive") else v >= asked) for v in values)
+
+
+def test_t_of_the_release_is_within_what_was_asked_on_every_one_of_forty_tables() -> None:
+    """Held against the shares of all records, suppressed ones too, t exceeds .3 on 4 of the 40."""
+    variables = {"a": {"kind": "count", "role": "known"}, "b": {"kind": "count", "role": "known"},
+                 "s": {"kind": "categorical", "role": "sensitive"}}  # fmt: skip
+    step = {"method": "mondrian", "k": 3, "t": 0.3, "max_suppressed": 0.2}
+    plan = Recipe.from_table({"variables": variables, "anonymisation": [step]})
+    suppressed = 0
+    for number in range(40):
+        rng = np.random.default_rng(number)
+        n = int(rng.integers(30, 120))
+        rows = pd.DataFrame({"a": rng.geometric(0.1, n), "b": rng.integers(0, 5, n)})
+        rows["s"] = rng.choice(list("xyz"), n, p=[0.6, 0.3, 0.1])
+        found = anonymise(plan, conform(rows, plan.schema))
+        left = rows[~found.suppressed].reset_index(drop=True)
+        suppressed += int(found.suppressed.any())
+        groups = left.groupby([found.data.frame[name] for name in ("a", "b")])
+        assert max(farthest(group, left, "s", ordered=False) for _, group in groups) <= 0.3 + 1e-9
+    assert suppressed > 35
 
 
 @pytest.mark.parametrize("model", list(MODELS))
