@@ -196,8 +196,7 @@ def _attribute_risk(
         return NotComputable("the intruder has nothing to learn: no variable is synthesised or named as sensitive")
     same = knowledge.sensitive.names == knowledge.synthesised.names
     similar = identified if same else _and(known, near, knowledge.sensitive, released)
-    own = released.origin == "confidential"
-    return float(attribute_probabilities(known.match(near), similar, exclude_self=own).sum())
+    return float(attribute_probabilities(known.match(near), similar).sum())
 
 
 def _value(summary: Callable[[Matches], float], matches: Matches) -> float | NotComputable:
