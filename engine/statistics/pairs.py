@@ -14,6 +14,7 @@ from ..microdata import Microdata
 from ..results import Estimate
 from ..schema import Kind, Role, Schema
 from .equivalence_classes import equivalence_classes
+from .hierarchies import ROOT
 
 __all__ = ["CATEGORIES", "NUMBERS", "Pairs", "minimum", "quasi_identifiers"]
 
@@ -58,6 +59,12 @@ class Pairs:
         """Original (n,) and released (k,) values of a variable as text; missing is a value of its own."""
         self._require(name)
         return _labels(self.original.frame[name]), _labels(self.released.frame[name])
+
+    def hidden(self, name: str) -> NDArray[np.bool_]:
+        """Which released values (k,) of a variable are generalised to the root."""
+        if name not in self.released.generalised:
+            return np.zeros(len(self.rows), dtype=np.bool_)
+        return np.asarray(self.released.frame[name].astype("object").eq(ROOT).fillna(value=False), dtype=np.bool_)
 
     def classes(self, names: Sequence[str]) -> NDArray[np.int64]:
         """The equivalence class of each original record, (n,), -1 where it is suppressed.
