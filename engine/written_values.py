@@ -50,7 +50,7 @@ Flags = NDArray[np.bool_]
 LARGEST_ERROR = 1e-6
 SURE_DIGITS = 15
 DECIMAL_COMMA = re.compile(r"\s*[+-]?(?:\d+,\d*|,\d+)(?:[eE][+-]?\d+)?\s*")
-WHOLE_NUMBER = re.compile(r"\s*[+-]?\d+\s*")
+WHOLE_NUMBER = re.compile(r"\s*[+-]?\d+(?:[eE][+-]?\d+)?\s*")
 THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2},\d{3}\s*")
 WHOLE_LEVEL = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.0*)?(?:[eE][+]?0{1,3})?")
 
