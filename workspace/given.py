@@ -73,9 +73,18 @@ def _read(source: Source, recipe: Recipe, data: Microdata) -> tuple[pd.DataFrame
         raise BadInput("data.file", f'"{source.name}" has no records')
     labels = [name for name in recipe.generalised if name in frame.columns]
     frame = frame.assign(**{name: _labels(frame[name], recipe) for name in labels})
+    return frame, _suppressed(frame, recipe)
+
+
+def _suppressed(frame: pd.DataFrame, recipe: Recipe) -> Flags:
+    """Which records (n,) have all their quasi-identifiers and released variables hidden; none unless the recipe says that
+    values are labels or class means.
+    """
     names = {*quasi_identifiers(recipe.schema, recipe.released), *recipe.released} & set(frame.columns)
-    hidden = [_hidden(frame[name], name, recipe) for name in sorted(names)]
-    return frame, np.all(hidden, axis=0) if hidden else np.zeros(len(frame), dtype=np.bool_)
+    if not recipe.form.changed or not names:
+        return np.zeros(len(frame), dtype=np.bool_)
+    hidden = np.array([_hidden(frame[name], name, recipe) for name in sorted(names)])
+    return np.asarray(hidden.all(axis=0))
 
 
 def _hidden(values: pd.Series, name: str, recipe: Recipe) -> Flags:
@@ -115,7 +124,7 @@ def _with_levels(recipe: Recipe, data: Microdata) -> Schema:
 def _hint(error: BadInput, recipe: Recipe) -> str:
     """How values of another form are declared, where some do not fit the kind of a released variable."""
     name = error.place.removeprefix("variables.").partition(".")[0]
-    fits = "no value" in error.message or not error.place.startswith("variables.")
+    fits = "no value" in error.message or "write " in error.message or not error.place.startswith("variables.")
     if fits or name not in recipe.released or name in recipe.form.changed:
         return ""
     return (

@@ -152,7 +152,8 @@ def _by(ours: Floats, theirs: Floats, kind: Kind) -> str:
     present = ours != 0
     if not present.any():
         return ""
-    return f" by up to {100 * np.max(gaps[present] / np.abs(ours[present])):.2g} % of it"
+    percent = 100 * np.max(gaps[present] / np.abs(ours[present]))
+    return f" by up to {percent:{'.2g' if percent < 99.5 else ',.0f'}} % of it"
 
 
 def _duration(seconds: float) -> str:
