@@ -230,7 +230,7 @@ def _respelt(text: pd.Series, variable: Variable) -> pd.Series:
     """Whole numbers spelt as the listed levels are; where none are listed and all levels are whole, ``1`` for ``1.0``."""
     found = list(text.unique())
     whole = [whole_spelling(level) for level in found]
-    if set(found) <= set(variable.levels) or (whole == found and not variable.levels):
+    if (whole == found and not variable.levels) or set(found) <= set(variable.levels):
         return text
     numbers = all(level.removeprefix("-").isdecimal() for level in whole)
     spellings = level_spellings(found, variable.levels or (whole if numbers else found))

@@ -37,6 +37,7 @@ __all__ = [
     "has_decimal_commas",
     "level_spellings",
     "may_be_thousands",
+    "nearest",
     "originals_of",
     "read_numbers",
     "rounded_alike",
@@ -91,7 +92,8 @@ def _with_comma(values: pd.Series) -> list[str]:
 
 def whole_spelling(text: str) -> str:
     """``1`` for ``1.0`` and ``1e0``; any other text, ``01`` among them, as it is."""
-    if not WHOLE_LEVEL.fullmatch(text):
+    plain = "." not in text and "e" not in text and "E" not in text
+    if plain or not WHOLE_LEVEL.fullmatch(text):
         return text
     return re.split(r"[.eE]", text)[0]
 
@@ -180,19 +182,22 @@ def originals_of(original: Floats, written: Floats) -> tuple[Floats, NDArray[np.
     found, candidates = np.full(len(written), np.nan), np.zeros(len(written), dtype=np.int64)
     if not len(values) or not len(given):
         return found, candidates
-    exact = bool(np.isin(given, values).all())
+    there, exact = np.isfinite(written), bool(np.isin(given, values).all())
     if exact and (_far_apart(values) or digits_and_decimals(given)[0] > SURE_DIGITS):
-        return np.where(np.isfinite(written), written, np.nan), np.isfinite(written).astype(np.int64)
+        return np.where(there, written, np.nan), there.astype(np.int64)
     reach = np.minimum(_uncertainty(given), LARGEST_ERROR * np.abs(given))
-    first = np.searchsorted(values, given - reach, side="left")
-    count = np.searchsorted(values, given + reach, side="right") - first
-    after = np.clip(np.searchsorted(values, given), 1, max(len(values) - 1, 1))
-    above, below = values[np.minimum(after, len(values) - 1)], values[after - 1]
-    nearest = np.where(np.abs(above - given) < np.abs(given - below), above, below)
-    there = np.isfinite(written)
-    found[there] = np.where(count > 0, nearest, np.nan)
+    count = np.searchsorted(values, given + reach, side="right") - np.searchsorted(values, given - reach, side="left")
+    found[there] = np.where(count > 0, nearest(values, given), np.nan)
     candidates[there] = count
     return found, candidates
+
+
+def nearest(values: Floats, numbers: Floats) -> Floats:
+    """The one of the values, ascending, at least one, that is nearest to each number (k,)."""
+    above = np.searchsorted(values, numbers).clip(max=len(values) - 1)
+    below = (above - 1).clip(min=0)
+    nearer = np.abs(values[above] - numbers) < np.abs(numbers - values[below])
+    return np.asarray(np.where(nearer, values[above], values[below]), dtype=np.float64)
 
 
 def _far_apart(values: Floats) -> bool:

@@ -19,7 +19,7 @@ from engine.errors import BadInput
 from engine.microdata import Microdata
 from engine.recipe import Recipe
 from engine.schema import Kind
-from engine.written_values import LARGEST_ERROR, digits_and_decimals, originals_of, rounded_alike, same_numbers
+from engine.written_values import LARGEST_ERROR, digits_and_decimals, nearest, originals_of, rounded_alike, same_numbers
 
 __all__ = ["with_original_values"]
 
@@ -93,7 +93,8 @@ def _of_somebody(ours: Floats, theirs: Floats, kind: Kind) -> Floats:
     there = ~np.isnan(theirs)
     candidates = np.where(there, candidates, int(np.isnan(ours).any()))
     if unknown := int((candidates == 0).sum()):
-        coarser = "" if kind.has_levels else _coarser(_nearest(ours, theirs, kind), theirs[there], kind)
+        written = theirs[there] if (candidates[there] == 0).any() and not kind.has_levels else np.empty(0)
+        coarser = _coarser(_nearest(ours, written, kind), written, kind) if len(written) else ""
         raise _Different(coarser or f"{unknown:,} of {len(theirs):,} records have a value that no original record has")
     if several := int((candidates > 1).sum()):
         raise _Different(
@@ -111,15 +112,11 @@ def _known_again(ours: Floats, theirs: Floats, places: Places | None) -> Floats:
 
 
 def _nearest(ours: Floats, theirs: Floats, kind: Kind) -> Floats:
-    """The original value, of all (n,), nearest to each released one that is there (k,); of dates the last one before."""
-    values, there = np.unique(ours[~np.isnan(ours)]), theirs[~np.isnan(theirs)]
+    """The original value, of all (n,), nearest to each released one (k,), none missing; of dates the day's first."""
+    values = np.unique(ours[~np.isnan(ours)])
     if kind is Kind.DATE:
-        return np.asarray(values[np.searchsorted(values // DAY, there // DAY).clip(max=len(values) - 1)])
-    above = np.searchsorted(values, there).clip(max=len(values) - 1)
-    below = (above - 1).clip(min=0)
-    return np.asarray(
-        np.where(np.abs(values[above] - there) < np.abs(values[below] - there), values[above], values[below])
-    )
+        return np.asarray(values[np.searchsorted(values // DAY, theirs // DAY).clip(max=len(values) - 1)])
+    return nearest(values, theirs)
 
 
 def _coarser(ours: Floats, theirs: Floats, kind: Kind) -> str:
