@@ -14,7 +14,7 @@ from typing import Any
 
 from .methods import Output
 from .results import Estimate
-from .rows import Row, average, by_series
+from .rows import Row, average, averages, by_series
 from .statistics.bounded_interval import Range
 from .statistics.combining import Combined, full_synthesis, partial_synthesis
 
@@ -79,18 +79,18 @@ def stated_bounds(within: Range, target: str, params: Mapping[str, Any]) -> Iter
             yield Estimate(output.name, bound, target, params=params)
 
 
-def averages_within_bounds(rows: Sequence[Row]) -> list[Row]:
-    """The averages of the rows, those of measures that declare no range inside the bounds that the rows give."""
+def averages_within_bounds(rows: Sequence[Row], records: int | None = None) -> list[Row]:
+    """The averages of the rows inside the bounds that they give."""
     found = _Rows.of(rows)
-    return [average(group, found.range(group[0].series[1:])) for group in by_series(rows)]
+    return [average(group, records, found.range(group[0].series[1:])) for group in by_series(rows)]
 
 
-def by_combining_rules(rows: Sequence[Row]) -> list[Row]:
+def by_combining_rules(rows: Sequence[Row], records: int | None = None) -> list[Row]:
     """The rows that combine m datasets, one for each series of ``rows`` (a method's, of one dataset and level)."""
     found = _Rows.of(rows)
     return [
         _combined(row, found) if row.measure in ("estimate", "standard_error") and row.value is not None else row
-        for row in map(average, by_series(rows))
+        for row in averages(rows, records)
     ]
 
 

@@ -178,13 +178,13 @@ def study_point(
     return [row for own in tables for row in rows_of(step.method, own[2], *own[:2], point, settings)]
 
 
-def combine(recipe: Recipe, rows: Sequence[Row]) -> tuple[list[Row], list[Verdict]]:
+def combine(recipe: Recipe, rows: Sequence[Row], records: int | None = None) -> tuple[list[Row], list[Verdict]]:
     """All rows of a run, those that combine its datasets added and baselines filled in, and the verdicts on them.
 
-    Rows of intermediate outputs, the simulations of a study, give way to the study's summary.
+    ``records`` is how many records the confidential data have: where intervals of numbers of records end. Rows of intermediate outputs, the simulations of a study, give way to the study's summary.
     """
     kept = _results(rows)
-    combined = _results(combined_rows(rows_with_draw(rows)))
+    combined = _results(combined_rows(rows_with_draw(rows), records))
     complete = with_confidential_baseline(
         [*(row for row in kept if row.draw is None), *combined, *rows_with_draw(kept)]
     )
@@ -211,7 +211,7 @@ def _summaries(recipe: Recipe, rows: Sequence[Row]) -> Iterator[Row]:
             yield from (replace(row, params=step.method.row_params(row.params, settings)) for row in rule(own))
 
 
-def combined_rows(rows: Sequence[Row]) -> list[Row]:
+def combined_rows(rows: Sequence[Row], records: int | None = None) -> list[Row]:
     """One row for each series of each dataset, in their order: by the method's own rule, or else the average.
 
     A method's own rule is given rows of its intermediate outputs too.
@@ -225,7 +225,9 @@ def combined_rows(rows: Sequence[Row]) -> list[Row]:
             continue
         groups.setdefault((f"{row.family}.{row.method}", row.dataset, row.level), []).append(row)
         order.setdefault((row.dataset, *row.series), len(order))
-    found = [row for (key, *_), group in groups.items() for row in (registry()[key].combine or averages)(group)]
+    found = [
+        row for (key, *_), group in groups.items() for row in (registry()[key].combine or averages)(group, records)
+    ]
     return sorted(found, key=lambda row: order[row.dataset, *row.series])
 
 
@@ -269,7 +271,7 @@ def execute(
     for s, step in enumerate(recipe.studies):
         for point in step.spec.grid():
             rows.extend(study_point(recipe, s, point, confidential, releases, report))
-    complete, verdicts = combine(recipe, rows)
+    complete, verdicts = combine(recipe, rows, len(confidential))
     targets = [step.target for step in recipe.synthesis]
     models = dict(zip(targets, fits, strict=True))
     notes = anonymised.notes if anonymised else ()

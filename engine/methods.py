@@ -24,8 +24,9 @@ make(size: int, rng) -> Microdata draws a table of all variables of the data. St
 rather than fit it to one variable after another. ``extra`` is the part of the package that a method needs (``engine.extras``).
 
 Rows of the m released datasets are averaged, series by series (``engine.rows.averages``), unless the method has a rule of
-its own: ``combine(rows: Sequence[Row]) -> list[Row]`` gets all its rows of single datasets that share dataset and level,
-those of ``intermediate`` outputs included, and gives one row with ``draw`` None for each of their series. A study may also have ``summarise(rows) -> list[Row]``: it gets
+its own: ``combine(rows: Sequence[Row], records: int | None) -> list[Row]`` gets all its rows of single datasets that share
+dataset and level, those of ``intermediate`` outputs included, and the number of confidential records, and gives one row with
+``draw`` None for each of their series. A study may also have ``summarise(rows) -> list[Row]``: it gets
 all rows of its points at once and adds what only they together say; those of ``intermediate`` outputs then leave.
 
 Key, family and name come from the path of the file; nothing else has to be touched to add one.

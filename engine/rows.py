@@ -11,7 +11,7 @@ from typing import Any, Literal
 from .methods import Method, registry
 from .results import Estimate
 from .spec import written
-from .statistics.bounded_interval import UNBOUNDED, Range
+from .statistics.bounded_interval import UNBOUNDED, Range, narrowed
 from .statistics.combining import monte_carlo_mean
 
 __all__ = [
@@ -106,23 +106,28 @@ def by_series(rows: Iterable[Row]) -> list[list[Row]]:
     return list(groups.values())
 
 
-def averages(rows: Sequence[Row]) -> list[Row]:
-    """The average of every series: how rows are combined where a method has no rule of its own."""
-    return [average(group) for group in by_series(rows)]
+def averages(rows: Sequence[Row], records: int | None = None) -> list[Row]:
+    """The average of every series: how rows are combined where a method has no rule of its own.
+
+    ``records`` is how many records the confidential data have.
+    """
+    return [average(group, records) for group in by_series(rows)]
 
 
-def average(rows: Sequence[Row], bounds: Range = UNBOUNDED) -> Row:
+def average(rows: Sequence[Row], records: int | None = None, bounds: Range = UNBOUNDED) -> Row:
     """The average over the datasets of rows that share a series, with its 95 % Monte Carlo interval inside their range.
 
-    ``bounds`` are those of the variable, for a measure that declares no range. Datasets where the value could not be computed are left out, and the reason says how many and why.
+    The range is the one that the measure declares, within ``bounds``, those of a variable; what counts records ends at
+    ``records``, or at the largest value of a release that has more. Datasets where the value could not be computed are left out, and the reason says how many and why.
     """
     computed = [row for row in rows if row.value is not None]
     first = replace(rows[0], draw=None, lower=None, upper=None)
     if not computed:
         return first
     values = [row.value for row in computed if row.value is not None]
-    declared = _range(first)
-    mean, lower, upper = monte_carlo_mean(values, within=bounds if declared == UNBOUNDED else declared)
+    counted = (None, max(records, *values)) if records is not None and first.unit == "records" else UNBOUNDED
+    within = narrowed(narrowed(_range(first), bounds), counted)
+    mean, lower, upper = monte_carlo_mean(values, within=within)
     baselines = [row.baseline for row in computed if row.baseline is not None]
     return replace(
         first,

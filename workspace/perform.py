@@ -135,7 +135,8 @@ def _perform_study(tables: Tables, order: Order, report: Report) -> Outcome:
 
 def _perform_combine(tables: Tables, order: Order, report: Report) -> Outcome:
     report(Progress(0, 1, "verdicts"))
-    rows, verdicts = execution.combine(_recipe(order.recipe), order.rows)
+    records = tables.records(order.confidential)
+    rows, verdicts = execution.combine(_recipe(order.recipe), order.rows, records)
     return Outcome(rows=rows, verdicts=verdicts)
 
 

@@ -93,6 +93,13 @@ class Tables:
             raise DamagedTable(f"the table {path.name} has changed since it was written")
         return pq.read_table(pa.BufferReader(content))
 
+    def records(self, sha256: str) -> int:
+        """How many records the table with this hash has; only its end is read. Raises DamagedTable when it is gone."""
+        try:
+            return int(pq.read_metadata(self.path(sha256)).num_rows)
+        except FileNotFoundError:
+            raise DamagedTable(f"the table {self.path(sha256).name} is gone from the workspace") from None
+
     def write_microdata(self, data: Microdata) -> str:
         """Store microdata; the schema is kept by the database."""
         return self.write(pa.Table.from_pandas(data.frame, preserve_index=False).replace_schema_metadata(None))

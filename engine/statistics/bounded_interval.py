@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-__all__ = ["AT_LEAST_ONE", "AT_MOST_ONE", "NON_NEGATIVE", "SHARE", "UNBOUNDED", "Range", "bounded_interval"]
+__all__ = ["AT_LEAST_ONE", "AT_MOST_ONE", "NON_NEGATIVE", "SHARE", "UNBOUNDED", "Range", "bounded_interval", "narrowed"]
 
 Range = tuple[float | None, float | None]
 """Smallest and largest possible value, each included; None where there is no end."""
@@ -38,6 +38,12 @@ AT_MOST_ONE: Range = (None, 1.0)
 SHARE: Range = (0.0, 1.0)
 
 _LONGEST = 13.0
+
+
+def narrowed(first: Range, second: Range) -> Range:
+    """The values that lie in both ranges."""
+    lows, highs = ([end for end in ends if end is not None] for ends in zip(first, second, strict=True))
+    return max(lows, default=None), min(highs, default=None)
 
 
 def bounded_interval(value: float, half_width: float, within: Range = UNBOUNDED) -> tuple[float, float]:

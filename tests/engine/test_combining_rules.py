@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +12,10 @@ from scipy.special import expit
 from scipy.stats import norm, t
 
 from engine.combining_rules import by_combining_rules
-from engine.execution import combined_rows
+from engine.execution import combined_rows, execute
+from engine.methods import find
+from engine.microdata import Microdata
+from engine.recipe import Recipe
 from engine.rows import Row, averages, by_series
 from engine.statistics.combining import full_synthesis, partial_synthesis
 
@@ -178,3 +181,22 @@ def test_stored_rows_are_combined_alike() -> None:
 def test_series_come_in_the_order_of_their_first_row() -> None:
     assert [[row.draw for row in group] for group in by_series(rows())] == [[1, 2, 3]] * 3
     assert [group[0].measure for group in by_series(rows())] == ["estimate", "standard_error", "overlap"]
+
+
+@pytest.mark.parametrize("key", ["risk.identification", "risk.attribute", "risk.uniqueness"])
+def test_the_interval_of_a_number_of_records_ends_at_all_of_them(
+    key: str, small_recipe: Callable[..., Recipe], small_data: Microdata
+) -> None:
+    found = find(key, "")
+    step = {"method": key} if key == "risk.uniqueness" else {"method": key, "radius": {"income": "900%", "visits": 60}}
+    recipe = small_recipe(measure=[step], threshold=[], release={"m": 2, "seed": 1})
+    counted = {output.name for output in found.outputs if output.unit == "records"}
+    rows = [
+        r for r in execute(recipe, small_data).rows if r.measure in counted and r.draw is None and r.upper is not None
+    ]
+    assert rows
+    for row in rows:
+        assert 0 <= row.lower <= row.value <= row.upper <= len(small_data)
+    like = replace(rows[0], draw=1, lower=None, upper=None)
+    draws = [replace(like, draw=draw, value=value) for draw, value in ((1, 1.0), (2, 79.0))]
+    assert (averages(draws, 80)[0].upper or 0) <= 80 < (averages(draws)[0].upper or 0), "else it leaves the range"
