@@ -80,7 +80,7 @@ class Pairs:
         if not self.original.schema[name].kind.has_levels:
             raise NotComputable("the release has intervals of this variable, not numbers")
         labels = self.released.frame[name].astype("object")
-        codes = pd.Categorical(labels, categories=column.cat.categories).codes
+        codes = column.cat.categories.get_indexer(pd.Index(labels))
         if ((codes < 0) & labels.notna()).any():
             raise NotComputable("the release generalises values of this variable, which are then no numbers")
         return np.where(codes < 0, np.nan, codes.astype(np.float64))
