@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from itertools import cycle, islice
 from typing import Any
 
 import pytest
+from asked import answers_of, spec_of
 from hypothesis import Phase, given, settings
-from method_contract import REGIONS, run_of
-from oracles import NO_ORACLE, ORACLES, TELLING_APART, WITHIN, Answers, Case, series
-from tables import SCHEMA, SYNTHESISED, Record, larger, microdata, records, resynthesised
+from method_contract import REGIONS
+from oracles import NO_ORACLE, ORACLES, WITHIN, Answers, Case
+from tables import SCHEMA, Record, larger, microdata, records, resynthesised
 
 from engine.errors import NotComputable
 from engine.execution import anonymise
 from engine.methods import Method, registry
 from engine.microdata import Microdata
 from engine.recipe import Recipe
-from engine.results import Estimate
 
 TINY, LARGE = 12, 3
 
@@ -147,16 +146,6 @@ def test_a_new_output_without_an_oracle_would_be_noticed() -> None:
     assert lacking_an_oracle(["risk.identification.guessed"]) == ["risk.identification.guessed"]
 
 
-def spec_of(method: Method, table: Mapping[str, Any]) -> Any:
-    spec = method.spec.from_table(table, "step")
-    spec.check(SCHEMA, "step")
-    spec.check_release(SCHEMA, SYNTHESISED, "step")
-    spec = spec.for_release(SCHEMA, SYNTHESISED)
-    if method.key in ("utility.cluster", "utility.propensity") and not spec.variables:
-        return dataclasses.replace(spec, variables=SCHEMA.names)
-    return spec
-
-
 def released_as(made: str, confidential: Sequence[Record], drawn: Sequence[Record]) -> Microdata:
     """The release of a case, from as many drawn records as there are confidential ones, or others."""
     if made == "itself":
@@ -171,23 +160,6 @@ def released_as(made: str, confidential: Sequence[Record], drawn: Sequence[Recor
         step = {"method": "suppression", "k": 2, "quasi_identifiers": ["region"], "max_suppressed": 0.9}
     table = {"variables": {v.name: v.to_table() for v in SCHEMA}, "anonymisation": [step]}
     return anonymise(Recipe.from_table({"title": "case", **table}), microdata(confidential)).data
-
-
-def answers_of(method: Method, case: Case, level: float | None) -> dict[str, Answers]:
-    try:
-        if level is None:
-            estimates: Sequence[Estimate] = method.func(case.confidential, case.released, case.spec, run_of()).estimates
-        else:
-            point = method.func(case.confidential, [case.released], level, case.spec, run_of())
-            estimates = point.releases[0].estimates
-    except NotComputable as error:
-        estimates = [Estimate.not_computed(output.name, error.reason) for output in method.outputs]
-    found: dict[str, Answers] = {}
-    for estimate in estimates:
-        told = {name: estimate.params[name] for name in TELLING_APART if name in estimate.params}
-        assert estimate.value is not None or estimate.reason
-        found.setdefault(estimate.measure, {})[series(estimate.target, **told)] = estimate.value
-    return found
 
 
 def assert_equal(found: Mapping[str, Answers], expected: Mapping[str, Answers]) -> None:
