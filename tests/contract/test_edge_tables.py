@@ -70,6 +70,11 @@ def heavy(frame: pd.DataFrame) -> Any:
     return np.abs(np.random.default_rng(2).standard_cauchy(N)) * 1e3
 
 
+def nearly_collinear(frame: pd.DataFrame) -> Any:
+    """Net beside gross pay in cents: 0.7 of it but for a few cents."""
+    return np.round(0.7 * frame["visits"] * 1e9 + np.random.default_rng(3).normal(size=N))
+
+
 EDGES: dict[str, Callable[[], pd.DataFrame]] = {
     "one record": functools.partial(plain, 1),
     "two records": functools.partial(plain, 2),
@@ -78,7 +83,10 @@ EDGES: dict[str, Callable[[], pd.DataFrame]] = {
                               joined=pd.Timestamp("2020-01-01")),
     "constant targets": with_columns(days=0, income=1.5, illness="1"),
     "perfect separation": with_columns(illness=lambda f: np.where(f["visits"] > 3, "1", "0"), income=lambda f: f["visits"] * 100.0 + 1),
+    "gross and net pay in cents": with_columns(visits=lambda f: f["visits"] * 1_000_000_000 + 7, income=nearly_collinear),
     "heavy tails": with_columns(income=heavy),
+    "values of 1e160": with_columns(income=lambda f: f["income"] * 1e160),
+    "values of 1e-200": with_columns(income=lambda f: f["income"] * 1e-200),
     "only one income present": one_present("income"),
     "only one region present": one_present("region"),
     "one level": with_columns(region="north", sex="1"),
