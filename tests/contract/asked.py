@@ -32,8 +32,10 @@ def answers_of(method: Method, case: Case, level: float | None) -> dict[str, Ans
         if level is None:
             estimates: Sequence[Estimate] = method.func(case.confidential, case.released, case.spec, run_of()).estimates
         else:
-            point = method.func(case.confidential, [case.released], level, case.spec, run_of())
-            estimates = point.releases[0].estimates
+            itself = case.released.origin == "confidential"
+            releases = [] if itself else [case.released]
+            point = method.func(case.confidential, releases, level, case.spec, run_of())
+            estimates = (point.confidential if itself else point.releases[0]).estimates
     except NotComputable as error:
         estimates = [Estimate.not_computed(output.name, error.reason) for output in method.outputs]
     found: dict[str, Answers] = {}

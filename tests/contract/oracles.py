@@ -382,7 +382,10 @@ def attribute(case: Case) -> dict[str, Answers]:
     if not case.released.linked:
         return {"risk": {series(): None}}
     known, similar = (matched(case, names) for names in (case.spec.known, case.spec.sensitive))
-    return {"risk": {series(): learnt(known, similar)}}
+    found: dict[str, Answers] = {"risk": {series(): learnt(known, similar)}}
+    if case.released.origin == "confidential":
+        found["risk_excluding_self"] = {series(): learnt(known, similar, without_self=True)}
+    return found
 
 
 def uniqueness(case: Case) -> dict[str, Answers]:
@@ -676,7 +679,7 @@ ORACLES: dict[str, Callable[..., dict[str, Answers]]] = {
         "quality.pearson": (pearson, ("rho", "minimum_rho")),
         "quality.rilm": (rilm, ("numerical", "categorical", "minimum_numerical", "minimum_categorical")),
         "risk.anonymity": (anonymity, ("k", "classes", "p", "l_distinct", "l_entropy", "t")),
-        "risk.attribute": (attribute, ("risk",)),
+        "risk.attribute": (attribute, ("risk", "risk_excluding_self")),
         "risk.identification": (
             identification,
             ("expected_match_risk", "true_match_rate", "false_match_rate", "unique_matches"),

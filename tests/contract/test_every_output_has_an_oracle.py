@@ -80,6 +80,7 @@ ON_TINY: dict[str, list[Settings]] = {
         ("linked", {"known": ["visits"], "sensitive": ["income"], "radius": {"visits": "open 1", "income": "log 8%"}}),
         ("linked", {"known": ["size"], "sensitive": ["days"]}),
         ("unlinked", {"radius": NUMBERED}),
+        ("itself", {"radius": NUMBERED}),
     ],
     "risk.identification": [
         ("linked", {"radius": NUMBERED}),
@@ -99,6 +100,7 @@ ON_TINY: dict[str, list[Settings]] = {
         ("linked", {"variable": "visits", "model": "unknown", "radius": NUMBERED, "levels": [0.0, 1.0]}),
         ("linked", {"variable": "region", "model": "unknown", "radius": NUMBERED, "levels": [1.0]}),
         ("linked", {"variable": "sex", "model": "misclassification", "radius": NUMBERED, "levels": [1.0]}),
+        ("itself", {"variable": "visits", "model": "unknown", "radius": NUMBERED, "levels": [0.0, 1.0]}),
     ],
 }
 
