@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import importlib.util
 import math
+import resource
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -95,6 +97,20 @@ EDGES: dict[str, Callable[[], pd.DataFrame]] = {
     "dates far away": with_columns(joined=lambda f: np.where(f.index % 2 == 0, "0001-01-01", "9999-12-31")),
     "zeros but for one": with_columns(days=lambda f: np.where(f.index == 3, 4, 0)),
 }  # fmt: skip
+
+ROOM = 3 * 2**30
+
+
+@pytest.fixture(autouse=True)
+def limited_memory() -> Iterator[None]:
+    """A table of sixty records needs no gigabytes: asking for them is a MemoryError, not the end of the machine."""
+    pages = Path("/proc/self/statm")
+    own = int(pages.read_text().split()[0]) * resource.getpagesize() if pages.exists() else 0
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (own + ROOM, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
 
 SLOW = ("synthesis.ctgan", "studies.calibration", "studies.minimisation", "synthesis.zero_inflated_truncated_poisson")
 
