@@ -68,7 +68,7 @@ def _shown(pairs: Pairs, released: Microdata, name: str) -> tuple[NDArray[np.boo
     """Which released records (k,) show an original level that their whole class shares, and its code."""
     levels = pairs.original.frame[name].cat.categories
     labels = released.frame[name].astype("object")
-    codes = np.asarray(pd.Categorical(labels, categories=levels).codes, dtype=np.float64)
+    codes = levels.get_indexer(pd.Index(labels)).astype(np.float64)
     if released.classes is None:
         return codes >= 0, codes
     shared = class_ranges(pairs.original.numbers(name), released.classes) == 0

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..combining_rules import BOUNDS, averages_within_bounds, stated_bounds
 from ..errors import BadInput
@@ -104,10 +105,16 @@ def _of_values(data: Microdata, name: str, spec: SummarySpec) -> Iterator[Estima
         return
     yield Estimate("mean", float(np.mean(values)), name)
     if len(values) > 1:
-        yield Estimate("sd", float(np.std(values, ddof=1)), name)
+        yield Estimate("sd", _standard_deviation(values), name)
     else:
         yield Estimate.not_computed("sd", "one record has no standard deviation", name)
     for q in spec.quantiles:
         yield Estimate("quantile", float(np.quantile(values, q)), name, params={"q": q})
     if kind is Kind.COUNT:
         yield Estimate("share_of_zeros", float(np.mean(values == 0)), name)
+
+
+def _standard_deviation(values: NDArray[np.float64]) -> float:
+    """Of values (n,), n at least 2, with divisor n - 1. Values whose squares leave the floating-point range have one too."""
+    scale = float(np.abs(values).max()) or 1.0
+    return float(np.std(values / scale, ddof=1)) * scale

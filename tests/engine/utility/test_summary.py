@@ -118,3 +118,9 @@ def test_airbnb_agrees_with_the_paper() -> None:
         ours = [found[name, "mean", None], *(found[name, "quantile", q] for q in (0.25, 0.5, 0.75))]
         for value, figure, within in zip(ours, figures, tolerance[name], strict=True):
             assert value == pytest.approx(figure, abs=within)
+
+
+@pytest.mark.parametrize("size", [1e160, 1e-200, 1.0])
+def test_the_standard_deviation_is_that_of_values_whose_squares_leave_the_range(size: float) -> None:
+    found = values(conform(FRAME.assign(price=FRAME["price"] * size), SCHEMA), variables=["price"])
+    assert found["price", "sd", None] == pytest.approx(np.std(FRAME["price"], ddof=1) * size, rel=1e-14)

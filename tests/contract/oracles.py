@@ -1,0 +1,702 @@
+"""The definition of every measure once more: plain loops over records, exact fractions, another program's fits.
+
+An oracle takes a ``Case`` and gives what an output must be for each of its series, (variable, what else tells it apart):
+a number, ``None`` where there must be none but a reason, or ``WITHIN`` where chance decides and the range is all there is.
+Nothing here calls a function of the engine that computes something.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations_with_replacement, pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import statsmodels.api as sm
+from scipy import integrate, special, stats
+
+from engine.microdata import Microdata
+from engine.schema import Kind
+
+Series = tuple[str, tuple[tuple[str, Any], ...]]
+Value = Any
+"""A number, None, or ``WITHIN``."""
+Answers = dict[Series, Value]
+
+WITHIN = "within [0, 1]"
+TELLING_APART = ("q", "level", "size", "estimand", "term")  # what rows of one use and one variable differ in
+NUMERICAL = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.BINARY)
+EPOCH = pd.Timestamp("1970-01-01")
+
+
+@dataclass(frozen=True)
+class Case:
+    """Two tables and the parameters as a run hands them to a measure."""
+
+    confidential: Microdata
+    released: Microdata
+    spec: Any
+
+    def kind(self, name: str) -> Kind:
+        return self.confidential.schema[name].kind
+
+    def ours(self, name: str) -> list[Any]:
+        return cells(self.confidential, name)
+
+    def theirs(self, name: str) -> list[Any]:
+        return cells(self.released, name)
+
+    def both(self, name: str) -> list[Any]:
+        return [*self.ours(name), *self.theirs(name)]
+
+    def code(self, name: str, value: Any) -> Any:
+        """A level as its rank, anything else as it is."""
+        if value is None or not self.kind(name).has_levels or not isinstance(value, str):
+            return value
+        return Fraction(list(self.confidential.frame[name].cat.categories).index(value))
+
+
+def cells(data: Microdata, name: str) -> list[Any]:
+    """A variable's values: text for levels, exact fractions for numbers, days for dates, None where missing."""
+    found: list[Any] = []
+    for value in data.frame[name].tolist():
+        if pd.isna(value):
+            found.append(None)
+        elif isinstance(value, str):
+            found.append(value)
+        elif isinstance(value, pd.Timestamp):
+            found.append(Fraction((value - EPOCH).days))
+        else:
+            found.append(Fraction(float(value)))
+    return found
+
+
+def series(target: str = "", **told: Any) -> Series:
+    return target, tuple(sorted(told.items()))
+
+
+def present(values: Sequence[Any]) -> list[Any]:
+    return [value for value in values if value is not None]
+
+
+# Utility ------------------------------------------------------------------------------------------------------------
+
+
+def ecdf(case: Case) -> dict[str, Answers]:
+    largest: Answers = {}
+    square: Answers = {}
+    for name in case.spec.variables:
+        ours = [case.code(name, value) for value in present(case.ours(name))]
+        theirs = [case.code(name, value) for value in present(case.theirs(name))]
+        pooled = [*ours, *theirs]
+        points = sorted(set(pooled)) if case.spec.points == "distinct" else pooled
+        gaps = [
+            Fraction(sum(value <= z for value in ours), len(ours))
+            - Fraction(sum(value <= z for value in theirs), len(theirs))
+            for z in points
+        ]
+        largest[series(name)] = max(abs(gap) for gap in gaps)
+        square[series(name)] = sum(gap * gap for gap in gaps) / len(points)
+    return {"max_abs_difference": largest, "mean_squared_difference": square}
+
+
+def quantile(ordered: Sequence[Fraction], q: float) -> Fraction:
+    """Interpolated between the two nearest of the sorted values."""
+    place = (len(ordered) - 1) * Fraction(q)
+    low = math.floor(place)
+    return ordered[low] + (place - low) * (ordered[min(low + 1, len(ordered) - 1)] - ordered[low])
+
+
+def variance(values: Sequence[Fraction]) -> Fraction:
+    mean = Fraction(sum(values), len(values))
+    return sum(((value - mean) ** 2 for value in values), Fraction(0)) / (len(values) - 1)
+
+
+def summary(case: Case) -> dict[str, Answers]:
+    found: dict[str, Answers] = {
+        name: {} for name in ("mean", "sd", "quantile", "share_of_zeros", "share", "share_missing")
+    }
+    for name in case.spec.variables:
+        values = present(case.theirs(name))
+        if None in case.both(name):
+            found["share_missing"][series(name)] = Fraction(case.theirs(name).count(None), len(case.released))
+        if case.kind(name).has_levels:
+            for level in case.released.frame[name].cat.categories:
+                found["share"][series(name, level=level)] = Fraction(values.count(level), len(values))
+            continue
+        found["mean"][series(name)] = sum(values) / Fraction(len(values))
+        found["sd"][series(name)] = math.sqrt(variance(values)) if len(values) > 1 else None
+        for q in case.spec.quantiles:
+            found["quantile"][series(name, q=q)] = quantile(sorted(values), q)
+        if case.kind(name) is Kind.COUNT:
+            found["share_of_zeros"][series(name)] = Fraction(values.count(0), len(values))
+    return found
+
+
+Interval = tuple[float, float, float, float]
+"""Estimate, standard error, lower and upper end."""
+
+
+def mean_interval(values: Sequence[Fraction], confidence: float) -> Interval | None:
+    if len(values) < 2:
+        return None
+    mean, error = float(sum(values) / len(values)), math.sqrt(variance(values) / len(values))
+    half = stats.t.ppf((1 + confidence) / 2, len(values) - 1) * error
+    return mean, error, mean - half, mean + half
+
+
+def quantile_interval(values: Sequence[Fraction], q: float, confidence: float) -> Interval | None:
+    """By every resample there is, n^n of them counted by how often each record is in it."""
+    n = len(values)
+    if n < 2:
+        return None
+    chances: Counter[Fraction] = Counter()
+    for drawn in combinations_with_replacement(range(n), n):
+        ways = math.factorial(n)
+        for times in Counter(drawn).values():
+            ways //= math.factorial(times)
+        chances[quantile(sorted(values[place] for place in drawn), q)] += ways
+    below, tail, ends = Fraction(0), Fraction(1 - Fraction(confidence)) / 2, []
+    for limit in (tail, 1 - tail):
+        below = Fraction(0)
+        for value in sorted(chances):
+            below += Fraction(chances[value], n**n)
+            if below >= limit:
+                ends.append(float(value))
+                break
+    mean = sum(value * ways for value, ways in chances.items()) / n**n
+    sd = math.sqrt(sum((value - mean) ** 2 * ways for value, ways in chances.items()) / n**n)
+    return float(quantile(sorted(values), q)), sd, ends[0], ends[1]
+
+
+def coefficients(case: Case, data: Microdata, model: Any) -> dict[str, Interval | None]:
+    """By statsmodels: days or illness on numbers and on indicators of all but the first level."""
+    names = list(model.terms)
+    numbers = {name: cells(data, name) for name in (*names, model.response)}
+    columns, labels = [np.ones(len(data))], ["intercept"]
+    for name in names:
+        if case.kind(name).has_levels:
+            for level in case.confidential.frame[name].cat.categories[1:]:
+                columns.append(np.array([value == level for value in numbers[name]], dtype=float))
+                labels.append(f"{name}={level}")
+        else:
+            columns.append(np.array([float(value) for value in numbers[name]]))
+            labels.append(name)
+    y = np.array([float(case.code(model.response, value)) for value in numbers[model.response]])
+    x = np.column_stack(columns)
+    fit = sm.OLS(y, x).fit() if model.family == "linear" else sm.Logit(y, x).fit(disp=0, tol=1e-14, maxiter=200)
+    ends = np.asarray(fit.conf_int(1 - case.spec.confidence))
+    return {
+        label: (float(value), float(error), float(low), float(high))
+        for label, value, error, (low, high) in zip(labels, fit.params, fit.bse, ends, strict=True)
+    }
+
+
+def estimands(case: Case, data: Microdata) -> Iterator[tuple[Series, Interval | None]]:
+    spec = case.spec
+    for name in spec.means:
+        values = [case.code(name, value) for value in present(cells(data, name))]
+        yield series(name, estimand="mean"), mean_interval(values, spec.confidence)
+    for name in spec.quantiles:
+        for q in spec.probabilities:
+            values = present(cells(data, name))
+            yield series(name, estimand="quantile", q=q), quantile_interval(values, q, spec.confidence)
+    for model in spec.models:
+        for term, found in coefficients(case, data, model).items():
+            yield series(model.response, estimand="coefficient", term=term), found
+
+
+def interval_overlap(case: Case) -> dict[str, Answers]:
+    own, theirs = (dict(estimands(case, data)) for data in (case.confidential, case.released))
+    found: dict[str, Answers] = {"estimate": {}, "standard_error": {}, "overlap": {}}
+    for key, interval in theirs.items():
+        found["estimate"][key] = None if interval is None else interval[0]
+        found["standard_error"][key] = None if interval is None else interval[1]
+        if case.released.origin != "confidential":
+            found["overlap"][key] = overlap(own[key], interval)
+    return found
+
+
+def overlap(first: Interval | None, second: Interval | None) -> float | None:
+    """Mean of the shares that the stretch in common has of both; negative where they are apart."""
+    if first is None or second is None or first[3] <= first[2] or second[3] <= second[2]:
+        return None
+    common = min(first[3], second[3]) - max(first[2], second[2])
+    return 0.5 * (common / (first[3] - first[2]) + common / (second[3] - second[2]))
+
+
+def propensity(case: Case) -> dict[str, Answers]:
+    """A saturated regression predicts the share of released records in each cell; another is fitted by statsmodels."""
+    names, n, m = case.spec.variables, len(case.confidential), len(case.released)
+    saturated = len(names) == 1 or (len(names) == 2 and case.spec.model == "logit_interactions")
+    if saturated and all(case.kind(name).has_levels for name in names):
+        cell = list(zip(*(case.both(name) for name in names), strict=True))
+        scores: list[Any] = [
+            Fraction(sum(other == one for other in cell[n:]), sum(other == one for other in cell)) for one in cell
+        ]
+        free = len(set(cell))
+    else:
+        scores, free = fitted_scores(case, names)
+    if free == 1:
+        return {name: {series(): None} for name in ("pmse", "null_pmse", "s_pmse")}
+    c = Fraction(m, n + m)
+    pmse = sum((p - (c if saturated else float(c))) ** 2 for p in scores) / (n + m)
+    null = (free - 1) * c * (1 - c) ** 2 / (n + m)
+    return {"pmse": {series(): pmse}, "null_pmse": {series(): null}, "s_pmse": {series(): pmse / null}}
+
+
+def fitted_scores(case: Case, names: Sequence[str]) -> tuple[list[float], int]:
+    blocks = []
+    for name in names:
+        values = case.both(name)
+        if case.kind(name).has_levels:
+            blocks.append(np.array([[v == level for level in sorted(set(values))[1:]] for v in values], dtype=float))
+        else:
+            numbers = np.array([float(value) for value in values])
+            blocks.append(((numbers - numbers.mean()) / numbers.std())[:, None])
+    if case.spec.model == "logit_interactions":
+        mains = list(blocks)
+        for i, first in enumerate(mains):
+            for second in mains[i + 1 :]:
+                blocks += [first[:, [a]] * second for a in range(first.shape[1])]
+    x = np.hstack([np.ones((len(blocks[0]), 1)), *blocks])
+    y = np.repeat([0.0, 1.0], [len(case.confidential), len(case.released)])
+    fit = sm.Logit(y, x).fit(disp=0, tol=1e-14, maxiter=200)
+    return list(fit.predict()), x.shape[1]
+
+
+def cluster(case: Case) -> dict[str, Answers]:
+    """Merge the two clusters of least average distance until G are left, every pair of rows looked at each time."""
+    n = len(case.confidential)
+    points = [tuple(row) for row in zip(*columns_to_cluster(case), strict=True)]
+    if len(set(points)) < 2:
+        return {"u_c": {series(): None}}
+    clusters = [[i for i, other in enumerate(points) if other == point] for point in sorted(set(points))]
+    while len(clusters) > case.spec.clusters:
+        pairs = [(i, j) for i in range(len(clusters)) for j in range(i)]
+        i, j = min(
+            pairs,
+            key=lambda pair: statistics.fmean(
+                math.dist(points[a], points[b]) for a in clusters[pair[0]] for b in clusters[pair[1]]
+            ),
+        )
+        clusters[j] += clusters[i]
+        del clusters[i]
+    c = Fraction(len(points) - n, len(points))
+    total = Fraction(0)
+    for rows in clusters:
+        weight = Fraction(len(rows), len(points)) if case.spec.weights == "share" else 1
+        total += weight * (Fraction(sum(row >= n for row in rows), len(rows)) - c) ** 2
+    return {"u_c": {series(): total / len(clusters)}}
+
+
+def columns_to_cluster(case: Case) -> Iterator[list[float]]:
+    for name in case.spec.variables:
+        values = case.both(name)
+        if case.kind(name).has_levels:
+            levels = sorted(set(values), key=str)
+            if len(levels) > 1:
+                yield from ([float(value == level) for value in values] for level in levels)
+            continue
+        there = [float(value) for value in present(values)]
+        mean = statistics.fmean(there)
+        filled = [mean if value is None else float(value) for value in values]
+        spread = {"none": 1.0, "standard": statistics.pstdev(filled), "range": max(filled) - min(filled)}
+        if max(filled) > min(filled):
+            yield [(value - mean) / spread[case.spec.scaling] for value in filled]
+        if None in values:
+            yield [float(value is None) for value in values]
+
+
+# Risk ---------------------------------------------------------------------------------------------------------------
+
+
+def agrees(radius: Any, confidential: Any, released: Any) -> bool:
+    """One variable: equal, or within its radius; missing agrees with missing alone."""
+    if confidential is None or released is None or radius is None:
+        return bool(confidential == released)
+    distance, reach = abs(released - confidential), Fraction(radius.amount)
+    if radius.kind == "relative":
+        reach = reach * abs(confidential) / 100
+    elif radius.kind == "log_relative":
+        if confidential == released:
+            return bool(radius.closed or confidential > 0)
+        logs = math.log1p(confidential), math.log1p(released)
+        return abs(logs[1] - logs[0]) < radius.amount * logs[0] / 100
+    return bool(distance <= reach if radius.closed else distance < reach)
+
+
+Believed = Mapping[str, Sequence[Any]]
+"""What the intruder takes for the confidential values, by variable, where that is not what they are."""
+
+
+def matched(case: Case, names: Sequence[str], believed: Believed = {}) -> list[set[int]]:  # noqa: B006
+    """The released records that each confidential one cannot be told from by these variables, as the intruder believes."""
+    ours = {name: believed.get(name, case.ours(name)) for name in names}
+    theirs = {name: case.theirs(name) for name in names}
+    return [
+        {
+            j
+            for j in range(len(case.released))
+            if all(agrees(case.spec.radius.get(name), ours[name][i], theirs[name][j]) for name in names)
+        }
+        for i in range(len(case.confidential))
+    ]
+
+
+def of_matches(found: Sequence[set[int]]) -> dict[str, Any]:
+    unique = [(i, candidates) for i, candidates in enumerate(found) if len(candidates) == 1]
+    wrong = sum(i not in candidates for i, candidates in unique)
+    return {
+        "expected_match_risk": sum((Fraction(1, len(c)) for i, c in enumerate(found) if i in c), Fraction(0)),
+        "true_match_rate": Fraction(len(unique) - wrong, len(found)),
+        "false_match_rate": Fraction(wrong, len(unique)) if unique else None,
+        "unique_matches": len(unique),
+    }
+
+
+def identification(case: Case) -> dict[str, Answers]:
+    if not case.released.linked:
+        return {name: {series(): None} for name in of_matches([set()])}
+    names = dict.fromkeys([*case.spec.known, *case.spec.synthesised])
+    return {name: {series(): value} for name, value in of_matches(matched(case, list(names))).items()}
+
+
+def learnt(known: Sequence[set[int]], similar: Sequence[set[int]], *, without_self: bool = False) -> Fraction:
+    """Sum over the records of the share of those alike whose sensitive values are alike too."""
+    total = Fraction(0)
+    for i, (alike, near) in enumerate(zip(known, similar, strict=True)):
+        members = alike - {i} if without_self and len(alike) > 1 else alike
+        if members:
+            total += Fraction(len(members & near), len(members))
+    return total
+
+
+def attribute(case: Case) -> dict[str, Answers]:
+    if not case.released.linked:
+        return {"risk": {series(): None}}
+    known, similar = (matched(case, names) for names in (case.spec.known, case.spec.sensitive))
+    found: dict[str, Answers] = {"risk": {series(): learnt(known, similar)}}
+    if case.released.origin == "confidential":
+        found["risk_excluding_self"] = {series(): learnt(known, similar, without_self=True)}
+    return found
+
+
+def uniqueness(case: Case) -> dict[str, Answers]:
+    ours, theirs = (
+        list(zip(*(cells(data, name) for name in case.spec.keys), strict=True))
+        for data in (case.confidential, case.released)
+    )
+    own, other = Counter(ours), Counter(theirs)
+    replicated = Fraction(sum(own[key] == 1 and other[key] == 1 for key in own), len(ours))
+    hidden = set(case.spec.keys) & case.released.generalised
+    return {
+        "sample_uniques": {series(): sum(times == 1 for times in other.values())},
+        "replicated_uniques": {series(): None if hidden else replicated},
+        "share_in_small_groups": {
+            series(size=size): Fraction(sum(other[key] <= size for key in theirs), len(theirs))
+            for size in case.spec.sizes
+        },
+    }
+
+
+def groups(data: Microdata, names: Sequence[str]) -> list[list[int]]:
+    found: dict[tuple[Any, ...], list[int]] = {}
+    for row in range(len(data)):
+        found.setdefault(tuple(cells(data, name)[row] for name in names), []).append(row)
+    return list(found.values())
+
+
+def anonymity(case: Case) -> dict[str, Answers]:
+    classes = groups(case.released, case.spec.quasi_identifiers)
+    found: dict[str, Answers] = {
+        "k": {series(): min(map(len, classes))},
+        "classes": {series(): len(classes)},
+        **{name: {} for name in ("l_distinct", "l_entropy", "t")},
+    }
+    least = []
+    for name in case.spec.sensitive:
+        values = case.theirs(name)
+        parts = [[values[row] for row in rows] for rows in classes]
+        least.append(min(len(set(part)) for part in parts))
+        found["l_distinct"][series(name)] = least[-1]
+        found["l_entropy"][series(name)] = min(math.exp(entropy(part)) for part in parts)
+        found["t"][series(name)] = max(distance(case, name, part, values) for part in parts)
+    return {**found, "p": {series(): min(least) if least else None}}
+
+
+def entropy(values: Sequence[Any]) -> float:
+    return -sum(times / len(values) * math.log(times / len(values)) for times in Counter(values).values())
+
+
+def distance(case: Case, name: str, part: Sequence[Any], whole: Sequence[Any]) -> Fraction:
+    """Earth mover's distance; values with an order are as far apart as their ranks, others all alike."""
+    ordered = case.kind(name) in (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.ORDINAL)
+    distinct = set(whole)
+    gap = {
+        value: Fraction(part.count(value), len(part)) - Fraction(whole.count(value), len(whole)) for value in distinct
+    }
+    if not ordered or None in distinct or name in case.released.generalised:
+        return sum(map(abs, gap.values()), Fraction(0)) / 2
+    ranked = sorted(distinct, key=lambda value: case.code(name, value))
+    moved = [abs(sum((gap[value] for value in ranked[: i + 1]), Fraction(0))) for i in range(len(ranked) - 1)]
+    return sum(moved, Fraction(0)) / max(len(ranked) - 1, 1)
+
+
+# Quality ------------------------------------------------------------------------------------------------------------
+
+
+def kept(case: Case) -> list[int]:
+    """The confidential row of each released record."""
+    of = case.released.classes
+    return list(range(len(case.released))) if of is None else [i for i, number in enumerate(of) if number >= 0]
+
+
+def class_of(case: Case, names: Sequence[str]) -> list[list[int]]:
+    """The confidential rows of each equivalence class."""
+    of = case.released.classes
+    if of is None:
+        return groups(case.released, names)
+    return [[i for i, number in enumerate(of) if number == one] for one in sorted(set(of) - {-1})]
+
+
+def factor(case: Case) -> Fraction:
+    return Fraction(len(case.released), len(case.confidential)) if case.spec.count_suppressed else Fraction(1)
+
+
+def columnwise(case: Case, names: tuple[str, ...], least: str, score: Callable[..., Any]) -> dict[str, Answers]:
+    found: dict[str, Answers] = {name: {} for name in (*names, least)}
+    scored: dict[str, Any] = {}
+    for name in case.spec.variables:
+        values = score(case, *pairs(case, name)) if shows_values(case, name) else None
+        for place, measure in enumerate(names):
+            value = None if values is None else values[place]
+            found[measure][series(name)] = value if value in (None, WITHIN) else float(factor(case)) * float(value)
+        scored[name] = found[names[0]][series(name)]
+    found[least][series()] = smallest(case, scored)
+    return found
+
+
+def shows_values(case: Case, name: str) -> bool:
+    """Not intervals or nodes; a binary variable may be left as it is, even where others are generalised."""
+    if name not in case.released.generalised:
+        return True
+    return case.kind(name).has_levels and set(case.theirs(name)) <= set(case.confidential.schema[name].levels)
+
+
+def smallest(case: Case, scored: Mapping[str, Any], *, excuse: bool = True) -> Any:
+    """None where a column has no value, unless it is constant in the original and there was nothing to lose."""
+    excused = [name for name in scored if excuse and len(set(present(case.ours(name)))) == 1]
+    if any(value is None and name not in excused for name, value in scored.items()):
+        return None
+    values = [value for value in scored.values() if value is not None]
+    return None if not values else WITHIN if WITHIN in values else min(values)
+
+
+def pairs(case: Case, name: str) -> tuple[list[Fraction], list[Fraction]]:
+    ours, theirs = case.ours(name), case.theirs(name)
+    both = [(case.code(name, ours[i]), case.code(name, theirs[j])) for j, i in enumerate(kept(case))]
+    there = [(a, b) for a, b in both if a is not None and b is not None]
+    return [a for a, _ in there], [b for _, b in there]
+
+
+def correlation(case: Case, original: Sequence[Fraction], released: Sequence[Fraction]) -> tuple[float] | None:
+    if len(set(original)) < 2 or len(set(released)) < 2:
+        return None
+    means = [sum(values) / Fraction(len(values)) for values in (original, released)]
+    shared = sum((a - means[0]) * (b - means[1]) for a, b in zip(original, released, strict=True))
+    spread = variance(original) * variance(released) * (len(original) - 1) ** 2
+    return (0.0,) if shared <= 0 else (math.sqrt(shared * shared / spread),)
+
+
+def pearson(case: Case) -> dict[str, Answers]:
+    return columnwise(case, ("rho",), "minimum_rho", correlation)
+
+
+def nearest_neighbour_information(x: Sequence[float], y: Sequence[float], k: int) -> float:
+    """Kraskov, Stögbauer & Grassberger (2004), eq. 8, of values none of which repeat, by counting."""
+    a, b = ([value / statistics.pstdev(values) for value in values] for values in (x, y))
+    n = len(a)
+    terms = []
+    for i in range(n):
+        apart = sorted(max(abs(a[i] - a[j]), abs(b[i] - b[j])) for j in range(n) if j != i)
+        reach = apart[k - 1]
+        near = [sum(abs(values[i] - values[j]) < reach for j in range(n) if j != i) for values in (a, b)]
+        terms.append(special.digamma(near[0] + 1) + special.digamma(near[1] + 1))
+    return max(0.0, float(special.digamma(n) + special.digamma(k) - statistics.fmean(terms)))
+
+
+def equally_near(x: Sequence[Fraction], y: Sequence[Fraction]) -> bool:
+    """Whether some record has two others, or another in two variables, at the same distance."""
+    a, b = ([float(value) / statistics.pstdev(map(float, values)) for value in values] for values in (x, y))
+    for i in range(len(a)):
+        apart = sorted(abs(values[i] - values[j]) for values in (a, b) for j in range(len(a)) if j != i)
+        if min((after - before for before, after in pairwise(apart)), default=0.0) < 1e-8:
+            return True
+    return False
+
+
+def information(divisor: str) -> Callable[..., Any]:
+    def score(case: Case, original: Sequence[Fraction], released: Sequence[Fraction]) -> Any:
+        if len(original) < 2:
+            return None
+        own, by = entropy(original), entropy(original if divisor == "original" else released)
+        if own == 0 or by == 0:
+            return None
+        if len(set(released)) == 1:
+            return WITHIN, WITHIN
+        if equally_near(original, released):
+            return WITHIN, WITHIN  # the estimate adds noise, which decides who is nearer
+        x, y = ([float(value) for value in values] for values in (released, original))
+        share = min(1.0, nearest_neighbour_information(x, y, min(case.spec.neighbours, len(x) - 1)) / by)
+        lost, _ = integrate.quad(lambda e: (1 - share) * 2**-e, 0, own)
+        return 1 - lost / own, share
+
+    return score
+
+
+def nmi_v1(case: Case) -> dict[str, Answers]:
+    return columnwise(case, ("nmi", "unscaled"), "minimum_nmi", information("original"))
+
+
+def nmi_v2(case: Case) -> dict[str, Answers]:
+    return columnwise(case, ("nmi", "unscaled"), "minimum_nmi", information("released"))
+
+
+def range_lost(case: Case, name: str, classes: Sequence[Sequence[int]]) -> Fraction:
+    values = [case.code(name, value) for value in case.ours(name)]
+    whole = max(present(values)) - min(present(values))
+    parts = [part for rows in classes if (part := present([values[row] for row in rows]))]
+    records = sum(map(len, parts))
+    if not whole or not records:
+        return Fraction(0)
+    return sum((len(part) * (max(part) - min(part)) / whole for part in parts), Fraction(0)) / records
+
+
+def ilm(case: Case) -> dict[str, Answers]:
+    names = [name for name in case.spec.quasi_identifiers if case.kind(name) in NUMERICAL]
+    loss = sum((range_lost(case, name, class_of(case, case.spec.quasi_identifiers)) for name in names), Fraction(0))
+    return {"ilm": {series(): loss}, "one_minus_ilm": {series(): 1 - loss}}
+
+
+def breadth(rows: Sequence[Sequence[str]], values: set[str]) -> Fraction:
+    """Size of the lowest node over these values: (values below it - 1) / (values - 1); of a flat tree's root 1."""
+    for level in range(len(rows[0])):
+        nodes = {row[level] for row in rows if row[0] in values}
+        if len(nodes) == 1:
+            below = sum(row[level] in nodes for row in rows)
+            return Fraction(below - 1, len(rows) - 1) if len(rows) > 1 else Fraction(level > 0)
+    raise AssertionError("a tree has one root")
+
+
+def category_lost(case: Case, name: str, classes: Sequence[Sequence[int]]) -> Fraction | None:
+    ours = ["(missing)" if value is None else value for value in case.ours(name)]
+    theirs = ["(missing)" if value is None else str(value) for value in case.theirs(name)]
+    tree = case.spec.hierarchies.get(name)
+    rows = [list(row) for row in tree.rows] if tree else [[value, "*"] for value in sorted(set(ours))]
+    leaves = {row[0] for row in rows}
+    if set(ours) - leaves:
+        return None
+    shown = dict(zip(kept(case), theirs, strict=True))
+    total = Fraction(0)
+    for members in classes:
+        common = breadth(rows, {ours[row] for row in members})
+        for row in members:
+            below = {line[0] for line in rows if shown[row] in line}
+            total += max(common, breadth(rows, below or leaves))
+    return total / len(shown)
+
+
+def rilm(case: Case) -> dict[str, Answers]:
+    classes = class_of(case, case.spec.quasi_identifiers)
+    found: dict[str, Answers] = {}
+    for measure, lost in (("numerical", range_lost), ("categorical", category_lost)):
+        names = [name for name in case.spec.variables if (case.kind(name) in NUMERICAL) == (measure == "numerical")]
+        losses = {name: lost(case, name, classes) for name in names}
+        values = {name: None if loss is None else factor(case) * (1 - loss) for name, loss in losses.items()}
+        found[measure] = {series(name): value for name, value in values.items()}
+        found[f"minimum_{measure}"] = {series(): smallest(case, values, excuse=False)} if names else {}
+    return found
+
+
+def non_suppressed(case: Case) -> dict[str, Answers]:
+    share = Fraction(len(case.released), len(case.confidential))
+    return {"share": {series(): None if share > 1 else share}}
+
+
+# The sweep of the intruder's uncertainty ----------------------------------------------------------------------------
+
+
+def swept(case: Case, believed: Sequence[Any], lacking: Sequence[bool] | None = None) -> dict[str, Any]:
+    """Both risks of the sweep where the intruder believes these values of the uncertain variable, or ``lacking`` any."""
+    spec = case.spec
+    certain = [name for name in spec.known if name != spec.variable]
+    without = matched(case, certain)
+    told = matched(case, [spec.variable], {spec.variable: believed})
+    unsure = lacking or [False] * len(without)
+    known = [alike if free else alike & near for alike, near, free in zip(without, told, unsure, strict=True)]
+    identified, similar = (
+        [alike & near for alike, near in zip(known, matched(case, names), strict=True)]
+        for names in (spec.synthesised, spec.sensitive)
+    )
+    return {**of_matches(identified), "attribute_risk": learnt(known, similar)}
+
+
+FLIPPED = {"0": "1", "1": "0"}
+
+
+def intruder_uncertainty(case: Case, level: float) -> dict[str, Answers]:
+    """Where chance decides nothing: at level 0, or at level 1 of not knowing and of a binary variable taken wrongly."""
+    own = case.ours(case.spec.variable)
+    if level == 0:
+        found = swept(case, own)
+    elif case.spec.model == "unknown":
+        found = swept(case, own, [True] * len(own))
+    else:
+        occurring = set(present(own))
+        found = swept(case, [FLIPPED.get(value, value) if len(occurring) > 1 else value for value in own])
+    return {name: {series(): value} for name, value in found.items()}
+
+
+ORACLES: dict[str, Callable[..., dict[str, Answers]]] = {
+    f"{key}.{output}": oracle
+    for key, (oracle, outputs) in {
+        "utility.cluster": (cluster, ("u_c",)),
+        "utility.ecdf": (ecdf, ("max_abs_difference", "mean_squared_difference")),
+        "utility.interval_overlap": (interval_overlap, ("overlap", "estimate", "standard_error")),
+        "utility.propensity": (propensity, ("pmse", "null_pmse", "s_pmse")),
+        "utility.summary": (summary, ("mean", "sd", "quantile", "share_of_zeros", "share", "share_missing")),
+        "quality.ilm": (ilm, ("ilm", "one_minus_ilm")),
+        "quality.nmi_v1": (nmi_v1, ("nmi", "unscaled", "minimum_nmi")),
+        "quality.nmi_v2": (nmi_v2, ("nmi", "unscaled", "minimum_nmi")),
+        "quality.non_suppressed": (non_suppressed, ("share",)),
+        "quality.pearson": (pearson, ("rho", "minimum_rho")),
+        "quality.rilm": (rilm, ("numerical", "categorical", "minimum_numerical", "minimum_categorical")),
+        "risk.anonymity": (anonymity, ("k", "classes", "p", "l_distinct", "l_entropy", "t")),
+        "risk.attribute": (attribute, ("risk", "risk_excluding_self")),
+        "risk.identification": (
+            identification,
+            ("expected_match_risk", "true_match_rate", "false_match_rate", "unique_matches"),
+        ),
+        "risk.uniqueness": (uniqueness, ("sample_uniques", "replicated_uniques", "share_in_small_groups")),
+        "studies.intruder_uncertainty": (
+            intruder_uncertainty,
+            ("expected_match_risk", "true_match_rate", "false_match_rate", "unique_matches", "attribute_risk"),
+        ),
+    }.items()
+    for output in outputs
+}
+
+# Outputs for which no closed reference is possible, and why; a method's key stands for all of its outputs.
+NO_ORACLE: dict[str, str] = {
+    "studies.calibration": "its tables come from a trained generator (trees, or ctgan); the scores are those of quality.*, "
+    "which have oracles, and tests/engine/studies/test_calibration.py counts what is made of them",
+    "studies.minimisation": "its sub-samples are drawn at random and anonymised; the scores are those of quality.*, which have "
+    "oracles, and tests/engine/studies/test_minimisation.py holds the answer against them",
+}

@@ -1,0 +1,304 @@
+"""What must become of every output when both tables change in a known way: one table, ``EXPECTATIONS``.
+
+A rule gets the answers before and after, and raises AssertionError where they do not go together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from oracles import Answers, Series
+from tables import SCHEMA, SYNTHESISED, larger, microdata, resynthesised
+
+from engine.microdata import Microdata
+from engine.schema import Schema
+
+Rule = Callable[[Answers, Answers], None]
+RECORDS = 60
+UNIT = 1000.0
+RENAMED = {"north": "Zürich", "south": "Bern", "west": "Aarau"}
+
+
+def same(before: Answers, after: Answers) -> None:
+    """Every series has the value it had, or has none still."""
+    times(1.0)(before, after)
+
+
+def times(by: float, only: str | None = None) -> Rule:
+    """Every series, or those of one variable, is so many times what it was."""
+
+    def rule(before: Answers, after: Answers) -> None:
+        assert set(before) == set(after)
+        for key, value in before.items():
+            factor = by if only in (None, key[0]) else 1.0
+            if value is None:
+                assert after[key] is None, key
+            else:
+                assert after[key] == pytest.approx(factor * value, rel=1e-6, abs=1e-9), key
+
+    return rule
+
+
+def each(holds: Callable[[float | None, float | None], bool]) -> Rule:
+    """A condition on every pair of values, before and after."""
+
+    def rule(before: Answers, after: Answers) -> None:
+        assert set(before) == set(after)
+        for key in before:
+            assert holds(before[key], after[key]), (key, before[key], after[key])
+
+    return rule
+
+
+def equals(number: float) -> Rule:
+    return each(lambda _, after: after is not None and math.isclose(after, number, rel_tol=1e-9, abs_tol=1e-9))
+
+
+def at_least(number: float) -> Rule:
+    return each(lambda _, after: after is not None and after >= number)
+
+
+def at_most(number: float) -> Rule:
+    return each(lambda _, after: after is not None and after <= number)
+
+
+def free(reason: str) -> Rule:
+    """Nothing follows, for a reason that is written down."""
+    assert reason
+    return lambda before, after: None
+
+
+lower = each(lambda before, after: before is not None and after is not None and after < before)
+higher = each(lambda before, after: before is not None and after is not None and after > before)
+not_computed = each(lambda _, after: after is None)
+
+
+def at_most_share(share: float) -> Rule:
+    return each(lambda before, after: before is not None and after is not None and after <= share * before)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What becomes of an output.
+
+    ``rows``, ``columns``, ``levels``, ``unit``, ``doubled``: the same pair of tables with records, columns or levels in another
+    order (the latter renamed too), a continuous variable in a unit a thousand times smaller, every record twice.
+    ``copy``: the confidential table released as it is; before is the row of the confidential data where there is one.
+    ``permuted``, ``noise``: the synthesised values dealt to other records, or replaced by noise far away; before is the copy.
+    """
+
+    doubled: Rule
+    copy: Rule
+    permuted: Rule
+    noise: Rule
+    rows: Rule = same
+    columns: Rule = same
+    levels: Rule = same
+    unit: Rule = same
+
+
+NOT_SYNTHESISED = same
+JOINT = free("the marginal distributions are kept, how records lie together is not")
+BY_CLASSES = free("a release without classes of its own has those of records alike in it: noise makes them small")
+WITHIN_CLASSES = free("other sensitive values fall into the classes by chance")
+OWN = free("the study makes tables of its own and looks at no release; its rows say so")
+
+IDENTIFIED = {
+    "expected_match_risk": Expected(doubled=same, copy=same, permuted=at_most_share(0.25), noise=equals(0)),
+    "true_match_rate": Expected(doubled=equals(0), copy=same, permuted=at_most_share(0.25), noise=equals(0)),
+    "false_match_rate": Expected(doubled=not_computed, copy=same, permuted=higher, noise=not_computed),
+    "unique_matches": Expected(doubled=equals(0), copy=same, permuted=lower, noise=equals(0)),
+}
+LEARNT = Expected(doubled=times(2), copy=same, permuted=at_most_share(0.5), noise=equals(0))
+RHO = Expected(doubled=same, copy=equals(1), permuted=at_most(0.5), noise=at_most(0.5))
+NEIGHBOURS = free("every record has a neighbour at distance 0")
+NMI = Expected(doubled=NEIGHBOURS, copy=at_least(0.5), permuted=lower, noise=lower)
+CLASSES = Expected(doubled=same, copy=equals(1), permuted=BY_CLASSES, noise=BY_CLASSES)
+ONE = Expected(doubled=same, copy=equals(1), permuted=equals(1), noise=equals(1))
+OF_CLASSES = Expected(doubled=same, copy=same, permuted=WITHIN_CLASSES, noise=WITHIN_CLASSES)
+
+ALONE = Expected(*[free("only the confidential data have it: releases have no row of it")] * 8)
+
+EXPECTATIONS: dict[str, Expected] = {
+    "utility.cluster.u_c": Expected(doubled=same, copy=equals(0), permuted=JOINT, noise=higher),
+    "utility.ecdf.max_abs_difference": Expected(doubled=same, copy=equals(0), permuted=equals(0), noise=at_least(0.9)),
+    "utility.ecdf.mean_squared_difference": Expected(
+        doubled=same, copy=equals(0), permuted=equals(0), noise=at_least(0.3)
+    ),
+    "utility.interval_overlap.overlap": Expected(
+        doubled=free("intervals of more records are narrower"), copy=equals(1), permuted=equals(1), noise=at_most(0)
+    ),
+    "utility.interval_overlap.estimate": Expected(
+        doubled=each(lambda before, after: abs(after - before) < 0.05 * before),
+        copy=same,
+        permuted=same,
+        noise=higher,
+        unit=times(UNIT, "income"),
+    ),
+    "utility.interval_overlap.standard_error": Expected(
+        doubled=lower, copy=same, permuted=same, noise=higher, unit=times(UNIT, "income")
+    ),
+    "utility.propensity.pmse": Expected(doubled=same, copy=equals(0), permuted=equals(0), noise=at_least(0.2)),
+    "utility.propensity.null_pmse": Expected(doubled=times(0.5), copy=same, permuted=same, noise=same),
+    "utility.propensity.s_pmse": Expected(doubled=times(2), copy=equals(0), permuted=equals(0), noise=higher),
+    "utility.summary.mean": Expected(
+        doubled=same, copy=same, permuted=same, noise=higher, unit=times(UNIT, "income")
+    ),
+    "utility.summary.sd": Expected(
+        doubled=times(math.sqrt(2 * (RECORDS - 1) / (2 * RECORDS - 1))),
+        copy=same,
+        permuted=same,
+        noise=higher,
+        unit=times(UNIT, "income"),
+    ),
+    "utility.summary.quantile": Expected(
+        doubled=free("interpolated between other neighbours"),
+        copy=same,
+        permuted=same,
+        noise=higher,
+        unit=times(UNIT, "income"),
+    ),
+    "utility.summary.share_of_zeros": Expected(doubled=same, copy=same, permuted=same, noise=equals(0)),
+    "utility.summary.share": Expected(doubled=same, copy=same, permuted=same, noise=NOT_SYNTHESISED),
+    "utility.summary.share_missing": Expected(doubled=same, copy=same, permuted=same, noise=NOT_SYNTHESISED),
+    "quality.ilm.ilm": replace(CLASSES, copy=equals(0)),
+    "quality.ilm.one_minus_ilm": CLASSES,
+    "quality.nmi_v1.nmi": NMI,
+    "quality.nmi_v1.unscaled": NMI,
+    "quality.nmi_v1.minimum_nmi": NMI,
+    "quality.nmi_v2.nmi": NMI,
+    "quality.nmi_v2.unscaled": NMI,
+    "quality.nmi_v2.minimum_nmi": NMI,
+    "quality.non_suppressed.share": ONE,
+    "quality.pearson.rho": RHO,
+    "quality.pearson.minimum_rho": RHO,
+    "quality.rilm.numerical": CLASSES,
+    "quality.rilm.categorical": ONE,
+    "quality.rilm.minimum_numerical": CLASSES,
+    "quality.rilm.minimum_categorical": ONE,
+    "risk.anonymity.k": Expected(doubled=times(2), copy=same, permuted=NOT_SYNTHESISED, noise=NOT_SYNTHESISED),
+    "risk.anonymity.classes": Expected(doubled=same, copy=same, permuted=NOT_SYNTHESISED, noise=NOT_SYNTHESISED),
+    "risk.anonymity.p": OF_CLASSES,
+    "risk.anonymity.l_distinct": OF_CLASSES,
+    "risk.anonymity.l_entropy": OF_CLASSES,
+    "risk.anonymity.t": OF_CLASSES,
+    "risk.attribute.risk": LEARNT,
+    "risk.attribute.risk_excluding_self": ALONE,
+    **{f"risk.identification.{name}": expected for name, expected in IDENTIFIED.items()},
+    "risk.uniqueness.sample_uniques": Expected(
+        doubled=equals(0), copy=same, permuted=NOT_SYNTHESISED, noise=NOT_SYNTHESISED
+    ),
+    "risk.uniqueness.replicated_uniques": Expected(
+        doubled=equals(0), copy=same, permuted=NOT_SYNTHESISED, noise=NOT_SYNTHESISED
+    ),
+    "risk.uniqueness.share_in_small_groups": Expected(
+        doubled=lower, copy=same, permuted=NOT_SYNTHESISED, noise=NOT_SYNTHESISED
+    ),
+    **{f"studies.intruder_uncertainty.{name}": expected for name, expected in IDENTIFIED.items()},
+    "studies.intruder_uncertainty.attribute_risk": LEARNT,
+    **{
+        f"studies.minimisation.{name}": Expected(OWN, OWN, OWN, OWN, OWN, OWN, OWN, OWN)
+        for name in ("rho", "rilm_categorical", "nmi", "non_suppressed", "passing", "smallest_size")
+    },
+    **{
+        f"studies.calibration.{name}": Expected(OWN, OWN, OWN, OWN, OWN, OWN, OWN, OWN)
+        for name in (
+            *("rho", "rilm_numerical", "rilm_categorical", "nmi_v1", "nmi_v2", "one_minus_ilm", "non_suppressed"),
+            *("generators", "originals", "anonymisations", "auc", "average_precision", "good", "suggested_threshold"),
+            *("lost", "spurious", "sign_flip", "errors", "true_positive_rate", "false_positive_rate", "precision"),
+            "error_rate",
+        )
+    },
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Tables:
+    """A confidential table and its release."""
+
+    confidential: Microdata
+    released: Microdata
+
+
+def small_pair() -> Tables:
+    """Sixty records of which three lack a value, and a release near to them."""
+    whole = larger(RECORDS, 5)
+    place = SCHEMA.names.index("illness")
+    ours = [(*r[:place], None, *r[place + 1 :]) if i < 3 else r for i, r in enumerate(whole)]
+    days, income = (SCHEMA.names.index(name) for name in SYNTHESISED)
+    drawn = [
+        tuple(v + i % 2 if at == days else v * 1.03 ** (i % 3) if at == income else v for at, v in enumerate(r))
+        for i, r in enumerate(whole)
+    ]
+    return Tables(microdata(ours), microdata(resynthesised(ours, drawn), "synthetic"))
+
+
+def mapped(pair: Tables, change: Callable[[pd.DataFrame], pd.DataFrame], schema: Schema = SCHEMA) -> Tables:
+    """Both tables changed alike."""
+    return Tables(
+        *(replace(data, frame=change(data.frame), schema=schema) for data in (pair.confidential, pair.released))
+    )
+
+
+def rows(pair: Tables) -> Tables:
+    order = np.random.default_rng(1).permutation(RECORDS)
+    return mapped(pair, lambda frame: frame.iloc[order].reset_index(drop=True))
+
+
+def columns(pair: Tables) -> Tables:
+    names = list(SCHEMA.names[::-1])
+    return mapped(pair, lambda frame: frame[names], Schema(tuple(SCHEMA[name] for name in names)))
+
+
+def levels(pair: Tables) -> Tables:
+    renamed = replace(SCHEMA["region"], levels=tuple(RENAMED.values())[::-1])
+    schema = Schema(tuple(renamed if v.name == "region" else v for v in SCHEMA))
+    return mapped(
+        pair,
+        lambda frame: frame.assign(
+            region=frame["region"].cat.rename_categories(RENAMED).cat.reorder_categories(list(renamed.levels))
+        ),
+        schema,
+    )
+
+
+def unit(pair: Tables) -> Tables:
+    return mapped(pair, lambda frame: frame.assign(income=frame["income"] * UNIT))
+
+
+def doubled(pair: Tables) -> Tables:
+    return mapped(pair, lambda frame: pd.concat([frame, frame], ignore_index=True))
+
+
+def copy(pair: Tables) -> Tables:
+    return Tables(pair.confidential, replace(pair.confidential, origin="synthetic"))
+
+
+def permuted(pair: Tables) -> Tables:
+    dealt = pair.confidential.frame[list(SYNTHESISED)].sample(frac=1, random_state=3).reset_index(drop=True)
+    return Tables(pair.confidential, pair.confidential.with_columns({n: dealt[n] for n in SYNTHESISED}, "synthetic"))
+
+
+def noise(pair: Tables) -> Tables:
+    rng = np.random.default_rng(4)
+    drawn = {"days": rng.integers(500, 2000, RECORDS), "income": rng.uniform(1e3, 1e4, RECORDS)}
+    return Tables(
+        pair.confidential, pair.confidential.with_columns({n: pd.Series(v) for n, v in drawn.items()}, "synthetic")
+    )
+
+
+RELATIONS: dict[str, Callable[[Tables], Tables]] = {
+    found.__name__: found for found in (rows, columns, levels, unit, doubled, copy, permuted, noise)
+}
+
+
+def key_after(relation: str, key: Series) -> Series:
+    """The series' name in the changed tables."""
+    if relation != "levels":
+        return key
+    return key[0], tuple((name, RENAMED.get(value, value)) for name, value in key[1])

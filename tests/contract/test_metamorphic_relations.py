@@ -1,0 +1,173 @@
+"""What must become of every measure when its tables change in a known way (``relations``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from asked import answers_of, spec_of
+from method_contract import MEASURES, STUDIES
+from oracles import Answers, Case, series
+from relations import ALONE, EXPECTATIONS, RELATIONS, Rule, Tables, at_least, equals, key_after, lower, same, small_pair
+from tables import SCHEMA
+
+from engine.methods import Method, registry
+from engine.microdata import Microdata
+from engine.recipe import DataSource
+from workspace.ingest import Source, ingest
+
+RADIUS = {"days": 1, "income": "5%"}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "utility.interval_overlap": {"means": ["days"], "quantiles": ["income"], "probabilities": [0.5]},
+    "utility.summary": {"variables": ["days", "income", "region", "illness"]},
+    "quality.ilm": {"quasi_identifiers": ["region", "days"]},
+    "quality.nmi_v1": {"variables": ["income"]},
+    "quality.nmi_v2": {"variables": ["income"]},
+    "quality.pearson": {"variables": ["days", "income"]},
+    "quality.rilm": {"quasi_identifiers": ["region", "days"], "variables": ["region", "days"]},
+    "risk.anonymity": {"quasi_identifiers": ["region", "sex"]},
+    "risk.attribute": {"radius": RADIUS},
+    "risk.identification": {"radius": RADIUS},
+    "risk.uniqueness": {"sizes": [1, 2]},
+    "studies.intruder_uncertainty": {"variable": "visits", "levels": [0.0], "radius": RADIUS},
+}
+LOOKING_AT_RELEASES = [p for p in (*MEASURES, *STUDIES) if p.id not in ("studies.calibration", "studies.minimisation")]
+Compute = Callable[[Microdata, Microdata], dict[str, Answers]]
+
+
+def outputs() -> list[str]:
+    return [f"{p.id}.{output.name}" for p in (*MEASURES, *STUDIES) for output in p.values[0].outputs]
+
+
+def test_every_output_says_what_becomes_of_it() -> None:
+    assert [key for key in outputs() if key not in EXPECTATIONS] == []
+
+
+def computed_by(method: Method) -> Compute:
+    def compute(confidential: Microdata, released: Microdata) -> dict[str, Answers]:
+        spec = spec_of(method, SETTINGS.get(method.key, {}), confidential.schema)
+        level = spec.grid()[0] if spec.grid() else None
+        return answers_of(method, Case(confidential, released, spec), level)
+
+    return compute
+
+
+def own_row(method: Method, pair: Tables) -> dict[str, Answers]:
+    """What the confidential data score themselves, or else what their copy does."""
+    data = pair.confidential
+    if method.confidential or method.family == "studies":
+        return computed_by(method)(data, data)
+    return computed_by(method)(data, RELATIONS["copy"](pair).released)
+
+
+def before(method: Method, relation: str, pair: Tables) -> dict[str, Answers]:
+    if relation == "copy":
+        return own_row(method, pair)
+    chosen = RELATIONS["copy"](pair) if relation in ("permuted", "noise") else pair
+    return computed_by(method)(chosen.confidential, chosen.released)
+
+
+def check(rule: Rule, relation: str, first: Answers, after: Answers) -> None:
+    """The rule on the same series of both, under the names that they have afterwards."""
+    rule({key_after(relation, key): value for key, value in first.items()}, after)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("method", LOOKING_AT_RELEASES)
+def test_measure_changes_as_its_tables_do(method: Method, relation: str) -> None:
+    pair = small_pair()
+    changed = RELATIONS[relation](pair)
+    first, after = before(method, relation, pair), computed_by(method)(changed.confidential, changed.released)
+    for output in method.outputs:
+        if EXPECTATIONS[f"{method.key}.{output.name}"] is ALONE and not after.get(output.name):
+            continue
+        if relation == "copy" and not first.get(output.name):
+            first[output.name] = after[output.name]  # the confidential data alone have no overlap
+        assert first[output.name], f"{output.name} is not computed on the tests' tables: nothing is tested"
+        rule = getattr(EXPECTATIONS[f"{method.key}.{output.name}"], relation)
+        check(rule, relation, first[output.name], after[output.name])
+
+
+def first_income(confidential: Microdata, released: Microdata) -> float:
+    return float(released.frame["income"].iloc[0])
+
+
+def codes_of_first_column(confidential: Microdata, released: Microdata) -> float:
+    return float(np.mean(confidential.numbers(confidential.schema.names[0])))
+
+
+def codes_of_region(confidential: Microdata, released: Microdata) -> float:
+    return float(np.mean(released.numbers("region")))
+
+
+def within_one(confidential: Microdata, released: Microdata) -> float:
+    return float(np.mean(np.abs(confidential.numbers("income") - released.numbers("income")) < 1))
+
+
+def count(confidential: Microdata, released: Microdata) -> float:
+    return float(np.sum(released.numbers("days") > 3))
+
+
+def biased(confidential: Microdata, released: Microdata) -> float:
+    return abs(float(np.mean(released.numbers("days")) - np.mean(confidential.numbers("days")))) + 0.01
+
+
+def blind(confidential: Microdata, released: Microdata) -> float:
+    return float(len(np.unique(confidential.numbers("income"))))
+
+
+@pytest.mark.parametrize(
+    ("relation", "rule", "toy"),
+    [
+        ("rows", same, first_income),
+        ("columns", same, codes_of_first_column),
+        ("levels", same, codes_of_region),
+        ("unit", same, within_one),
+        ("doubled", same, count),
+        ("copy", equals(0), biased),
+        ("permuted", lower, blind),
+        ("noise", at_least(100), blind),
+    ],
+)
+def test_a_broken_measure_is_caught(relation: str, rule: Rule, toy: Callable[[Microdata, Microdata], float]) -> None:
+    pair = small_pair()
+    changed = RELATIONS[relation](pair)
+    first, after = (toy(tables.confidential, tables.released) for tables in (pair, changed))
+    with pytest.raises(AssertionError):
+        check(rule, relation, {series(): first}, {series(): after})
+
+
+def written(data: Microdata, spelled: Callable[[float], str]) -> str:
+    """The table as a CSV file whose numbers are spelled so."""
+    lines = [",".join(data.schema.names)]
+    for row in data.frame.itertuples(index=False):
+        cells = ["" if pd.isna(v) else spelled(v) if isinstance(v, int | float) else str(v)[:10] for v in row]
+        lines.append(",".join(cells))
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("spelled", ["{:.17g}", "{:.16e}", "{:+.17g}", "{:.25f}"])
+def test_numbers_are_what_they_are_however_a_file_spells_them(spelled: str, tmp_path: Path) -> None:
+    """Equal tables give equal numbers: what holds for the reader holds for every measure."""
+    data = small_pair().confidential
+    whole = Microdata(SCHEMA, data.frame.iloc[3:].reset_index(drop=True))
+    found = ingest(Source("numbers.csv", written(whole, spelled.format).encode()), DataSource(), SCHEMA, 1)
+    pd.testing.assert_frame_equal(found.frame, whole.frame, check_exact=True)
+
+
+def test_a_number_spelled_with_fewer_digits_is_another() -> None:
+    data = small_pair().confidential
+    whole = Microdata(SCHEMA, data.frame.iloc[3:].reset_index(drop=True))
+    found = ingest(Source("numbers.csv", written(whole, "{:.6g}".format).encode()), DataSource(), SCHEMA, 1)
+    with pytest.raises(AssertionError):
+        pd.testing.assert_frame_equal(found.frame, whole.frame, check_exact=True)
+
+
+def test_all_methods_that_look_at_releases_are_tried() -> None:
+    assert {p.id for p in LOOKING_AT_RELEASES} >= {
+        k for k in registry() if k.split(".")[0] in ("utility", "quality", "risk")
+    }
