@@ -60,25 +60,34 @@ _LOG_MODELS = ("log_normal", "log_normal_constant", "log_relative")
 class IntruderUncertaintySpec(Spec):
     """Which variable the intruder is unsure of, how, how much, and what else the intruder knows."""
 
-    variable: Annotated[str, Param("the known variable that the intruder is unsure of", names="variables")]
-    model: Annotated[NoiseModel, Param("how the intruder's belief comes about")] = "log_normal"
-    levels: Annotated[tuple[float, ...], Param("levels of uncertainty, S", ge=0)] = (0.0, 0.01, 0.05, 0.1, 0.15)
+    variable: Annotated[str, Param("the known variable that the intruder is unsure of", names="variables", told=True)]
+    model: Annotated[NoiseModel, Param("how the intruder's belief comes about", told=True)] = "log_normal"
+    levels: Annotated[tuple[float, ...], Param("levels of uncertainty, S", ge=0, selects=True)] = (
+        0.0,
+        0.01,
+        0.05,
+        0.1,
+        0.15,
+    )
     replicates: Annotated[
         int, Param("beliefs drawn at each level above 0; four or more for a sharp interval", ge=1)
     ] = 5
     known: Annotated[
         tuple[str, ...],
-        Param("variables the intruder knows", names="variables", inherit="risk.identification"),
+        Param("variables the intruder knows", names="variables", inherit="risk.identification", told=True),
     ] = ()
     synthesised: Annotated[
         tuple[str, ...],
         Param(
-            "synthesised variables whose values the intruder knows", names="variables", inherit="risk.identification"
+            "synthesised variables whose values the intruder knows",
+            names="variables",
+            inherit="risk.identification",
+            told=True,
         ),
     ] = ()
     sensitive: Annotated[
         tuple[str, ...],
-        Param("variables the intruder wants to learn", names="variables", inherit="risk.attribute"),
+        Param("variables the intruder wants to learn", names="variables", inherit="risk.attribute", told=True),
     ] = ()
     radius: Annotated[
         Mapping[str, Radius],
@@ -87,6 +96,7 @@ class IntruderUncertaintySpec(Spec):
             names="variables",
             kinds=(Kind.COUNT, Kind.CONTINUOUS, Kind.DATE),
             inherit="risk.identification",
+            told=True,
         ),
     ] = field(default_factory=dict)
 
@@ -312,14 +322,10 @@ def _measure(
     knowledge: _Knowledge, released: Microdata, spec: IntruderUncertaintySpec, beliefs: Sequence[Belief], *, exact: bool
 ) -> Measure:
     replicates = list(_risks(knowledge, released, beliefs))
-    params = {
-        "variable": spec.variable, "model": spec.model, "known": spec.known, "synthesised": spec.synthesised,
-        "sensitive": spec.sensitive, "radius": spec.radius,
-    }  # fmt: skip
     values = {name: [found[name] for found in replicates] for name in replicates[0]}
-    estimates = [_mean(name, found, params, exact=exact) for name, found in values.items()]
+    estimates = [_mean(name, found, exact=exact) for name, found in values.items()]
     if released.origin != "confidential":
-        estimates.append(Estimate(REPLICATES, float(len(beliefs)), params={**params, **_in_full(values)}))
+        estimates.append(Estimate(REPLICATES, float(len(beliefs)), params=_in_full(values)))
     return Measure(tuple(estimates))
 
 
@@ -371,15 +377,13 @@ def _value(summary: Callable[[Matches], float], matches: Matches) -> float | Not
         return error
 
 
-def _mean(name: str, values: Sequence[float | NotComputable], params: Mapping[str, Any], *, exact: bool) -> Estimate:
+def _mean(name: str, values: Sequence[float | NotComputable], *, exact: bool) -> Estimate:
     """The mean over the replicates in which there is a value."""
     computed = [value for value in values if not isinstance(value, NotComputable)]
     reasons = [value.reason for value in values if isinstance(value, NotComputable)]
     if not computed:
-        return Estimate.not_computed(name, reasons[0], **params)
+        return Estimate.not_computed(name, reasons[0])
     value, lower, upper = _interval(np.array([computed]))
     missing = f"mean of {len(computed)} of {len(values)} replicates; the others: {reasons[0]}" if reasons else ""
     without = "" if lower is not None else EXACT if exact else ONE_REPLICATE if len(computed) == 1 else ALL_EQUAL
-    return Estimate(
-        name, value, lower=lower, upper=upper, reason="; ".join(filter(None, (missing, without))), params=params
-    )
+    return Estimate(name, value, lower=lower, upper=upper, reason="; ".join(filter(None, (missing, without))))
