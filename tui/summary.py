@@ -147,7 +147,10 @@ def sweep_table(rows: Sequence[Row], published: Sequence[Published] = (), apart:
     sweeps: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
         sweeps.setdefault(_sweep(row), []).append(row)
-    parts = [_one_sweep(variable, model, own) for (variable, model, _), own in sweeps.items()]
+    parts = [
+        _one_sweep(", ".join(filter(None, (variable, model, _use(own[0], apart)))), own)
+        for (variable, model, _), own in sweeps.items()
+    ]
     quoted = {row.series for row in rows if figure_beside(row, published) is not None}
     if quoted:
         parts.append(_published_sweep([row for row in rows if row.series in quoted], published))
@@ -205,14 +208,22 @@ def _cell_texts(cell: Cell) -> tuple[str, str, str]:
     return number(cell.ours), number(cell.published), number(cell.ratio)
 
 
-def _one_sweep(variable: str, model: str, rows: Sequence[Row]) -> str:
+def _use(row: Row, apart: Apart) -> str:
+    """What else tells the sweep of a row from others of its run."""
+    told = {
+        name: default for name, default in apart.get(method_of(row), {}).items() if name not in ("variable", "model")
+    }
+    return use_text(row.params, told)
+
+
+def _one_sweep(name: str, rows: Sequence[Row]) -> str:
     values = [row for row in rows if row.measure not in BAND_SHARES]
     measures = list(dict.fromkeys(row.measure for row in values))
     text = _levels_table(measures, values)
     while len(measures) > 1 and not fits(text):
         measures = measures[:-1]
         text = _levels_table(measures, values)
-    text = f"{variable}, {model}: the confidential data, and beside it the release (rel.)\n{text}"
+    text = f"{name}: the confidential data, and beside it the release (rel.)\n{text}"
     shares = _shares_table(measures, rows)
     return f"{text}\n{shares}" if shares else text
 
