@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from engine.rows import Row
 from tui.summary import sweep_table
 from workspace.report.findings import sweep_section
@@ -53,3 +55,10 @@ def test_the_report_has_the_shares_beside_the_interval_and_not_as_measures() -> 
     assert "30/61/9" in table
     assert "datasets/noise/both %" in table
     assert "noise_share" not in table
+
+
+def test_the_report_has_the_interval_of_the_confidential_data_too() -> None:
+    own = [replace(row, lower=8.5, upper=9.5) if row.dataset == "confidential" else row for row in rows()]
+    section = sweep_section(own)
+    assert section is not None
+    assert "8.5 to 9.5" in str(section.markup)

@@ -122,12 +122,12 @@ def _sweep(words: str, rows: Sequence[Row]) -> Markup:
         line = [number(level)]
         for measure in measures:
             own, released = cells.get((level, measure, True)), cells.get((level, measure, False))
-            line += [number(one.value) if one else "" for one in (own, released)]
-            line.append(interval(released.lower, released.upper) if released else "")
+            for one in (own, released):
+                line += [number(one.value), interval(one.lower, one.upper)] if one else ["", ""]
             line.append(percentages(shares[measure, level]) if (measure, level) in shares else "")
         lines.append(line)
-    own_heads = ("release", "interval", "datasets/noise/both %")
-    heads = ["S", *(head for measure in measures for head in (f"{measure}, confidential", *own_heads))]
+    more = ("interval", "release", "interval", "datasets/noise/both %")
+    heads = ["S", *(head for measure in measures for head in (f"{measure}, confidential", *more))]
     return table(words, heads, lines, numeric=range(len(heads)))
 
 
