@@ -1,58 +1,110 @@
-"""The combining rules of synthetic data, applied to result rows.
+"""The combining rules of synthetic data, and averages of quantities that have the bounds of a variable, on result rows.
 
-For methods whose rows hold, for each estimand and dataset, an ``estimate`` and its ``standard_error``, with ``synthesis``
-("partial" or "full"), ``confidence`` and perhaps ``size_ratio`` (n_syn / n) among their params; other measures are averaged.
+``by_combining_rules`` is for methods whose rows hold, for each estimand and dataset, an ``estimate`` and its
+``standard_error``, with ``synthesis`` ("partial" or "full") and ``confidence`` among their params; other measures are
+averaged. Intermediate outputs say the rest: the ``size_ratio`` n_l / n of each dataset, and ``lower_bound`` and
+``upper_bound`` of what the variable bounds, in rows that share target, params and level with it (``stated_bounds``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from .methods import Output
+from .results import Estimate
 from .rows import Row, average, by_series
+from .statistics.bounded_interval import Range
 from .statistics.combining import Combined, full_synthesis, partial_synthesis
 
-__all__ = ["by_combining_rules"]
+__all__ = ["BOUNDS", "averages_within_bounds", "by_combining_rules", "stated_bounds"]
+
+BOUNDS = (
+    Output("lower_bound", "smallest value that what has these parameters can have", "none", intermediate=True),
+    Output("upper_bound", "largest value that what has these parameters can have", "none", intermediate=True),
+)
 
 ONE_DATASET = "one dataset alone does not show how much datasets differ, which the interval of the combination needs"
 ADJUSTED = (
     "the variance of full synthesis came out negative, or with less than one degree of freedom; it is the adjusted one, "
-    "(n_syn / n) times the mean variance (Reiter 2002)"
+    "the mean over the datasets of (n_syn / n) times the variance (Reiter 2002)"
 )
+
+Estimand = tuple[Any, ...]
+"""What the rows of an estimand share: target, parameters and level."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The values of single datasets by estimand, measure and dataset, and the size ratio of each dataset."""
+
+    values: Mapping[tuple[Estimand, str], Mapping[int | None, float]]
+    size_ratios: Mapping[int | None, float]
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> _Rows:
+        values: dict[tuple[Estimand, str], dict[int | None, float]] = {}
+        ratios: dict[int | None, float] = {}
+        for row in rows:
+            if row.value is not None and row.measure == "size_ratio":
+                ratios[row.draw] = row.value
+            elif row.value is not None:
+                values.setdefault((row.series[1:], row.measure), {})[row.draw] = row.value
+        return cls(values, ratios)
+
+    def of_estimand(self, estimand: Estimand, measure: str) -> Mapping[int | None, float]:
+        """The values of a measure by dataset."""
+        return self.values.get((estimand, measure), {})
+
+    def range(self, estimand: Estimand) -> Range:
+        """The bounds that the rows give, None where there is none."""
+        lower, upper = (self.of_estimand(estimand, output.name).values() for output in BOUNDS)
+        return min(lower, default=None), max(upper, default=None)
+
+    def combined(self, row: Row) -> Combined:
+        """The estimates of the row's estimand on all datasets, by the rule that it names."""
+        estimates, errors = (self.of_estimand(row.series[1:], name) for name in ("estimate", "standard_error"))
+        variances = [error**2 for error in errors.values()]
+        if row.params["synthesis"] == "partial":
+            return partial_synthesis(list(estimates.values()), variances)
+        ratios = [self.size_ratios.get(draw, 1.0) for draw in estimates]
+        return full_synthesis(list(estimates.values()), variances, ratios)
+
+
+def stated_bounds(within: Range, target: str, params: Mapping[str, Any]) -> Iterator[Estimate]:
+    """The estimates of ``BOUNDS`` that say in which range a quantity with this target and these params lies."""
+    for output, bound in zip(BOUNDS, within, strict=True):
+        if bound is not None:
+            yield Estimate(output.name, bound, target, params=params)
+
+
+def averages_within_bounds(rows: Sequence[Row]) -> list[Row]:
+    """The averages of the rows, those of measures that declare no range inside the bounds that the rows give."""
+    found = _Rows.of(rows)
+    return [average(group, found.range(group[0].series[1:])) for group in by_series(rows)]
 
 
 def by_combining_rules(rows: Sequence[Row]) -> list[Row]:
     """The rows that combine m datasets, one for each series of ``rows`` (a method's, of one dataset and level)."""
-    values: dict[tuple[Any, ...], list[float]] = {}
-    for row in rows:
-        if row.value is not None:
-            values.setdefault((row.measure, *row.series[1:]), []).append(row.value)
-    found = []
-    for row in map(average, by_series(rows)):
-        estimates, errors = (values.get((name, *row.series[1:]), []) for name in ("estimate", "standard_error"))
-        ruled = row.measure in ("estimate", "standard_error") and row.value is not None
-        found.append(_combined(row, estimates, [error**2 for error in errors]) if ruled else row)
-    return found
+    found = _Rows.of(rows)
+    return [
+        _combined(row, found) if row.measure in ("estimate", "standard_error") and row.value is not None else row
+        for row in map(average, by_series(rows))
+    ]
 
 
-def _combined(row: Row, estimates: Sequence[float], variances: Sequence[float]) -> Row:
+def _combined(row: Row, rows: _Rows) -> Row:
     """The average ``row`` of estimates or of standard errors, with what the rule says in its place."""
-    if len(estimates) < 2:
+    if len(rows.of_estimand(row.series[1:], "estimate")) < 2:
         kept = replace(row, lower=None, upper=None, reason=_joined(row.reason, ONE_DATASET))
         return kept if row.measure == "estimate" else replace(kept, value=None, status="not computed")
-    found = _rule(row.params, estimates, variances)
+    found = rows.combined(row)
     reason = _joined(row.reason, ADJUSTED if found.adjusted else "")
     if row.measure == "standard_error":
         return replace(row, value=found.variance**0.5, lower=None, upper=None, reason=reason)
-    lower, upper = found.interval(row.params["confidence"])
+    lower, upper = found.interval(row.params["confidence"], rows.range(row.series[1:]))
     return replace(row, value=found.estimate, lower=lower, upper=upper, reason=reason)
-
-
-def _rule(params: Mapping[str, Any], estimates: Sequence[float], variances: Sequence[float]) -> Combined:
-    if params["synthesis"] == "partial":
-        return partial_synthesis(estimates, variances)
-    return full_synthesis(estimates, variances, params.get("size_ratio", 1.0))
 
 
 def _joined(*reasons: str) -> str:

@@ -45,6 +45,7 @@ from .errors import BadInput, suggestion
 from .extras import Extra
 from .results import Goal
 from .spec import Spec
+from .statistics.bounded_interval import UNBOUNDED, Range
 
 __all__ = ["FAMILIES", "Method", "Output", "find", "method", "registry"]
 
@@ -55,6 +56,7 @@ FAMILIES = ("synthesis", "anonymisation", "utility", "quality", "risk", "studies
 class Output:
     """A measure that a method computes: its name in the key, its meaning in a sentence, which way is better, its unit.
 
+    ``range`` holds its smallest and largest possible value, None where it has no end: its intervals stay inside.
     Rows of an ``intermediate`` one are what ``combine`` or a study's ``summarise`` works on: they stay with their tasks and
     are no result.
     """
@@ -64,6 +66,7 @@ class Output:
     goal: Goal
     unit: str = ""
     intermediate: bool = False
+    range: Range = UNBOUNDED
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,11 @@ class Method:
     def key(self) -> str:
         """``family.name``, as recipes and results write it."""
         return f"{self.family}.{self.name}"
+
+    @property
+    def results(self) -> tuple[Output, ...]:
+        """The measures that become rows of a run: all but intermediate ones."""
+        return tuple(output for output in self.outputs if not output.intermediate)
 
     def output(self, measure: str) -> Output:
         """The declaration of one of its measures; KeyError when it has no such measure."""

@@ -100,7 +100,7 @@ def read_published(
     tables: Sequence[Mapping[str, Any]], methods: Sequence[Method], schema: Schema
 ) -> tuple[Published, ...]:
     """The figures of a recipe's ``[[published]]`` tables, in their order. Raises BadInput."""
-    values = {f"{method.key}.{output.name}": method for method in methods for output in method.outputs}
+    values = {f"{method.key}.{output.name}": method for method in methods for output in method.results}
     return tuple(
         Published.from_table(one, place, values, schema)
         for i, table in enumerate(tables)

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-from .methods import Method
+from .methods import Method, registry
 from .results import Estimate
 from .spec import written
+from .statistics.bounded_interval import UNBOUNDED, Range
 from .statistics.combining import monte_carlo_mean
 
 __all__ = [
@@ -110,16 +111,18 @@ def averages(rows: Sequence[Row]) -> list[Row]:
     return [average(group) for group in by_series(rows)]
 
 
-def average(rows: Sequence[Row]) -> Row:
-    """The average over the datasets of rows that share a series, with its 95 % Monte Carlo interval.
+def average(rows: Sequence[Row], bounds: Range = UNBOUNDED) -> Row:
+    """The average over the datasets of rows that share a series, with its 95 % Monte Carlo interval inside their range.
 
-    Datasets where the value could not be computed are left out, and the reason says how many and why.
+    ``bounds`` are those of the variable, for a measure that declares no range. Datasets where the value could not be computed are left out, and the reason says how many and why.
     """
     computed = [row for row in rows if row.value is not None]
     first = replace(rows[0], draw=None, lower=None, upper=None)
     if not computed:
         return first
-    mean, lower, upper = monte_carlo_mean([row.value for row in computed if row.value is not None])
+    values = [row.value for row in computed if row.value is not None]
+    declared = _range(first)
+    mean, lower, upper = monte_carlo_mean(values, within=bounds if declared == UNBOUNDED else declared)
     baselines = [row.baseline for row in computed if row.baseline is not None]
     return replace(
         first,
@@ -130,6 +133,13 @@ def average(rows: Sequence[Row]) -> Row:
         status="computed",
         reason=_partial(rows, computed),
     )
+
+
+def _range(row: Row) -> Range:
+    """The range of the row's measure; without ends where this version does not have the method or the measure."""
+    method = registry().get(f"{row.family}.{row.method}")
+    outputs = () if method is None else method.outputs
+    return next((output.range for output in outputs if output.name == row.measure), UNBOUNDED)
 
 
 def _partial(rows: Sequence[Row], computed: Sequence[Row]) -> str:

@@ -50,7 +50,7 @@ class Threshold:
                 raise BadInput(
                     f"{place}.{key}", f"unknown key{suggestion(key, known) or '; known: ' + ', '.join(known)}"
                 )
-        values = [f"{method.key}.{output.name}" for method, _ in judged for output in method.outputs]
+        values = [f"{method.key}.{output.name}" for method, _ in judged for output in method.results]
         value = str(table.get("value", ""))
         if value not in values:
             raise BadInput(f"{place}.value", f'"{value}" is not measured by this recipe{_hint(value, values)}')

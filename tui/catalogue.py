@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from engine.methods import Method, find, registry
+from engine.methods import Method, Output, find, registry
 from engine.spec import ParamInfo, written
 from workspace.recipes import shipped_recipes
 
@@ -13,6 +13,10 @@ from .console import table
 __all__ = ["method_list", "method_page", "recipe_list"]
 
 GOALS = {"low": "lower is better", "high": "higher is better", "none": "no direction"}
+INTERVALS = (
+    "Intervals stay inside the range: they are computed on the logarithm of the distance from one end, on the log odds between "
+    "two ends, and taken back. A mean or a quantile has the bounds of its variable."
+)
 
 
 def method_list() -> str:
@@ -32,8 +36,9 @@ def method_page(key: str) -> str:
     if found.extra:
         state = "is installed" if found.extra.installed else f"is not installed here: {found.extra.command}"
         parts.append(f"needs the extra [{found.extra.name}], which {state}")
-    if found.outputs:
-        parts.append("measures\n" + table(("key", "meaning", "direction"), _outputs(found)))
+    if found.results:
+        parts.append("measures\n" + table(("key", "meaning", "direction", "range"), _outputs(found)))
+        parts.append(INTERVALS)
     lines = [
         [info.name, _default(info), "; ".join(filter(None, (info.param.help, _choices(info))))]
         for info in found.spec.params()
@@ -44,7 +49,14 @@ def method_page(key: str) -> str:
 
 
 def _outputs(found: Method) -> list[list[str]]:
-    return [[f"{found.key}.{o.name}", o.meaning, GOALS[o.goal]] for o in found.outputs]
+    return [[f"{found.key}.{o.name}", o.meaning, GOALS[o.goal], _range(o)] for o in found.results]
+
+
+def _range(output: Output) -> str:
+    low, high = output.range
+    if low is not None and high is not None:
+        return f"{low:g} to {high:g}"
+    return " and ".join(f"{word} {end:g}" for word, end in (("at least", low), ("at most", high)) if end is not None)
 
 
 def _default(info: ParamInfo) -> str:

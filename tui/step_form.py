@@ -93,7 +93,7 @@ def threshold_fields(step: Mapping[str, Any], table: Mapping[str, Any]) -> list[
 def _measured(table: Mapping[str, Any]) -> tuple[str, ...]:
     steps = [*table.get("measure", []), *table.get("study", [])]
     found = [registry()[key] for step in steps if (key := str(step.get("method", ""))) in registry()]
-    return tuple(dict.fromkeys(f"{method.key}.{output.name}" for method in found for output in method.outputs))
+    return tuple(dict.fromkeys(f"{method.key}.{output.name}" for method in found for output in method.results))
 
 
 def step_table(section: str, method: str, answers: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ __all__ = ["exit_code", "published_text", "result_table", "source_text", "summar
 
 HEADINGS = {"utility": "Utility", "quality": "Data quality", "risk": "Disclosure risk", "studies": "Intruder knowledge"}
 SIGNS = {"pass": "+ PASS", "fail": "x FAIL", "not computed": "? NOT COMPUTED"}
-HOW = ("confidence", "synthesis", "size_ratio")
+HOW = ("confidence", "synthesis")
 """Parameters that say how an interval was made, not what it speaks of."""
 BOUNDS = {"max": "at most", "min": "at least", "max_ratio": "at most, as a share of the confidential"}
 

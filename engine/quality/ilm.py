@@ -16,6 +16,7 @@ from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Schema
 from ..spec import Param, Spec
+from ..statistics.bounded_interval import AT_MOST_ONE, NON_NEGATIVE
 from ..statistics.geometric_size import numerical_loss
 from ..statistics.pairs import NUMBERS, Pairs, quasi_identifiers
 
@@ -49,8 +50,18 @@ class IlmSpec(Spec):
     spec=IlmSpec,
     source="Byun, Sohn, Bertino & Li (2006), Definition 7; Measuring Data Quality for Project Lighthouse §3.3",
     outputs=(
-        Output("ilm", "ranges of the equivalence classes as shares of the columns' ranges, summed over columns", "low"),
-        Output("one_minus_ilm", "1 - the information loss metric; negative where many columns lose much", "high"),
+        Output(
+            "ilm",
+            "ranges of the equivalence classes as shares of the columns' ranges, summed over columns",
+            "low",
+            range=NON_NEGATIVE,
+        ),
+        Output(
+            "one_minus_ilm",
+            "1 - the information loss metric; negative where many columns lose much",
+            "high",
+            range=AT_MOST_ONE,
+        ),
     ),
 )
 def ilm(confidential: Microdata, released: Microdata, spec: IlmSpec, run: Run) -> Measure:

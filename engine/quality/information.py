@@ -20,6 +20,7 @@ from ..microdata import Microdata
 from ..results import Measure
 from ..run import Run
 from ..spec import Param
+from ..statistics.bounded_interval import SHARE
 from ..statistics.mutual_information import EntropyEstimate, normalised_information
 from .columns import ColumnsSpec, measure_columns
 
@@ -44,9 +45,9 @@ class InformationSpec(ColumnsSpec):
 def outputs_by(divisor: Divisor, advice: str) -> tuple[Output, ...]:
     """What both versions measure; ``advice`` says what is known of a threshold for the smallest."""
     return (
-        Output("nmi", f"information kept, as a share of the {divisor} values' entropy, scaled", "high"),
-        Output("unscaled", "the same before scaling", "high"),
-        Output("minimum_nmi", f"smallest scaled value of the columns; {advice}", "high"),
+        Output("nmi", f"information kept, as a share of the {divisor} values' entropy, scaled", "high", range=SHARE),
+        Output("unscaled", "the same before scaling", "high", range=SHARE),
+        Output("minimum_nmi", f"smallest scaled value of the columns; {advice}", "high", range=SHARE),
     )
 
 

@@ -10,6 +10,7 @@ from ..microdata import Microdata
 from ..results import Estimate, Measure
 from ..run import Run
 from ..spec import Spec
+from ..statistics.bounded_interval import SHARE
 
 __all__ = ["NonSuppressedSpec", "non_suppressed"]
 
@@ -24,7 +25,13 @@ class NonSuppressedSpec(Spec):
     spec=NonSuppressedSpec,
     source="Measuring Data Quality for Project Lighthouse §3.5",
     outputs=(
-        Output("share", "records that are not suppressed; the threshold in use at Lighthouse is 0.99", "high", "share"),
+        Output(
+            "share",
+            "records that are not suppressed; the threshold in use at Lighthouse is 0.99",
+            "high",
+            "share",
+            range=SHARE,
+        ),
     ),
 )
 def non_suppressed(confidential: Microdata, released: Microdata, spec: NonSuppressedSpec, run: Run) -> Measure:

@@ -13,6 +13,7 @@ from ..methods import Output, method
 from ..microdata import Microdata
 from ..results import Measure
 from ..run import Run
+from ..statistics.bounded_interval import SHARE
 from .columns import ColumnsSpec, measure_columns
 
 __all__ = ["pearson", "rho"]
@@ -40,9 +41,12 @@ def _standardised(values: Floats) -> Floats:
     spec=ColumnsSpec,
     source="Measuring Data Quality for Project Lighthouse §3.2",
     outputs=(
-        Output("rho", "correlation of original and released values, 0 where it is negative", "high"),
+        Output("rho", "correlation of original and released values, 0 where it is negative", "high", range=SHARE),
         Output(
-            "minimum_rho", "smallest correlation of the columns; the threshold in use at Lighthouse is 0.90", "high"
+            "minimum_rho",
+            "smallest correlation of the columns; the threshold in use at Lighthouse is 0.90",
+            "high",
+            range=SHARE,
         ),
     ),
 )

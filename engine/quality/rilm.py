@@ -18,6 +18,7 @@ from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Schema
 from ..spec import Param, Spec
+from ..statistics.bounded_interval import SHARE
 from ..statistics.geometric_size import categorical_loss, numerical_loss
 from ..statistics.hierarchies import Hierarchy, flat
 from ..statistics.pairs import CATEGORIES, NUMBERS, Pairs, minimum, quasi_identifiers
@@ -64,10 +65,10 @@ class RilmSpec(Spec):
     spec=RilmSpec,
     source="Measuring Data Quality for Project Lighthouse §3.3; Byun, Sohn, Bertino & Li (2006), Definition 7",
     outputs=(
-        Output("numerical", "1 - the mean range of the equivalence classes, as a share of the column's range", "high"),
-        Output("categorical", "1 - the mean geometric size of the generalised categories, as a share of the root's", "high"),
-        Output("minimum_numerical", "smallest of the numerical columns; Lighthouse sets no threshold for it", "high"),
-        Output("minimum_categorical", "smallest of the categorical columns; the threshold in use at Lighthouse is 0.90", "high"),
+        Output("numerical", "1 - the mean range of the equivalence classes, as a share of the column's range", "high", range=SHARE),
+        Output("categorical", "1 - the mean geometric size of the generalised categories, as a share of the root's", "high", range=SHARE),
+        Output("minimum_numerical", "smallest of the numerical columns; Lighthouse sets no threshold for it", "high", range=SHARE),
+        Output("minimum_categorical", "smallest of the categorical columns; the threshold in use at Lighthouse is 0.90", "high", range=SHARE),
     ),
 )  # fmt: skip
 def rilm(confidential: Microdata, released: Microdata, spec: RilmSpec, run: Run) -> Measure:

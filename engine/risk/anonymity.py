@@ -22,6 +22,7 @@ from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Role, Schema
 from ..spec import Param, Spec
+from ..statistics.bounded_interval import AT_LEAST_ONE, SHARE
 from ..statistics.equivalence_classes import class_sizes, equivalence_classes
 from ..statistics.sensitive_values import Sensitive
 
@@ -68,16 +69,31 @@ class AnonymitySpec(Spec):
     spec=AnonymitySpec,
     source="Sweeney (2002); Machanavajjhala et al. (2007); Truta & Vinay (2006); Li, Li & Venkatasubramanian (2007)",
     outputs=(
-        Output("k", "records in the smallest equivalence class", "high", "records"),
-        Output("classes", "equivalence classes", "none", "classes"),
-        Output("p", "fewest different values of any sensitive variable in a class", "high", "values"),
-        Output("l_distinct", "fewest different values of the sensitive variable in a class", "high", "values"),
-        Output("l_entropy", "least exponential of the entropy of the sensitive variable in a class", "high", "values"),
+        Output("k", "records in the smallest equivalence class", "high", "records", range=AT_LEAST_ONE),
+        Output("classes", "equivalence classes", "none", "classes", range=AT_LEAST_ONE),
+        Output(
+            "p", "fewest different values of any sensitive variable in a class", "high", "values", range=AT_LEAST_ONE
+        ),
+        Output(
+            "l_distinct",
+            "fewest different values of the sensitive variable in a class",
+            "high",
+            "values",
+            range=AT_LEAST_ONE,
+        ),
+        Output(
+            "l_entropy",
+            "least exponential of the entropy of the sensitive variable in a class",
+            "high",
+            "values",
+            range=AT_LEAST_ONE,
+        ),
         Output(
             "t",
             "largest earth mover's distance of the sensitive variable in a class from the whole table: between ranks "
             "where values have an order, else half the sum of differences",
             "low",
+            range=SHARE,
         ),
     ),
     confidential=True,

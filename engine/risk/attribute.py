@@ -13,6 +13,7 @@ from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Kind, Schema
 from ..spec import Param, Spec
+from ..statistics.bounded_interval import NON_NEGATIVE
 from ..statistics.intruder import Knowledge, check_log_scale, check_radii, known_by_default
 from ..statistics.match_risk import attribute_probabilities
 from ..statistics.matching import Matcher
@@ -78,7 +79,13 @@ def check(data: Microdata, target: str, spec: AttributeSpec, place: str) -> None
     spec=AttributeSpec,
     source="Guo & Hu §4.1, after Mitra, Blanchard, Dove, Tudor & Spicer (2020)",
     outputs=(
-        Output("risk", "records whose sensitive values are given away, a sum of probabilities", "low", "records"),
+        Output(
+            "risk",
+            "records whose sensitive values are given away, a sum of probabilities",
+            "low",
+            "records",
+            range=NON_NEGATIVE,
+        ),
     ),
     confidential=True,
     check=check,

@@ -16,6 +16,7 @@ from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Kind, Schema
 from ..spec import Param, Spec
+from ..statistics.bounded_interval import NON_NEGATIVE, SHARE
 from ..statistics.intruder import Knowledge, check_log_scale, check_radii, known_by_default
 from ..statistics.match_risk import IDENTIFICATION_SUMMARIES
 from ..statistics.matching import Matcher, Matches, match
@@ -24,10 +25,16 @@ from ..statistics.radius import Radius
 __all__ = ["OUTPUTS", "IdentificationSpec", "candidates_of", "identification"]
 
 OUTPUTS = (
-    Output("expected_match_risk", "records found on average by picking one candidate at random", "low", "records"),
-    Output("true_match_rate", "share of the records whose one candidate is right", "low", "share"),
-    Output("false_match_rate", "share of the unique matches that are wrong", "high", "share"),
-    Output("unique_matches", "records with one candidate, right or wrong", "none", "records"),
+    Output(
+        "expected_match_risk",
+        "records found on average by picking one candidate at random",
+        "low",
+        "records",
+        range=NON_NEGATIVE,
+    ),
+    Output("true_match_rate", "share of the records whose one candidate is right", "low", "share", range=SHARE),
+    Output("false_match_rate", "share of the unique matches that are wrong", "high", "share", range=SHARE),
+    Output("unique_matches", "records with one candidate, right or wrong", "none", "records", range=NON_NEGATIVE),
 )
 
 

@@ -20,6 +20,7 @@ from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Role, Schema
 from ..spec import Param, Spec
+from ..statistics.bounded_interval import NON_NEGATIVE, SHARE
 from ..statistics.equivalence_classes import class_sizes, equivalence_classes, joint_classes
 
 __all__ = ["UniquenessSpec", "uniqueness"]
@@ -59,14 +60,21 @@ class UniquenessSpec(Spec):
     spec=UniquenessSpec,
     source="Dale & Elliot (2001); Park & Ghosh §4.4; Raab, Nowok & Dibben (2024)",
     outputs=(
-        Output("sample_uniques", "records of the table whose key no other has", "low", "records"),
+        Output("sample_uniques", "records of the table whose key no other has", "low", "records", range=NON_NEGATIVE),
         Output(
             "replicated_uniques",
             "share of the confidential records whose key is unique there and in the release",
             "low",
             "share",
+            range=SHARE,
         ),
-        Output("share_in_small_groups", "share of the records whose key at most so many records have", "low", "share"),
+        Output(
+            "share_in_small_groups",
+            "share of the records whose key at most so many records have",
+            "low",
+            "share",
+            range=SHARE,
+        ),
     ),
     confidential=True,
 )

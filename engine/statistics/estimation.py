@@ -10,6 +10,7 @@ from scipy.linalg import solve_triangular
 
 from ..errors import NotComputable
 from .bootstrap_quantiles import bootstrap_quantile
+from .bounded_interval import UNBOUNDED, Range, bounded_interval
 from .combining import t_quantile
 from .logistic import logistic_regression
 
@@ -35,8 +36,8 @@ class IntervalEstimate:
         return self.lower, self.upper
 
 
-def mean_estimate(values: Floats, confidence: float = 0.95) -> IntervalEstimate:
-    """The mean of values (n,) with its t interval.
+def mean_estimate(values: Floats, confidence: float = 0.95, within: Range = UNBOUNDED) -> IntervalEstimate:
+    """The mean of values (n,) with its t interval, inside the range of the values.
 
     Raises:
         NotComputable: when there are fewer than two values.
@@ -45,7 +46,8 @@ def mean_estimate(values: Floats, confidence: float = 0.95) -> IntervalEstimate:
     if n < 2:
         raise NotComputable("one record has no standard deviation, so its mean has no interval")
     error = float(np.std(values, ddof=1) / np.sqrt(n)) if np.ptp(values) > 0 else 0.0
-    return _symmetric(float(np.mean(values)), error, n - 1, confidence)
+    mean = float(np.mean(values))
+    return IntervalEstimate(mean, error, *bounded_interval(mean, t_quantile(n - 1, confidence) * error, within))
 
 
 def quantile_estimate(values: Floats, p: float, confidence: float = 0.95) -> IntervalEstimate:

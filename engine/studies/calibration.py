@@ -26,6 +26,7 @@ from ..run import Progress, Run, silent
 from ..schema import Role, Schema
 from ..spec import Param, Spec
 from ..statistics.agreement import Agreement
+from ..statistics.bounded_interval import AT_LEAST_ONE, AT_MOST_ONE, SHARE
 from ..statistics.pairs import NUMBERS
 from .anonymising import anonymised, anonymiser, narrowed, own_tables, require_present, scores
 from .calibrated import MEASURES_OF, SCORES, SOURCES, SUMMARIES, calibrated
@@ -33,6 +34,9 @@ from .generating import check_generator, check_trainable, generator_of
 from .group_tests import GroupTests
 
 __all__ = ["CalibrationSpec", "calibrated", "calibration"]
+
+
+COUNTED = ("generators", "originals", "anonymisations")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -115,8 +119,14 @@ def check(data: Microdata, target: str, spec: CalibrationSpec, place: str) -> No
     spec=CalibrationSpec,
     source="Measuring Data Quality for Project Lighthouse §4",
     outputs=(
-        *(Output(name, meaning, "high", intermediate=True) for name, meaning in SCORES.items()),
-        *(Output(name, meaning, goal) for name, (meaning, goal) in SUMMARIES.items()),
+        *(
+            Output(name, meaning, "high", intermediate=True, range=AT_MOST_ONE if name == "one_minus_ilm" else SHARE)
+            for name, meaning in SCORES.items()
+        ),
+        *(
+            Output(name, meaning, goal, range=AT_LEAST_ONE if name in COUNTED else SHARE)
+            for name, (meaning, goal) in SUMMARIES.items()
+        ),
     ),
     check=check,
     summarise=calibrated,

@@ -25,6 +25,7 @@ from ..rows import Row, by_series
 from ..run import Progress, Run
 from ..schema import Kind, Schema
 from ..spec import Param, Spec
+from ..statistics.bounded_interval import NON_NEGATIVE, SHARE, UNBOUNDED, Range
 from ..statistics.combining import monte_carlo_mean
 from ..statistics.crossed_layout import crossed_mean, without_holes
 from ..statistics.intruder import Knowledge, belief, check_log_scale, check_radii, known_by_default
@@ -53,6 +54,19 @@ NO_SHARES = "needs two or more datasets and two or more replicates of the noise"
 
 Belief = Callable[[Microdata], Exact | Within]
 Floats = NDArray[np.float64]
+OUTPUTS = (
+    *identification.OUTPUTS,
+    Output(
+        "attribute_risk",
+        "records whose sensitive values are given away, a sum of probabilities",
+        "low",
+        "records",
+        range=NON_NEGATIVE,
+    ),
+    Output(REPLICATES, "the values of one dataset under each belief", "none", intermediate=True, range=NON_NEGATIVE),
+    *(Output(name, meaning, "none", "share", range=SHARE) for name, meaning in SHARES.items()),
+)
+_RANGES = {output.name: output.range for output in OUTPUTS}
 _LOG_MODELS = ("log_normal", "log_normal_constant", "log_relative")
 
 
@@ -198,21 +212,21 @@ def _combined(layout: _Layout) -> Row:
     kept = layout.kept
     if not kept.size:
         return layout.row
-    mean, lower, upper = _interval(kept)
+    mean, lower, upper = _interval(kept, _RANGES.get(layout.row.measure, UNBOUNDED))
     reason = "; ".join(
         filter(None, (_left_out(layout), _not_covered(kept, layout.row.level, banded=lower is not None)))
     )
     return replace(layout.row, value=mean, lower=lower, upper=upper, status="computed", reason=reason)
 
 
-def _interval(values: Floats) -> tuple[float, float | None, float | None]:
-    """The mean of values (m, R) and its 95 % interval, over whatever there is more than one of; none where all are equal."""
+def _interval(values: Floats, within: Range) -> tuple[float, float | None, float | None]:
+    """The mean of values (m, R) and its 95 % interval, over whatever there is more than one of, inside the range; none where all are equal."""
     if np.ptp(values) == 0:
         return float(values.flat[0]), None, None
     if min(values.shape) == 1:
-        return monte_carlo_mean(values.ravel().tolist())
+        return monte_carlo_mean(values.ravel().tolist(), within=within)
     found = crossed_mean(values).combined
-    return (found.estimate, *found.interval())
+    return (found.estimate, *found.interval(within=within))
 
 
 def _not_covered(values: Floats, level: float | None, *, banded: bool) -> str:
@@ -269,14 +283,7 @@ def _shares_of(layout: _Layout) -> tuple[float, float, float] | NotComputable:
     spec=IntruderUncertaintySpec,
     source="Guo & Hu §4.3, eq. 11 and Supp 3; attribute risk likewise, which they leave to future work; "
     "Searle, Casella & McCulloch (1992) §4.7 for the interval",
-    outputs=(
-        *identification.OUTPUTS,
-        Output(
-            "attribute_risk", "records whose sensitive values are given away, a sum of probabilities", "low", "records"
-        ),
-        Output(REPLICATES, "the values of one dataset under each belief", "none", intermediate=True),
-        *(Output(name, meaning, "none", "share") for name, meaning in SHARES.items()),
-    ),
+    outputs=OUTPUTS,
     check=check,
     combine=bands,
     summarise=variance_shares,
@@ -383,7 +390,7 @@ def _mean(name: str, values: Sequence[float | NotComputable], *, exact: bool) ->
     reasons = [value.reason for value in values if isinstance(value, NotComputable)]
     if not computed:
         return Estimate.not_computed(name, reasons[0])
-    value, lower, upper = _interval(np.array([computed]))
+    value, lower, upper = _interval(np.array([computed]), _RANGES[name])
     missing = f"mean of {len(computed)} of {len(values)} replicates; the others: {reasons[0]}" if reasons else ""
     without = "" if lower is not None else EXACT if exact else ONE_REPLICATE if len(computed) == 1 else ALL_EQUAL
     return Estimate(name, value, lower=lower, upper=upper, reason="; ".join(filter(None, (missing, without))))

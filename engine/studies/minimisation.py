@@ -20,6 +20,7 @@ from ..rows import Row
 from ..run import Run
 from ..schema import Role, Schema
 from ..spec import Param, Spec
+from ..statistics.bounded_interval import AT_LEAST_ONE, SHARE
 from ..statistics.pairs import CATEGORIES, NUMBERS
 from .anonymising import anonymised, anonymiser, narrowed, own_tables, require_present, scores
 
@@ -108,11 +109,17 @@ def smallest_size(rows: Sequence[Row]) -> list[Row]:
     source="Measuring Data Quality for Project Lighthouse §5",
     outputs=(
         *(
-            Output(name, f"least {key}.{output} of the sub-samples of the size at this level", "high")
+            Output(name, f"least {key}.{output} of the sub-samples of the size at this level", "high", range=SHARE)
             for name, (key, output, _) in MEASURES.items()
         ),
-        Output("passing", "sub-samples of this size that meet every threshold", "high", "share"),
-        Output("smallest_size", "smallest size whose sub-samples all meet every threshold", "low", "records"),
+        Output("passing", "sub-samples of this size that meet every threshold", "high", "share", range=SHARE),
+        Output(
+            "smallest_size",
+            "smallest size whose sub-samples all meet every threshold",
+            "low",
+            "records",
+            range=AT_LEAST_ONE,
+        ),
     ),
     check=check,
     summarise=smallest_size,

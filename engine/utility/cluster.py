@@ -28,6 +28,7 @@ from ..run import Progress, Run
 from ..schema import Role
 from ..spec import Param, Spec
 from ..statistics.average_linkage import average_linkage
+from ..statistics.bounded_interval import SHARE
 from ..statistics.missing_values import filled_with_mean, with_own_level
 
 __all__ = ["ClusterDifference", "ClusterSpec", "cluster", "cluster_difference"]
@@ -83,6 +84,7 @@ def cluster_difference(confidential: Integers, released: Integers, equal_weights
             "in both tables; its baseline is what released and confidential labels dealt at random give, and columns "
             "that are not synthesised make it smaller",
             "low",
+            range=SHARE,
         ),
     ),
 )

@@ -24,6 +24,7 @@ from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Kind, Schema
 from ..spec import Param, Spec
+from ..statistics.bounded_interval import SHARE
 from ..statistics.missing_values import left_out
 from ..variables import compared_variables
 
@@ -101,12 +102,14 @@ def ecdf_difference(confidential: Floats, released: Floats, *, distinct: bool = 
             "largest gap between the confidential and the released cumulative shares; its baseline is too high for a "
             "variable of few values",
             "low",
+            range=SHARE,
         ),
         Output(
             "mean_squared_difference",
             "squared gap between the confidential and the released cumulative shares, averaged over all values of both, "
             "or over the distinct ones",
             "low",
+            range=SHARE,
         ),
     ),
 )

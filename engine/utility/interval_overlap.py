@@ -5,6 +5,9 @@ confidential data (Karr et al. 2006; Guo & Hu §3.2, eq. 10), averaged over l. B
 and ``standard_error``; those of the m datasets together follow the combining rules of partial or of full synthesis
 (``engine.statistics.combining``), so that the interval speaks of the population and not of the simulation.
 
+Intervals of a mean, of one dataset or of all, and those of a quantile of all datasets stay between the bounds of the variable:
+0 and 1 for a binary one, 0 for a count (``engine.statistics.bounded_interval``). Coefficients have no bounds.
+
 Where values are missing, means and quantiles are of the values present and regressions of the records that lack none of
 their variables, as analysts' programs do; the rows say how many records are left out.
 """
@@ -19,7 +22,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..combining_rules import by_combining_rules
+from ..combining_rules import BOUNDS, by_combining_rules, stated_bounds
 from ..errors import BadInput, NotComputable
 from ..methods import Output, method
 from ..microdata import Microdata
@@ -29,9 +32,10 @@ from ..run import Run
 from ..schema import Kind, Schema
 from ..spec import Param, Spec
 from ..statistics import overlap
+from ..statistics.bounded_interval import AT_MOST_ONE, NON_NEGATIVE, UNBOUNDED, Range
 from ..statistics.estimation import IntervalEstimate, mean_estimate, quantile_estimate
 from ..statistics.missing_values import left_out
-from ..variables import compared_variables
+from ..variables import compared_variables, range_of_values
 
 __all__ = ["IntervalOverlapSpec", "interval_overlap"]
 
@@ -102,9 +106,23 @@ def check(data: Microdata, target: str, spec: IntervalOverlapSpec, place: str) -
             "mean of the shares that the common part has of the confidential and of the released confidence interval: "
             "1 when they are equal, negative when they are apart",
             "high",
+            range=AT_MOST_ONE,
         ),
         Output("estimate", "estimate with its confidence interval, of all datasets by the combining rule", "none"),
-        Output("standard_error", "standard error of the estimate, of all datasets by the combining rule", "none"),
+        Output(
+            "standard_error",
+            "standard error of the estimate, of all datasets by the combining rule",
+            "none",
+            range=NON_NEGATIVE,
+        ),
+        *BOUNDS,
+        Output(
+            "size_ratio",
+            "released records for each confidential one",
+            "none",
+            intermediate=True,
+            range=NON_NEGATIVE,
+        ),
     ),
     confidential=True,
     check=check,
@@ -114,8 +132,6 @@ def interval_overlap(confidential: Microdata, released: Microdata, spec: Interva
     """Overlap, estimate and standard error of each estimand; the confidential data alone have no overlap."""
     spec = spec.for_release(confidential.schema, ())
     shared: dict[str, Any] = {"confidence": spec.confidence, "synthesis": spec.synthesis}
-    if spec.synthesis == "full" and len(released) != len(confidential):
-        shared["size_ratio"] = len(released) / len(confidential)
     own = dict(_answers(confidential, confidential, spec))
     estimates: list[Estimate] = []
     if released.origin == "confidential":
@@ -125,16 +141,21 @@ def interval_overlap(confidential: Microdata, released: Microdata, spec: Interva
     for estimand, answer in dict(_answers(confidential, released, spec)).items():
         estimates += _estimates(estimand, answer, shared, own[estimand], estimand.left_out(released))
         estimates.append(_overlap(estimand, answer, own[estimand], shared))
+        if isinstance(answer, IntervalEstimate):
+            estimates += stated_bounds(estimand.range, estimand.target, dict(estimand.params) | shared)
+    if spec.synthesis == "full":
+        estimates.append(Estimate("size_ratio", len(released) / len(confidential), params=shared))
     return Measure(tuple(estimates))
 
 
 @dataclass(frozen=True, slots=True)
 class Estimand:
-    """What is estimated: the variable it speaks of, what tells it from others of that variable, and what it reads."""
+    """What is estimated: the variable it speaks of, what tells it from others of that variable, what it reads, its range."""
 
     target: str
     params: tuple[tuple[str, Any], ...]
     columns: tuple[str, ...]
+    range: Range = UNBOUNDED
 
     def left_out(self, data: Microdata) -> str:
         """How many records lack one of the columns."""
@@ -144,13 +165,15 @@ class Estimand:
 def _answers(confidential: Microdata, data: Microdata, spec: IntervalOverlapSpec) -> Iterator[tuple[Estimand, Answer]]:
     """Every estimand with its estimate on ``data``, or why there is none."""
     for name in spec.means:
-        work = partial(_of_present, data, name, partial(mean_estimate, confidence=spec.confidence))
-        yield Estimand(name, (("estimand", "mean"),), (name,)), _attempt(work)
+        within = range_of_values(confidential.schema[name])
+        work = partial(_of_present, data, name, partial(mean_estimate, confidence=spec.confidence, within=within))
+        yield Estimand(name, (("estimand", "mean"),), (name,), within), _attempt(work)
     for name in spec.quantiles:
+        within = range_of_values(confidential.schema[name])
         for p in spec.probabilities:
             estimated = partial(quantile_estimate, p=p, confidence=spec.confidence)
             work = partial(_of_present, data, name, estimated)
-            yield Estimand(name, (("estimand", "quantile"), ("q", p)), (name,)), _attempt(work)
+            yield Estimand(name, (("estimand", "quantile"), ("q", p)), (name,), within), _attempt(work)
     for model in spec.models:
         target = model.response_column(data.schema, "")
         for term, answer in model.estimates(confidential, data, spec.confidence).items():

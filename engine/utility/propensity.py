@@ -32,6 +32,7 @@ from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Kind, Role
 from ..spec import Param, Spec
+from ..statistics.bounded_interval import NON_NEGATIVE, Range
 from ..statistics.combining import monte_carlo_mean
 from ..statistics.missing_values import filled_with_mean, with_own_level
 from ..statistics.propensity_score import logit_pmse, permutation_null, tree_pmse
@@ -41,6 +42,8 @@ __all__ = ["PropensitySpec", "propensity"]
 Floats = NDArray[np.float64]
 
 MOST_COEFFICIENTS = 1000
+PMSE: Range = (0.0, 0.25)
+"""c (1 - c) is at most 1/4."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,14 +74,16 @@ class PropensitySpec(Spec):
             "mean squared distance of the propensity scores from the share c of released records; 0 when a classifier "
             "cannot tell the tables apart, at most c (1 - c), 1/4 for tables of equal size",
             "low",
+            range=PMSE,
         ),
         Output(
             "null_pmse",
             "what pmse is expected to be when every released column is drawn from the confidential distribution; too "
             "large for a logistic regression when columns are not synthesised, not so for a tree",
             "none",
+            range=PMSE,
         ),
-        Output("s_pmse", "pmse as a multiple of null_pmse", "low"),
+        Output("s_pmse", "pmse as a multiple of null_pmse", "low", range=NON_NEGATIVE),
     ),
 )
 def propensity(confidential: Microdata, released: Microdata, spec: PropensitySpec, run: Run) -> Measure:
@@ -112,7 +117,7 @@ def _stacked(confidential: Microdata, released: Microdata, name: str) -> Floats:
 def _by_permutation(x: NDArray[np.float32], y: Floats, spec: PropensitySpec, run: Run) -> Measure:
     pmse = partial(tree_pmse, x, minbucket=spec.minbucket, cp=spec.cp)
     value = pmse(y, seed=int(run.rng.integers(2**31)))
-    null, lower, upper = monte_carlo_mean(permutation_null(pmse, y, spec.permutations, run))
+    null, lower, upper = monte_carlo_mean(permutation_null(pmse, y, spec.permutations, run), within=PMSE)
     return _measure(value, Estimate("null_pmse", null, lower=lower, upper=upper))
 
 

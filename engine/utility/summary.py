@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Self
 
 import numpy as np
 
+from ..combining_rules import BOUNDS, averages_within_bounds, stated_bounds
 from ..errors import BadInput
 from ..methods import Output, method
 from ..microdata import Microdata
@@ -15,7 +16,8 @@ from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Kind, Schema
 from ..spec import Param, Spec
-from ..variables import compared_variables
+from ..statistics.bounded_interval import NON_NEGATIVE, SHARE
+from ..variables import compared_variables, range_of_values
 
 __all__ = ["SummarySpec", "summary"]
 
@@ -53,23 +55,34 @@ class SummarySpec(Spec):
     source="Guo & Hu Supp 1, Table 5",
     outputs=(
         Output("mean", "mean of the variable", "none"),
-        Output("sd", "standard deviation of the variable", "none"),
+        Output("sd", "standard deviation of the variable", "none", range=NON_NEGATIVE),
         Output("quantile", "quantile q of the variable, interpolated between the two nearest values", "none"),
-        Output("share_of_zeros", "share of the records whose count is 0", "none", "share"),
-        Output("share", "share of the records that have the level", "none", "share"),
+        Output("share_of_zeros", "share of the records whose count is 0", "none", "share", range=SHARE),
+        Output("share", "share of the records that have the level", "none", "share", range=SHARE),
         Output(
             "share_missing",
             "share of the records that have no value; the other statistics are of those that have one",
             "none",
             "share",
+            range=SHARE,
         ),
+        *BOUNDS,
     ),
     confidential=True,
+    combine=averages_within_bounds,
 )
 def summary(confidential: Microdata, released: Microdata, spec: SummarySpec, run: Run) -> Measure:
     """Statistics of the released data; the confidential row is the confidential data's own, scored as a release."""
     names = spec.for_release(confidential.schema, ()).variables
-    return Measure(tuple(estimate for name in names for estimate in _of_variable(confidential, released, name, spec)))
+    estimates = [estimate for name in names for estimate in _of_variable(confidential, released, name, spec)]
+    return Measure((*estimates, *(_bounds(confidential, estimates) if released.origin != "confidential" else ())))
+
+
+def _bounds(confidential: Microdata, estimates: Sequence[Estimate]) -> Iterator[Estimate]:
+    """Those of the variables, for their means and quantiles."""
+    for found in estimates:
+        if found.measure in ("mean", "quantile") and found.value is not None:
+            yield from stated_bounds(range_of_values(confidential.schema[found.target]), found.target, found.params)
 
 
 def _of_variable(confidential: Microdata, data: Microdata, name: str, spec: SummarySpec) -> Iterator[Estimate]:

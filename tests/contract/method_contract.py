@@ -139,11 +139,11 @@ def answers(measure: Measure) -> Any:
 
 
 def assert_sound(method: Method, estimates: Iterable[Estimate]) -> None:
-    """Declared, never NaN, inside its interval, and with a reason where there is no value."""
+    """Declared, never NaN, inside its interval and its range, and with a reason where there is no value."""
     found = list(estimates)
     assert found, "no estimate at all"
     for estimate in found:
-        method.output(estimate.measure)
+        low, high = method.output(estimate.measure).range
         if estimate.value is None:
             assert estimate.reason
             continue
@@ -151,6 +151,9 @@ def assert_sound(method: Method, estimates: Iterable[Estimate]) -> None:
             assert number is None or np.isfinite(number), estimate
         assert estimate.lower is None or estimate.lower <= estimate.value
         assert estimate.upper is None or estimate.value <= estimate.upper
+        for number in (estimate.value, estimate.lower, estimate.upper):
+            assert number is None or low is None or number >= low - 1e-12, estimate
+            assert number is None or high is None or number <= high + 1e-12, estimate
     series = [(e.measure, e.target, repr(sorted(e.params.items(), key=str))) for e in found]
     assert len(set(series)) == len(series), "two estimates that nothing tells apart"
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
-from scipy.stats import t
+from scipy.special import expit
+from scipy.stats import norm, t
 
 from engine.combining_rules import by_combining_rules
 from engine.execution import combined_rows
@@ -66,8 +69,45 @@ def test_the_rule_is_the_one_that_the_rows_name() -> None:
     assert (found["estimate"].lower, found["estimate"].upper) == pytest.approx(rule.interval(0.9))
 
 
+def with_sizes(found: list[Row], ratios: Sequence[float]) -> list[Row]:
+    """The rows and, as the method gives them, those of the datasets' sizes."""
+    sizes = [row("size_ratio", ratio, draw, estimand="all") for draw, ratio in enumerate(ratios, start=1)]
+    return [*found, *(replace(size, target="") for size in sizes)]
+
+
+def test_datasets_of_unequal_size_are_combined_by_the_sizes_of_those_that_have_an_estimate() -> None:
+    """Of sizes 1/2, 3 and 2 the second has no estimate: the variance is (10/2 + 2 x 20) / 2."""
+    made = rows((2.0, None, 2.5), (10.0, 15.0, 20.0), synthesis="full")
+    found = by_measure(by_combining_rules(with_sizes(made, [0.5, 3.0, 2.0])))
+    assert (found["estimate"].value, found["standard_error"].value) == (2.25, pytest.approx(22.5**0.5))
+    assert (found["estimate"].lower, found["estimate"].upper) == pytest.approx(norm.interval(0.9, 2.25, 22.5**0.5))
+
+
+def test_an_estimate_of_all_datasets_stays_between_the_bounds_that_the_rows_give() -> None:
+    """A mean of 4 between 0 and 8 with T = 2 + 4/3 and 12.5 degrees of freedom, on the log odds of 1/2."""
+    bounds = [
+        row(name, value, draw) for name, value in (("lower_bound", 0.0), ("upper_bound", 8.0)) for draw in (1, 2, 3)
+    ]
+    half = t.isf(0.05, 12.5) * (10 / 3) ** 0.5
+    for given, ends in (
+        ([], (4 - half, 4 + half)),
+        (bounds[:3], (4 * np.exp(-half / 4), 4 * np.exp(half / 4))),
+        (bounds[3:], (8 - 4 * np.exp(half / 4), 8 - 4 * np.exp(-half / 4))),
+        (bounds, (8 * expit(-half / 2), 8 * expit(half / 2))),
+    ):
+        found = by_measure(by_combining_rules([*rows(), *given]))["estimate"]
+        assert found.value == 4
+        assert (found.lower, found.upper) == pytest.approx(ends)
+
+
+def test_the_bounds_of_one_estimand_are_not_those_of_another() -> None:
+    bounds = [row("upper_bound", 6.5, draw, estimand="quantile") for draw in (1, 2, 3)]
+    found = by_measure(by_combining_rules([*rows(), *bounds]))["estimate"]
+    assert found.upper == pytest.approx(by_measure(by_combining_rules(rows()))["estimate"].upper)
+
+
 def test_an_adjusted_variance_is_said() -> None:
-    found = by_measure(by_combining_rules(rows(variances=(10.0, 10.0, 10.0), synthesis="full", size_ratio=0.5)))
+    found = by_measure(by_combining_rules(with_sizes(rows(variances=(10.0, 10.0, 10.0), synthesis="full"), [0.5] * 3)))
     assert found["standard_error"].value == pytest.approx(5**0.5)
     for measure in ("estimate", "standard_error"):
         assert "came out negative" in found[measure].reason

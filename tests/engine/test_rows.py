@@ -54,10 +54,25 @@ def test_an_undeclared_measure_is_an_error() -> None:
 
 def test_the_average_has_its_monte_carlo_interval() -> None:
     values = [3.0, 5.0, 10.0]
-    found = average([row(value, draw, baseline=draw * 1.0) for draw, value in enumerate(values, start=1)])
-    lower, upper = t.interval(0.95, 2, np.mean(values), np.std(values, ddof=1) / np.sqrt(3))
+    rows = [row(value, draw, baseline=draw * 1.0) for draw, value in enumerate(values, start=1)]
+    error = np.std(values, ddof=1) / np.sqrt(3)
+    found = average([replace(row, family="utility", method="summary", measure="mean") for row in rows])
     assert (found.draw, found.value, found.baseline) == (None, 6.0, 2.0)
-    assert (found.lower, found.upper) == pytest.approx((lower, upper))
+    assert (found.lower, found.upper) == pytest.approx(t.interval(0.95, 2, 6, error))
+
+
+def test_the_interval_of_an_average_stays_inside_the_range_of_its_measure() -> None:
+    """A number of records on the log scale; 3, 5 and 10 would otherwise have the interval -2.96 to 14.96."""
+    values = [3.0, 5.0, 10.0]
+    found = average([row(value, draw) for draw, value in enumerate(values, start=1)])
+    factor = np.exp(t.isf(0.025, 2) * np.std(values, ddof=1) / np.sqrt(3) / 6)
+    assert (found.value, found.lower, found.upper) == pytest.approx((6, 6 / factor, 6 * factor))
+
+
+def test_an_average_of_a_measure_that_nobody_declares_has_the_interval_of_student() -> None:
+    rows = [replace(row(value, draw), method="of_another_version") for draw, value in enumerate((1.0, 3.0), start=1)]
+    found = average(rows)
+    assert (found.lower, found.upper) == pytest.approx(t.interval(0.95, 1, 2, 1))
 
 
 def test_one_dataset_has_no_interval() -> None:

@@ -63,6 +63,12 @@ def test_a_threshold_that_cannot_be_is_refused(table: dict[str, Any], place: str
     assert message in caught.value.message
 
 
+def test_an_intermediate_output_is_no_value_to_hold_a_threshold_against() -> None:
+    methods = [find("utility.interval_overlap", "")]
+    with pytest.raises(BadInput, match="is not measured by this recipe"):
+        Threshold.from_table({"value": "utility.interval_overlap.size_ratio", "max": 1}, "t", methods, SCHEMA)
+
+
 def test_a_recipe_that_measures_nothing_says_so() -> None:
     with pytest.raises(BadInput, match="measured: nothing"):
         Threshold.from_table({"value": GAP, "max": 1}, "t", [], SCHEMA)

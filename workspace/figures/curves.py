@@ -16,7 +16,7 @@ from .figure import CONFIDENTIAL, Figure, Panel, Series
 
 __all__ = ["RunRows", "interval_figures", "sweep_figures"]
 
-SETTINGS = ("confidence", "synthesis", "size_ratio")
+SETTINGS = ("confidence", "synthesis")
 """Parameters that say how an interval was made, not what it speaks of."""
 TITLES = {
     "expected_match_risk": "Expected match risk",

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import expit
 from scipy.stats import norm, t
 
 from engine.statistics.combining import Combined, full_synthesis, monte_carlo_mean, partial_synthesis
@@ -35,9 +36,16 @@ def test_full_synthesis_by_hand() -> None:
 def test_a_variance_of_full_synthesis_that_is_negative_or_all_noise_is_adjusted(between: float) -> None:
     """m = 2, b = between, u = 1: T = 1.5 b - 1 is negative below 2/3, and at 0.79 it has 0.02 degrees of freedom."""
     half = np.sqrt(between / 2)
-    found = full_synthesis([-half, half], [1.0, 1.0], size_ratio=2.5)
+    found = full_synthesis([-half, half], [1.0, 1.0], size_ratios=[2.5, 2.5])
     assert (found.variance, found.degrees, found.adjusted) == (2.5, np.inf, True)
     assert found.interval() == pytest.approx(norm.interval(0.95, 0, np.sqrt(2.5)))
+
+
+def test_datasets_of_unequal_size_each_say_what_the_variance_of_the_confidential_estimate_is() -> None:
+    """Variances 1 / r of sizes r = 1/2, 2, 4 are all of a confidential variance of 1; the mean ratio would make it 1.99."""
+    found = full_synthesis([3.0, 3.0, 3.0], [2.0, 0.5, 0.25], size_ratios=[0.5, 2.0, 4.0])
+    assert (found.variance, found.adjusted) == (pytest.approx(1.0), True)
+    assert np.mean([0.5, 2.0, 4.0]) * np.mean([2.0, 0.5, 0.25]) == pytest.approx(1.986, abs=1e-3)
 
 
 def test_a_variance_of_full_synthesis_that_is_large_enough_is_not_adjusted() -> None:
@@ -82,6 +90,23 @@ def test_the_monte_carlo_interval_is_that_of_student() -> None:
     mean, lower, upper = monte_carlo_mean([3.0, 5.0, 10.0], 0.9)
     assert mean == 6.0
     assert (lower, upper) == pytest.approx(t.interval(0.9, 2, 6, np.std([3, 5, 10], ddof=1) / np.sqrt(3)))
+
+
+def test_the_intervals_of_combinations_and_averages_stay_inside_the_range() -> None:
+    """Shares .9, .95 and 1: log odds 2.94 +- 4.303 x .0289 / (.95 x .05). On the share itself the end would be 1.074."""
+    mean, lower, upper = monte_carlo_mean([0.9, 0.95, 1.0], within=(0, 1))
+    h = t.isf(0.025, 2) * 0.05 / np.sqrt(3) / (0.95 * 0.05)
+    assert (mean, lower, upper) == pytest.approx((0.95, expit(np.log(19) - h), expit(np.log(19) + h)))
+    found = partial_synthesis([0.9, 0.95, 1.0], [0.0, 0.0, 0.0]).interval(within=(0, 1))
+    assert found == pytest.approx((lower, upper))
+    assert monte_carlo_mean([0.9, 0.95, 1.0])[2] == pytest.approx(1.0742, abs=1e-4)
+
+
+def test_values_that_are_all_alike_are_the_whole_interval() -> None:
+    for value, within in ((0.1, (0, 1)), (1.0, (0, 1)), (0.0, (0, None)), (1.0, (None, 1)), (0.3, (None, None))):
+        mean, lower, upper = monte_carlo_mean([value] * 3, within=within)
+        assert mean == pytest.approx(value)
+        assert lower == mean == upper
 
 
 def synthetic_means(m: int, ratio: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

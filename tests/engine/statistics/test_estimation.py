@@ -7,6 +7,7 @@ from scipy.special import expit
 from scipy.stats import t
 
 from engine.errors import NotComputable
+from engine.statistics.bounded_interval import Range
 from engine.statistics.estimation import (
     IntervalEstimate,
     linear_coefficients,
@@ -64,6 +65,26 @@ def test_the_mean_has_the_interval_of_student() -> None:
     error = values.std(ddof=1) / 2
     assert (found.value, found.standard_error) == pytest.approx((4.5, error))
     assert found.interval == pytest.approx(t.interval(0.9, 3, 4.5, error))
+
+
+@pytest.mark.parametrize(
+    ("values", "within"),
+    [((0, 0, 0, 1), (0, 1)), ((1, 1, 0, 1), (0, 1)), ((0, 0, 3), (0, None)), ((0, 9, 9), (None, 9))],
+)
+def test_the_interval_of_a_mean_stays_inside_the_range_of_the_values(values: tuple[int, ...], within: Range) -> None:
+    numbers = np.array(values, dtype=float)
+    found, student = mean_estimate(numbers, within=within), mean_estimate(numbers)
+    assert (found.value, found.standard_error) == (student.value, student.standard_error)
+    low, high = (-np.inf if within[0] is None else within[0]), (np.inf if within[1] is None else within[1])
+    assert low < found.lower < found.value < found.upper < high
+    assert not low <= student.lower <= student.upper <= high
+
+
+def test_the_interval_of_a_share_is_that_of_its_log_odds() -> None:
+    """3 of 12: log odds log(1/3), standard error s / (sqrt(n) p (1 - p)) with s^2 = 3/4 x 1/4 x 12 / 11."""
+    found = mean_estimate(np.repeat([0.0, 1.0], [9, 3]), within=(0, 1))
+    half = t.isf(0.025, 11) * np.sqrt(1 / 11 / (3 / 16))
+    assert found.interval == pytest.approx((expit(np.log(1 / 3) - half), expit(np.log(1 / 3) + half)))
 
 
 def test_a_constant_has_no_error_at_all() -> None:

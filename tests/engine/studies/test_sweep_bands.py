@@ -15,6 +15,7 @@ from engine.execution import Outcome, execute
 from engine.microdata import Microdata, conform
 from engine.recipe import Recipe
 from engine.rows import Row
+from engine.statistics.bounded_interval import NON_NEGATIVE
 from engine.statistics.combining import monte_carlo_mean
 from engine.studies.intruder_uncertainty import (
     ALL_EQUAL,
@@ -157,7 +158,8 @@ def test_at_level_0_the_band_is_that_of_the_datasets() -> None:
     found = swept(6, 5)
     row = together(found, MEASURE, level=0.0)
     values = [one.value for one in rows_of(found, MEASURE, level=0.0) if one.draw is not None]
-    assert (row.value, row.lower, row.upper) == pytest.approx(monte_carlo_mean([v for v in values if v is not None]))
+    expected = monte_carlo_mean([value for value in values if value is not None], within=NON_NEGATIVE)
+    assert (row.value, row.lower, row.upper) == pytest.approx(expected)
     assert row.reason == ""
     of = {row.measure: row.value for row in found.rows if row.level == 0 and row.params.get("of") == MEASURE}
     assert of == {"dataset_share": 1.0, "noise_share": 0.0, "interaction_share": 0.0}
@@ -243,3 +245,18 @@ def test_two_uses_of_the_study_are_layouts_of_their_own() -> None:
     one, other = [[1.0, 2.0], [2.0, 4.0]], [[10.0, 20.0], [20.0, 40.0]]
     apart = [bands(layout(one, model="a")), bands(layout(other, model="b"))]
     assert bands([*layout(one, model="a"), *layout(other, model="b")]) == [row for found in apart for row in found]
+
+
+def test_bands_stay_inside_the_range_of_what_they_estimate() -> None:
+    near_nothing = [[0.0, 0.1, 0.0, 0.4], [0.0, 0.0, 0.1, 0.9], [0.0, 0.0, 0.0, 0.2], [0.1, 0.0, 0.0, 0.3]]
+    rows = [replace(row, measure="false_match_rate") if row.measure == "rate" else row for row in layout(near_nothing)]
+    for row in rows:
+        if row.measure == REPLICATES:
+            row.params["values"]["false_match_rate"] = row.params["values"]["rate"]  # type: ignore[index]
+    (share,) = bands(rows)
+    (free,) = bands(layout(near_nothing))
+    assert free.lower is not None
+    assert free.lower < 0, "without a range it leaves it"
+    assert share.lower is not None
+    assert share.upper is not None
+    assert 0 <= share.lower < (share.value or 0.0) < share.upper <= 1

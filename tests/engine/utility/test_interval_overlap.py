@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import t
+from scipy.stats import norm, t
 
 from engine.checks import check_steps
 from engine.errors import BadInput
@@ -166,10 +167,53 @@ def test_released_numbers_are_compared_where_nothing_is_named() -> None:
     assert (named.means, named.quantiles) == (("days",), ())
 
 
-def test_the_size_of_a_full_release_is_kept_where_it_differs() -> None:
-    for size, expected in ((100, None), (250, 2.5)):
-        found = measured(sample(), micro(sample(size, 2)), means=["price"], synthesis="full")
-        assert found[0].params.get("size_ratio") == expected
+def test_fully_synthetic_datasets_of_unequal_size_are_combined_as_by_hand() -> None:
+    """T = (1 + 1/m) b - u is negative where all means are alike; the adjusted one is the mean of (n_l / n) u_l."""
+    made = replace(recipe(3, means=["price"], synthesis="full"), synthesis=())
+    datasets = [sample(size, seed) for seed, size in enumerate((50, 100, 400), start=1)]
+    for frame in datasets:
+        frame["price"] += 100 - frame["price"].mean()
+    outcome = execute(made, micro(sample(), "confidential"), [micro(frame) for frame in datasets])
+    variances = [frame["price"].var() / len(frame) for frame in datasets]
+    expected = np.mean([len(frame) / 100 * u for frame, u in zip(datasets, variances, strict=True)])
+    (estimate,), (error,) = rows_of(outcome, "estimate"), rows_of(outcome, "standard_error")
+    assert (estimate.value, error.value) == pytest.approx((100, np.sqrt(expected)))
+    assert (estimate.lower, estimate.upper) == pytest.approx(norm.interval(0.95, 100, np.sqrt(expected)))
+    assert "(n_syn / n)" in error.reason
+    assert estimate.baseline == pytest.approx(sample()["price"].mean())
+    (overlap,) = rows_of(outcome, "overlap")
+    assert overlap.value == pytest.approx(np.mean([r.value for r in outcome.rows if r.measure == "overlap" and r.draw]))
+
+
+def test_sizes_and_bounds_are_no_results() -> None:
+    outcome = executed(means=["days"], synthesis="full")
+    assert {row.measure for row in outcome.rows} == {"overlap", "estimate", "standard_error"}
+
+
+def test_estimates_stay_between_the_bounds_of_the_variable() -> None:
+    """Two smokers of twenty: the interval of Student begins at -0.044."""
+    few = sample(20).assign(smoker=["yes"] * 2 + ["no"] * 18, days=[9] + [0] * 19, price=[500.0] + [0.0] * 19)
+    found = measured(few, micro(few), means=["smoker", "days", "price"])
+    lower = {e.target: e.lower for e in found if e.measure == "estimate"}
+    assert 0 < lower["smoker"] < 0.1
+    assert 0 < lower["days"] < 0.45
+    assert lower["price"] < 0
+    student = t.interval(0.95, 19, 0.1, np.sqrt(0.1 * 0.9 / 19))
+    assert student[0] == pytest.approx(-0.044, abs=1e-3)
+    bounds = {(e.measure, e.target): e.value for e in found if e.measure in ("lower_bound", "upper_bound")}
+    assert bounds == {("lower_bound", "smoker"): 0, ("upper_bound", "smoker"): 1, ("lower_bound", "days"): 0}
+
+
+def test_the_quantile_of_a_count_stays_at_or_above_0_over_all_datasets() -> None:
+    """Medians 0, 0 and 1 of three datasets."""
+    made = replace(recipe(3, quantiles=["days"], probabilities=[0.5]), synthesis=())
+    counts = ([0] * 60 + [4] * 40, [0] * 60 + [3] * 40, [0] * 40 + [1] * 60)
+    outcome = execute(
+        made, micro(sample(), "confidential"), [micro(sample(seed=2).assign(days=days)) for days in counts]
+    )
+    (estimate,) = rows_of(outcome, "estimate")
+    assert estimate.value == pytest.approx(1 / 3)
+    assert 0 < estimate.lower < 1 / 3 < estimate.upper  # type: ignore[operator]
 
 
 def test_a_run_combines_its_datasets_by_the_rule() -> None:

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from engine.errors import BadInput
+from engine.execution import execute
 from engine.microdata import Microdata, conform
 from engine.recipe import Recipe
 from engine.run import Run
@@ -57,6 +58,29 @@ def test_the_release_is_summarised_not_the_confidential_data() -> None:
     released = confidential.with_columns({"price": confidential.column("price") + 10}, "synthetic")
     found = summary(confidential, released, SummarySpec(variables=("price",)), Run(np.random.default_rng(1)))
     assert found.estimates[0].value == 14.0
+
+
+def test_means_and_quantiles_of_all_datasets_stay_between_the_bounds_of_the_variable() -> None:
+    """Medians 0, 0 and 1 of a count: on their own scale the interval would begin at -1.1."""
+    table = {
+        "variables": {"days": {"kind": "count"}, "price": {"kind": "continuous", "bounds": ["", 10]}},
+        "release": {"released": ["days", "price"], "m": 3},
+        "measure": [{"method": "utility.summary", "quantiles": [0.5]}],
+    }
+    recipe = Recipe.from_table(table)
+    made = [
+        conform(pd.DataFrame({"days": [0, middle, 9], "price": [1.5, price, 9.9]}), recipe.schema, origin="synthetic")
+        for middle, price in ((0, 9.8), (0, 9.7), (1, 2.5))
+    ]
+    outcome = execute(recipe, conform(FRAME[["days", "price"]], recipe.schema), made)
+    found = {(row.target, row.measure): row for row in outcome.rows if row.draw is None and row.dataset == "synthetic"}
+    assert {measure for _, measure in found} == {"mean", "sd", "quantile", "share_of_zeros"}
+    median = found["days", "quantile"]
+    assert 0 < median.lower < median.value < median.upper  # type: ignore[operator]
+    assert median.value == pytest.approx(1 / 3)
+    price = found["price", "quantile"]
+    assert price.lower < price.value < price.upper < 10  # type: ignore[operator]
+    assert found["days", "sd"].lower > 0  # type: ignore[operator]
 
 
 def test_one_record_has_no_standard_deviation() -> None:

@@ -1,0 +1,78 @@
+"""What every declared range must hold for: the values of the method and the intervals of their averages."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.methods import Method, Output, registry
+from engine.results import Estimate
+from engine.rows import Row, average, from_estimate
+
+OUTPUTS = [(method, output) for method in registry().values() for output in method.outputs]
+IDS = [f"{method.key}.{output.name}" for method, output in OUTPUTS]
+every_output = pytest.mark.parametrize(("method", "output"), OUTPUTS, ids=IDS)
+
+COUNTED = ("records", "classes", "values")
+
+
+def ends(output: Output) -> tuple[float, float]:
+    low, high = output.range
+    return -math.inf if low is None else low, math.inf if high is None else high
+
+
+def rows(method: Method, output: Output, values: list[float]) -> list[Row]:
+    return [
+        from_estimate(method, Estimate(output.name, value), "synthetic", draw)
+        for draw, value in enumerate(values, start=1)
+    ]
+
+
+@every_output
+def test_shares_and_numbers_of_records_say_where_they_end(method: Method, output: Output) -> None:
+    if output.unit == "share":
+        assert output.range == (0, 1)
+    if output.unit in COUNTED:
+        assert output.range[0] in (0, 1)
+    low, high = ends(output)
+    assert low < high
+
+
+@every_output
+@settings(derandomize=True, deadline=None, max_examples=25)
+@given(data=st.data())
+def test_the_interval_of_an_average_holds_it_and_stays_inside(
+    method: Method, output: Output, data: st.DataObject
+) -> None:
+    low, high = ends(output)
+    drawn = st.floats(max(low, -1e6), min(high, 1e6))
+    found = average(rows(method, output, data.draw(st.lists(drawn, min_size=2, max_size=5))))
+    assert found.value is not None
+    assert found.lower is not None
+    assert found.upper is not None
+    assert low - 1e-12 <= found.lower <= found.value <= found.upper <= high + 1e-12
+    assert math.isfinite(found.lower)
+    assert math.isfinite(found.upper)
+
+
+@every_output
+def test_values_near_an_end_would_have_left_the_range_by_students_interval(method: Method, output: Output) -> None:
+    """The negative control: the same rows of a measure that declares no range."""
+    low, high = ends(output)
+    width = min(high - low, 1.0)
+    for end, inside in ((low, low + 0.1 * width), (high, high - 0.1 * width)):
+        if math.isinf(end):
+            continue
+        near = rows(method, output, [end, inside, inside])
+        plain = average([replace(row, measure="not declared") for row in near])
+        assert plain.lower is not None
+        assert plain.upper is not None
+        assert not low <= plain.lower <= plain.upper <= high
+        found = average(near)
+        assert found.lower is not None
+        assert found.upper is not None
+        assert low <= found.lower <= found.upper <= high
