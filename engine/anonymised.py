@@ -14,6 +14,7 @@ from .results import Diagnostic
 from .schema import Kind, Role, Schema, Variable
 from .spec import Param, Spec
 from .statistics.hierarchies import Hierarchy
+from .statistics.sensitive_values import Limits
 
 if TYPE_CHECKING:
     from .microdata import Microdata
@@ -87,6 +88,15 @@ class AnonymisationSpec(Spec):
         """The schema of the anonymised table."""
         keys = self.changed(schema)
         return Schema(tuple(self.released_variable(v) if v.name in keys else v for v in schema))
+
+    @property
+    def limits(self) -> Limits:
+        """What every equivalence class of the released table must have; nothing by default."""
+        return Limits()
+
+    def constrained(self, schema: Schema) -> tuple[str, ...]:
+        """The sensitive variables that the limits are about."""
+        return ()
 
     def check_keys(self, schema: Schema, place: str) -> None:
         """BadInput when there is no quasi-identifier, or one is named twice."""

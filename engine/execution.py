@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .anonymised import Anonymised
+from .anonymised import AnonymisationSpec, Anonymised
 from .errors import EngineError, NotComputable
 from .methods import Method, registry
 from .microdata import Microdata
+from .quasi_identifiers import check_limits
 from .recipe import Recipe
 from .results import Diagnostic, Estimate, Fit, Measure, StudyPoint
 from .rows import Row, averages, from_estimate, with_confidential_baseline
@@ -82,7 +83,8 @@ def as_column(values: Any, confidential: Microdata, variable: Variable, place: s
 def anonymise(recipe: Recipe, confidential: Microdata, report: Report = silent) -> Anonymised:
     """The recipe's anonymisation steps in their order, each on the table that the one before left.
 
-    The classes are those of the last step; a record that any step suppressed is in none.
+    The classes are those of the last step; a record that any step suppressed is in none. The table keeps to the limits of
+    every step, as ``risk.anonymity`` measures them: BadInput where a later step has undone an earlier one's.
     """
     found = Anonymised(confidential, np.zeros(len(confidential), dtype=np.int64))
     for item, step in enumerate(recipe.anonymisation):
@@ -93,7 +95,11 @@ def anonymise(recipe: Recipe, confidential: Microdata, report: Report = silent) 
         notes = tuple(replace(note, parameter=f"{note.parameter}, {step.place}") for note in made.notes)
         found = Anonymised(made.data, classes, (*found.notes, *notes))
         report(Progress(item + 1, len(recipe.anonymisation), "anonymisation steps"))
-    return replace(found, data=as_released(recipe, found.data.frame, found.classes))
+    released = as_released(recipe, found.data.frame, found.classes)
+    for step in recipe.anonymisation:
+        assert isinstance(step.spec, AnonymisationSpec)
+        check_limits(released, step.spec, step.place)
+    return replace(found, data=released)
 
 
 def as_released(recipe: Recipe, frame: pd.DataFrame, classes: NDArray[np.int64] | None = None) -> Microdata:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from .errors import BadInput, NotComputable
 from .schema import Kind, Schema, Variable
+from .written_values import level_spellings, may_be_thousands, read_numbers, whole_spelling
 
 __all__ = ["Microdata", "MissingPolicy", "Origin", "conform"]
 
@@ -121,7 +123,8 @@ def conform(
     """Microdata from a frame as it was read.
 
     Keeps the schema's columns only, turns missing codes into missing values, applies the policy, converts each
-    column to its kind. Raises BadInput that names the column, the rule and how many records break it, never a value.
+    column to its kind, however its values are written (``engine.written_values``). Raises BadInput that names the column,
+    the rule and how many records break it, never a value.
     """
     raw = raw.set_axis([str(name) for name in raw.columns], axis=1)
     _check_columns(raw, schema, place)
@@ -170,11 +173,25 @@ def _without_codes(values: pd.Series, variable: Variable) -> pd.Series:
     values = _plain(values)
     if not variable.missing:
         return values
-    coded = values.astype("string").isin([str(code) for code in variable.missing]).fillna(False).astype(bool)
+    coded = _texts(values, variable).isin({_text(code, variable) for code in variable.missing})
+    coded = coded.fillna(False).astype(bool)
     if pd.api.types.is_numeric_dtype(values.dtype) or variable.kind in (Kind.COUNT, Kind.CONTINUOUS):
         numbers = pd.to_numeric(pd.Series(variable.missing, dtype="object"), errors="coerce").dropna()
-        coded |= pd.to_numeric(values, errors="coerce").isin(numbers).fillna(False).astype(bool)
+        coded |= read_numbers(values.mask(coded)).isin(numbers)
     return values.mask(coded)
+
+
+def _texts(values: pd.Series, variable: Variable) -> pd.Series:
+    texts = values.astype("string")
+    return (
+        texts.map({text: _text(text, variable) for text in texts.dropna().unique()})
+        if variable.kind.has_levels
+        else texts
+    )
+
+
+def _text(code: str | float, variable: Variable) -> str:
+    return whole_spelling(str(code)) if variable.kind.has_levels else str(code)
 
 
 def _plain(values: pd.Series) -> pd.Series:
@@ -192,7 +209,7 @@ def _converted(values: pd.Series, variable: Variable, place: str) -> pd.Series:
 
 
 def _levels(values: pd.Series, variable: Variable, place: str) -> pd.Series:
-    text = _as_text(values)
+    text = _respelt(_as_text(values), variable)
     found = text.unique()
     levels = list(variable.levels) or _natural_order(list(found))
     listed = set(levels)
@@ -200,12 +217,37 @@ def _levels(values: pd.Series, variable: Variable, place: str) -> pd.Series:
     if strange:
         count = int(text.isin(strange).sum())
         raise BadInput(
-            f"{place}.levels", f"{count:,} records have a level that is not listed ({len(strange)} such levels)"
+            f"{place}.levels",
+            f"{count:,} records have a level that is not listed ({len(strange)} such levels){_but_for(strange, levels)}",
         )
     if variable.kind is Kind.BINARY and len(levels) > 2:
         raise BadInput(f"{place}.kind", f'binary, but the column has {len(levels)} levels; use "categorical"')
     dtype = pd.CategoricalDtype(levels, ordered=variable.kind is Kind.ORDINAL)
     return text.astype(dtype)
+
+
+def _respelt(text: pd.Series, variable: Variable) -> pd.Series:
+    """Whole numbers spelt as the listed levels are; where none are listed and all levels are whole, ``1`` for ``1.0``."""
+    found = list(text.unique())
+    whole = [whole_spelling(level) for level in found]
+    if (whole == found and not variable.levels) or set(found) <= set(variable.levels):
+        return text
+    numbers = all(level.removeprefix("-").isdecimal() for level in whole)
+    spellings = level_spellings(found, variable.levels or (whole if numbers else found))
+    return text.map(lambda level: spellings.get(level, level)) if spellings else text
+
+
+def _but_for(strange: Sequence[str], levels: Sequence[str]) -> str:
+    """By what alone levels that are not listed differ from those that are."""
+    plain: dict[str, Callable[[str], str]] = {
+        "blanks": str.strip,
+        "upper and lower case": lambda level: level.strip().casefold(),
+        "zeros before them": lambda level: level.strip().lstrip("0"),
+    }
+    for what, without in plain.items():
+        if {without(level) for level in strange} <= {without(level) for level in levels}:
+            return f"; but for {what} they would be: write them alike"
+    return ""
 
 
 def _as_text(values: pd.Series) -> pd.Series:
@@ -237,8 +279,12 @@ def _dates(values: pd.Series, place: str) -> pd.Series:
 def _numbers(values: pd.Series, variable: Variable, place: str) -> pd.Series:
     if pd.api.types.is_datetime64_any_dtype(values.dtype):
         raise BadInput(place, f'the column holds dates, not a {variable.kind}; is it "date"?')
-    numbers = pd.to_numeric(values, errors="coerce").astype("float64")
+    numbers = read_numbers(values)
     wrong = int((~np.isfinite(numbers)).sum())
+    if wrong and may_be_thousands(values):
+        raise BadInput(
+            place, f"{wrong:,} records have a comma that may be decimal or one of thousands; write a decimal point"
+        )
     if wrong:
         raise BadInput(place, f'{wrong:,} records are not a number, as a {variable.kind} must be; is it "categorical"?')
     if variable.kind is Kind.COUNT:

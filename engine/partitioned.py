@@ -31,7 +31,8 @@ from .quasi_identifiers import (
 )
 from .schema import Role, Schema, Variable
 from .spec import Param
-from .statistics.partitioning import Allowed, mondrian_classes
+from .statistics.partitioning import mondrian_classes
+from .statistics.sensitive_values import Limits, Sensitive
 
 __all__ = ["PartitionSpec", "check_partition", "partitioned"]
 
@@ -59,9 +60,14 @@ class PartitionSpec(AnonymisationSpec):
     ] = ()
 
     @property
+    def limits(self) -> Limits:
+        """Classes of k records."""
+        return Limits(k=self.k)
+
+    @property
     def constrains(self) -> bool:
         """Whether anything is asked of the sensitive variables."""
-        return False
+        return self.limits.on_values
 
     def generalised(self, schema: Schema) -> frozenset[str]:
         """The quasi-identifiers, if intervals and nodes are the output."""
@@ -96,12 +102,13 @@ def check_partition(data: Microdata, spec: PartitionSpec, place: str) -> None:
     check_hierarchies(data, spec.hierarchies, spec.keys(data.schema), place)
 
 
-def partitioned(data: Microdata, spec: PartitionSpec, allowed: Allowed | None) -> Anonymised:
-    """The table in classes of k records or more, each of which ``allowed`` holds for, with what each shows."""
+def partitioned(data: Microdata, spec: PartitionSpec) -> Anonymised:
+    """The table in classes that keep to the limits, as the released table measures them, with what each shows."""
     dimensions = [dimension_of(data, name, spec.hierarchies.get(name)) for name in spec.keys(data.schema)]
+    sensitive = [Sensitive.of(data, name) for name in spec.constrained(data.schema)]
     most = int(spec.max_suppressed * len(data))
-    relaxed = spec.cuts == "relaxed"
-    classes = mondrian_classes(dimensions, spec.k, relaxed=relaxed, allowed=allowed, most_suppressed=most)
+    rule = spec.limits.rule(sensitive) if sensitive else None
+    classes = mondrian_classes(dimensions, spec.k, relaxed=spec.cuts == "relaxed", rule=rule, most_suppressed=most)
     return anonymised_table(data, spec, classes, _shown(data, spec, classes), notes_of(classes, spec.k, most))
 
 

@@ -14,13 +14,14 @@ from .microdata import Microdata
 from .results import Diagnostic
 from .schema import Kind
 from .statistics.diversity import Composition
-from .statistics.equivalence_classes import class_sizes
+from .statistics.equivalence_classes import class_sizes, equivalence_classes
 from .statistics.hierarchies import Hierarchy, flat
 from .statistics.partitioning import Dimension
+from .statistics.sensitive_values import Limits, Sensitive
 
 __all__ = [
-    "anonymised_table", "check_hierarchies", "class_intervals", "class_values", "dimension_of", "notes_of",
-    "require_complete", "require_records", "tree_of",
+    "anonymised_table", "check_hierarchies", "check_limits", "class_intervals", "class_values", "dimension_of",
+    "notes_of", "require_complete", "require_records", "tree_of",
 ]  # fmt: skip
 
 Integers = NDArray[np.int64]
@@ -51,6 +52,27 @@ def require_complete(data: Microdata, names: Sequence[str], place: str) -> None:
                 f'{missing:,} of {len(data):,} records have no value of "{name}"; say missing = "drop" under [data], or '
                 "leave the variable out",
             )
+
+
+def check_limits(released: Microdata, spec: AnonymisationSpec, place: str) -> None:
+    """BadInput when a released table does not keep to the limits of one of the steps that made it.
+
+    Each step keeps to its own in the table that it leaves. A later one may suppress more records, which moves the values of
+    the whole table that t is held against, or part the records of a class.
+    """
+    if spec.limits == Limits():
+        return
+    classes = equivalence_classes([released.frame[name] for name in spec.keys(released.schema)], len(released))
+    sizes = class_sizes(classes)
+    undone = "after the later steps; make this step the last"
+    if (smallest := int(sizes.min())) < spec.limits.k:
+        raise BadInput(f"{place}.k", f"the released table has a class of {smallest:,} records {undone}")
+    for name in spec.constrained(released.schema):
+        variable = Sensitive.of(released, name)
+        for limit, figures, kept in spec.limits.figures(variable, variable.composition(classes, len(sizes))):
+            if not kept.all():
+                worst = figures.min() if limit in ("l", "p") else figures.max()
+                raise BadInput(f"{place}.{limit}", f'"{name}" of the released table has {worst:.4g} {undone}')
 
 
 def _tree_rows(data: Microdata, name: str, tree: Hierarchy, place: str) -> Integers:

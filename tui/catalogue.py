@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+import typing
 
 from engine.methods import Method, Output, find, registry
 from engine.spec import ParamInfo, written
@@ -29,7 +30,7 @@ def _extra(found: Method) -> str:
 
 
 def method_page(key: str) -> str:
-    """One method: title, source, measures, parameters with their limits and defaults."""
+    """One method: title, source, measures, parameters with their limits and defaults, and what their values mean."""
     near = [name for name in registry() if name.partition(".")[2] == key]
     found = registry()[near[0]] if len(near) == 1 and key not in registry() else find(key, "methods")
     parts = [f"{found.key}: {found.title}", f"source: {found.source}"]
@@ -45,7 +46,14 @@ def method_page(key: str) -> str:
     ]
     if lines:
         parts.append("parameters\n" + table(("name", "default", "what it is"), lines))
+    parts.extend(f"{name}\n{textwrap.fill(meaning, 96)}" for name, meaning in _meanings(found))
     return "\n\n".join(parts)
+
+
+def _meanings(found: Method) -> list[tuple[str, str]]:
+    """The parameters whose values are of a type that says itself what they mean, each with that."""
+    types = [(info.name, kind) for info in found.spec.params() for kind in typing.get_args(info.type)]
+    return [(name, kind.meaning) for name, kind in types if hasattr(kind, "meaning")]
 
 
 def _outputs(found: Method) -> list[list[str]]:

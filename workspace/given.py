@@ -1,8 +1,9 @@
 """Released tables that another tool made: what their values are, which records were suppressed, and whose each record is.
 
 Values of generalised variables are labels: intervals (``[20, 30)``, ``20-29``, ``<20``), groups (``{a, b}``), nodes of a
-tree, ``*``. A record whose generalised values are all ``*`` is suppressed. Record i of a table is that of original record
-i, unless an identifier links them, or the recipe says that they are shuffled.
+tree, ``*``. A ``*`` hides one cell, which is then generalised to the root. A record is suppressed where nothing is left that
+could tell whose it is or that the release has changed: all its quasi-identifiers and all released variables are ``*``.
+Record i of a table is that of original record i, unless an identifier links them, or the recipe says that they are shuffled.
 """
 
 from __future__ import annotations
@@ -20,19 +21,24 @@ from engine.recipe import Recipe
 from engine.schema import Schema
 from engine.statistics.equivalence_classes import equivalence_classes
 from engine.statistics.generalised_labels import outside_of
+from engine.statistics.hierarchies import ROOT
 from engine.statistics.pairs import quasi_identifiers
 
 from .ingest import Source, find_source, read_frame
+from .unchanged import with_original_values
 
 __all__ = ["read_given"]
 
-ROUNDING = 1e-6  # numbers that were not released may have been written with fewer digits
-SUPPRESSED = "*"
+SUPPRESSED = ROOT
 Places = NDArray[np.intp]
 Flags = NDArray[np.bool_]
 UNPAIRED = (
     'keep the records in the original\'s order, name an identifier that both files have, [release] link = "id", or say '
     'order = "shuffled" there: what compares record with record is then not computed'
+)
+UNWRITTEN = (
+    "write its values in full, or keep the records in the original's order, or name an identifier that both files have, "
+    '[release] link = "id"'
 )
 
 
@@ -47,12 +53,17 @@ def read_given(file: str, recipe: Recipe, data: Microdata) -> tuple[Source, Micr
         frame, suppressed = _read(source, recipe, data)
         kept = frame[~suppressed]
         if not len(kept):
-            raise BadInput("release.generalised", f'every record is suppressed: all these variables are "{SUPPRESSED}"')
+            raise BadInput(
+                "release.generalised",
+                f'every record is suppressed: all quasi-identifiers and released variables are "{SUPPRESSED}"',
+            )
         table = conform(kept, _with_levels(recipe, data), _policy_of(recipe), recipe.origin)
     except BadInput as error:
         raise BadInput(f"{place}: {error.place}", f"{error.message}{_hint(error, recipe)}") from None
     table = replace(table, generalised=recipe.generalised, linked=recipe.linked)
-    return source, _paired(table, suppressed, data, recipe, place) if recipe.linked else table
+    if recipe.linked:
+        return source, _paired(table, suppressed, data, recipe, place)
+    return source, with_original_values(table, None, data, recipe, place, UNWRITTEN)
 
 
 def _read(source: Source, recipe: Recipe, data: Microdata) -> tuple[pd.DataFrame, Flags]:
@@ -60,10 +71,28 @@ def _read(source: Source, recipe: Recipe, data: Microdata) -> tuple[pd.DataFrame
     frame = read_frame(source, _with_levels(recipe, data))
     if not len(frame):
         raise BadInput("data.file", f'"{source.name}" has no records')
-    names = [name for name in recipe.generalised if name in frame.columns]
-    frame = frame.assign(**{name: _labels(frame[name], recipe) for name in names})
-    stars = [frame[name].eq(SUPPRESSED).fillna(value=False).to_numpy(dtype=np.bool_) for name in names]
-    return frame, np.all(stars, axis=0) if stars else np.zeros(len(frame), dtype=np.bool_)
+    labels = [name for name in recipe.generalised if name in frame.columns]
+    frame = frame.assign(**{name: _labels(frame[name], recipe) for name in labels})
+    return frame, _suppressed(frame, recipe)
+
+
+def _suppressed(frame: pd.DataFrame, recipe: Recipe) -> Flags:
+    """Which records (n,) have all their quasi-identifiers and released variables hidden; none unless the recipe says that
+    values are labels or class means.
+    """
+    names = {*quasi_identifiers(recipe.schema, recipe.released), *recipe.released} & set(frame.columns)
+    if not recipe.form.changed or not names:
+        return np.zeros(len(frame), dtype=np.bool_)
+    hidden = np.array([_hidden(frame[name], name, recipe) for name in sorted(names)])
+    return np.asarray(hidden.all(axis=0))
+
+
+def _hidden(values: pd.Series, name: str, recipe: Recipe) -> Flags:
+    """Which cells (n,) show nothing: stars, and empty ones where missing is not a value."""
+    if pd.api.types.is_numeric_dtype(values.dtype) and not values.hasnans:
+        return np.zeros(len(values), dtype=np.bool_)
+    shown = values if name in recipe.generalised else _labels(values, recipe)
+    return np.asarray(shown.astype("object").eq(SUPPRESSED).fillna(value=False), dtype=np.bool_)
 
 
 def _labels(values: pd.Series, recipe: Recipe) -> pd.Series:
@@ -95,7 +124,7 @@ def _with_levels(recipe: Recipe, data: Microdata) -> Schema:
 def _hint(error: BadInput, recipe: Recipe) -> str:
     """How values of another form are declared, where some do not fit the kind of a released variable."""
     name = error.place.removeprefix("variables.").partition(".")[0]
-    fits = "no value" in error.message or not error.place.startswith("variables.")
+    fits = "no value" in error.message or "write " in error.message or not error.place.startswith("variables.")
     if fits or name not in recipe.released or name in recipe.form.changed:
         return ""
     return (
@@ -109,7 +138,8 @@ def _paired(table: Microdata, suppressed: Flags, data: Microdata, recipe: Recipe
     places = _linked(table, data, recipe, place) if recipe.form.link else _in_order(suppressed, data, place)
     order = np.argsort(places, kind="stable")
     table = replace(table, frame=table.frame.iloc[order].reset_index(drop=True))
-    _check_pairing(table, places[order], data, recipe, place)
+    _check_labels(table, places[order], data, recipe, place)
+    table = with_original_values(table, places[order], data, recipe, place, UNPAIRED)
     if len(table) == len(data):
         return table
     names = quasi_identifiers(recipe.schema, recipe.released)
@@ -146,24 +176,15 @@ def _linked(table: Microdata, data: Microdata, recipe: Recipe, place: str) -> Pl
     return order[found]
 
 
-def _check_pairing(table: Microdata, places: Places, data: Microdata, recipe: Recipe, place: str) -> None:
-    """BadInput unless released records are those of the original at ``places`` (k,), (k,).
-
-    They are alike where nothing is released, and intervals and groups contain the original value.
-    """
+def _check_labels(table: Microdata, places: Places, data: Microdata, recipe: Recipe, place: str) -> None:
+    """BadInput unless intervals and groups contain the values of the original records at ``places`` (k,)."""
     for variable in recipe.schema:
-        name, ours = variable.name, data.numbers(variable.name)[places]
-        if name in recipe.generalised:
-            levels = tuple(data.column(name).cat.categories) if variable.kind.has_levels else ()
-            labels = table.frame[name].astype("object").to_numpy()
-            different, how = (
-                int(outside_of(labels, ours, variable.kind, levels).sum()),
-                "do not contain the original value",
-            )
-        elif name not in recipe.released:
-            different = int(np.sum(~np.isclose(ours, table.numbers(name), rtol=ROUNDING, atol=0, equal_nan=True)))
-            how = f'differ from the original, and it is not released; if it is, name "{name}" under [release] released'
-        else:
+        name = variable.name
+        if name not in recipe.generalised:
             continue
-        if different:
-            raise BadInput(f"{place}: {name}", f"{different:,} of {len(table):,} records {how}; {UNPAIRED}")
+        levels = tuple(data.column(name).cat.categories) if variable.kind.has_levels else ()
+        labels = table.frame[name].astype("object").to_numpy()
+        outside = int(outside_of(labels, data.numbers(name)[places], variable.kind, levels).sum())
+        if outside:
+            words = f"{outside:,} of {len(table):,} records do not contain the original value"
+            raise BadInput(f"{place}: {name}", f"{words}; {UNPAIRED}")

@@ -20,6 +20,7 @@ from engine.microdata import Microdata, Origin, conform
 from engine.recipe import DataSource
 from engine.run import generator
 from engine.schema import Kind, Schema, Variable
+from engine.written_values import has_decimal_commas, read_numbers
 
 from .where import select_where
 
@@ -73,7 +74,8 @@ def _shipped(file: str, place: str) -> Source:
 
 
 def read_frame(source: Source, schema: Schema | None = None, place: str = "data.file") -> pd.DataFrame:
-    """The table of a CSV, TSV or Parquet file. Columns that the schema gives levels are read as text (``007`` stays).
+    """The table of a CSV, TSV or Parquet file. Columns that the schema gives levels are read as text (``007`` stays),
+    others of decimal commas (``2,5``) as numbers.
 
     Only an empty field is a missing value; other codes are declared by the variable. Raises BadInput.
     """
@@ -104,7 +106,7 @@ def _read_text(source: Source, schema: Schema | None, place: str) -> pd.DataFram
     _check_rows(source, header, separator, place)
     as_text = {v.name: "str" for v in schema if v.kind.has_levels} if schema is not None else {}
     try:
-        return pd.read_csv(
+        frame = pd.read_csv(
             BytesIO(source.content),
             sep=separator,
             header=0,
@@ -121,6 +123,8 @@ def _read_text(source: Source, schema: Schema | None, place: str) -> pd.DataFram
         raise BadInput(place, f'"{source.name}" is not UTF-8 text; save it as UTF-8') from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError, pd.errors.ParserWarning, ValueError):
         raise BadInput(place, f'"{source.name}" is not a table: {UNPARSED}') from None
+    commas = [name for name in header if name not in as_text and has_decimal_commas(frame[name])]
+    return frame.assign(**{name: read_numbers(frame[name]) for name in commas})
 
 
 def _header(source: Source, place: str) -> tuple[list[str], str]:

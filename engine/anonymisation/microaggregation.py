@@ -21,6 +21,7 @@ from ..run import Progress, Run
 from ..schema import Kind, Schema, Variable
 from ..spec import Param
 from ..statistics.mdav import mdav_groups
+from ..statistics.sensitive_values import Limits
 
 __all__ = ["MicroaggregationSpec", "microaggregation"]
 
@@ -40,6 +41,11 @@ class MicroaggregationSpec(AnonymisationSpec):
     def released_variable(self, variable: Variable) -> Variable:
         """Numbers that need not be whole."""
         return as_micro_aggregated(variable)
+
+    @property
+    def limits(self) -> Limits:
+        """Groups of k records."""
+        return Limits(k=self.k)
 
     def check(self, schema: Schema, place: str) -> None:
         """BadInput where a quasi-identifier has no order."""

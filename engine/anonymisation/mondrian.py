@@ -11,8 +11,8 @@ Cuts may also have to keep l-diversity (Machanavajjhala et al. 2007) and t-close
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -23,8 +23,9 @@ from ..methods import method
 from ..microdata import Microdata
 from ..partitioned import PartitionSpec, check_partition, partitioned
 from ..run import Run
+from ..schema import Schema
 from ..spec import Param
-from ..statistics.sensitive_values import Diversity, Sensitive, all_allowed
+from ..statistics.sensitive_values import Diversity, Limits, Sensitive
 
 __all__ = ["MondrianSpec", "mondrian"]
 
@@ -37,30 +38,64 @@ class MondrianSpec(PartitionSpec):
         float, Param("least diversity of sensitive values in a class; 1 asks for none", ge=1)
     ] = 1.0
     diversity: Annotated[
-        Diversity, Param("l counts different values, or is held against the exponential of their entropy")
+        Diversity,
+        Param(
+            "what l is held against: the number of different values, the exponential of their entropy, or with c the "
+            "recursive definition"
+        ),
     ] = "distinct"
+    c: Annotated[
+        float | None,
+        Param(
+            "for recursive diversity: the most frequent value of a class has fewer than c times the records of the l-th "
+            "most frequent and all rarer ones together",
+            gt=0,
+        ),
+    ] = None
     t: Annotated[
         float,
-        Param("largest distance of a class's sensitive values from the whole table's; 1 allows any", gt=0, le=1),
+        Param(
+            "largest distance of a class's sensitive values from those of the whole released table; 1 allows any",
+            gt=0,
+            le=1,
+        ),
     ] = 1.0
 
     @property
-    def constrains(self) -> bool:
-        """Whether l or t is set."""
-        return self.l > 1 or self.t < 1
+    def limits(self) -> Limits:
+        """Classes of k records that are diverse and close."""
+        c = math.inf if self.c is None else self.c
+        return Limits(k=self.k, l=self.l, diversity=self.diversity, c=c, t=self.t)
+
+    def check(self, schema: Schema, place: str) -> None:
+        """BadInput also where recursive diversity lacks c or a whole l, or c is given to another."""
+        PartitionSpec.check(self, schema, place)
+        if self.diversity != "recursive":
+            if self.c is not None:
+                raise BadInput(
+                    f"{place}.c", 'belongs to recursive diversity; say diversity = "recursive", or leave it out'
+                )
+            return
+        if self.c is None:
+            raise BadInput(f"{place}.c", "recursive diversity needs it, such as 3")
+        if self.l < 2 or self.l != int(self.l):
+            raise BadInput(f"{place}.l", "must be a whole number of at least 2 for recursive diversity")
 
 
 def check(data: Microdata, target: str, spec: MondrianSpec, place: str) -> None:
-    """BadInput when there are too few records, a tree lacks a value, or the whole table is not l-diverse."""
+    """BadInput when there are too few records, a tree lacks a value, or the whole table is not diverse."""
     check_partition(data, spec, place)
-    rows = np.arange(len(data))
+    whole = np.zeros(len(data), dtype=np.int64)
     for name in spec.constrained(data.schema):
-        whole = [Sensitive.of(data, name)]
-        if not all_allowed(whole, rows, np.zeros_like(rows), 1, l=spec.l, diversity=spec.diversity).all():
-            raise BadInput(
-                f"{place}.l",
-                f'"{name}" is not {spec.l:g}-diverse ({spec.diversity}) even in the whole table; take less',
-            )
+        variable = Sensitive.of(data, name)
+        for limit, _, kept in spec.limits.figures(variable, variable.composition(whole, 1)):
+            if not kept.all():
+                asked = f"({spec.c:g}, {spec.l:g})" if limit == "c" else f"{spec.l:g}"
+                raise BadInput(
+                    f"{place}.{limit}",
+                    f'"{name}" is not {asked}-diverse ({spec.diversity}) even in the whole table; '
+                    f"take {'more' if limit == 'c' else 'less'}",
+                )
 
 
 @method(
@@ -73,9 +108,8 @@ def check(data: Microdata, target: str, spec: MondrianSpec, place: str) -> None:
 def mondrian(data: Microdata, spec: MondrianSpec, run: Run) -> Anonymised:
     """Classes of k records or more that show the same values of all quasi-identifiers.
 
-    Raises BadInput as ``check`` does.
+    k, l, c and t hold of the released table as ``risk.anonymity`` measures them, after suppression: t then against the
+    values of the records that are left. Raises BadInput as ``check`` does.
     """
     check(data, "", spec, "anonymisation")
-    sensitive = [Sensitive.of(data, name) for name in spec.constrained(data.schema)]
-    limits = partial(all_allowed, sensitive, l=spec.l, diversity=spec.diversity, t=spec.t)
-    return partitioned(data, spec, limits if sensitive else None)
+    return partitioned(data, spec)

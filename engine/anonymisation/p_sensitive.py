@@ -7,7 +7,6 @@ Truta & Vinay (2006), Definition 2; the second privacy model of Project Lighthou
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated
 
 from ..anonymised import Anonymised
@@ -18,7 +17,7 @@ from ..partitioned import PartitionSpec, check_partition, partitioned
 from ..run import Run
 from ..schema import Schema
 from ..spec import Param
-from ..statistics.sensitive_values import Sensitive, all_allowed
+from ..statistics.sensitive_values import Limits, Sensitive
 
 __all__ = ["PSensitiveSpec", "p_sensitive"]
 
@@ -30,9 +29,9 @@ class PSensitiveSpec(PartitionSpec):
     p: Annotated[int, Param("fewest different values of each sensitive variable in a class", ge=2)] = 2
 
     @property
-    def constrains(self) -> bool:
-        """Always: p is at least 2."""
-        return True
+    def limits(self) -> Limits:
+        """Classes of k records with p values."""
+        return Limits(k=self.k, p=self.p)
 
     def check(self, schema: Schema, place: str) -> None:
         """BadInput also where p exceeds k: a class of k records has no more than k values."""
@@ -61,5 +60,4 @@ def p_sensitive(data: Microdata, spec: PSensitiveSpec, run: Run) -> Anonymised:
     Raises BadInput as ``check`` does.
     """
     check(data, "", spec, "anonymisation")
-    sensitive = [Sensitive.of(data, name) for name in spec.constrained(data.schema)]
-    return partitioned(data, spec, partial(all_allowed, sensitive, l=float(spec.p)))
+    return partitioned(data, spec)

@@ -19,6 +19,7 @@ from ..run import Run
 from ..schema import Schema
 from ..spec import Param
 from ..statistics.equivalence_classes import class_sizes, equivalence_classes
+from ..statistics.sensitive_values import Limits
 
 __all__ = ["SuppressionSpec", "suppression"]
 
@@ -34,6 +35,11 @@ class SuppressionSpec(AnonymisationSpec):
     def changed(self, schema: Schema) -> tuple[str, ...]:
         """None: the records that stay keep their values."""
         return ()
+
+    @property
+    def limits(self) -> Limits:
+        """Classes of k records."""
+        return Limits(k=self.k)
 
     def check(self, schema: Schema, place: str) -> None:
         """BadInput where there are no quasi-identifiers."""

@@ -72,5 +72,5 @@ def ilm(confidential: Microdata, released: Microdata, spec: IlmSpec, run: Run) -
         raise NotComputable("every record is suppressed")
     classes = pairs.classes(names)
     numerical = [name for name in names if confidential.schema[name].kind in NUMBERS]
-    loss = sum(numerical_loss(confidential.numbers(name), classes) for name in numerical)
+    loss = sum(numerical_loss(confidential.numbers(name), classes, pairs.hidden(name)) for name in numerical)
     return Measure((Estimate("ilm", loss), Estimate("one_minus_ilm", 1 - loss)))

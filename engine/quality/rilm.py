@@ -2,7 +2,7 @@
 
 RILM(O, A, i) = 1 - sum over classes of |e| RIL(e, i) / |A|, where RIL is perim(e_i) / perim(O_i): of numbers the range of
 the original values in the class over that of the column, of categories the geometric size of the node that the class was
-generalised to over that of the root.
+generalised to over that of the root. A hidden cell, ``*``, is generalised to the root: all of it is lost.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def rilm(confidential: Microdata, released: Microdata, spec: RilmSpec, run: Run)
 
     def loss(name: str) -> float:
         if confidential.schema[name].kind in NUMBERS:
-            return numerical_loss(confidential.numbers(name), classes)
+            return numerical_loss(confidential.numbers(name), classes, pairs.hidden(name))
         original, shown = pairs.labels(name)
         try:
             return categorical_loss(original, shown, classes, spec.hierarchies.get(name) or flat(sorted(set(original))))

@@ -2,8 +2,9 @@
 
 The classes are the records of the released table that agree on all quasi-identifiers, as an intruder sees them: k, the
 size of the smallest (Sweeney 2002); l, the least number of different sensitive values in a class, or the least exponential
-of their entropy (Machanavajjhala et al. 2007); p, the least number of values of any sensitive variable (Truta & Vinay 2006);
-t, the largest distance of a class's sensitive values from the whole table's (Li, Li & Venkatasubramanian 2007).
+of their entropy, and c, above which recursive (c, l)-diversity holds (Machanavajjhala et al. 2007); p, the least number of
+values of any sensitive variable (Truta & Vinay 2006); t, the largest distance of a class's sensitive values from the whole
+table's (Li, Li & Venkatasubramanian 2007).
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Role, Schema
 from ..spec import Param, Spec
-from ..statistics.bounded_interval import AT_LEAST_ONE, SHARE
+from ..statistics.bounded_interval import AT_LEAST_ONE, NON_NEGATIVE, SHARE
+from ..statistics.diversity import Composition
 from ..statistics.equivalence_classes import class_sizes, equivalence_classes
 from ..statistics.sensitive_values import Sensitive
 
@@ -45,6 +47,9 @@ class AnonymitySpec(Spec):
         tuple[str, ...],
         Param("variables that must vary in a class; left out, those of role sensitive", names="variables"),
     ] = ()
+    l: Annotated[  # noqa: E741
+        int, Param("the l of recursive (c, l)-diversity, for which c_recursive is found", ge=2)
+    ] = 2
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """Quasi-identifiers and sensitive variables filled in."""
@@ -89,6 +94,13 @@ class AnonymitySpec(Spec):
             range=AT_LEAST_ONE,
         ),
         Output(
+            "c_recursive",
+            "records of the most frequent value of the sensitive variable in a class for each record of the l-th most "
+            "frequent and rarer ones, in the worst class: the table is recursively (c, l)-diverse for every larger c",
+            "low",
+            range=NON_NEGATIVE,
+        ),
+        Output(
             "t",
             "largest earth mover's distance of the sensitive variable in a class from the whole table: between ranks "
             "where values have an order, else half the sum of differences",
@@ -106,14 +118,14 @@ def anonymity(confidential: Microdata, released: Microdata, spec: AnonymitySpec,
     classes = equivalence_classes([released.frame[name] for name in spec.quasi_identifiers], len(released))
     sizes = class_sizes(classes)
     estimates = [Estimate("k", float(sizes.min())), Estimate("classes", float(len(sizes)))]
-    sensitive = [_sensitive(released, name) for name in spec.sensitive]
+    sensitive = [Sensitive.of(released, name) for name in spec.sensitive]
     if sensitive:
         least = min(int(v.composition(classes, len(sizes)).distinct().min()) for v in sensitive)
         estimates.append(Estimate("p", float(least), params={"sensitive": spec.sensitive}))
     else:
         estimates.append(Estimate.not_computed("p", "no variable is sensitive"))
     for variable in sensitive:
-        estimates.extend(_of_variable(variable, classes, len(sizes)))
+        estimates.extend(_of_variable(variable, classes, len(sizes), spec.l))
     return Measure(tuple(estimates), _by_record(confidential, released, sizes[classes]))
 
 
@@ -126,14 +138,21 @@ def _by_record(confidential: Microdata, released: Microdata, sizes: NDArray[np.i
     return {"class_size": per_record}
 
 
-def _sensitive(released: Microdata, name: str) -> Sensitive:
-    if name in released.generalised:
-        return Sensitive.of_values(name, np.asarray(released.frame[name].cat.codes, dtype=np.float64), ordered=False)
-    return Sensitive.of(released, name)
-
-
-def _of_variable(variable: Sensitive, classes: NDArray[np.int64], groups: int) -> Iterator[Estimate]:
+def _of_variable(
+    variable: Sensitive,
+    classes: NDArray[np.int64],
+    groups: int,
+    l: int,  # noqa: E741
+) -> Iterator[Estimate]:
     found = variable.composition(classes, groups)
     yield Estimate("l_distinct", float(found.distinct().min()), variable.name)
-    yield Estimate("l_entropy", float(np.exp(found.entropy().min())), variable.name)
+    yield Estimate("l_entropy", float(found.effective_values().min()), variable.name)
+    yield _recursive(found, variable.name, l)
     yield Estimate("t", float(variable.closeness(found).max()), variable.name)
+
+
+def _recursive(found: Composition, name: str, l: int) -> Estimate:  # noqa: E741
+    if few := int(np.sum(found.distinct() < l)):
+        reason = f"{few:,} of {len(found.sizes):,} classes have fewer than l = {l} different values: no c holds"
+        return Estimate("c_recursive", None, name, reason=reason)
+    return Estimate("c_recursive", float(found.recursive_ratio(l).max()), name)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Self
 
-from ..errors import BadInput
+from ..errors import BadInput, NotComputable
 from ..methods import Output, method
 from ..microdata import Microdata
 from ..results import Estimate, Measure
@@ -16,7 +16,7 @@ from ..spec import Param, Spec
 from ..statistics.bounded_interval import NON_NEGATIVE
 from ..statistics.intruder import Knowledge, check_log_scale, check_radii, known_by_default
 from ..statistics.match_risk import attribute_probabilities
-from ..statistics.matching import Matcher
+from ..statistics.matching import Matcher, Matches
 from ..statistics.radius import Radius
 
 __all__ = ["AttributeSpec", "attribute"]
@@ -81,7 +81,15 @@ def check(data: Microdata, target: str, spec: AttributeSpec, place: str) -> None
     outputs=(
         Output(
             "risk",
-            "records whose sensitive values are given away, a sum of probabilities",
+            "records whose sensitive values are given away, a sum of probabilities; of the confidential data: by "
+            "releasing them unchanged",
+            "low",
+            "records",
+            range=NON_NEGATIVE,
+        ),
+        Output(
+            "risk_excluding_self",
+            "the confidential data's risk with each record left out of its own candidates, as Guo & Hu print it",
             "low",
             "records",
             range=NON_NEGATIVE,
@@ -93,14 +101,26 @@ def check(data: Microdata, target: str, spec: AttributeSpec, place: str) -> None
 def attribute(confidential: Microdata, released: Microdata, spec: AttributeSpec, run: Run) -> Measure:
     """Sum over the records of p_i, the share of the matched set with similar sensitive values.
 
-    Where a table is scored against itself, record i is left out of its own set unless the set has no other member:
-    that gives the paper's 636, 658 and 817. ``per_record``: ``matched`` |M_i| and ``probability`` p_i, each (n,).
+    The confidential data are scored like any release, the record itself among its candidates: releasing them unchanged
+    gives the same ``risk``, and a ratio to it compares like with like. Their ``risk_excluding_self`` leaves record i out of
+    its own set unless the set has no other member; that gives the paper's 636, 658 and 817. ``per_record``: ``matched``
+    |M_i| and ``probability`` p_i, each (n,).
     """
+    try:
+        known, similar = _matches(confidential, released, spec)
+    except NotComputable as error:
+        return Measure((Estimate("risk", None, reason=error.reason),))
+    probability = attribute_probabilities(known, similar)
+    estimates = [Estimate("risk", float(probability.sum()))]
+    if released.origin == "confidential":
+        others = attribute_probabilities(known, similar, exclude_self=True)
+        estimates.append(Estimate("risk_excluding_self", float(others.sum())))
+    return Measure(tuple(estimates), {"matched": known.candidates, "probability": probability})
+
+
+def _matches(confidential: Microdata, released: Microdata, spec: AttributeSpec) -> tuple[Matches, Matches]:
+    """Whom the intruder takes for each record, (n,), and those of them whose sensitive values are near its own."""
     exact, within = Knowledge.of(confidential, spec.known, spec.radius).against(released)
     alike, near = Knowledge.of(confidential, spec.sensitive, spec.radius).against(released)
     matcher = Matcher.of(exact, (len(confidential), len(released)))
-    known = matcher.match(within)
-    similar = matcher.refined(*alike).match([*within, *near])
-    probability = attribute_probabilities(known, similar, exclude_self=released.origin == "confidential")
-    estimate = Estimate("risk", float(probability.sum()))
-    return Measure((estimate,), {"matched": known.candidates, "probability": probability})
+    return matcher.match(within), matcher.refined(*alike).match([*within, *near])

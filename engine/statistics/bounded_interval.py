@@ -14,9 +14,10 @@ the ends both are d.
 
 The interval of an average of values inside the range has h <= t for one end, since the standard error of values on one side
 of an end is not larger than the distance of their mean: at 95 % and two values, 12.7. Such an interval reaches 330,000
-times as far as its mean, and covers as often as it says only because it does: two datasets say little. A larger h, which
-needs a standard error from elsewhere, says that the straight line of the delta method has lost the curve: from h = 13 on an
-arm grows only as the symmetric one does. At an end, where g has no slope, the interval is the symmetric one cut there, and
+times as far as its mean. That is what two datasets say: of skewed shares (beta with 0.3 and 3) 95 % of the intervals cover,
+but 84 % where arms stop at h = 3, and 79 % of the symmetric ones. A larger h, which needs a standard error from elsewhere,
+says that the straight line of the delta method has lost the curve: from h = 13 on an arm grows only as the symmetric one
+does. At an end, where g has no slope, the interval is the symmetric one cut there, and
 the end alone where the half width is 0.
 """
 

@@ -3,6 +3,8 @@
 With p_c the shares of the sensitive values in class c and q those in the whole table:
     distinct l     number of different values                              (Machanavajjhala et al. 2007, §4.1)
     entropy l      exp(-sum p log p)                                       (the same, Definition 4.1)
+    recursive c    r_1 / (r_l + ... + r_m), r_1 >= ... >= r_m the records of each value: the class is recursively
+                   (c, l)-diverse for every larger c                       (the same, Definition 4.2)
     equal t        1/2 sum |p - q|: every two values are 1 apart           (Li, Li & Venkatasubramanian 2007, §5.2)
     ordered t      1/(m - 1) sum_i |P_i - Q_i| with cumulative shares P, Q: neighbours of m ranked values lie 1/(m - 1)
                    apart                                                   (the same, §5.1)
@@ -17,12 +19,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Composition", "shares_of"]
+__all__ = ["DECIMALS", "Composition", "shares_of"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 DENSE = 4
+DECIMALS = 12
 
 
 def shares_of(codes: Integers, values: int) -> Floats:
@@ -66,6 +69,21 @@ class Composition:
         """Entropy of the values in each class in nats, (classes,)."""
         p = self._shares
         return np.asarray(np.maximum(self._sum(-p * np.log(p)), 0.0))
+
+    def effective_values(self) -> Floats:
+        """The exponential of the entropy of each class, (classes,), to 12 decimals: n values of one frequency are n."""
+        return np.asarray(np.round(np.exp(self.entropy()), DECIMALS))
+
+    def recursive_ratio(self, l: int) -> Floats:  # noqa: E741
+        """r_1 / (r_l + ... + r_m) of each class, (classes,); infinite where it has fewer than ``l`` different values."""
+        order = np.lexsort((-self.count, self.group))
+        group, count = self.group[order], self.count[order]
+        opening = np.concatenate([[0], np.cumsum(self.distinct())[:-1]])
+        rank = np.arange(len(group)) - opening[group]
+        rest = np.bincount(group, weights=np.where(rank >= l - 1, count, 0), minlength=len(self.sizes))
+        ratio = np.full(len(rest), np.inf)
+        np.divide(count[opening], rest, out=ratio, where=rest > 0)
+        return ratio
 
     def mode(self) -> Integers:
         """The most frequent value of each class, of equals the smallest: (classes,)."""

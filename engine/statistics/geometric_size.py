@@ -18,6 +18,7 @@ __all__ = ["categorical_loss", "class_ranges", "numerical_loss"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 
 def class_ranges(values: Floats, classes: Integers) -> Floats:
@@ -32,14 +33,17 @@ def class_ranges(values: Floats, classes: Integers) -> Floats:
     return np.asarray(ranges[numbers], dtype=np.float64)
 
 
-def numerical_loss(original: Floats, classes: Integers) -> float:
+def numerical_loss(original: Floats, classes: Integers, hidden: Flags | None = None) -> float:
     """Sum over classes of |e| perim(e) / perim(O), divided by |A|: both (n,), at least one record not suppressed.
 
     perim is max - min of the *original* values; of O over all records, suppressed ones included, as in the paper's
-    example. 0 for a constant. Missing values, NaN, are ignored.
+    example. 0 for a constant. Missing values, NaN, are ignored. A ``hidden`` value, (k,) of the records not suppressed, is
+    generalised to the root: whatever its class holds, nothing is left of it, as of a category at the root (§3.3.2).
     """
     present = ~np.isnan(original)
     ranges, whole = class_ranges(original[present], classes[present]), float(np.ptp(original[present]))
+    if hidden is not None:
+        ranges = np.where(hidden[present[classes >= 0]], whole, ranges)
     return float(np.mean(ranges)) / whole if whole and len(ranges) else 0.0
 
 

@@ -64,14 +64,14 @@ IDENTIFICATION_SUMMARIES: Mapping[str, Callable[[Matches], float]] = MappingProx
 )
 
 
-def attribute_probabilities(known: Matches, similar: Matches, exclude_self: bool) -> NDArray[np.float64]:
+def attribute_probabilities(known: Matches, similar: Matches, *, exclude_self: bool = False) -> NDArray[np.float64]:
     """Share p_i of the records matched on the known variables whose sensitive values are similar too (Guo & Hu §4.1).
 
     Args:
         known: the matched set M_i of every record.
         similar: the part of it that lies within the radii of the sensitive variables.
-        exclude_self: leave record i itself out of its own set unless the set has no other member. A table scored
-            against itself needs this: each record would otherwise vouch for itself.
+        exclude_self: leave record i itself out of its own set unless the set has no other member: what the paper prints
+            of the confidential data. A release is never scored so.
 
     Returns:
         Shape (n,); 0 where the matched set is empty.

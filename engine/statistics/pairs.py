@@ -14,6 +14,7 @@ from ..microdata import Microdata
 from ..results import Estimate
 from ..schema import Kind, Role, Schema
 from .equivalence_classes import equivalence_classes
+from .hierarchies import ROOT
 
 __all__ = ["CATEGORIES", "NUMBERS", "Pairs", "minimum", "quasi_identifiers"]
 
@@ -59,6 +60,12 @@ class Pairs:
         self._require(name)
         return _labels(self.original.frame[name]), _labels(self.released.frame[name])
 
+    def hidden(self, name: str) -> NDArray[np.bool_]:
+        """Which released values (k,) of a variable are generalised to the root."""
+        if name not in self.released.generalised:
+            return np.zeros(len(self.rows), dtype=np.bool_)
+        return np.asarray(self.released.frame[name].astype("object").eq(ROOT).fillna(value=False), dtype=np.bool_)
+
     def classes(self, names: Sequence[str]) -> NDArray[np.int64]:
         """The equivalence class of each original record, (n,), -1 where it is suppressed.
 
@@ -80,7 +87,7 @@ class Pairs:
         if not self.original.schema[name].kind.has_levels:
             raise NotComputable("the release has intervals of this variable, not numbers")
         labels = self.released.frame[name].astype("object")
-        codes = pd.Categorical(labels, categories=column.cat.categories).codes
+        codes = column.cat.categories.get_indexer(pd.Index(labels))
         if ((codes < 0) & labels.notna()).any():
             raise NotComputable("the release generalises values of this variable, which are then no numbers")
         return np.where(codes < 0, np.nan, codes.astype(np.float64))

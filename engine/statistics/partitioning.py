@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .medians import Segments, median_cuts
 
-__all__ = ["Allowed", "Dimension", "mondrian_classes"]
+__all__ = ["Allowed", "Dimension", "Rule", "mondrian_classes"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -23,6 +23,8 @@ Booleans = NDArray[np.bool_]
 
 Allowed = Callable[[Integers, Integers, int], Booleans]
 """(rows (a,), part of each row (a,), parts) -> which parts may be classes, (parts,)."""
+Rule = Callable[[Integers], Allowed]
+"""records (a,) of which a table consists -> which parts of it may be classes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,22 +54,28 @@ def _scaled(places: Floats) -> Floats:
 
 @dataclass
 class _State:
-    """Records that may still be cut, (a,), in partitions side by side; and what has been settled."""
+    """Records that may still be cut, (a,), in partitions side by side; and the tree of all partitions so far.
+
+    Partitions are numbered level by level. ``parents`` has an array for each level: which partition each of its own was
+    cut from. ``leaves`` (n,) is the partition that each record ended in, -1 for none yet and for those suppressed.
+    """
 
     rows: Integers
     codes: list[NDArray[np.int32]]
     sizes: Integers
-    classes: Integers
-    found: int = 0
+    leaves: Integers
+    parents: list[Integers]
     suppressed: int = 0
 
+    @property
+    def first(self) -> int:
+        """The number of this level's first partition."""
+        return sum(map(len, self.parents[:-1]))
+
     def settle(self, parts: Integers) -> None:
-        """Make these partitions classes."""
-        if not len(parts):
-            return
+        """Cut these partitions no further."""
         segments = Segments.of(self.sizes, parts)
-        self.classes[self.rows[segments.members]] = self.found + segments.segment
-        self.found += len(parts)
+        self.leaves[self.rows[segments.members]] = self.first + parts[segments.segment]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,33 +101,67 @@ def mondrian_classes(
     k: int,
     *,
     relaxed: bool = False,
-    allowed: Allowed | None = None,
+    rule: Rule | None = None,
     most_suppressed: int = 0,
 ) -> Integers:
     """The class of each record (n,), from 0; -1 for those suppressed.
 
     A strict cut parts records by value, at the edge of the median value that parts them most evenly; a relaxed cut
     parts them in halves, those of the median value in the order in which they come. A cut is allowed when both sides
-    have k records and ``allowed`` holds for both. Where no cut is, a strict side of fewer than k records is suppressed
-    while their number keeps to ``most_suppressed``: of all such sides of a level those first that have, for each
-    record, most records and range to win.
+    have k records and the ``rule`` of the whole table allows both. Where no cut is, a strict side of fewer than k records is
+    suppressed while their number keeps to ``most_suppressed``: of all such sides of a level those first that have, for
+    each record, most records and range to win. Records that are left make another table, whose rule may be another:
+    cuts that it does not allow are taken back, until it allows all classes or one class is left.
 
     ``dimensions`` are the d quasi-identifiers of n >= k records, in the order in which equally wide ones are cut.
     """
     n = len(dimensions[0].codes)
     codes = [dimension.codes for dimension in dimensions]
-    rule = _Rule(dimensions, k, relaxed, allowed)
-    state = _State(np.arange(n), codes, np.array([n]), np.full(n, -1, dtype=np.int64))
+    cuts = _Cuts(dimensions, k, relaxed, rule(np.arange(n)) if rule else None)
+    state = _State(np.arange(n), codes, np.array([n]), np.full(n, -1, dtype=np.int64), [np.array([-1])])
     while len(state.sizes):
-        level = rule.level(state, trim=most_suppressed > state.suppressed)
+        level = cuts.level(state, trim=most_suppressed > state.suppressed)
         trimmed = _chosen(state, level, most_suppressed - state.suppressed)
         state.settle(np.flatnonzero(~level.cut & ~trimmed))
         state = _rearranged(state, level, trimmed)
-    return state.classes
+    if rule and state.suppressed:
+        _take_back(state, rule)
+    return _numbered(state.leaves)
+
+
+def _take_back(state: _State, rule: Rule) -> None:
+    """Undo cuts, the last ones first, until the rule of the records that are left allows every leaf."""
+    kept = np.flatnonzero(state.leaves >= 0)
+    allowed, parent = rule(kept), np.concatenate(state.parents)
+    rows = kept
+    while len(rows):
+        leaves, part = np.unique(state.leaves[rows], return_inverse=True)
+        refused = parent[leaves[~allowed(rows, part, len(leaves))]]
+        merged = _highest(state.parents, refused[refused >= 0])[state.leaves]
+        rows = kept[merged[kept] >= 0]
+        state.leaves[rows] = merged[rows]
+
+
+def _highest(parents: Sequence[Integers], chosen: Integers) -> Integers:
+    """The highest of the chosen partitions that each partition is or lies in, -1 where there is none: (partitions,)."""
+    found = np.full(sum(map(len, parents)), -1, dtype=np.int64)
+    found[chosen] = chosen
+    first = len(parents[0])
+    for parent in parents[1:]:
+        own = found[first : first + len(parent)]
+        own[:] = np.where(found[parent] >= 0, found[parent], own)
+        first += len(parent)
+    return found
+
+
+def _numbered(leaves: Integers) -> Integers:
+    """Classes from 0 in the order of the leaves' numbers; -1 stays."""
+    occurs = np.bincount(leaves[leaves >= 0]) > 0
+    return np.where(leaves >= 0, (np.cumsum(occurs) - 1)[leaves], -1)
 
 
 @dataclass(frozen=True, eq=False)
-class _Rule:
+class _Cuts:
     """Which cuts are tried, and which are allowed."""
 
     dimensions: Sequence[Dimension]
@@ -213,6 +255,5 @@ def _rearranged(state: _State, level: _Level, trimmed: Booleans) -> _State:
     source = np.empty(len(child), dtype=np.int64)
     source[start[child] + rank - opening[child]] = np.flatnonzero(keep)
     codes = [values[source] for values in state.codes]
-    return _State(
-        state.rows[source], codes, sizes[sizes > 0], state.classes, state.found, state.suppressed + suppressed
-    )
+    parents = [*state.parents, state.first + np.flatnonzero(sizes) // 2]
+    return _State(state.rows[source], codes, sizes[sizes > 0], state.leaves, parents, state.suppressed + suppressed)

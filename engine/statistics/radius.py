@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -38,8 +38,15 @@ class Radius:
     ==============  ==========  =======================================  ==================================
 
     L(v) = log(1 + v), one definition for counts and amounts alike, so that it exists at 0; c must then be at
-    least 0. With ``closed=False`` (written "open 5%") the inequality is strict.
+    least 0. With ``closed=False`` (written "open 5%") the inequality is strict. A share of a confidential 0 is 0, on
+    either scale: closed it matches 0 only, open it matches nothing.
     """
+
+    meaning: ClassVar[str] = (
+        'A radius is closed: a value exactly at its edge matches. "open 5", "open 5%" or "open log 5%" leaves the edge out. '
+        '"5%" is a share of the confidential value and "log 5%" of log(1 + value): around a confidential 0 both match 0 '
+        "only, and open ones nothing. 5 is in the variable's unit, for a date in days."
+    )
 
     amount: float
     kind: RadiusKind = "absolute"

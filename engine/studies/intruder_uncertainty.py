@@ -366,9 +366,7 @@ def _risks(
             yield {**risks, "attribute_risk": NotComputable(NOTHING_TO_LEARN)}
             continue
         similar = identified if same else _and(known, near, sensitive)
-        own = released.origin == "confidential"
-        learnt = attribute_probabilities(known.match(near), similar, exclude_self=own)
-        yield {**risks, "attribute_risk": float(learnt.sum())}
+        yield {**risks, "attribute_risk": float(attribute_probabilities(known.match(near), similar).sum())}
 
 
 def _and(known: Matcher, near: Sequence[Within], more: tuple[Sequence[Exact], Sequence[Within]]) -> Matches:

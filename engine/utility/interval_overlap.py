@@ -50,24 +50,29 @@ class IntervalOverlapSpec(Spec):
     """What is estimated, and how datasets are combined."""
 
     synthesis: Annotated[
-        Literal["partial", "full"], Param("combining rule: some variables are synthesised, or all of them")
+        Literal["partial", "full"], Param("combining rule: some variables are synthesised, or all of them", told=True)
     ] = "partial"
-    confidence: Annotated[float, Param("confidence level of the intervals", ge=0.5, lt=1)] = 0.95
+    confidence: Annotated[float, Param("confidence level of the intervals", ge=0.5, lt=1, told=True)] = 0.95
     means: Annotated[
         tuple[str, ...],
         Param(
             "variables whose mean is estimated; of a binary one the share of its second level",
             names="variables",
             kinds=AVERAGED,
+            selects=True,
         ),
     ] = ()
     quantiles: Annotated[
-        tuple[str, ...], Param("variables whose quantiles are estimated", names="variables", kinds=NUMERIC)
+        tuple[str, ...],
+        Param("variables whose quantiles are estimated", names="variables", kinds=NUMERIC, selects=True),
     ] = ()
-    probabilities: Annotated[tuple[float, ...], Param("which quantiles", ge=0, le=1)] = (0.25, 0.5, 0.9)
+    probabilities: Annotated[tuple[float, ...], Param("which quantiles", ge=0, le=1, selects=True)] = (0.25, 0.5, 0.9)
     models: Annotated[
         tuple[Model, ...],
-        Param('regressions whose coefficients are estimated: "log(price) ~ room_type + days", "logit: smoker ~ age"'),
+        Param(
+            'regressions whose coefficients are estimated: "log(price) ~ room_type + days", "logit: smoker ~ age"',
+            selects=True,
+        ),
     ] = ()
 
     def check(self, schema: Schema, place: str) -> None:
@@ -131,20 +136,19 @@ def check(data: Microdata, target: str, spec: IntervalOverlapSpec, place: str) -
 def interval_overlap(confidential: Microdata, released: Microdata, spec: IntervalOverlapSpec, run: Run) -> Measure:
     """Overlap, estimate and standard error of each estimand; the confidential data alone have no overlap."""
     spec = spec.for_release(confidential.schema, ())
-    shared: dict[str, Any] = {"confidence": spec.confidence, "synthesis": spec.synthesis}
     own = dict(_answers(confidential, confidential, spec))
     estimates: list[Estimate] = []
     if released.origin == "confidential":
         for estimand, answer in own.items():
-            estimates += _estimates(estimand, answer, shared, remark=estimand.left_out(released))
+            estimates += _estimates(estimand, answer, remark=estimand.left_out(released))
         return Measure(tuple(estimates))
     for estimand, answer in dict(_answers(confidential, released, spec)).items():
-        estimates += _estimates(estimand, answer, shared, own[estimand], estimand.left_out(released))
-        estimates.append(_overlap(estimand, answer, own[estimand], shared))
+        estimates += _estimates(estimand, answer, own[estimand], estimand.left_out(released))
+        estimates.append(_overlap(estimand, answer, own[estimand]))
         if isinstance(answer, IntervalEstimate):
-            estimates += stated_bounds(estimand.range, estimand.target, dict(estimand.params) | shared)
+            estimates += stated_bounds(estimand.range, estimand.target, dict(estimand.params))
     if spec.synthesis == "full":
-        estimates.append(Estimate("size_ratio", len(released) / len(confidential), params=shared))
+        estimates.append(Estimate("size_ratio", len(released) / len(confidential)))
     return Measure(tuple(estimates))
 
 
@@ -195,10 +199,8 @@ def _attempt(work: Callable[[], IntervalEstimate]) -> Answer:
         return error
 
 
-def _estimates(
-    estimand: Estimand, answer: Answer, shared: dict[str, Any], own: Answer | None = None, remark: str = ""
-) -> tuple[Estimate, ...]:
-    target, params = estimand.target, dict(estimand.params) | shared
+def _estimates(estimand: Estimand, answer: Answer, own: Answer | None = None, remark: str = "") -> tuple[Estimate, ...]:
+    target, params = estimand.target, dict(estimand.params)
     if isinstance(answer, NotComputable):
         names = ("estimate", "standard_error")
         return tuple(Estimate.not_computed(name, answer.reason, target, **params) for name in names)
@@ -209,8 +211,8 @@ def _estimates(
     )
 
 
-def _overlap(estimand: Estimand, answer: Answer, own: Answer, shared: dict[str, Any]) -> Estimate:
-    target, params = estimand.target, dict(estimand.params) | shared
+def _overlap(estimand: Estimand, answer: Answer, own: Answer) -> Estimate:
+    target, params = estimand.target, dict(estimand.params)
     try:
         value = overlap.interval_overlap(_interval(own), _interval(answer))
     except NotComputable as error:

@@ -14,6 +14,7 @@ from method_contract import (
     answers,
     assert_sound,
     every_measure,
+    recipe_of,
     run_of,
     spec_of,
     with_missing,
@@ -87,10 +88,14 @@ def test_measure_answers_or_says_why_on_few_records(
 def test_its_datasets_are_combined_into_one_row_a_series(
     method: Method, confidential: Microdata, releases: list[Microdata]
 ) -> None:
+    recipe = recipe_of(method, confidential.schema)
+    settings = recipe.settings(recipe.measures[0])
     rows = [
         row
         for draw, release in enumerate(releases, start=1)
-        for row in rows_of(method, measured(method, confidential, release, run_of(draw)), "synthetic", draw)
+        for row in rows_of(
+            method, measured(method, confidential, release, run_of(draw)), "synthetic", draw, settings=settings
+        )
     ]
     found = combined_rows(rows)
     assert {row.series for row in found} == {row.series for row in rows}

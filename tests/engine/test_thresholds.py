@@ -64,9 +64,9 @@ def test_a_threshold_that_cannot_be_is_refused(table: dict[str, Any], place: str
 
 
 def test_an_intermediate_output_is_no_value_to_hold_a_threshold_against() -> None:
-    methods = [find("utility.interval_overlap", "")]
+    judged = [(find("utility.interval_overlap", ""), {})]
     with pytest.raises(BadInput, match="is not measured by this recipe"):
-        Threshold.from_table({"value": "utility.interval_overlap.size_ratio", "max": 1}, "t", methods, SCHEMA)
+        Threshold.from_table({"value": "utility.interval_overlap.size_ratio", "max": 1}, "t", judged, SCHEMA)
 
 
 def test_a_recipe_that_measures_nothing_says_so() -> None:

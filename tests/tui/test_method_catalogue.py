@@ -1,4 +1,4 @@
-"""What ``sfumato methods`` says of a method: extras, ranges, results."""
+"""What ``sfumato methods`` says of a method: extras, ranges, results, and radii."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import importlib.util
 
 import pytest
 
+from engine.statistics.radius import Radius
 from tui.catalogue import method_list, method_page
 
 
@@ -32,3 +33,24 @@ def test_a_method_s_page_says_in_which_range_its_measures_lie() -> None:
 def test_intermediate_outputs_are_on_no_page() -> None:
     assert "size_ratio" not in method_page("interval_overlap")
     assert "lower_bound" not in method_page("summary")
+
+
+@pytest.mark.parametrize("key", ["identification", "attribute", "intruder_uncertainty"])
+def test_a_method_with_radii_says_that_they_are_closed_and_what_a_share_of_0_is(key: str) -> None:
+    said = " ".join(method_page(key).split())
+    assert 'A radius is closed: a value exactly at its edge matches. "open 5", "open 5%" or "open log 5%"' in said
+    assert "around a confidential 0 both match 0 only, and open ones nothing." in said
+    assert "A radius" not in method_page("propensity")
+
+
+def test_what_is_said_of_radii_is_what_they_do() -> None:
+    def matched(radius: str | float, centre: float) -> list[float]:
+        (low,), (high,) = Radius.parse(radius).window([centre])
+        return [z for z in (-1.0, -1e-300, 0.0, 1e-300, 1.0, 95.0, 100.0, 105.0) if low <= z <= high]
+
+    assert matched("5%", 100.0) == [95.0, 100.0, 105.0]
+    assert matched("open 5%", 100.0) == [100.0]
+    assert matched("5%", 0.0) == matched("log 5%", 0.0) == [0.0]
+    assert matched("open 5%", 0.0) == matched("open log 5%", 0.0) == []
+    assert matched(1, 0.0) == [-1.0, -1e-300, 0.0, 1e-300, 1.0]
+    assert matched("open 1", 0.0) == [-1e-300, 0.0, 1e-300]

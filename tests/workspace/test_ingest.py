@@ -149,7 +149,8 @@ def test_what_is_no_table_is_refused_in_one_line(content: bytes, message: str) -
         (b"a,61,1", "variables.visits.bounds", "1 records are above 60"),
         (b"a,inf,1", "variables.visits", "1 records are not a number"),
         (b"a,1,1e999", "variables.income", "1 records are not a number"),
-        (b"a,1,\"1,5\"", "variables.income", "1 records are not a number"),
+        (b"a,1,\"1,500\"", "variables.income", "1 records have a comma that may be decimal or one of thousands"),
+        (b"a,1,\"1,5\"\na,1,1.5", "variables.income", "1 records are not a number"),
         (b"c,1,1", "variables.code.levels", "1 records have a level that is not listed"),
     ],
 )  # fmt: skip

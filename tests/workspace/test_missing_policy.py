@@ -91,13 +91,13 @@ def test_a_sample_of_missing_values_alone_is_refused() -> None:
         ingest(csv(lines), DataSource(sample=1, missing=MissingPolicy.KEEP), schema, 1)
 
 
-def evaluation(folder: Path, original: str, released: str, missing: str = "keep") -> Recipe:
+def evaluation(folder: Path, original: str, released: str, missing: str = "keep", order: str = "original") -> Recipe:
     (folder / "original.csv").write_text(original)
     (folder / "released.csv").write_text(released)
     recipe = {
         "data": {"missing": missing},
         "variables": {"age": {"kind": "count", "role": "known"}, "pay": {"kind": "count"}},
-        "release": {"released": ["pay"]},
+        "release": {"released": ["pay"], "order": order},
         "measure": [{"method": "utility.summary"}],
     }
     (folder / "recipe.toml").write_text(tomli_w.dumps(recipe))
@@ -112,6 +112,12 @@ def test_a_given_release_pairs_missing_values_with_missing_values(tmp_path: Path
         evaluation(tmp_path, original, "age,pay\n30,1\n31,7\n41,8\n")
     with pytest.raises(BadInput, match="1 of 3 records have no value"):
         evaluation(tmp_path, "age,pay\n30,1\n3,2\n41,5\n", "age,pay\n30,\n3,7\n41,8\n", "refuse")
+
+
+def test_a_shuffled_release_has_missing_values_only_where_the_original_has_some(tmp_path: Path) -> None:
+    evaluation(tmp_path, "age,pay\n30,1\n,2\n41,\n", "age,pay\n41.0,\n30,7\n,8\n", order="shuffled")
+    with pytest.raises(BadInput, match="age: 1 of 3 records have a value that no original record has"):
+        evaluation(tmp_path, "age,pay\n30,1\n31,2\n41,\n", "age,pay\n41,\n30,7\n,8\n", order="shuffled")
 
 
 def test_counts_are_whole_in_released_files() -> None:

@@ -211,7 +211,7 @@ def test_values_that_are_not_declared_say_how_to_declare_them(
     with pytest.raises(BadInput, match=r'not whole numbers.*micro_aggregated = \["age"\]'):
         prepare(people.assign(age=people["age"] + 0.5), {"released": ["age"]})
     with pytest.raises(BadInput, match="every record is suppressed"):
-        prepare(people.assign(age="*"), {"generalised": ["age"]})
+        prepare(people.assign(**dict.fromkeys(FORM["generalised"], "*")))
 
 
 def test_class_means_are_numbers(people: pd.DataFrame, prepare: Callable[..., Prepared]) -> None:
@@ -236,10 +236,53 @@ def test_empty_cells_are_suppressed_values_as_in_sdcmicro(
     holes.loc[::5, "zip"] = None
     rows = rows_of(prepare(holes, {"generalised": ["age", "zip"]}))
     shown = holes.fillna("*")
-    gone = (shown["age"] == "*") & (shown["zip"] == "*")
-    groups = shown[~gone].groupby([shown["age"].astype(str), "zip", "sex", "job"])
-    assert value(rows, "quality.non_suppressed.share") == 1 - gone.mean()
+    groups = shown.groupby([shown["age"].astype(str), "zip", "sex", "job"])
+    assert value(rows, "quality.non_suppressed.share") == 1, "sex and job of all records are shown"
     assert value(rows, "risk.anonymity.classes") == groups.ngroups
+    gone = (shown["age"] == "*") & (shown["zip"] == "*")
+    wholly = holes.assign(**{name: holes[name].mask(gone) for name in ("sex", "job")})
+    groups = shown[~gone].groupby([shown["age"].astype(str), "zip", "sex", "job"])
+    for generalised in (["age", "zip"], ["age", "zip", "sex", "job"]):
+        rows = rows_of(prepare(wholly, {"generalised": generalised}))
+        assert value(rows, "quality.non_suppressed.share") == 1 - gone.mean()
+        assert value(rows, "risk.anonymity.classes") == groups.ngroups
+
+
+def test_a_hidden_cell_is_no_suppressed_record(people: pd.DataFrame, prepare: Callable[..., Prepared]) -> None:
+    """Three jobs in ten are hidden, and all else is shown: RILM .70, and no record is lost (Lighthouse §3.3.2, §3.5)."""
+    people = people.iloc[:60]
+    stars = people.assign(job=people["job"].where(people.index % 10 > 2, "*"))
+    measure = [{"method": "quality.rilm", "variables": ["job"]}, {"method": "quality.non_suppressed"},
+               {"method": "risk.anonymity"}]  # fmt: skip
+    rows = rows_of(prepare(stars, {"generalised": ["job"]}, original=people, measure=measure))
+    assert value(rows, "quality.rilm.categorical", "job") == pytest.approx(0.7)
+    assert value(rows, "quality.non_suppressed.share") == 1
+    classes = stars.groupby(["age", "zip", "sex", "job"])
+    assert value(rows, "risk.anonymity.classes") == classes.ngroups
+
+
+def test_a_hidden_number_is_generalised_to_the_root(people: pd.DataFrame, prepare: Callable[..., Prepared]) -> None:
+    """Alone in its class a hidden age had no range to lose, and counted as kept."""
+    people = people.iloc[:60].assign(zip=[f"{i:04}" for i in range(60)])
+    stars = people.assign(age=people["age"].astype("object").where(people.index % 10 > 2, "*"))
+    measure = [{"method": "quality.rilm", "variables": ["age"]}, {"method": "quality.ilm"}]
+    rows = rows_of(prepare(stars, {"generalised": ["age"]}, original=people, measure=measure))
+    assert value(rows, "quality.rilm.numerical", "age") == pytest.approx(0.7)
+    assert value(rows, "quality.ilm.ilm") == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("hidden", ["*", "***", ""])
+def test_a_record_is_suppressed_where_class_means_are_hidden_too(
+    people: pd.DataFrame, prepare: Callable[..., Prepared], hidden: str
+) -> None:
+    means = people.groupby("sex")["age"].transform("mean").astype("object")
+    rare = people["age"] > 90
+    form = {"generalised": ["zip", "sex", "job"], "micro_aggregated": ["age"]}
+    labels = like_arx(people).assign(age=means)
+    rows = rows_of(prepare(labels, form))
+    assert value(rows, "quality.non_suppressed.share") == 1, "their mean age is shown"
+    rows = rows_of(prepare(labels.assign(age=means.mask(rare, hidden)), form))
+    assert value(rows, "quality.non_suppressed.share") == 60 / 64
 
 
 @pytest.mark.parametrize("extra", [{}, {"order": "shuffled"}])

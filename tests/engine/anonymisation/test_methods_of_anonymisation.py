@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
+from engine.anonymisation.mondrian import MondrianSpec
 from engine.anonymised import Anonymised
 from engine.checks import check_steps
 from engine.errors import BadInput
@@ -106,6 +107,12 @@ def test_suppression_leaves_the_rest_as_it_is() -> None:
         made({"method": "suppression", "k": 3, "quasi_identifiers": ["city"], "max_suppressed": 0.2})
 
 
+def test_the_kind_of_diversity_alone_asks_for_nothing() -> None:
+    spec = MondrianSpec(diversity="entropy")
+    assert not spec.constrains
+    assert MondrianSpec(diversity="entropy", l=1.5).constrains
+
+
 def test_suppression_after_recoding_sees_the_recoded_values() -> None:
     recode = {
         "method": "generalisation",
@@ -129,6 +136,14 @@ def test_suppression_after_recoding_sees_the_recoded_values() -> None:
         (
             {"method": "mondrian", "l": 1.99, "diversity": "entropy", "sensitive": ["age"]},
             '"age" is a quasi-identifier too',
+        ),
+        ({"method": "mondrian", "l": 2, "diversity": "recursive"}, r"\[0\]\.c: recursive diversity needs it"),
+        ({"method": "mondrian", "l": 1.5, "diversity": "recursive", "c": 2}, r"\[0\]\.l: must be a whole number"),
+        ({"method": "mondrian", "diversity": "recursive", "c": 2}, r"\[0\]\.l: must be a whole number of at least 2"),
+        ({"method": "mondrian", "l": 2, "c": 2}, r"\[0\]\.c: belongs to recursive diversity"),
+        (
+            {"method": "mondrian", "l": 2, "diversity": "recursive", "c": 0.5},
+            r'\[0\]\.c: "illness" is not \(0\.5, 2\)-diverse \(recursive\) even in the whole table; take more',
         ),
         ({"method": "p_sensitive", "p": 3}, r'\[0\]\.p: "illness" has 2 different values, fewer than p = 3'),
         ({"method": "p_sensitive", "p": 6}, r"\[0\]\.p: must be at most k = 5"),

@@ -67,6 +67,19 @@ def test_a_table_counted_by_hand() -> None:
     assert own["t", "income", None] == pytest.approx(5 / 12)
 
 
+def test_recursive_diversity_needs_as_many_values_in_every_class() -> None:
+    """Class a has incomes 1, 2, 3; class b 1, 3, 3: its most frequent twice, the second most frequent once."""
+    two = ROWS.assign(zip=["a", "a", "a", "b", "b", "b"], age=1)
+
+    def c(l: int) -> Any:  # noqa: E741
+        plan = recipe(measure=[{"method": "risk.anonymity", "l": l}])
+        rows = execute(plan, conform(two, plan.schema)).rows
+        return next((r.value, r.reason) for r in rows if (r.measure, r.target) == ("c_recursive", "income"))
+
+    assert c(2) == (2.0, ""), "b has income 3 twice and 1 once"
+    assert c(3) == (None, "1 of 2 classes have fewer than l = 3 different values: no c holds")
+
+
 def test_a_release_is_counted_by_its_own_records() -> None:
     values = found(ROWS, ROWS.assign(age=[30, 30, 30, 40, 40, 40], zip=["a", "a", "a", "b", "b", "b"]))
     assert values["synthetic", "k", "", None] == 3
@@ -103,6 +116,10 @@ def test_random_tables_counted_by_pandas(rows: pd.DataFrame, released: pd.DataFr
     assert values["synthetic", "p", "", None] == min(groups[name].nunique().min() for name in ("illness", "income"))
     for name in ("illness", "income"):
         assert values["synthetic", "l_distinct", name, None] == groups[name].nunique().min()
+        counts = [sorted(group.value_counts(), reverse=True) for _, group in groups[name]]
+        ratios = [r[0] / sum(r[1:]) if len(r) > 1 else None for r in counts]
+        smallest = None if None in ratios else max(ratios)
+        assert values["synthetic", "c_recursive", name, None] == smallest
     ours, theirs = (Counter(zip(table["zip"], table["age"], strict=True)) for table in (rows, released))
     replicated = sum(ours[key] == theirs[key] == 1 for key in ours)
     assert values["synthetic", "replicated_uniques", "", None] == pytest.approx(replicated / len(rows))

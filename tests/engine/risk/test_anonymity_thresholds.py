@@ -70,6 +70,15 @@ def test_the_anonymised_table_decides(
         assert judged(data, value, bound, own, **failed).outcome == "fail"
 
 
+def test_recursive_diversity_passes_where_it_was_asked_and_is_no_pass_without_values_enough(data: Microdata) -> None:
+    asked = {"l": 2.0, "diversity": "recursive", "c": 1.5}
+    assert judged(data, "risk.anonymity.c_recursive", "max", 1.5, **asked).outcome == "pass"
+    assert judged(data, "risk.anonymity.c_recursive", "max", 1.5, l=2.0).outcome == "fail"
+    verdict = judged(data, "risk.anonymity.c_recursive", "max", 1.5, k=2)
+    assert verdict.outcome == "not computed"
+    assert verdict.reason.endswith("fewer than l = 2 different values: no c holds")
+
+
 def test_it_is_judged_once_and_with_what_makes_the_classes(data: Microdata) -> None:
     verdict = judged(data, "risk.anonymity.k", "min", 5)
     assert (verdict.target, verdict.level, verdict.params) == ("", None, {"quasi_identifiers": ["age", "smokes"]})

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from engine.errors import BadInput
 from engine.microdata import Microdata, conform
+from engine.results import Measure
 from engine.risk.attribute import AttributeSpec, attribute
 from engine.run import Run
 from engine.schema import Kind, Role, Schema, Variable
@@ -45,6 +46,10 @@ def read(table, released) -> AttributeSpec:
     return chosen
 
 
+def figures(measure: Measure) -> dict[str, float | None]:
+    return {estimate.measure: estimate.value for estimate in measure.estimates}
+
+
 def by_definition(confidential, released, reviews: int, days: int, exclude_self: bool) -> list[float]:
     """p_i = share of M_i whose sensitive values are similar (Guo & Hu §4.1), one pair of records at a time."""
     shares = []
@@ -63,23 +68,24 @@ def test_equals_the_definition(pairs, reviews: int, days: int) -> None:
     confidential, synthetic = ([pair[k] for pair in pairs] for k in (0, 1))
     given_radii = spec(radius={"reviews": reviews, "days": days})
     for released, origin in ((synthetic, "synthetic"), (confidential, "confidential")):
-        expected = by_definition(confidential, released, reviews, days, origin == "confidential")
+        expected = by_definition(confidential, released, reviews, days, exclude_self=False)
         measure = attribute(data(confidential), data(released, origin), given_radii, RUN)
         np.testing.assert_allclose(measure.per_record["probability"], expected)
         assert measure.estimates[0].value == pytest.approx(sum(expected))
+    excluding = by_definition(confidential, confidential, reviews, days, exclude_self=True)
+    assert figures(measure)["risk_excluding_self"] == pytest.approx(sum(excluding))
 
 
-def test_self_is_left_out_unless_alone() -> None:
-    """Records 0 and 1 share keys with different days, so without themselves neither is given away; 2 is alone."""
-    table = data([("a", 1, 0, "a"), ("a", 1, 9, "a"), ("b", 1, 5, "a")])
-    probability = attribute(table, table, spec(), RUN).per_record["probability"]
-    assert probability.tolist() == [0.0, 0.0, 1.0]
+SHARED = [("a", 1, 0, "a"), ("a", 1, 9, "a"), ("b", 1, 5, "a")]
+"""Records 0 and 1 share keys with different days, so that without themselves neither is given away; 2 is alone."""
 
 
-def test_negative_control_a_release_keeps_self() -> None:
-    records = [("a", 1, 0, "a"), ("a", 1, 9, "a"), ("b", 1, 5, "a")]
-    probability = attribute(data(records), data(records, "synthetic"), spec(), RUN).per_record["probability"]
-    assert probability.tolist() == [0.5, 0.5, 1.0]
+def test_releasing_the_confidential_data_unchanged_scores_as_they_do() -> None:
+    own = attribute(data(SHARED), data(SHARED), spec(), RUN)
+    release = attribute(data(SHARED), data(SHARED, "synthetic"), spec(), RUN)
+    assert own.per_record["probability"].tolist() == release.per_record["probability"].tolist() == [0.5, 0.5, 1.0]
+    assert figures(own) == {"risk": 2.0, "risk_excluding_self": 1.0}
+    assert figures(release) == {"risk": 2.0}, "a release is never scored without the record itself"
 
 
 def test_nobody_like_the_target_gives_nothing_away() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from scipy.stats import norm, t
 
+from engine.statistics.bounded_interval import Range
 from engine.statistics.combining import Combined, full_synthesis, monte_carlo_mean, partial_synthesis
 
 POPULATIONS = 3000
@@ -107,6 +108,20 @@ def test_values_that_are_all_alike_are_the_whole_interval() -> None:
         mean, lower, upper = monte_carlo_mean([value] * 3, within=within)
         assert mean == pytest.approx(value)
         assert lower == mean == upper
+
+
+@pytest.mark.parametrize(("within", "right"), [((0.0, 1.0), True), ((None, None), False)])
+def test_combined_intervals_of_a_small_share_cover_on_the_log_odds_and_not_on_the_share(
+    within: Range, right: bool
+) -> None:
+    """5 % of samples of 100; three datasets each from the posterior predictive by the prior of Jeffreys."""
+    rng, hits = np.random.default_rng(3), 0
+    for _ in range(2000):
+        found = rng.binomial(100, 0.05)
+        shares = rng.binomial(100, rng.beta(found + 0.5, 100.5 - found, 3)) / 100
+        lower, upper = partial_synthesis(shares, shares * (1 - shares) / 99).interval(0.95, within)
+        hits += lower <= 0.05 <= upper
+    assert (0.94 < hits / 2000 < 0.97) == right, hits
 
 
 def synthetic_means(m: int, ratio: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -23,6 +23,12 @@ def transport(p: np.ndarray, q: np.ndarray, distance: np.ndarray) -> float:
     return float(linprog(distance.ravel(), A_eq=np.vstack([outflow, inflow]), b_eq=np.concatenate([p, q])).fun)
 
 
+def recursive_ratio(values: list[int], l: int) -> float:  # noqa: E741
+    """The c that r_1 < c (r_l + ... + r_m) needs to exceed (Machanavajjhala et al. 2007, Definition 4.2)."""
+    r = sorted((values.count(v) for v in set(values)), reverse=True)
+    return r[0] / sum(r[l - 1 :]) if len(r) >= l else math.inf
+
+
 @st.composite
 def classed(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int]:
     values = draw(st.integers(1, 6))
@@ -49,6 +55,8 @@ def test_every_number_by_its_definition(table: tuple[np.ndarray, np.ndarray, int
         assert found.distinct()[c] == len(some)
         assert found.entropy()[c] == pytest.approx(-(some * np.log(some)).sum(), abs=1e-12)
         assert found.mode()[c] == np.argmax(p)
+        for l in (1, 2, 3):  # noqa: E741
+            assert found.recursive_ratio(l)[c] == recursive_ratio(codes[classes == c].tolist(), l)
         assert found.equal_distance(q)[c] == pytest.approx(transport(p, q, 1.0 - np.eye(values)), abs=1e-9)
         assert found.ordered_distance(q)[c] == pytest.approx(transport(p, q, ordered), abs=1e-9)
 
@@ -61,9 +69,18 @@ def test_the_example_of_t_closeness() -> None:
     assert found.ordered_distance(shares_of(incomes, 9))[1:] == pytest.approx([0.375, 1 / 6])
 
 
-def test_entropy_l_of_even_values_is_their_number() -> None:
-    found = Composition.of(np.zeros(12, dtype=int), np.arange(12) % 4, 1, 4)
-    assert math.exp(found.entropy()[0]) == pytest.approx(4)
+@pytest.mark.parametrize("values", range(1, 30))
+def test_entropy_l_of_even_values_is_their_number_exactly(values: int) -> None:
+    """Or else a table of three even values would fail l = 3 by 4e-16."""
+    found = Composition.of(np.zeros(3 * values, dtype=int), np.arange(3 * values) % values, 1, values)
+    assert found.effective_values()[0] == values
+    assert math.exp(found.entropy()[0]) == pytest.approx(values)
+
+
+def test_recursive_diversity_of_a_class_counted_by_hand() -> None:
+    """5 colds, 3 flus, 1 gout: 5 < c 4 for l = 2, 5 < c 1 for l = 3, and nothing for l = 4."""
+    found = Composition.of(np.zeros(9, dtype=int), np.repeat([1, 0, 2], [5, 3, 1]), 1, 3)
+    assert [found.recursive_ratio(l)[0] for l in (1, 2, 3, 4)] == [5 / 9, 5 / 4, 5.0, math.inf]  # noqa: E741
 
 
 @seed(2)

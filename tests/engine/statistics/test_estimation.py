@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 from scipy.special import expit
-from scipy.stats import t
+from scipy.stats import binom, t
 
 from engine.errors import NotComputable
 from engine.statistics.bounded_interval import Range
@@ -85,6 +85,25 @@ def test_the_interval_of_a_share_is_that_of_its_log_odds() -> None:
     found = mean_estimate(np.repeat([0.0, 1.0], [9, 3]), within=(0, 1))
     half = t.isf(0.025, 11) * np.sqrt(1 / 11 / (3 / 16))
     assert found.interval == pytest.approx((expit(np.log(1 / 3) - half), expit(np.log(1 / 3) + half)))
+
+
+@pytest.mark.parametrize(("n", "ours", "students"), [(20, 0.899, 0.878), (50, 0.943, 0.924), (200, 0.952, 0.942)])
+def test_intervals_of_shares_cover_more_often_than_students(n: int, ours: float, students: float) -> None:
+    """Exact coverage, by the binomial distribution, averaged over shares from 2 to 98 %.
+
+    Samples of one level alone have an interval without width, which misses: 7.8 % of those of 20, 2.3 % of those of 50. Of
+    the others no fewer than 95 % cover.
+    """
+    shares = np.arange(1, 50) / 50
+    chances = binom.pmf(np.arange(n + 1)[:, None], n, shares)
+    covered = {}
+    for within in ((0.0, 1.0), (None, None)):
+        ends = np.array([mean_estimate((np.arange(n) < k).astype(float), within=within).interval for k in range(n + 1)])
+        covered[within] = chances * ((ends[:, :1] <= shares) & (shares <= ends[:, 1:]))
+    both = slice(1, n)
+    found = [float(np.mean(hits.sum(axis=0))) for hits in covered.values()]
+    assert found == pytest.approx([ours, students], abs=5e-4)
+    assert covered[0.0, 1.0][both].sum() / chances[both].sum() > 0.95
 
 
 def test_a_constant_has_no_error_at_all() -> None:

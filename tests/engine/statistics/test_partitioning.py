@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 
 from engine.statistics import medians
 from engine.statistics.partitioning import Dimension, mondrian_classes
-from engine.statistics.sensitive_values import Sensitive, all_allowed
+from engine.statistics.sensitive_values import Limits, Sensitive
 
 Rows = list[int]
 Allowed = Callable[[Rows], bool]
@@ -97,7 +96,7 @@ def test_a_condition_on_classes_limits_the_cuts_as_in_the_recursive_program(
     def mixed(rows: np.ndarray, parts: np.ndarray, count: int) -> np.ndarray:
         return np.array([len(np.unique(odd[rows[parts == part]])) == 2 for part in range(count)])
 
-    found = mondrian_classes(dimensions(columns), k, relaxed=relaxed, allowed=mixed)
+    found = mondrian_classes(dimensions(columns), k, relaxed=relaxed, rule=lambda _: mixed)
     expected = recursive(columns, k, relaxed, lambda rows: len({int(odd[i]) for i in rows}) == 2)
     assert as_sets(found) == {frozenset(rows) for rows in expected}
 
@@ -153,9 +152,15 @@ def distance(values: Sequence[int], whole: Sequence[int], ordered: bool) -> floa
     return sum(abs(sum(gaps[: i + 1])) for i in range(len(gaps))) / (len(every) - 1) if len(every) > 1 else 0.0
 
 
+def is_recursive(values: Sequence[int], c: float, l: int) -> bool:  # noqa: E741
+    r = sorted((values.count(v) for v in set(values)), reverse=True)
+    return r[0] < c * sum(r[l - 1 :])
+
+
 CONSTRAINTS: dict[str, tuple[dict[str, Any], Callable[[list[int], list[int]], bool]]] = {
     "distinct": ({"l": 2.0}, lambda own, _: len(set(own)) >= 2),
     "entropy": ({"l": 1.6, "diversity": "entropy"}, lambda own, _: entropy(own) >= math.log(1.6)),
+    "recursive": ({"l": 2.0, "diversity": "recursive", "c": 1.5}, lambda own, _: is_recursive(own, 1.5, 2)),
     "close": ({"t": 0.3}, lambda own, whole: distance(own, whole, ordered=False) <= 0.3 + 1e-12),
     "close in order": ({"t": 0.3}, lambda own, whole: distance(own, whole, ordered=True) <= 0.3 + 1e-12),
 }
@@ -176,9 +181,7 @@ def test_diversity_and_closeness_limit_the_cuts_as_their_definitions_do(
     columns, k, sensitive = table
     limits, holds = CONSTRAINTS[kind]
     variable = Sensitive.of_values("s", np.array(sensitive, dtype=float), ordered=kind == "close in order")
-    found = mondrian_classes(
-        dimensions(columns), k, relaxed=relaxed, allowed=partial(all_allowed, [variable], **limits)
-    )
+    found = mondrian_classes(dimensions(columns), k, relaxed=relaxed, rule=Limits(**limits).rule([variable]))
     expected = recursive(columns, k, relaxed, lambda rows: holds([sensitive[i] for i in rows], sensitive))
     assert as_sets(found) == {frozenset(rows) for rows in expected}
     if len(as_sets(found)) > 1:
@@ -191,3 +194,39 @@ def test_k_alone_does_not_give_diversity_or_closeness(kind: str) -> None:
     columns, sensitive = [[float(i) for i in range(40)]], [i // 10 for i in range(40)]
     classes = as_sets(mondrian_classes(dimensions(columns), 5))
     assert not all(holds([sensitive[i] for i in rows], sensitive) for rows in classes)
+
+
+@pytest.mark.parametrize("kind", list(CONSTRAINTS))
+@settings(max_examples=60)
+@given(sensitive_tables(), st.integers(1, 10))
+def test_what_is_left_after_suppression_keeps_to_the_limits_of_its_own_shares(
+    kind: str, table: tuple[list[list[float]], int, list[int]], most: int
+) -> None:
+    columns, k, sensitive = table
+    limits, holds = CONSTRAINTS[kind]
+    variable = Sensitive.of_values("s", np.array(sensitive, dtype=float), ordered=kind == "close in order")
+    rule = Limits(**limits).rule([variable])
+    found = mondrian_classes(dimensions(columns), k, rule=rule, most_suppressed=most)
+    left = [value for value, own in zip(sensitive, found, strict=True) if own >= 0]
+    assert len(sensitive) - len(left) <= most
+    classes = as_sets(found)
+    assert min(map(len, classes)) >= k
+    assert len(classes) == 1 or all(holds([sensitive[i] for i in rows], left) for rows in classes)
+
+
+def test_only_the_cuts_that_the_records_left_do_not_allow_are_taken_back() -> None:
+    """A line is cut into fours, then pairs, and record 8 beside it suppressed; the rule of what is left refuses {4, 5}."""
+    line, beside = [*range(8), 0.5], [0] * 8 + [1]
+    refused: list[list[int]] = []
+
+    def rule(table: np.ndarray) -> Callable[..., np.ndarray]:
+        def allowed(rows: np.ndarray, parts: np.ndarray, count: int) -> np.ndarray:
+            found = [sorted(rows[parts == part].tolist()) for part in range(count)]
+            refused.extend(own for own in found if len(table) == 8 and own == [4, 5])
+            return np.array([len(table) == 9 or own != [4, 5] for own in found])
+
+        return allowed
+
+    found = mondrian_classes(dimensions([beside, line]), 2, rule=rule, most_suppressed=1)
+    assert refused == [[4, 5]]
+    assert as_sets(found) == {frozenset({0, 1}), frozenset({2, 3}), frozenset({4, 5, 6, 7})}
