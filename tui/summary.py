@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,8 @@ from engine.reproduction import Cell, Line, SourceTable, ratio
 from engine.rows import Row
 from engine.thresholds import Verdict
 from workspace.companions import published_tables
+from workspace.findings import BAND_SHARES, band_shares
+from workspace.numbers import percentages
 from workspace.runs import Run, RunState, result_rows, verdicts_of
 from workspace.uses import NOTHING, Apart, settings_apart
 from workspace.workspace import Workspace
@@ -141,14 +144,23 @@ def _without_empty_columns(
 
 def sweep_table(rows: Sequence[Row], published: Sequence[Published] = (), apart: Apart = NOTHING) -> str:
     """A sweep: one line a level, confidential and release side by side for every measure; then the published figures."""
-    sweeps: dict[tuple[str, str], list[Row]] = {}
+    sweeps: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
-        sweeps.setdefault((str(row.params.get("variable", "")), str(row.params.get("model", ""))), []).append(row)
-    parts = [_one_sweep(variable, model, own) for (variable, model), own in sweeps.items()]
+        sweeps.setdefault(_sweep(row), []).append(row)
+    parts = [
+        _one_sweep(", ".join(filter(None, (variable, model, _use(own[0], apart)))), own)
+        for (variable, model, _), own in sweeps.items()
+    ]
     quoted = {row.series for row in rows if figure_beside(row, published) is not None}
     if quoted:
         parts.append(_published_sweep([row for row in rows if row.series in quoted], published))
     return "\n\n".join(parts)
+
+
+def _sweep(row: Row) -> tuple[str, str, str]:
+    """The variable, the model and all the settings of the sweep that a row belongs to."""
+    settings = {key: value for key, value in row.params.items() if key != "of"}
+    return str(row.params.get("variable", "")), str(row.params.get("model", "")), json.dumps(settings, sort_keys=True)
 
 
 def _published_sweep(rows: Sequence[Row], published: Sequence[Published]) -> str:
@@ -196,13 +208,42 @@ def _cell_texts(cell: Cell) -> tuple[str, str, str]:
     return number(cell.ours), number(cell.published), number(cell.ratio)
 
 
-def _one_sweep(variable: str, model: str, rows: Sequence[Row]) -> str:
-    measures = list(dict.fromkeys(row.measure for row in rows))
-    text = _levels_table(measures, rows)
+def _use(row: Row, apart: Apart) -> str:
+    """What else tells the sweep of a row from others of its run."""
+    told = {
+        name: default for name, default in apart.get(method_of(row), {}).items() if name not in ("variable", "model")
+    }
+    return use_text(row.params, told)
+
+
+def _one_sweep(name: str, rows: Sequence[Row]) -> str:
+    values = [row for row in rows if row.measure not in BAND_SHARES]
+    measures = list(dict.fromkeys(row.measure for row in values))
+    text = _levels_table(measures, values)
     while len(measures) > 1 and not fits(text):
         measures = measures[:-1]
-        text = _levels_table(measures, rows)
-    return f"{variable}, {model}: the confidential data, and beside it the release (rel.)\n{text}"
+        text = _levels_table(measures, values)
+    text = f"{name}: the confidential data, and beside it the release (rel.)\n{text}"
+    shares = _shares_table(measures, rows)
+    return f"{text}\n{shares}" if shares else text
+
+
+def _shares_table(measures: Sequence[str], rows: Sequence[Row]) -> str:
+    """What datasets, noise and both make of the variance behind each interval; empty where nothing says."""
+    found = band_shares(rows)
+    if not found:
+        return ""
+    levels = sorted({level for _, level in found})
+    lines = [
+        [
+            number(level) if level else "0",
+            *(percentages(found[measure, level]) if (measure, level) in found else "-" for measure in measures),
+        ]
+        for level in levels
+    ]
+    heads = ["S", *map(_short, measures)]
+    text = table(heads, lines, right=range(len(heads)))
+    return f"Variance of the release's intervals: datasets / noise / both, in %\n{text}"
 
 
 def _levels_table(measures: Sequence[str], rows: Sequence[Row]) -> str:

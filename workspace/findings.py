@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import sqlite3
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .queries import Connected
 
+if TYPE_CHECKING:
+    from engine.rows import Row
+
 __all__ = [
+    "BAND_SHARES",
     "SORTS",
     "SUMMED_UP",
     "Curve",
@@ -19,6 +23,7 @@ __all__ = [
     "ResultLine",
     "Selection",
     "VerdictLine",
+    "band_shares",
     "curves",
     "diagnostic_lines",
     "has_averages",
@@ -157,38 +162,85 @@ class Curve:
     values: tuple[float | None, ...]
     lower: tuple[float | None, ...]
     upper: tuple[float | None, ...]
+    shares: tuple[tuple[float, float, float] | None, ...] = ()
+    """Of the variance behind each interval, what datasets, noise and both together make; empty where nothing says."""
 
 
 SUMMED_UP = ("calibration", "minimisation")
 """Studies that have screens and tables of their own."""
+BAND_SHARES = ("dataset_share", "noise_share", "interaction_share")
+"""Measures that say what the intervals of a sweep are made of, each ``of`` another measure: no curves of their own."""
+_NO_CURVES = (*BAND_SHARES, "replicates")
 
 
 def curves(workspace: Connected, run_id: int) -> list[Curve]:
     """Every sweep of what an intruder knows of a run. Before the averages are there, the mean of the rows so far, without intervals."""
     combined = has_averages(workspace, run_id)
     which = "task.kind = 'combine' AND result.draw IS NULL" if combined else "task.kind <> 'combine'"
+    ends = ("lower", "upper") if combined else ("NULL", "NULL")
     rows = workspace.connection.execute(
         f"""SELECT result.family || '.' || result.method AS key, measure, target, params, dataset, level,
-                   avg(value) AS value, avg(lower) AS lower, avg(upper) AS upper
+                   avg(value) AS value, avg({ends[0]}) AS lower, avg({ends[1]}) AS upper
             FROM result JOIN task ON task.id = result.task_id
             WHERE result.run_id = ? AND {which} AND level IS NOT NULL
                   AND result.method NOT IN ({", ".join("?" * len(SUMMED_UP))})
+                  AND measure NOT IN ({", ".join("?" * len(_NO_CURVES))})
             GROUP BY key, measure, target, params, dataset, level
             ORDER BY min(task_id), min(result.id), level""",
-        (run_id, *SUMMED_UP),
+        (run_id, *SUMMED_UP, *_NO_CURVES),
     )
     grouped: dict[tuple[str, ...], list[sqlite3.Row]] = {}
     for row in rows:
         name = (row["key"], row["measure"], row["target"], row["params"], row["dataset"])
         grouped.setdefault(name, []).append(row)
-    return [_curve(name, points) for name, points in grouped.items()]
+    shares = _band_shares(workspace, run_id) if combined else {}
+    return [_curve(name, points, shares) for name, points in grouped.items()]
 
 
-def _curve(name: tuple[str, ...], points: Sequence[sqlite3.Row]) -> Curve:
-    key, measure, target, params, dataset = name
+def band_shares(rows: Iterable[Row]) -> dict[tuple[str, float], tuple[float, float, float]]:
+    """For each measure and level of one sweep's rows what datasets, noise and both make of the variance behind its interval."""
+    found: dict[tuple[str, float], dict[str, float]] = {}
+    for row in rows:
+        if row.measure in BAND_SHARES and row.value is not None and row.level is not None:
+            found.setdefault((str(row.params["of"]), row.level), {})[row.measure] = row.value
+    known = {place: _three(shares) for place, shares in found.items()}
+    return {place: shares for place, shares in known.items() if shares}
+
+
+_Shares = Mapping[tuple[object, ...], dict[str, float]]
+
+
+def _band_shares(workspace: Connected, run_id: int) -> _Shares:
+    """The shares by name for every sweep, measure, dataset and level that has them."""
+    rows = workspace.connection.execute(
+        f"""SELECT measure, target, params, dataset, level, value FROM result
+            WHERE run_id = ? AND measure IN ({", ".join("?" * len(BAND_SHARES))}) AND value IS NOT NULL""",
+        (run_id, *BAND_SHARES),
+    )
+    found: dict[tuple[object, ...], dict[str, float]] = {}
+    for row in rows:
+        params = json.loads(row["params"])
+        of = params.pop("of", "")
+        place = (of, row["target"], json.dumps(params, sort_keys=True), row["dataset"], row["level"])
+        found.setdefault(place, {})[row["measure"]] = row["value"]
+    return found
+
+
+def _curve(name: tuple[str, ...], points: Sequence[sqlite3.Row], shares: _Shares) -> Curve:
+    key, measure, target, text, dataset = name
+    params = json.loads(text)
     rising = sorted(points, key=lambda row: row["level"])
-    columns = [tuple(row[column] for row in rising) for column in ("level", "value", "lower", "upper")]
-    return Curve(key, measure, target, json.loads(params), dataset, *columns)
+    level, value, lower, upper = (
+        tuple(row[column] for row in rising) for column in ("level", "value", "lower", "upper")
+    )
+    places = [(measure, target, json.dumps(params, sort_keys=True), dataset, row["level"]) for row in rising]
+    known = [_three(shares.get(place, {})) for place in places]
+    return Curve(key, measure, target, params, dataset, level, value, lower, upper, tuple(known) if any(known) else ())
+
+
+def _three(found: Mapping[str, float]) -> tuple[float, float, float] | None:
+    values = [found[name] for name in BAND_SHARES if name in found]
+    return (values[0], values[1], values[2]) if len(values) == len(BAND_SHARES) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-__all__ = ["duration", "number"]
+__all__ = ["duration", "number", "percentages"]
 
 
 def number(value: float | None) -> str:
@@ -21,6 +22,11 @@ def number(value: float | None) -> str:
     decimals = max(0, 3 - math.floor(math.log10(size)))
     text = f"{value:,.{decimals}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def percentages(shares: Sequence[float]) -> str:
+    """``30/61/9``: shares of a whole in whole per cent."""
+    return "/".join(f"{100 * share:.0f}" for share in shares)
 
 
 def duration(seconds: float | None) -> str:

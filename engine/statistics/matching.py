@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,6 +79,11 @@ class Within:
         """(n, n_r)."""
         return len(self.lower), len(self.released)
 
+    @cached_property
+    def side(self) -> Side:
+        """The window as a side of the boxes that are counted in; found once, however often it is matched."""
+        return Side.of(self.lower, self.upper, self.released)
+
 
 class Matches(NamedTuple):
     """``candidates`` (n,): c_i, the released records that match i. ``hit`` (n,): T_i, whether i's own is among them."""
@@ -122,7 +128,7 @@ class Matcher:
         """Candidates and hits of every confidential record. O(N log N) up to two windows, one more log for each beyond."""
         for window in within:
             self._check(window.shape)
-        sides = [Side.of(window.lower, window.upper, window.released) for window in within]
+        sides = [window.side for window in within]
         return Matches(count_in_boxes(self.group, self.released_group, sides), self._hits(within))
 
     def members(self, within: Sequence[Within], records: Sequence[int]) -> list[NDArray[np.intp]]:

@@ -1,4 +1,11 @@
-"""How the risks fall when the intruder is less sure of one known variable (Guo & Hu §4.3)."""
+"""How the risks fall when the intruder is less sure of one known variable (Guo & Hu §4.3).
+
+The m released datasets all meet the same R beliefs, so that what is found is a crossed layout: a value for every dataset
+and belief. The row of a release is the layout's mean, its interval that of the mean over fresh datasets and fresh beliefs
+(``engine.statistics.crossed_layout``). The rows of the confidential data and of a single dataset, which are what they are,
+are means over the beliefs, with the interval of the mean over fresh beliefs. At level 0 all beliefs are the truth: only the
+datasets vary there.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +13,47 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..errors import BadInput, NotComputable
 from ..methods import Output, method
 from ..microdata import Microdata
 from ..results import Estimate, Measure, StudyPoint
 from ..risk import identification
+from ..rows import Row, by_series
 from ..run import Progress, Run
 from ..schema import Kind, Schema
 from ..spec import Param, Spec
-from ..statistics.bounded_interval import NON_NEGATIVE
+from ..statistics.bounded_interval import NON_NEGATIVE, SHARE, UNBOUNDED, Range
 from ..statistics.combining import monte_carlo_mean
+from ..statistics.crossed_layout import crossed_mean, without_holes
 from ..statistics.intruder import Knowledge, belief, check_log_scale, check_radii, known_by_default
 from ..statistics.intruder_noise import NOISE_ON_NUMBERS, NoiseModel
 from ..statistics.match_risk import IDENTIFICATION_SUMMARIES, attribute_probabilities
 from ..statistics.matching import Exact, Matcher, Matches, Within
 from ..statistics.radius import Radius
 
-__all__ = ["IntruderUncertaintySpec", "intruder_uncertainty"]
+__all__ = ["REPLICATES", "SHARES", "IntruderUncertaintySpec", "intruder_uncertainty"]
+
+REPLICATES = "replicates"
+SHARES = {
+    "dataset_share": "share of the variance of the mean, the interval's, that the datasets make",
+    "noise_share": "share of the variance of the mean, the interval's, that the replicates of the noise make",
+    "interaction_share": "share of the variance of the mean, the interval's, that datasets and noise make together",
+}
+ONE_EACH = "no interval: there is one dataset and one replicate of the noise"
+ONE_DATASET = "no interval: there is one dataset"
+ONE_REPLICATE = "no interval: there is one replicate of the noise"
+ALL_EQUAL = "no interval: all values are equal, so how much they vary is not known"
+NOISE_ALONE = "the interval covers the noise alone: there is one dataset"
+DATASETS_ALONE = "the interval covers the datasets alone: there is one replicate of the noise"
+EXACT = "exact: there is no noise at level 0"
+NOTHING_TO_LEARN = "the intruder has nothing to learn: no variable is synthesised or named as sensitive"
+NO_SHARES = "needs two or more datasets and two or more replicates of the noise"
 
 Belief = Callable[[Microdata], Exact | Within]
+Floats = NDArray[np.float64]
 OUTPUTS = (
     *identification.OUTPUTS,
     Output(
@@ -34,6 +63,8 @@ OUTPUTS = (
         "records",
         range=NON_NEGATIVE,
     ),
+    Output(REPLICATES, "the values of one dataset under each belief", "none", intermediate=True, range=NON_NEGATIVE),
+    *(Output(name, meaning, "none", "share", range=SHARE) for name, meaning in SHARES.items()),
 )
 _RANGES = {output.name: output.range for output in OUTPUTS}
 _LOG_MODELS = ("log_normal", "log_normal_constant", "log_relative")
@@ -43,23 +74,34 @@ _LOG_MODELS = ("log_normal", "log_normal_constant", "log_relative")
 class IntruderUncertaintySpec(Spec):
     """Which variable the intruder is unsure of, how, how much, and what else the intruder knows."""
 
-    variable: Annotated[str, Param("the known variable that the intruder is unsure of", names="variables")]
-    model: Annotated[NoiseModel, Param("how the intruder's belief comes about")] = "log_normal"
-    levels: Annotated[tuple[float, ...], Param("levels of uncertainty, S", ge=0)] = (0.0, 0.01, 0.05, 0.1, 0.15)
-    replicates: Annotated[int, Param("beliefs drawn at each level", ge=1)] = 1
+    variable: Annotated[str, Param("the known variable that the intruder is unsure of", names="variables", told=True)]
+    model: Annotated[NoiseModel, Param("how the intruder's belief comes about", told=True)] = "log_normal"
+    levels: Annotated[tuple[float, ...], Param("levels of uncertainty, S", ge=0, selects=True)] = (
+        0.0,
+        0.01,
+        0.05,
+        0.1,
+        0.15,
+    )
+    replicates: Annotated[
+        int, Param("beliefs drawn at each level above 0; four or more for a sharp interval", ge=1)
+    ] = 5
     known: Annotated[
         tuple[str, ...],
-        Param("variables the intruder knows", names="variables", inherit="risk.identification"),
+        Param("variables the intruder knows", names="variables", inherit="risk.identification", told=True),
     ] = ()
     synthesised: Annotated[
         tuple[str, ...],
         Param(
-            "synthesised variables whose values the intruder knows", names="variables", inherit="risk.identification"
+            "synthesised variables whose values the intruder knows",
+            names="variables",
+            inherit="risk.identification",
+            told=True,
         ),
     ] = ()
     sensitive: Annotated[
         tuple[str, ...],
-        Param("variables the intruder wants to learn", names="variables", inherit="risk.attribute"),
+        Param("variables the intruder wants to learn", names="variables", inherit="risk.attribute", told=True),
     ] = ()
     radius: Annotated[
         Mapping[str, Radius],
@@ -68,6 +110,7 @@ class IntruderUncertaintySpec(Spec):
             names="variables",
             kinds=(Kind.COUNT, Kind.CONTINUOUS, Kind.DATE),
             inherit="risk.identification",
+            told=True,
         ),
     ] = field(default_factory=dict)
 
@@ -113,29 +156,153 @@ def check(data: Microdata, target: str, spec: IntruderUncertaintySpec, place: st
         raise BadInput(f"{place}.variable", f"{below:,} records are negative; {spec.model} needs values of at least 0")
 
 
+@dataclass(frozen=True, eq=False)
+class _Layout:
+    """A measure's rows of the m single datasets at one level, and ``values`` (m, R) under each belief, NaN for none.
+
+    ``datasets`` (m,) and ``beliefs`` (R,) are those that are kept so that no value is missing; ``missing`` says why one is.
+    """
+
+    rows: Sequence[Row]
+    values: Floats
+    datasets: NDArray[np.bool_]
+    beliefs: NDArray[np.bool_]
+    missing: str
+
+    @classmethod
+    def of(cls, rows: Sequence[Row], replicates: Sequence[Row]) -> _Layout:
+        """The layout of a measure's rows and, for each of them, the row of the replicates that it is the mean of."""
+        measure = rows[0].measure
+        lines = [row.params.get("values", {}).get(measure, [None]) for row in replicates]
+        reasons = [row.params.get("missing", {}).get(measure, row.reason) for row in replicates]
+        table = np.array([[np.nan if value is None else value for value in line] for line in lines])
+        return cls(rows, table, *without_holes(table), next(filter(None, reasons), ""))
+
+    @property
+    def kept(self) -> Floats:
+        """The part of the layout without holes; (0, 0) where nothing was computed."""
+        return self.values[np.ix_(self.datasets, self.beliefs)]
+
+    @property
+    def row(self) -> Row:
+        """The row that speaks of all datasets, still without what it says."""
+        return replace(self.rows[0], draw=None, value=None, lower=None, upper=None, status="not computed")
+
+
+def _layouts(rows: Sequence[Row]) -> Iterator[_Layout]:
+    """The layout of every measure, use of the study and level in the rows of single datasets."""
+    single = [row for row in rows if row.draw is not None and row.measure not in SHARES]
+    replicates = {(row.draw, _use(row)): row for row in single if row.measure == REPLICATES}
+    for group in by_series(row for row in single if row.measure != REPLICATES):
+        yield _Layout.of(group, [replicates[row.draw, _use(row)] for row in group])
+
+
+def _use(row: Row) -> tuple[Any, ...]:
+    """The use of the study and the level that a row belongs to."""
+    params = {key: value for key, value in row.params.items() if key not in ("values", "missing")}
+    return replace(row, measure="", params=params).series
+
+
+def bands(rows: Sequence[Row]) -> list[Row]:
+    """The row of a release for each of its series: the mean over datasets and beliefs, with its interval."""
+    return [_combined(layout) for layout in _layouts(rows)]
+
+
+def _combined(layout: _Layout) -> Row:
+    kept = layout.kept
+    if not kept.size:
+        return layout.row
+    mean, lower, upper = _interval(kept, _RANGES.get(layout.row.measure, UNBOUNDED))
+    reason = "; ".join(
+        filter(None, (_left_out(layout), _not_covered(kept, layout.row.level, banded=lower is not None)))
+    )
+    return replace(layout.row, value=mean, lower=lower, upper=upper, status="computed", reason=reason)
+
+
+def _interval(values: Floats, within: Range) -> tuple[float, float | None, float | None]:
+    """The mean of values (m, R) and its 95 % interval, over whatever there is more than one of, inside the range; none where all are equal."""
+    if np.ptp(values) == 0:
+        return float(values.flat[0]), None, None
+    if min(values.shape) == 1:
+        return monte_carlo_mean(values.ravel().tolist(), within=within)
+    found = crossed_mean(values).combined
+    return (found.estimate, *found.interval(within=within))
+
+
+def _not_covered(values: Floats, level: float | None, *, banded: bool) -> str:
+    """What the interval of the mean of values (m, R) does not cover, or why there is none."""
+    datasets, replicates = (many > 1 for many in values.shape)
+    if banded:
+        return NOISE_ALONE if not datasets else "" if replicates or level == 0 else DATASETS_ALONE
+    if datasets or replicates:
+        return ALL_EQUAL
+    return ONE_DATASET if level == 0 else ONE_EACH
+
+
+def _left_out(layout: _Layout) -> str:
+    """How much of the layout the mean is of, where not of all."""
+    if layout.datasets.all() and layout.beliefs.all():
+        return ""
+    datasets, beliefs = (f"{int(kept.sum())} of {len(kept)}" for kept in (layout.datasets, layout.beliefs))
+    return f"mean of {datasets} datasets and {beliefs} replicates; the others: {layout.missing}"
+
+
+def variance_shares(rows: Sequence[Row]) -> list[Row]:
+    """What datasets, noise and both together make of the variance behind each interval of a release."""
+    return [row for layout in _layouts(rows) for row in _shares(layout)]
+
+
+def _shares(layout: _Layout) -> Iterator[Row]:
+    found = _shares_of(layout)
+    head = replace(layout.row, unit="share", params={**layout.row.params, "of": layout.row.measure})
+    for i, name in enumerate(SHARES):
+        if isinstance(found, NotComputable):
+            yield replace(head, measure=name, reason=found.reason)
+        else:
+            yield replace(head, measure=name, value=found[i], status="computed", reason="")
+
+
+def _shares_of(layout: _Layout) -> tuple[float, float, float] | NotComputable:
+    """The shares of datasets, noise and interaction."""
+    kept = layout.kept
+    if not kept.size:
+        return NotComputable(layout.missing)
+    if np.ptp(kept) == 0 and kept.size > 1:
+        return NotComputable("all values are equal")
+    if layout.row.level == 0 and len(kept) > 1:
+        return 1.0, 0.0, 0.0
+    if min(kept.shape) == 1:
+        return NotComputable(NO_SHARES)
+    shares = crossed_mean(kept).shares
+    assert shares is not None
+    return shares.datasets, shares.noise, shares.interaction
+
+
 @method(
     "Uncertainty of the intruder's knowledge",
     spec=IntruderUncertaintySpec,
-    source="Guo & Hu §4.3, eq. 11 and Supp 3; attribute risk likewise, which they leave to future work",
+    source="Guo & Hu §4.3, eq. 11 and Supp 3; attribute risk likewise, which they leave to future work; "
+    "Searle, Casella & McCulloch (1992) §4.7 for the interval",
     outputs=OUTPUTS,
     check=check,
+    combine=bands,
+    summarise=variance_shares,
 )
 def intruder_uncertainty(
     confidential: Microdata, releases: Sequence[Microdata], point: float, spec: IntruderUncertaintySpec, run: Run
 ) -> StudyPoint:
     """Both risks at one level, on the confidential data and on every release, with the same beliefs for all of them.
 
-    Each estimate is the mean over the replicates, with its 95 % t interval when there are several. At level 0 the
-    risks are those of ``risk.identification`` and ``risk.attribute``.
+    Each estimate is the mean over the replicates, with its 95 % t interval when there are several. At level 0 there is
+    one, exact: the risks are those of ``risk.identification`` and ``risk.attribute``.
     """
     knowledge = _Knowledge.of(confidential, spec)
     radius = spec.radius.get(spec.variable)
-    beliefs = [
-        belief(confidential, spec.variable, radius, spec.model, point, rng) for rng in run.rng.spawn(spec.replicates)
-    ]
+    children = run.rng.spawn(spec.replicates if point else 1)
+    beliefs = [belief(confidential, spec.variable, radius, spec.model, point, rng) for rng in children]
     measures = []
     for done, released in enumerate((confidential, *releases), start=1):
-        measures.append(_measure(knowledge, released, spec, beliefs))
+        measures.append(_measure(knowledge, released, spec, beliefs, exact=point == 0))
         run.report(Progress(done, len(releases) + 1, f"level {point:g}"))
     return StudyPoint(measures[0], tuple(measures[1:]))
 
@@ -159,44 +326,53 @@ class _Knowledge:
 
 
 def _measure(
-    knowledge: _Knowledge, released: Microdata, spec: IntruderUncertaintySpec, beliefs: Sequence[Belief]
+    knowledge: _Knowledge, released: Microdata, spec: IntruderUncertaintySpec, beliefs: Sequence[Belief], *, exact: bool
 ) -> Measure:
     replicates = list(_risks(knowledge, released, beliefs))
-    params = {
-        "variable": spec.variable, "model": spec.model, "known": spec.known, "synthesised": spec.synthesised,
-        "sensitive": spec.sensitive, "radius": spec.radius,
-    }  # fmt: skip
-    return Measure(tuple(_mean(name, [found[name] for found in replicates], params) for name in replicates[0]))
+    values = {name: [found[name] for found in replicates] for name in replicates[0]}
+    estimates = [_mean(name, found, exact=exact) for name, found in values.items()]
+    if released.origin != "confidential":
+        estimates.append(Estimate(REPLICATES, float(len(beliefs)), params=_in_full(values)))
+    return Measure(tuple(estimates))
+
+
+def _in_full(values: Mapping[str, Sequence[float | NotComputable]]) -> dict[str, Mapping[str, Any]]:
+    """Each measure's values under every belief, None for none, and why one is missing."""
+    missing = {
+        name: [value.reason for value in found if isinstance(value, NotComputable)] for name, found in values.items()
+    }
+    return {
+        "values": {
+            name: tuple(None if isinstance(one, NotComputable) else one for one in values[name]) for name in values
+        },
+        "missing": {name: reasons[0] for name, reasons in missing.items() if reasons},
+    }
 
 
 def _risks(
     knowledge: _Knowledge, released: Microdata, beliefs: Sequence[Belief]
 ) -> Iterator[dict[str, float | NotComputable]]:
-    """The risks under each belief."""
+    """The risks under each belief. What the intruder is sure of is prepared once for all of them."""
     exact, within = knowledge.certain.against(released)
     matcher = Matcher.of(exact, (len(knowledge.certain.confidential), len(released)))
+    synthesised, sensitive = knowledge.synthesised.against(released), knowledge.sensitive.against(released)
+    same = knowledge.sensitive.names == knowledge.synthesised.names
     for believed in beliefs:
         part = believed(released)
         known, near = (matcher.refined(part), within) if isinstance(part, Exact) else (matcher, [*within, part])
-        identified = _and(known, near, knowledge.synthesised, released)
+        identified = _and(known, near, synthesised)
         risks = {name: _value(summary, identified) for name, summary in IDENTIFICATION_SUMMARIES.items()}
-        yield {**risks, "attribute_risk": _attribute_risk(known, near, knowledge, identified, released)}
+        if not knowledge.sensitive.names:
+            yield {**risks, "attribute_risk": NotComputable(NOTHING_TO_LEARN)}
+            continue
+        similar = identified if same else _and(known, near, sensitive)
+        yield {**risks, "attribute_risk": float(attribute_probabilities(known.match(near), similar).sum())}
 
 
-def _and(known: Matcher, near: Sequence[Within], more: Knowledge, released: Microdata) -> Matches:
+def _and(known: Matcher, near: Sequence[Within], more: tuple[Sequence[Exact], Sequence[Within]]) -> Matches:
     """The matches on what is known already and on more."""
-    exact, within = more.against(released)
+    exact, within = more
     return known.refined(*exact).match([*near, *within])
-
-
-def _attribute_risk(
-    known: Matcher, near: Sequence[Within], knowledge: _Knowledge, identified: Matches, released: Microdata
-) -> float | NotComputable:
-    if not knowledge.sensitive.names:
-        return NotComputable("the intruder has nothing to learn: no variable is synthesised or named as sensitive")
-    same = knowledge.sensitive.names == knowledge.synthesised.names
-    similar = identified if same else _and(known, near, knowledge.sensitive, released)
-    return float(attribute_probabilities(known.match(near), similar).sum())
 
 
 def _value(summary: Callable[[Matches], float], matches: Matches) -> float | NotComputable:
@@ -206,12 +382,13 @@ def _value(summary: Callable[[Matches], float], matches: Matches) -> float | Not
         return error
 
 
-def _mean(name: str, values: Sequence[float | NotComputable], params: Mapping[str, Any]) -> Estimate:
+def _mean(name: str, values: Sequence[float | NotComputable], *, exact: bool) -> Estimate:
     """The mean over the replicates in which there is a value."""
     computed = [value for value in values if not isinstance(value, NotComputable)]
     reasons = [value.reason for value in values if isinstance(value, NotComputable)]
     if not computed:
-        return Estimate.not_computed(name, reasons[0], **params)
-    value, lower, upper = monte_carlo_mean(computed, within=_RANGES[name])
-    reason = f"mean of {len(computed)} of {len(values)} replicates; the others: {reasons[0]}" if reasons else ""
-    return Estimate(name, value, lower=lower, upper=upper, reason=reason, params=params)
+        return Estimate.not_computed(name, reasons[0])
+    value, lower, upper = _interval(np.array([computed]), _RANGES[name])
+    missing = f"mean of {len(computed)} of {len(values)} replicates; the others: {reasons[0]}" if reasons else ""
+    without = "" if lower is not None else EXACT if exact else ONE_REPLICATE if len(computed) == 1 else ALL_EQUAL
+    return Estimate(name, value, lower=lower, upper=upper, reason="; ".join(filter(None, (missing, without))))

@@ -3,7 +3,9 @@ import json
 
 import pytest
 
+from engine.methods import find
 from workspace.findings import (
+    BAND_SHARES,
     SORTS,
     Selection,
     curves,
@@ -91,7 +93,7 @@ def test_curves_are_the_averages_along_rising_levels(workspace, run_id):
     averages = {
         (row.measure, row.dataset, row.level): (row.value, row.lower, row.upper)
         for row in result_rows(workspace, run_id)
-        if row.draw is None and row.family == "studies"
+        if row.draw is None and row.family == "studies" and row.measure not in BAND_SHARES
     }
     found = curves(workspace, run_id)
     assert {(c.measure, c.dataset) for c in found} == {(measure, dataset) for measure, dataset, _ in averages}
@@ -100,6 +102,26 @@ def test_curves_are_the_averages_along_rising_levels(workspace, run_id):
         for i, level in enumerate(curve.levels):
             point = (curve.values[i], curve.lower[i], curve.upper[i])
             assert point == pytest.approx(averages[curve.measure, curve.dataset, level], nan_ok=True)
+
+
+def test_a_release_s_curves_say_what_the_variance_behind_their_intervals_is_made_of(workspace, run_id):
+    rows = {
+        (row.params["of"], row.level, row.measure): row.value
+        for row in result_rows(workspace, run_id)
+        if row.measure in BAND_SHARES
+    }
+    found = {(curve.measure, curve.dataset): curve for curve in curves(workspace, run_id)}
+    risk = found["expected_match_risk", "synthetic"]
+    for level, shares in zip(risk.levels, risk.shares, strict=True):
+        assert (shares or (None,) * 3) == tuple(rows["expected_match_risk", level, name] for name in BAND_SHARES)
+        assert shares is None or sum(shares) == pytest.approx(1)
+    assert risk.shares[0] == (1.0, 0.0, 0.0)
+    assert found["expected_match_risk", "confidential"].shares == ()
+
+
+def test_what_is_no_curve_is_called_as_the_method_calls_it():
+    names = {output.name for output in find("studies.intruder_uncertainty", "").outputs}
+    assert {*BAND_SHARES, "replicates"} <= names
 
 
 def test_curves_of_a_run_in_progress_are_means_of_the_rows_so_far(workspace, run_id):

@@ -23,7 +23,8 @@ from tui.widgets.pages import Column
 from tui.widgets.plot import Plot
 from tui.widgets.series import Series
 from tui.words import interval, params_text
-from workspace.findings import Curve, curves
+from workspace.findings import BAND_SHARES, Curve, curves
+from workspace.numbers import percentages
 from workspace.queries import Reader
 
 from .page import Pane
@@ -39,6 +40,7 @@ COLUMNS = (
     Column("confidential", "confidential", 14, "right"),
     Column("released", "released", 14, "right"),
     Column("interval", "interval", 24),
+    Column("shares", "data/noise/both %", 17, "right"),
     Column("ratio", "released / confidential", 23, "right"),
 )
 
@@ -140,7 +142,7 @@ class Sweep(Pane):
 
     def _fill_numbers(self) -> None:
         rows = numbers(self.shown)
-        columns = fitted(COLUMNS, self.size.width - 1, (), ("ratio",))
+        columns = fitted(COLUMNS, self.size.width - 1, (), ("ratio", "shares"))
         self.query_one(LiveGrid).show(columns, [cells(columns, row) for row in rows], [row["level"] for row in rows])
 
     @on(Plot.CursorMoved)
@@ -251,9 +253,15 @@ def curve_lines(shown: Sequence[Curve]) -> Lines:
     rows = [
         (curve.key, curve.measure, curve.target, json.dumps(dict(curve.params), sort_keys=True), curve.dataset, *point)
         for curve in shown
-        for point in zip(curve.levels, curve.values, curve.lower, curve.upper, strict=True)
+        for point in zip(curve.levels, curve.values, curve.lower, curve.upper, *share_columns(curve), strict=True)
     ]
-    return ("method", "measure", "target", "params", "dataset", "level", "value", "lower", "upper"), rows
+    return ("method", "measure", "target", "params", "dataset", "level", "value", "lower", "upper", *BAND_SHARES), rows
+
+
+def share_columns(curve: Curve) -> list[tuple[float | None, ...]]:
+    """What datasets, noise and both make of the variance behind the intervals: three columns of a value a level, or None."""
+    known = curve.shares or (None,) * len(curve.levels)
+    return [tuple(None if shares is None else shares[i] for shares in known) for i in range(len(BAND_SHARES))]
 
 
 def curve_figure(shown: Sequence[Curve], *, log: bool = False) -> Figure:
@@ -268,23 +276,30 @@ def curve_figure(shown: Sequence[Curve], *, log: bool = False) -> Figure:
 
 
 def reading(curve: Curve, x: float) -> str:
-    """What a curve says at a level: ``synthetic 0.0181 (0.0093 .. 0.0269)``."""
+    """What a curve says at a level: ``synthetic 0.0181 (0.0093 .. 0.0269; data/noise/both 30/61/9 %)``."""
     at = min(range(len(curve.levels)), key=lambda i: abs(curve.levels[i] - x))
     band = interval(curve.lower[at], curve.upper[at])
+    if band and curve.shares and (shares := curve.shares[at]):
+        band += f"; data/noise/both {percentages(shares)} %"
     return f"{curve.dataset} {number(curve.values[at])}" + (f" ({band})" if band else "")
 
 
 def numbers(measure: Sequence[Curve]) -> list[dict[str, object]]:
     """A row a level: the confidential value, the released one with its interval, and their ratio."""
     points = {
-        (curve.dataset == "confidential", level): (curve.values[i], curve.lower[i], curve.upper[i])
+        (curve.dataset == "confidential", level): (
+            curve.values[i],
+            curve.lower[i],
+            curve.upper[i],
+            curve.shares[i : i + 1],
+        )
         for curve in measure
         for i, level in enumerate(curve.levels)
     }
     rows: list[dict[str, object]] = []
     for level in sorted({level for _, level in points}):
-        own = points.get((True, level), (None, None, None))[0]
-        released, lower, upper = points.get((False, level), (None, None, None))
+        own = points.get((True, level), (None, None, None, ()))[0]
+        released, lower, upper, shares = points.get((False, level), (None, None, None, ()))
         ratio = released / own if released is not None and own else None
         rows.append(
             {
@@ -292,6 +307,7 @@ def numbers(measure: Sequence[Curve]) -> list[dict[str, object]]:
                 "confidential": number(own),
                 "released": number(released),
                 "interval": interval(lower, upper),
+                "shares": percentages(shares[0]) if shares and shares[0] else "",
                 "ratio": number(ratio),
             }
         )

@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.rows import Row
 
-from ..findings import SUMMED_UP
+from ..findings import BAND_SHARES, SUMMED_UP
 from .figure import CONFIDENTIAL, Figure, Panel, Series
 
 __all__ = ["RunRows", "interval_figures", "sweep_figures"]
@@ -42,7 +42,7 @@ def sweep_figures(runs: Sequence[RunRows]) -> list[Figure]:
     swept: dict[str, list[Named]] = {}
     for run in runs:
         for row in run.rows:
-            if row.level is not None and row.method not in SUMMED_UP:
+            if row.level is not None and row.method not in SUMMED_UP and row.measure not in BAND_SHARES:
                 key = json.dumps([row.method, row.target, row.params], sort_keys=True)
                 swept.setdefault(key, []).append((run.name, row))
     return [_sweep(rows) for rows in swept.values()]
@@ -54,7 +54,10 @@ def _sweep(rows: Sequence[Named]) -> Figure:
     ]
     params = rows[0][1].params
     of = " of ".join(str(params[name]) for name in ("model", "variable") if name in params)
-    caption = "S is the intruder's uncertainty. Bands are 95 % Monte Carlo intervals of the average over datasets."
+    caption = (
+        "S is the intruder's uncertainty. Bands are 95 % intervals of the mean over fresh datasets and fresh noise, "
+        "the confidential data's over fresh noise."
+    )
     return Figure(f"Risk by uncertainty: {of}" if of else "Risk by uncertainty", "sweep", tuple(panels), caption)
 
 

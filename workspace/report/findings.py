@@ -10,9 +10,9 @@ from engine.reproduction import Cell, Line, SourceTable, ratio
 from engine.rows import Row
 from engine.thresholds import Verdict
 
-from ..findings import SUMMED_UP
+from ..findings import BAND_SHARES, SUMMED_UP, band_shares
 from ..markup import Markup, element
-from ..numbers import number
+from ..numbers import number, percentages
 from ..uses import NOTHING, Apart
 from .parts import Section, definitions, interval, section, settings, table
 
@@ -103,7 +103,8 @@ def sweep_section(rows: Sequence[Row], of: str = "") -> Section | None:
     sweeps: dict[tuple[str, str, str], list[Row]] = {}
     swept = [row for row in rows if row.level is not None and row.method not in SUMMED_UP]
     for row in swept:
-        sweeps.setdefault((row.method, row.target, settings(row.params)), []).append(row)
+        params = {key: value for key, value in row.params.items() if key != "of"}
+        sweeps.setdefault((row.method, row.target, settings(params)), []).append(row)
     if not sweeps:
         return None
     keys = list(dict.fromkeys((f"{row.family}.{row.method}", row.measure) for row in swept))
@@ -113,17 +114,20 @@ def sweep_section(rows: Sequence[Row], of: str = "") -> Section | None:
 
 
 def _sweep(words: str, rows: Sequence[Row]) -> Markup:
-    measures = list(dict.fromkeys(row.measure for row in rows))
+    measures = list(dict.fromkeys(row.measure for row in rows if row.measure not in BAND_SHARES))
+    shares = band_shares(rows)
     cells = {(row.level, row.measure, row.dataset == "confidential"): row for row in rows}
     lines = []
     for level in sorted({row.level for row in rows if row.level is not None}):
         line = [number(level)]
         for measure in measures:
             own, released = cells.get((level, measure, True)), cells.get((level, measure, False))
-            line += [number(one.value) if one else "" for one in (own, released)]
-            line.append(interval(released.lower, released.upper) if released else "")
+            for one in (own, released):
+                line += [number(one.value), interval(one.lower, one.upper)] if one else ["", ""]
+            line.append(percentages(shares[measure, level]) if (measure, level) in shares else "")
         lines.append(line)
-    heads = ["S", *(head for measure in measures for head in (f"{measure}, confidential", "release", "interval"))]
+    more = ("interval", "release", "interval", "datasets/noise/both %")
+    heads = ["S", *(head for measure in measures for head in (f"{measure}, confidential", *more))]
     return table(words, heads, lines, numeric=range(len(heads)))
 
 

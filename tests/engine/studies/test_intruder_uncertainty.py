@@ -21,7 +21,7 @@ from engine.run import Run, generator
 from engine.schema import Kind, Role, Schema, Variable
 from engine.statistics.intruder_noise import log_normal
 from engine.statistics.matching import Exact, Within, match
-from engine.studies.intruder_uncertainty import IntruderUncertaintySpec, intruder_uncertainty
+from engine.studies.intruder_uncertainty import REPLICATES, IntruderUncertaintySpec, intruder_uncertainty
 
 FOLDER = Path(os.environ.get("SFUMATO_DATA", Path(__file__).parents[4] / "shared" / "data"))
 SCHEMA = Schema(
@@ -77,7 +77,7 @@ def spec(**table) -> IntruderUncertaintySpec:
 
 def values(measure: Measure | None) -> dict[str, float | None]:
     assert measure is not None
-    return {estimate.measure: estimate.value for estimate in measure.estimates}
+    return {estimate.measure: estimate.value for estimate in measure.estimates if estimate.measure != REPLICATES}
 
 
 def risks_without_uncertainty(confidential: Microdata, released: Microdata, radius: dict) -> dict[str, float | None]:
@@ -113,7 +113,7 @@ def test_level_zero_is_the_risk_itself_and_uncertainty_changes_it(confidential, 
 
 
 def test_equals_matching_with_the_noise_drawn_by_hand(confidential, release) -> None:
-    point = intruder_uncertainty(confidential, [release], 0.1, spec(), run())
+    point = intruder_uncertainty(confidential, [release], 0.1, spec(replicates=1), run())
     reviews = confidential.numbers("number_of_reviews")
     believed = log_normal(reviews, 0.1, run().rng.spawn(1)[0], whole=True)
     days, price = (confidential.numbers(name) for name in RELEASED)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from engine.rows import Row
@@ -48,6 +50,14 @@ def test_every_model_of_uncertainty_is_a_figure_and_every_measure_a_panel() -> N
     assert [figure.title[-8:] for figure in figures] == ["a of age", "b of age"]
     assert [panel.title for panel in figures[0].panels] == ["True match rate", "Attribute risk"]
     assert sweep_figures([RunRows("r", [])]) == []
+
+
+def test_shares_of_the_variance_are_no_panels_and_no_figures() -> None:
+    share = swept(0.5, 0.0, measure="noise_share")
+    shares = [replace(share, params={**share.params, "of": "true_match_rate"})]
+    (figure,) = sweep_figures([RunRows("r", [swept(0.5, 0.0), *shares])])
+    assert [panel.title for panel in figure.panels] == ["True match rate"]
+    assert "fresh datasets and fresh noise" in figure.caption
 
 
 def estimate(target: str, value: float, dataset: str = "synthetic", **params: object) -> Row:
