@@ -25,7 +25,7 @@ from ..rows import Row, by_series
 from ..run import Progress, Run
 from ..schema import Kind, Schema
 from ..spec import Param, Spec
-from ..statistics.bounded_interval import NON_NEGATIVE, SHARE, UNBOUNDED, Range
+from ..statistics.bounded_interval import NON_NEGATIVE, SHARE, UNBOUNDED, Range, narrowed
 from ..statistics.combining import monte_carlo_mean
 from ..statistics.crossed_layout import crossed_mean, without_holes
 from ..statistics.intruder import Knowledge, belief, check_log_scale, check_radii, known_by_default
@@ -66,7 +66,7 @@ OUTPUTS = (
     Output(REPLICATES, "the values of one dataset under each belief", "none", intermediate=True, range=NON_NEGATIVE),
     *(Output(name, meaning, "none", "share", range=SHARE) for name, meaning in SHARES.items()),
 )
-_RANGES = {output.name: output.range for output in OUTPUTS}
+_OUTPUTS = {output.name: output for output in OUTPUTS}
 _LOG_MODELS = ("log_normal", "log_normal_constant", "log_relative")
 
 
@@ -173,7 +173,8 @@ class _Layout:
     def of(cls, rows: Sequence[Row], replicates: Sequence[Row]) -> _Layout:
         """The layout of a measure's rows and, for each of them, the row of the replicates that it is the mean of."""
         measure = rows[0].measure
-        lines = [row.params.get("values", {}).get(measure, [None]) for row in replicates]
+        alone = [[row.value if row.measure == measure else None] for row in replicates]
+        lines = [row.params.get("values", {}).get(measure, own) for row, own in zip(replicates, alone, strict=True)]
         reasons = [row.params.get("missing", {}).get(measure, row.reason) for row in replicates]
         table = np.array([[np.nan if value is None else value for value in line] for line in lines])
         return cls(rows, table, *without_holes(table), next(filter(None, reasons), ""))
@@ -194,7 +195,7 @@ def _layouts(rows: Sequence[Row]) -> Iterator[_Layout]:
     single = [row for row in rows if row.draw is not None and row.measure not in SHARES]
     replicates = {(row.draw, _use(row)): row for row in single if row.measure == REPLICATES}
     for group in by_series(row for row in single if row.measure != REPLICATES):
-        yield _Layout.of(group, [replicates[row.draw, _use(row)] for row in group])
+        yield _Layout.of(group, [replicates.get((row.draw, _use(row)), row) for row in group])
 
 
 def _use(row: Row) -> tuple[Any, ...]:
@@ -203,20 +204,28 @@ def _use(row: Row) -> tuple[Any, ...]:
     return replace(row, measure="", params=params).series
 
 
-def bands(rows: Sequence[Row]) -> list[Row]:
+def bands(rows: Sequence[Row], records: int | None = None) -> list[Row]:
     """The row of a release for each of its series: the mean over datasets and beliefs, with its interval."""
-    return [_combined(layout) for layout in _layouts(rows)]
+    return [_combined(layout, records) for layout in _layouts(rows)]
 
 
-def _combined(layout: _Layout) -> Row:
+def _combined(layout: _Layout, records: int | None) -> Row:
     kept = layout.kept
     if not kept.size:
         return layout.row
-    mean, lower, upper = _interval(kept, _RANGES.get(layout.row.measure, UNBOUNDED))
+    mean, lower, upper = _interval(kept, _range(layout.row.measure, records))
     reason = "; ".join(
         filter(None, (_left_out(layout), _not_covered(kept, layout.row.level, banded=lower is not None)))
     )
     return replace(layout.row, value=mean, lower=lower, upper=upper, status="computed", reason=reason)
+
+
+def _range(measure: str, records: int | None) -> Range:
+    """In which values of a measure lie; what counts records ends at all of them."""
+    output = _OUTPUTS.get(measure)
+    if output is None:
+        return UNBOUNDED
+    return narrowed(output.range, (None, records)) if output.unit == "records" else output.range
 
 
 def _interval(values: Floats, within: Range) -> tuple[float, float | None, float | None]:
@@ -330,7 +339,8 @@ def _measure(
 ) -> Measure:
     replicates = list(_risks(knowledge, released, beliefs))
     values = {name: [found[name] for found in replicates] for name in replicates[0]}
-    estimates = [_mean(name, found, exact=exact) for name, found in values.items()]
+    records = len(knowledge.certain.confidential)
+    estimates = [_mean(name, found, records, exact=exact) for name, found in values.items()]
     if released.origin != "confidential":
         estimates.append(Estimate(REPLICATES, float(len(beliefs)), params=_in_full(values)))
     return Measure(tuple(estimates))
@@ -382,13 +392,13 @@ def _value(summary: Callable[[Matches], float], matches: Matches) -> float | Not
         return error
 
 
-def _mean(name: str, values: Sequence[float | NotComputable], *, exact: bool) -> Estimate:
+def _mean(name: str, values: Sequence[float | NotComputable], records: int, *, exact: bool) -> Estimate:
     """The mean over the replicates in which there is a value."""
     computed = [value for value in values if not isinstance(value, NotComputable)]
     reasons = [value.reason for value in values if isinstance(value, NotComputable)]
     if not computed:
         return Estimate.not_computed(name, reasons[0])
-    value, lower, upper = _interval(np.array([computed]), _RANGES[name])
+    value, lower, upper = _interval(np.array([computed]), _range(name, records))
     missing = f"mean of {len(computed)} of {len(values)} replicates; the others: {reasons[0]}" if reasons else ""
     without = "" if lower is not None else EXACT if exact else ONE_REPLICATE if len(computed) == 1 else ALL_EQUAL
     return Estimate(name, value, lower=lower, upper=upper, reason="; ".join(filter(None, (missing, without))))

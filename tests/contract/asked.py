@@ -37,9 +37,11 @@ def answers_of(method: Method, case: Case, level: float | None) -> dict[str, Ans
             point = method.func(case.confidential, releases, level, case.spec, run_of())
             estimates = (point.confidential if itself else point.releases[0]).estimates
     except NotComputable as error:
-        estimates = [Estimate.not_computed(output.name, error.reason) for output in method.outputs]
+        estimates = [Estimate.not_computed(output.name, error.reason) for output in method.results]
     found: dict[str, Answers] = {}
     for estimate in estimates:
+        if method.output(estimate.measure).intermediate:
+            continue
         told = {name: estimate.params[name] for name in TELLING_APART if name in estimate.params}
         assert estimate.value is not None or estimate.reason
         found.setdefault(estimate.measure, {})[series(estimate.target, **told)] = estimate.value

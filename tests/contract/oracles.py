@@ -418,7 +418,7 @@ def anonymity(case: Case) -> dict[str, Answers]:
     found: dict[str, Answers] = {
         "k": {series(): min(map(len, classes))},
         "classes": {series(): len(classes)},
-        **{name: {} for name in ("l_distinct", "l_entropy", "t")},
+        **{name: {} for name in ("l_distinct", "l_entropy", "c_recursive", "t")},
     }
     least = []
     for name in case.spec.sensitive:
@@ -427,8 +427,17 @@ def anonymity(case: Case) -> dict[str, Answers]:
         least.append(min(len(set(part)) for part in parts))
         found["l_distinct"][series(name)] = least[-1]
         found["l_entropy"][series(name)] = min(math.exp(entropy(part)) for part in parts)
+        found["c_recursive"][series(name)] = recursive(parts, case.spec.l)
         found["t"][series(name)] = max(distance(case, name, part, values) for part in parts)
     return {**found, "p": {series(): min(least) if least else None}}
+
+
+def recursive(parts: Sequence[Sequence[Any]], l: int) -> Fraction | None:  # noqa: E741
+    """The smallest c that is not enough: r_1 / (r_l + ... + r_m) of the worst class, none where one has fewer values."""
+    counts = [sorted(Counter(part).values(), reverse=True) for part in parts]
+    if any(len(times) < l for times in counts):
+        return None
+    return max(Fraction(times[0], sum(times[l - 1 :])) for times in counts)
 
 
 def entropy(values: Sequence[Any]) -> float:
@@ -678,7 +687,7 @@ ORACLES: dict[str, Callable[..., dict[str, Answers]]] = {
         "quality.non_suppressed": (non_suppressed, ("share",)),
         "quality.pearson": (pearson, ("rho", "minimum_rho")),
         "quality.rilm": (rilm, ("numerical", "categorical", "minimum_numerical", "minimum_categorical")),
-        "risk.anonymity": (anonymity, ("k", "classes", "p", "l_distinct", "l_entropy", "t")),
+        "risk.anonymity": (anonymity, ("k", "classes", "p", "l_distinct", "l_entropy", "c_recursive", "t")),
         "risk.attribute": (attribute, ("risk", "risk_excluding_self")),
         "risk.identification": (
             identification,
@@ -699,4 +708,9 @@ NO_ORACLE: dict[str, str] = {
     "which have oracles, and tests/engine/studies/test_calibration.py counts what is made of them",
     "studies.minimisation": "its sub-samples are drawn at random and anonymised; the scores are those of quality.*, which have "
     "oracles, and tests/engine/studies/test_minimisation.py holds the answer against them",
+    **{
+        f"studies.intruder_uncertainty.{name}": "made of all datasets at once by statistics.crossed_layout, which "
+        "tests/engine/statistics/test_crossed_layout.py holds against R's aov"
+        for name in ("dataset_share", "noise_share", "interaction_share")
+    },
 }

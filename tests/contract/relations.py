@@ -122,6 +122,7 @@ CLASSES = Expected(doubled=same, copy=equals(1), permuted=BY_CLASSES, noise=BY_C
 ONE = Expected(doubled=same, copy=equals(1), permuted=equals(1), noise=equals(1))
 OF_CLASSES = Expected(doubled=same, copy=same, permuted=WITHIN_CLASSES, noise=WITHIN_CLASSES)
 
+TOGETHER = Expected(*[free("what all datasets and replicates together say; a single dataset has no such row")] * 8)
 ALONE = Expected(*[free("only the confidential data have it: releases have no row of it")] * 8)
 
 EXPECTATIONS: dict[str, Expected] = {
@@ -186,6 +187,7 @@ EXPECTATIONS: dict[str, Expected] = {
     "risk.anonymity.p": OF_CLASSES,
     "risk.anonymity.l_distinct": OF_CLASSES,
     "risk.anonymity.l_entropy": OF_CLASSES,
+    "risk.anonymity.c_recursive": OF_CLASSES,
     "risk.anonymity.t": OF_CLASSES,
     "risk.attribute.risk": LEARNT,
     "risk.attribute.risk_excluding_self": ALONE,
@@ -201,6 +203,10 @@ EXPECTATIONS: dict[str, Expected] = {
     ),
     **{f"studies.intruder_uncertainty.{name}": expected for name, expected in IDENTIFIED.items()},
     "studies.intruder_uncertainty.attribute_risk": LEARNT,
+    **{
+        f"studies.intruder_uncertainty.{name}": TOGETHER
+        for name in ("dataset_share", "noise_share", "interaction_share")
+    },
     **{
         f"studies.minimisation.{name}": Expected(OWN, OWN, OWN, OWN, OWN, OWN, OWN, OWN)
         for name in ("rho", "rilm_categorical", "nmi", "non_suppressed", "passing", "smallest_size")

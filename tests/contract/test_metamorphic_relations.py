@@ -12,7 +12,20 @@ import pytest
 from asked import answers_of, spec_of
 from method_contract import MEASURES, STUDIES
 from oracles import Answers, Case, series
-from relations import ALONE, EXPECTATIONS, RELATIONS, Rule, Tables, at_least, equals, key_after, lower, same, small_pair
+from relations import (
+    ALONE,
+    EXPECTATIONS,
+    RELATIONS,
+    TOGETHER,
+    Rule,
+    Tables,
+    at_least,
+    equals,
+    key_after,
+    lower,
+    same,
+    small_pair,
+)
 from tables import SCHEMA
 
 from engine.methods import Method, registry
@@ -40,7 +53,7 @@ Compute = Callable[[Microdata, Microdata], dict[str, Answers]]
 
 
 def outputs() -> list[str]:
-    return [f"{p.id}.{output.name}" for p in (*MEASURES, *STUDIES) for output in p.values[0].outputs]
+    return [f"{p.id}.{output.name}" for p in (*MEASURES, *STUDIES) for output in p.values[0].results]
 
 
 def test_every_output_says_what_becomes_of_it() -> None:
@@ -82,8 +95,8 @@ def test_measure_changes_as_its_tables_do(method: Method, relation: str) -> None
     pair = small_pair()
     changed = RELATIONS[relation](pair)
     first, after = before(method, relation, pair), computed_by(method)(changed.confidential, changed.released)
-    for output in method.outputs:
-        if EXPECTATIONS[f"{method.key}.{output.name}"] is ALONE and not after.get(output.name):
+    for output in method.results:
+        if EXPECTATIONS[f"{method.key}.{output.name}"] in (ALONE, TOGETHER) and not after.get(output.name):
             continue
         if relation == "copy" and not first.get(output.name):
             first[output.name] = after[output.name]  # the confidential data alone have no overlap
