@@ -28,37 +28,19 @@ def mean_squared_distance(scores: Floats, y: Floats) -> float:
     return float(np.mean((scores - y.mean()) ** 2))
 
 
-def logit_pmse(x: Floats, y: Floats) -> tuple[float, float]:
-    """The pMSE of a logistic regression of y (N,), zeros first, on x (N, K), and its expectation for a right release.
+def logit_pmse(x: Floats, y: Floats, repeated: NDArray[np.bool_]) -> tuple[float, float]:
+    """The pMSE of a logistic regression of y (N,) on x (N, K), and its expectation for a right release.
 
-    The first column of x is the intercept. The expectation is d c (1 - c)^2 / N with d independent columns beside the intercept, c
-    the share of ones, where the released records are drawn from a model fitted to the confidential ones (Snoke et al. 2018,
-    §3.1). Columns that a partly synthetic release repeats do not count: given them the others differ in d directions only.
+    Columns that are ``repeated`` (K,), the intercept among them, are the same in both tables. The expectation is
+    d c (1 - c)^2 / N with d independent columns beside those, c the share of ones, where the released records are drawn from
+    a model fitted to the confidential ones (Snoke et al. 2018, §3.1): given the repeated columns the others differ in d
+    directions only.
     """
-    kept = _repeated(x, y)
-    columns = x[:, np.argsort(~kept, kind="stable")]
+    columns = x[:, np.argsort(~repeated, kind="stable")]
     independent = independent_columns(columns)
-    c, d = float(y.mean()), int(independent[kept.sum() :].sum())
+    c, d = float(y.mean()), int(independent[repeated.sum() :].sum())
     pmse = mean_squared_distance(logistic_regression(columns[:, independent], y).probabilities, y)
     return pmse, d * c * (1 - c) ** 2 / len(y)
-
-
-def _repeated(x: Floats, y: Floats) -> NDArray[np.bool_]:
-    """The intercept, and the columns of x (N, K) that agree between record i of both tables for every i: (K,).
-
-    Where all agree nothing says which were synthesised, and all but the intercept count as if they were.
-    """
-    intercept = np.equal(np.arange(x.shape[1]), 0)
-    if not _paired(y):
-        return intercept
-    ours, theirs = np.split(x, 2)
-    equal = np.equal(ours, theirs).all(axis=0)
-    return intercept if equal.all() else np.asarray(equal)
-
-
-def _paired(y: Floats) -> bool:
-    """Whether there are as many ones as zeros, so that record i of the one table goes with record i of the other."""
-    return bool(2 * np.sum(y) == len(y))
 
 
 def tree_pmse(x: Integers, y: Floats, levels: Sequence[int], minbucket: int, cp: float) -> float:
@@ -85,7 +67,7 @@ def permutation_null(pmse: Pmse, y: Floats, permutations: int, run: Run) -> list
     other. For independent tables that is as good as any permutation; for a partly synthetic one it is the only right one,
     because what such a pair has in common stays in both tables.
     """
-    work = partial(_permuted, pmse, y, _paired(y))
+    work = partial(_permuted, pmse, y, 2 * np.sum(y) == len(y))
     found = list(run.over(work, range(permutations), "permutations"))
     return [float(value * (1 - y.mean())) for value in found]
 

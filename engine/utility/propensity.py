@@ -14,8 +14,9 @@ fresh sample of the population, which varies apart from the confidential one. A 
 between. A permutation lets both tables vary, hence the factor 1 - c.
 
 A partly synthetic release repeats its other columns, which cannot differ. Where both tables have as many records the null
-takes that into account: labels are exchanged within pairs of record i of both, and coefficients of columns that agree in all of
-these pairs do not count, since given them the others differ in d directions only (exact where their regression on them is linear).
+takes that into account: labels of a tree are exchanged within pairs of record i of both, which must be of one person; coefficients
+of variables that the release repeats do not count, since given them the others differ in d directions only (exact where their
+regression on them is linear).
 
 Trees are grown by Gini impurity and pruned by errors as in rpart; both tables weigh the same, whatever their sizes.
 
@@ -114,7 +115,10 @@ def propensity(confidential: Microdata, released: Microdata, spec: PropensitySpe
         unordered = [released.schema[name].kind in (Kind.CATEGORICAL, Kind.BINARY) for name in varying]
         return _by_permutation(*_tree_columns(list(varying.values()), unordered), y, spec, run)
     effects = [_main_effects(values, has) for values, has in zip(varying.values(), levels, strict=True)]
-    pmse, null = logit_pmse(_design(effects, interactions=spec.model == "logit_interactions"), y)
+    interactions = spec.model == "logit_interactions"
+    same = [np.full((1, e.shape[1]), own) for e, own in zip(effects, _repeated(list(varying.values()), y), strict=True)]
+    repeated = _design(same, interactions=interactions)[0] > 0
+    pmse, null = logit_pmse(_design(effects, interactions=interactions), y, repeated)
     return _measure(
         pmse, Estimate("null_pmse", null), "released columns differ from combinations of the others by rounding only"
     )
@@ -124,6 +128,23 @@ def _stacked(confidential: Microdata, released: Microdata, name: str) -> Floats:
     """A variable of both tables, (N,): codes with a level for missing, or numbers that may be NaN."""
     values = np.concatenate([confidential.numbers(name), released.numbers(name)])
     return with_own_level(values) if released.schema[name].kind.has_levels else values
+
+
+def _repeated(columns: Sequence[Floats], y: Floats) -> list[float]:
+    """1 for each variable that a partly synthetic release repeats, else 0, whatever the order of its records.
+
+    That is: one after another, those whose values, with those of the variables found before, make the same records in both
+    tables. Where all do, nothing says which were synthesised, and none counts as repeated.
+    """
+    found, record = [], np.zeros(len(y), np.int64)
+    for values in columns:
+        code = np.unique(values, return_inverse=True)[1]
+        longer = np.unique(record * (code.max() + 1) + code, return_inverse=True)[1]
+        ours, theirs = (np.bincount(longer[y == table], minlength=longer.max() + 1) for table in (0, 1))
+        same = np.array_equal(ours, theirs)
+        record = longer if same else record
+        found.append(float(same))
+    return [0.0] * len(found) if all(found) else found
 
 
 def _by_permutation(x: Integers, levels: Sequence[int], y: Floats, spec: PropensitySpec, run: Run) -> Measure:

@@ -43,7 +43,7 @@ def test_a_tree_of_very_few_records_does_not_fail() -> None:
 def test_a_logit_on_one_indicator_has_the_shares_of_the_groups() -> None:
     x = np.column_stack([np.ones(20), np.repeat([0.0, 1.0], 10), np.repeat([0.0, 2.0], 10)])
     y = np.concatenate([np.repeat([1.0, 0.0], [2, 8]), np.repeat([1.0, 0.0], [7, 3])])
-    pmse, null = logit_pmse(x, y)
+    pmse, null = logit_pmse(x, y, np.array([True, False, False]))
     assert pmse == pytest.approx(0.25**2)
     assert null == pytest.approx(0.45 * 0.55**2 / 20)
 
@@ -73,9 +73,9 @@ def test_equal_tables_exchange_labels_within_pairs_only() -> None:
 def test_the_null_of_permutations_is_the_closed_form_of_a_logit(zeros: int, ones: int) -> None:
     """Snoke et al. 2018: 4 c (1 - c)^2 / N for the release alone. Permutations unscaled, the negative control, are not."""
     x = np.column_stack([np.ones(zeros + ones), np.random.default_rng(3).normal(size=(zeros + ones, 4))])
-    y = np.repeat([0.0, 1.0], [zeros, ones])
-    found = np.array(permutation_null(lambda labels: logit_pmse(x, labels)[0], y, 400, run()))
-    expected, error = logit_pmse(x, y)[1], found.std() / 20
+    y, intercept = np.repeat([0.0, 1.0], [zeros, ones]), np.arange(5) == 0
+    found = np.array(permutation_null(lambda labels: logit_pmse(x, labels, intercept)[0], y, 400, run()))
+    expected, error = logit_pmse(x, y, intercept)[1], found.std() / 20
     assert abs(found.mean() - expected) < 4 * error
     assert abs(found.mean() / (zeros / (zeros + ones)) - expected) > 4 * error
 

@@ -327,6 +327,7 @@ def test_columns_that_a_partly_synthetic_release_repeats_do_not_count() -> None:
     table = sample(300, 1)
     released = table.assign(price=sample(300, 2)["price"])
     assert measures(table, released)["null_pmse"] == pytest.approx(1 / 8 / 600)
+    assert measures(table, released.sample(frac=1, random_state=1))["null_pmse"] == pytest.approx(1 / 8 / 600)
     assert measures(table, released, model="logit_interactions")["null_pmse"] == pytest.approx(4 / 8 / 600)
     assert measures(table, table)["null_pmse"] == pytest.approx(4 / 8 / 600)
     assert measures(table, released.head(299))["null_pmse"] == pytest.approx(4 * (299 / 599) * (300 / 599) ** 2 / 599)
