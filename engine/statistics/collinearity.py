@@ -1,22 +1,63 @@
-"""Which columns of a design matrix are linear combinations of those before them."""
+"""Columns of a design matrix: their scales, which are linear combinations of those before, and x = QR."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 
-__all__ = ["independent_columns"]
+__all__ = ["Factors", "column_scales", "factorised", "independent_columns"]
 
 Floats = NDArray[np.float64]
 
 
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """x = q triangle diag(scales): q (n, K) with orthonormal columns, an upper triangle (K, K), powers of two (K,).
+
+    What is computed on q is as precise as if the columns of x were uncorrelated and of one length, however nearly collinear
+    and of whatever scales they are: only the way back to coefficients of x sees that.
+    """
+
+    q: Floats
+    triangle: Floats
+    scales: Floats
+
+    def coefficients(self, on_q: Floats) -> Floats:
+        """Coefficients (K,) of x from those of q."""
+        return np.asarray(solve_triangular(self.triangle, on_q) / self.scales)
+
+    def errors(self, root: Floats) -> Floats:
+        """Standard errors (K,) of coefficients of x, where those of q have the covariance ``root`` root', (K, K)."""
+        return np.asarray(np.linalg.norm(solve_triangular(self.triangle, root), axis=1) / self.scales)
+
+
+def column_scales(x: Floats) -> Floats:
+    """The power of two above the largest absolute value of each column of x (n, ...), 1 for a column of zeros: (...).
+
+    Division by it is exact, but for what falls below the smallest number; squares then neither overflow nor vanish.
+    """
+    largest = np.abs(x).max(axis=0)
+    exponents = np.where(largest > 0, np.frexp(largest)[1], 0)
+    return np.asarray(np.ldexp(1.0, np.clip(exponents, -1021, 1023)), dtype=np.float64)
+
+
+def factorised(x: Floats) -> Factors:
+    """The factors of x (n, K), finite and of independent columns."""
+    scales = column_scales(x)
+    q, triangle = np.linalg.qr(x / scales)
+    return Factors(np.asarray(q), np.asarray(triangle), scales)
+
+
 def independent_columns(x: Floats, tolerance: float = 1e-10) -> NDArray[np.bool_]:
-    """Whether each column of x (n, K) is linearly independent of the independent ones before it: (K,).
+    """Whether each column of x (n, K), finite, is linearly independent of the independent ones before it: (K,).
 
     A column counts as dependent when what the others leave of it is below ``tolerance`` of its length, so the
     answer does not depend on the columns' scales. Gram-Schmidt with a second pass, on the triangle of x = QR.
     """
-    triangle = np.asarray(np.linalg.qr(x, mode="r"))
+    triangle = np.asarray(np.linalg.qr(x / column_scales(x), mode="r"))
     kept = np.zeros(x.shape[1], dtype=np.bool_)
     basis = np.empty((len(triangle), 0))
     for k, column in enumerate(triangle.T):

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
 from ..errors import NotComputable
 from .bootstrap_quantiles import bootstrap_quantile
 from .bounded_interval import UNBOUNDED, Range, bounded_interval
+from .collinearity import column_scales, factorised
 from .combining import t_quantile
 from .logistic import logistic_regression
 
@@ -18,7 +18,7 @@ __all__ = ["IntervalEstimate", "linear_coefficients", "logistic_coefficients", "
 
 Floats = NDArray[np.float64]
 
-_NO_ERROR = 1e-24
+_NO_ERROR = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,10 @@ def mean_estimate(values: Floats, confidence: float = 0.95, within: Range = UNBO
     n = len(values)
     if n < 2:
         raise NotComputable("one record has no standard deviation, so its mean has no interval")
-    error = float(np.std(values, ddof=1) / np.sqrt(n)) if np.ptp(values) > 0 else 0.0
-    mean = float(np.mean(values))
+    scale = float(column_scales(values))
+    scaled = values / scale
+    error = float(np.std(scaled, ddof=1) / np.sqrt(n)) * scale if np.ptp(scaled) > 0 else 0.0
+    mean = float(np.mean(scaled)) * scale
     return IntervalEstimate(mean, error, *bounded_interval(mean, t_quantile(n - 1, confidence) * error, within))
 
 
@@ -60,8 +62,11 @@ def quantile_estimate(values: Floats, p: float, confidence: float = 0.95) -> Int
     """
     if len(values) < 2:
         raise NotComputable("resamples of one record are all the same, so its quantile has no interval")
-    found = bootstrap_quantile(np.sort(values), p)
-    return IntervalEstimate(float(np.quantile(values, p)), found.sd, *found.interval(confidence))
+    scale = float(column_scales(values))
+    scaled = np.sort(values / scale)
+    found = bootstrap_quantile(scaled, p)
+    lower, upper = found.interval(confidence)
+    return IntervalEstimate(float(np.quantile(scaled, p)) * scale, found.sd * scale, lower * scale, upper * scale)
 
 
 def linear_coefficients(x: Floats, y: Floats, confidence: float = 0.95) -> list[IntervalEstimate]:
@@ -73,12 +78,14 @@ def linear_coefficients(x: Floats, y: Floats, confidence: float = 0.95) -> list[
     n, k = x.shape
     if n <= k:
         raise NotComputable(f"{n} records cannot determine {k} coefficients and a standard deviation")
-    triangle = np.asarray(np.linalg.qr(np.column_stack([x, y]), mode="r"))
-    squares = float(triangle[k, k] ** 2)
-    if squares <= _NO_ERROR * float(y @ y):
+    factors, scale = factorised(x), float(column_scales(y))
+    scaled = y / scale
+    on_q = factors.q.T @ scaled
+    rest = float(np.linalg.norm(scaled - factors.q @ on_q))
+    if rest <= _NO_ERROR * np.linalg.norm(scaled):
         raise NotComputable("the response is a linear function of the predictors, without error")
-    values = solve_triangular(triangle[:k, :k], triangle[:k, k])
-    errors = np.sqrt(squares / (n - k)) * _lengths(triangle[:k, :k])
+    values = factors.coefficients(on_q) * scale
+    errors = factors.errors(np.eye(k)) * (rest / np.sqrt(n - k) * scale)
     return [_symmetric(float(b), float(e), n - k, confidence) for b, e in zip(values, errors, strict=True)]
 
 
@@ -91,14 +98,8 @@ def logistic_coefficients(x: Floats, y: Floats, confidence: float = 0.95) -> lis
     fit = logistic_regression(x, y)
     if fit.separated:
         raise NotComputable("a combination of the predictors separates the two levels of the response")
-    weights = np.sqrt(fit.probabilities * (1 - fit.probabilities))
-    errors = _lengths(np.asarray(np.linalg.qr(x * weights[:, None], mode="r")))
-    return [_symmetric(float(b), float(e), np.inf, confidence) for b, e in zip(fit.coefficients, errors, strict=True)]
-
-
-def _lengths(triangle: Floats) -> Floats:
-    """Square roots of the diagonal of the inverse of R'R."""
-    return np.asarray(np.linalg.norm(solve_triangular(triangle, np.eye(len(triangle))), axis=1))
+    found = zip(fit.coefficients, fit.errors, strict=True)
+    return [_symmetric(float(b), float(e), np.inf, confidence) for b, e in found]
 
 
 def _symmetric(value: float, error: float, degrees: float, confidence: float) -> IntervalEstimate:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from .collinearity import column_scales
+
 __all__ = ["filled_with_mean", "left_out", "with_own_level"]
 
 Floats = NDArray[np.float64]
@@ -26,7 +28,8 @@ def filled_with_mean(values: Floats) -> tuple[Floats, Floats]:
     if not missing.any():
         return values, missing.astype(np.float64)
     present = np.sort(values[~missing])
-    return np.where(missing, present.mean() if present.size else 0.0, values), missing.astype(np.float64)
+    mean = (present / (scale := column_scales(present))).mean() * scale if present.size else 0.0
+    return np.where(missing, mean, values), missing.astype(np.float64)
 
 
 def left_out(missing: int, records: int) -> str:

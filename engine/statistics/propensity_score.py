@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,16 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..run import Run
+from .class_trees import class_tree
 from .collinearity import independent_columns
 from .logistic import logistic_regression
-from .trees import DEEPEST
 
 __all__ = ["logit_pmse", "permutation_null", "tree_pmse"]
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
-Pmse = Callable[[Floats, int], float]
-"""``pmse(y, seed)`` of a classifier of y (N,), 0 or 1."""
+Pmse = Callable[[Floats], float]
+"""The pMSE of a classifier of y (N,), 0 or 1."""
 
 
 def mean_squared_distance(scores: Floats, y: Floats) -> float:
@@ -28,54 +28,52 @@ def mean_squared_distance(scores: Floats, y: Floats) -> float:
     return float(np.mean((scores - y.mean()) ** 2))
 
 
-def logit_pmse(x: Floats, y: Floats) -> tuple[float, float]:
-    """The pMSE of a logistic regression of y (N,) on x (N, K), and its expectation where x says nothing of y.
+def logit_pmse(x: Floats, y: Floats, repeated: NDArray[np.bool_]) -> tuple[float, float]:
+    """The pMSE of a logistic regression of y (N,) on x (N, K), and its expectation for a right release.
 
-    The expectation is (K - 1) c (1 - c)^2 / N with K independent columns, the intercept first, c the share of ones
-    (Snoke et al. 2018, §3.1).
+    Columns that are ``repeated`` (K,), the intercept among them, are the same in both tables. The expectation is
+    d c (1 - c)^2 / N with d independent columns beside those, c the share of ones, where the released records are drawn from
+    a model fitted to the confidential ones (Snoke et al. 2018, §3.1): given the repeated columns the others differ in d
+    directions only.
     """
-    kept = np.asarray(x[:, independent_columns(x)])
-    c = float(y.mean())
-    null = (kept.shape[1] - 1) * c * (1 - c) ** 2 / len(y)
-    return mean_squared_distance(logistic_regression(kept, y).probabilities, y), null
+    columns = x[:, np.argsort(~repeated, kind="stable")]
+    independent = independent_columns(columns)
+    c, d = float(y.mean()), int(independent[repeated.sum() :].sum())
+    pmse = mean_squared_distance(logistic_regression(columns[:, independent], y).probabilities, y)
+    return pmse, d * c * (1 - c) ** 2 / len(y)
 
 
-def tree_pmse(x: NDArray[np.float32], y: Floats, seed: int, minbucket: int, cp: float) -> float:
-    """The pMSE of a classification tree of y (N,) on x (N, P), grown and pruned as ``engine.statistics.trees`` does.
+def tree_pmse(x: Integers, y: Floats, levels: Sequence[int], minbucket: int, cp: float) -> float:
+    """The pMSE of a classification tree of y (N,) by codes x (N, P), grown and pruned as ``class_trees`` does.
 
-    Leaves of at least ``minbucket`` records; branches lower the Gini impurity by the share ``cp`` of the root's for each
-    of their splits. Equally good splits are chosen by ``seed``.
+    ``levels`` (P,) says how many levels a predictor without an order has, 0 for one with. Leaves have at least ``minbucket``
+    records, and each split saves the share ``cp`` of the root's misclassified records. Both tables weigh the same: else the
+    larger one would have the majority in every leaf, and the tree no errors to save.
     """
-    from sklearn.tree import DecisionTreeClassifier
-
-    c = float(y.mean())
-    tree = DecisionTreeClassifier(
-        min_samples_leaf=minbucket,
-        min_samples_split=max(3 * minbucket, 2),
-        max_depth=DEEPEST,
-        ccp_alpha=cp * 2 * c * (1 - c),
-        random_state=seed,
-    )
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
-        leaf = tree.fit(x, y.astype(np.int64)).apply(x)
-    shares = np.bincount(leaf, weights=y) / np.maximum(np.bincount(leaf), 1)
-    return mean_squared_distance(shares[leaf], y)
+    weights = 0.5 / np.array([1 - y.mean(), y.mean()])
+    tree = class_tree(x, y.astype(np.int64), levels=levels, minbucket=minbucket, cp=cp, weights=weights.tolist())
+    shares = tree.counts[:, 1] / tree.counts.sum(axis=1)
+    return mean_squared_distance(shares[tree.leaf], y)
 
 
 def permutation_null(pmse: Pmse, y: Floats, permutations: int, run: Run) -> list[float]:
-    """The pMSE under ``permutations`` permutations of the labels y (N,), zeros first: draws from its null distribution.
+    """The pMSE under ``permutations`` permutations of the labels y (N,), zeros first, times 1 - c, c the share of ones.
+
+    A permutation lets both tables vary, as two fresh samples of a population do: the distance between their means has variance
+    1/n + 1/m times that of a record. A release drawn from a model fitted to this confidential table varies alone, by 1/m: the
+    share 1 - c = n / (n + m), half for equal tables (Snoke et al. 2018, §3.2; synthpop halves too).
 
     Where there are as many ones as zeros, labels are only exchanged between record i of the one table and record i of the
     other. For independent tables that is as good as any permutation; for a partly synthetic one it is the only right one,
     because what such a pair has in common stays in both tables.
     """
     work = partial(_permuted, pmse, y, 2 * np.sum(y) == len(y))
-    return list(run.over(work, range(permutations), "permutations"))
+    found = list(run.over(work, range(permutations), "permutations"))
+    return [float(value * (1 - y.mean())) for value in found]
 
 
 def _permuted(pmse: Pmse, y: Floats, paired: bool, item: Any, rng: np.random.Generator) -> float:
     if not paired:
-        return pmse(rng.permutation(y), int(rng.integers(2**31)))
+        return pmse(rng.permutation(y))
     exchanged = rng.random(len(y) // 2) < 0.5
-    return pmse(np.where(np.tile(exchanged, 2), 1 - y, y), int(rng.integers(2**31)))
+    return pmse(np.where(np.tile(exchanged, 2), 1 - y, y))

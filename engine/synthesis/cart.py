@@ -30,7 +30,7 @@ from ..results import Diagnostic, Fit
 from ..run import Run
 from ..schema import Kind
 from ..spec import Param, Spec
-from ..statistics.trees import Trees, grow, joined, level_order
+from ..statistics.trees import Trees, grow, grow_classes, joined, level_order
 from ..traces import NoTrace
 
 __all__ = ["CartSpec", "cart"]
@@ -50,7 +50,11 @@ class CartSpec(Spec):
     ] = ()
     minbucket: Annotated[int, Param("fewest records in a leaf; a split needs three times as many", ge=1)] = 5
     cp: Annotated[
-        float, Param("complexity: what a split must lower the impurity by, as a share of the root's", ge=0)
+        float,
+        Param(
+            "complexity: share of the root's squared error, for levels of its misclassified records, that a split must save",
+            ge=0,
+        ),
     ] = 1e-8
     proper: Annotated[bool, Param("fit the tree of each dataset to a bootstrap sample of the records")] = False
 
@@ -89,7 +93,7 @@ def cart(data: Microdata, target: str, spec: CartSpec, run: Run, draws: int) -> 
     """The trees, one for each draw if ``proper``, else one for all.
 
     Arrays: those of ``engine.statistics.trees.Trees``, and for each predictor with levels the order (trees, levels) in
-    which its levels are split.
+    which a tree for numbers splits its levels; trees for classes find sets of levels at each node.
     """
     grown = list(run.over(partial(_grown, data, target, spec), range(draws if spec.proper else 1), f"tree of {target}"))
     trees = joined([tree for tree, _ in grown])
@@ -103,12 +107,16 @@ def _grown(
     """A tree, and the order of the levels of each predictor that has levels."""
     rows = rng.integers(len(data), size=len(data)) if spec.proper else np.arange(len(data))
     y, classes = _response(data, target)[rows], data.schema[target].kind.has_levels
+    levels = {name: _levels(data, name) + int(data.missing(name).any()) for name in _with_levels(data, spec)}
     orders = {
-        name: level_order(_codes(data, name)[rows], _levels(data, name) + int(data.missing(name).any()), y, classes)
-        for name in _with_levels(data, spec)
+        name: np.arange(float(count)) if classes else level_order(_codes(data, name)[rows], count, y)
+        for name, count in levels.items()
     }
     x, seed = _predictors(data, data, spec, orders)[rows], int(rng.integers(2**32))
-    return grow(x, y, classes=classes, minbucket=spec.minbucket, cp=spec.cp, seed=seed), orders
+    if not classes:
+        return grow(x, y, minbucket=spec.minbucket, cp=spec.cp, seed=seed), orders
+    counts = [levels.get(name, 0) for name in spec.predictors]
+    return grow_classes(x, y, levels=counts, minbucket=spec.minbucket, cp=spec.cp), orders
 
 
 def _response(data: Microdata, target: str) -> Floats:

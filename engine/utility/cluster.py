@@ -29,6 +29,7 @@ from ..schema import Role
 from ..spec import Param, Spec
 from ..statistics.average_linkage import average_linkage
 from ..statistics.bounded_interval import SHARE
+from ..statistics.collinearity import column_scales
 from ..statistics.missing_values import filled_with_mean, with_own_level
 
 __all__ = ["ClusterDifference", "ClusterSpec", "cluster", "cluster_difference"]
@@ -104,7 +105,8 @@ def cluster(confidential: Microdata, released: Microdata, spec: ClusterSpec, run
     if len(unique) < 2:
         raise NotComputable("no variable varies, so there are no clusters")
     rows = np.bincount(point).astype(np.float64)
-    label = average_linkage(unique, rows, _watch(run, len(unique))).cut(spec.clusters)[point]
+    same_shape = unique / column_scales(unique.ravel())  # squares of distances neither overflow nor vanish
+    label = average_linkage(same_shape, rows, _watch(run, len(unique))).cut(spec.clusters)[point]
     counts = [np.bincount(part, minlength=label.max() + 1) for part in (label[: len(ours)], label[len(ours) :])]
     found = cluster_difference(counts[0], counts[1], spec.weights == "equal")
     reason = _reason(len(ours) + len(theirs), len(confidential) + len(released), len(unique), spec.clusters)

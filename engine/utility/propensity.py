@@ -2,14 +2,23 @@
 
 Stack both tables, let a classifier predict "is released" from all variables, and take ``pmse`` = sum_i (p_i - c)^2 / N, c
 the share of released records among all N (Woo et al. 2009; Guo & Hu §3.1). ``null_pmse`` is what it is expected to be for a
-release drawn from the distribution of the confidential sample, and ``s_pmse`` = pmse / null_pmse (Snoke et al. 2018).
+release drawn from a model fitted to this confidential sample, and ``s_pmse`` = pmse / null_pmse (Snoke et al. 2018).
 
-    logit               logistic regression on main effects; null (K - 1) c (1 - c)^2 / N with K coefficients (§3.1)
+    logit               logistic regression on main effects; null d c (1 - c)^2 / N for d coefficients beside the intercept (§3.1)
     logit_interactions  with the products of every two variables' main effects; null alike
-    cart                classification tree; null by permutation of the labels, since a tree fits noise too (§3.2)
+    cart                classification tree; null by permutation of the labels, since a tree fits noise too (§3.2), times 1 - c
 
-A partly synthetic release repeats its other columns, which cannot differ. Permutations take that into account where both
-tables have as many records; the closed form of the logistic regressions does not and is then too large.
+So ``s_pmse`` is 1 on average, by either classifier, where the model follows the sample as closely as the classifier looks (a
+regression that fits the main effects, donors from leaves as fine as the tree's), and 1 / (1 - c), 2 for tables of equal size, for a
+fresh sample of the population, which varies apart from the confidential one. A right model that is coarser than the classifier lies
+between. A permutation lets both tables vary, hence the factor 1 - c.
+
+A partly synthetic release repeats its other columns, which cannot differ. Where both tables have as many records the null
+takes that into account: labels of a tree are exchanged within pairs of record i of both, which must be of one person; coefficients
+of variables that the release repeats do not count, since given them the others differ in d directions only (exact where their
+regression on them is linear).
+
+Trees are grown by Gini impurity and pruned by errors as in rpart; both tables weigh the same, whatever their sizes.
 
 A missing level is a level of its own; a missing number stands at the pooled mean, beside an indicator of who is missing.
 """
@@ -20,7 +29,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +42,7 @@ from ..run import Run
 from ..schema import Kind, Role
 from ..spec import Param, Spec
 from ..statistics.bounded_interval import NON_NEGATIVE, Range
+from ..statistics.collinearity import column_scales
 from ..statistics.combining import monte_carlo_mean
 from ..statistics.missing_values import filled_with_mean, with_own_level
 from ..statistics.propensity_score import logit_pmse, permutation_null, tree_pmse
@@ -40,6 +50,7 @@ from ..statistics.propensity_score import logit_pmse, permutation_null, tree_pms
 __all__ = ["PropensitySpec", "propensity"]
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 MOST_COEFFICIENTS = 1000
 PMSE: Range = (0.0, 0.25)
@@ -59,7 +70,7 @@ class PropensitySpec(Spec):
     ] = ()
     minbucket: Annotated[int, Param("fewest records in a leaf of the tree", ge=1)] = 20
     cp: Annotated[
-        float, Param("share of the root's impurity by which each split of the tree must lower it", ge=0, lt=1)
+        float, Param("share of the root's misclassified records that each split of the tree must save", ge=0, lt=1)
     ] = 1e-8
     permutations: Annotated[int, Param("permutations of the labels that give the tree's null", ge=2)] = 5
 
@@ -78,12 +89,18 @@ class PropensitySpec(Spec):
         ),
         Output(
             "null_pmse",
-            "what pmse is expected to be when every released column is drawn from the confidential distribution; too "
-            "large for a logistic regression when columns are not synthesised, not so for a tree",
+            "what pmse is expected to be for a release drawn from a model fitted to this confidential sample; columns that "
+            "are not synthesised do not count where both tables have as many records",
             "none",
             range=PMSE,
         ),
-        Output("s_pmse", "pmse as a multiple of null_pmse", "low", range=NON_NEGATIVE),
+        Output(
+            "s_pmse",
+            "pmse as a multiple of null_pmse: 1 on average for a release drawn from a model that follows the confidential "
+            "sample, 2 for a fresh sample of the same population and size",
+            "low",
+            range=NON_NEGATIVE,
+        ),
     ),
 )
 def propensity(confidential: Microdata, released: Microdata, spec: PropensitySpec, run: Run) -> Measure:
@@ -102,10 +119,15 @@ def propensity(confidential: Microdata, released: Microdata, spec: PropensitySpe
     levels = [released.schema[name].kind.has_levels for name in varying]
     if spec.model == "cart":
         unordered = [released.schema[name].kind in (Kind.CATEGORICAL, Kind.BINARY) for name in varying]
-        return _by_permutation(_tree_columns(list(varying.values()), unordered), y, spec, run)
+        return _by_permutation(*_tree_columns(list(varying.values()), unordered), y, spec, run)
     effects = [_main_effects(values, has) for values, has in zip(varying.values(), levels, strict=True)]
-    pmse, null = logit_pmse(_design(effects, interactions=spec.model == "logit_interactions"), y)
-    return _measure(pmse, Estimate("null_pmse", null))
+    interactions = spec.model == "logit_interactions"
+    same = [np.full((1, e.shape[1]), own) for e, own in zip(effects, _repeated(list(varying.values()), y), strict=True)]
+    repeated = _design(same, interactions=interactions)[0] > 0
+    pmse, null = logit_pmse(_design(effects, interactions=interactions), y, repeated)
+    return _measure(
+        pmse, Estimate("null_pmse", null), "released columns differ from combinations of the others by rounding only"
+    )
 
 
 def _stacked(confidential: Microdata, released: Microdata, name: str) -> Floats:
@@ -114,16 +136,34 @@ def _stacked(confidential: Microdata, released: Microdata, name: str) -> Floats:
     return with_own_level(values) if released.schema[name].kind.has_levels else values
 
 
-def _by_permutation(x: NDArray[np.float32], y: Floats, spec: PropensitySpec, run: Run) -> Measure:
-    pmse = partial(tree_pmse, x, minbucket=spec.minbucket, cp=spec.cp)
-    value = pmse(y, seed=int(run.rng.integers(2**31)))
+def _repeated(columns: Sequence[Floats], y: Floats) -> list[float]:
+    """1 for each variable that a partly synthetic release repeats, else 0, whatever the order of its records.
+
+    That is: one after another, those whose values, with those of the variables found before, make the same records in both
+    tables. Where all do, nothing says which were synthesised, and none counts as repeated.
+    """
+    found, record = [], np.zeros(len(y), np.int64)
+    for values in columns:
+        code = np.unique(values, return_inverse=True)[1]
+        longer = np.unique(record * (code.max() + 1) + code, return_inverse=True)[1]
+        ours, theirs = (np.bincount(longer[y == table], minlength=longer.max() + 1) for table in (0, 1))
+        same = np.array_equal(ours, theirs)
+        record = longer if same else record
+        found.append(float(same))
+    return [0.0] * len(found) if all(found) else found
+
+
+def _by_permutation(x: Integers, levels: Sequence[int], y: Floats, spec: PropensitySpec, run: Run) -> Measure:
+    pmse = partial(tree_pmse, x, levels=levels, minbucket=spec.minbucket, cp=spec.cp)
     null, lower, upper = monte_carlo_mean(permutation_null(pmse, y, spec.permutations, run), within=PMSE)
-    return _measure(value, Estimate("null_pmse", null, lower=lower, upper=upper))
+    no_split = "the tree does not split when labels are permuted, so its null is 0"
+    return _measure(pmse(y), Estimate("null_pmse", null, lower=lower, upper=upper), no_split)
 
 
-def _measure(pmse: float, null: Estimate) -> Measure:
+def _measure(pmse: float, null: Estimate, why_zero: str) -> Measure:
+    """The three estimates; no ratio, and ``why_zero``, where the null is 0."""
     if not null.value:
-        ratio = Estimate.not_computed("s_pmse", "the tree does not split when labels are permuted, so its null is 0")
+        ratio = Estimate.not_computed("s_pmse", why_zero)
     else:
         ratio = Estimate("s_pmse", pmse / null.value, baseline=1.0)
     return Measure((Estimate("pmse", pmse, baseline=null.value), null, ratio))
@@ -133,8 +173,8 @@ def _main_effects(values: Floats, has_levels: bool) -> Floats:
     """Indicators of all but the first of the levels that occur, or the standardised numbers and who has none: (N, k)."""
     if has_levels:
         return np.equal(values[:, None], np.unique(values)[1:]).astype(np.float64)
-    varying = [column for column in filled_with_mean(values) if np.ptp(column) > 0]
-    return np.column_stack([(column - column.mean()) / column.std() for column in varying])
+    scaled = [column / column_scales(column) for column in filled_with_mean(values)]
+    return np.column_stack([(column - column.mean()) / column.std() for column in scaled if np.ptp(column) > 0])
 
 
 def _design(effects: Sequence[Floats], *, interactions: bool) -> Floats:
@@ -153,14 +193,16 @@ def _products(pairs: Sequence[tuple[Floats, Floats]]) -> Iterator[Floats]:
         yield (a[:, :, None] * b[:, None, :]).reshape(len(a), -1)
 
 
-def _tree_columns(columns: Sequence[Floats], unordered: Sequence[bool]) -> NDArray[np.float32]:
-    """Indicators of unordered levels and ranks of ordered values, which single precision holds exactly: (N, P)."""
-    blocks: list[NDArray[Any]] = []
+def _tree_columns(columns: Sequence[Floats], unordered: Sequence[bool]) -> tuple[Integers, list[int]]:
+    """Codes of levels and ranks of ordered values, (N, P), and how many levels are without an order, (P,)."""
+    blocks: list[Integers] = []
+    levels: list[int] = []
     for values, plain in zip(columns, unordered, strict=True):
-        if np.isnan(values).any():
-            filled, missing = filled_with_mean(values)
-            blocks.append(np.column_stack([np.unique(filled, return_inverse=True)[1], missing]))
-            continue
-        distinct, rank = np.unique(values, return_inverse=True)
-        blocks.append(np.equal(values[:, None], distinct) if plain and len(distinct) > 2 else rank[:, None])
-    return np.hstack(blocks).astype(np.float32)
+        filled, missing = filled_with_mean(values)
+        distinct, codes = np.unique(filled, return_inverse=True)
+        blocks.append(codes)
+        levels.append(len(distinct) if plain else 0)
+        if missing.any():
+            blocks.append(missing.astype(np.int64))
+            levels.append(0)
+    return np.column_stack(blocks), levels

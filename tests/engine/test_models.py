@@ -162,3 +162,24 @@ def test_a_regression_that_a_release_does_not_allow_says_why(
     for answer in Model.parse(text).estimates(data(), released).values():
         assert isinstance(answer, NotComputable)
         assert reason in answer.reason
+
+
+@pytest.mark.parametrize("gap", [1000.0, 0.1, 0.01, 1e-4, 1e-8, 0.0])
+def test_predictors_that_are_nearly_collinear_at_a_large_scale_do_not_end_a_run(gap: float) -> None:
+    """Gross and net pay in cents; net pay is aliased, which is said, where the gap is below 1e-10 of it."""
+    rng = np.random.default_rng(1)
+    gross = rng.integers(10**7, 9 * 10**7, 400).astype(float)
+    net = 0.7 * gross + gap * rng.normal(size=400)
+    schema = Schema(
+        (Variable("gross", Kind.CONTINUOUS), Variable("net", Kind.CONTINUOUS), Variable("ill", Kind.BINARY))
+    )
+    table = pd.DataFrame({"gross": gross, "net": net, "ill": np.where(rng.random(400) < 0.3, "yes", "no")})
+    found = Model.parse("logit: ill ~ gross + net").estimates(conform(table, schema), conform(table, schema))
+    alone = Model.parse("logit: ill ~ gross").estimates(conform(table, schema), conform(table, schema))
+    if gap < 1e-3:
+        assert isinstance(found["net"], NotComputable)
+        assert "aliased" in found["net"].reason
+        assert found["gross"] == alone["gross"]
+    else:
+        assert not isinstance(found["net"], NotComputable)
+        assert found["net"].standard_error * gap == pytest.approx(1 / np.sqrt(400 * 0.21), rel=0.15)

@@ -149,3 +149,26 @@ def test_quantile_intervals_cover() -> None:
 def test_what_has_no_interval_says_why(work: object, reason: str) -> None:
     with pytest.raises(NotComputable, match=reason):
         work()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("power", [530, 700, -660, -900])
+def test_estimates_of_values_whose_squares_overflow_or_vanish_are_those_of_others(power: int) -> None:
+    """2^530 is 3e159 and 2^-660 is 2e-199; a power of two scales every digit exactly."""
+    unit = 2.0**power
+    x, mean = problem(60, seed=4)
+    y = mean + np.random.default_rng(1).normal(size=60)
+    for found, plain in (
+        (mean_estimate(y * unit), mean_estimate(y)),
+        (quantile_estimate(y * unit, 0.3), quantile_estimate(y, 0.3)),
+        (linear_coefficients(x, y * unit)[2], linear_coefficients(x, y)[2]),
+        (linear_coefficients(x / unit, y)[2], linear_coefficients(x, y)[2]),
+        (logistic_coefficients(x / unit, (y > 1).astype(float))[2], logistic_coefficients(x, (y > 1).astype(float))[2]),
+    ):
+        whole = [found.value, found.standard_error, *found.interval]
+        assert np.array(whole) / unit == pytest.approx([plain.value, plain.standard_error, *plain.interval], rel=1e-9)
+
+
+def test_the_mean_of_the_largest_numbers_is_finite() -> None:
+    found = mean_estimate(np.array([1.5e308, 1.7e308, 1.6e308]))
+    assert found.value == pytest.approx(1.6e308)
+    assert found.standard_error == pytest.approx(0.1e308 / np.sqrt(3))

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,7 @@ def run(seed: int = 1) -> Run:
 
 def two_groups(below: int, above: int) -> tuple[np.ndarray, np.ndarray]:
     """A fifth of the records of the one group are ones, seven tenths of the other."""
-    x = np.repeat([0, 1], [below, above]).astype(np.float32)[:, None]
+    x = np.repeat([0, 1], [below, above])[:, None]
     ones = [below // 5, above * 7 // 10]
     y = np.repeat([1.0, 0.0, 1.0, 0.0], [ones[0], below - ones[0], ones[1], above - ones[1]])
     return x, y
@@ -21,32 +23,32 @@ def two_groups(below: int, above: int) -> tuple[np.ndarray, np.ndarray]:
 
 def test_a_tree_of_one_split_by_hand() -> None:
     """The shares are 0.2 and 0.7 and c = 0.45."""
-    assert tree_pmse(*two_groups(20, 20), 0, 5, 0.0) == pytest.approx((0.25**2 + 0.25**2) / 2)
+    assert tree_pmse(*two_groups(20, 20), [0], 5, 0.0) == pytest.approx((0.25**2 + 0.25**2) / 2)
 
 
 def test_leaves_and_splits_keep_to_their_limits() -> None:
-    """A split in the middle lowers the impurity from 0.495 to 0.37: by 0.2525 of it."""
+    """Both classes weigh 20. A split in the middle leaves 4 of 18 ones and 6 of 22 zeros wrong: it saves .505 of the errors."""
     x, y = two_groups(20, 20)
-    assert tree_pmse(x, y, 0, 13, 0.25) > 0.0
-    assert tree_pmse(x, y, 0, 14, 0.25) == 0.0, "fewer than 3 x 14 records are not split"
-    assert tree_pmse(x, y, 0, 13, 0.26) == 0.0
-    assert tree_pmse(*two_groups(10, 30), 0, 10, 0.0) > 0.0
-    assert tree_pmse(*two_groups(10, 30), 0, 11, 0.0) == 0.0
+    assert tree_pmse(x, y, [0], 13, 0.50) > 0.0
+    assert tree_pmse(x, y, [0], 14, 0.50) == 0.0, "fewer than 3 x 14 records are not split"
+    assert tree_pmse(x, y, [0], 13, 0.51) == 0.0
+    assert tree_pmse(*two_groups(10, 30), [0], 10, 0.0) > 0.0
+    assert tree_pmse(*two_groups(10, 30), [0], 11, 0.0) == 0.0
 
 
 def test_a_tree_of_very_few_records_does_not_fail() -> None:
-    assert tree_pmse(np.array([[0.0], [1.0]], np.float32), np.array([0.0, 1.0]), 0, 1, 0.0) in (0.0, 0.25)
+    assert tree_pmse(np.array([[0], [1]]), np.array([0.0, 1.0]), [0], 1, 0.0) == 0.0
 
 
 def test_a_logit_on_one_indicator_has_the_shares_of_the_groups() -> None:
     x = np.column_stack([np.ones(20), np.repeat([0.0, 1.0], 10), np.repeat([0.0, 2.0], 10)])
     y = np.concatenate([np.repeat([1.0, 0.0], [2, 8]), np.repeat([1.0, 0.0], [7, 3])])
-    pmse, null = logit_pmse(x, y)
+    pmse, null = logit_pmse(x, y, np.array([True, False, False]))
     assert pmse == pytest.approx(0.25**2)
     assert null == pytest.approx(0.45 * 0.55**2 / 20)
 
 
-def positions(y: np.ndarray, seed: int) -> float:
+def positions(y: np.ndarray) -> float:
     """Keeps the order of the labels in a number."""
     return float(y @ 2.0 ** np.arange(len(y)))
 
@@ -60,30 +62,40 @@ def test_every_permutation_of_unequal_tables_occurs_equally_often() -> None:
 
 
 def test_equal_tables_exchange_labels_within_pairs_only() -> None:
-    """Two pairs: four arrangements, each with one label of a kind in a pair."""
+    """Two pairs: four arrangements, each with one label of a kind in a pair; half of the distance is the null."""
     found = permutation_null(positions, np.array([0.0, 0.0, 1.0, 1.0]), 800, run())
     values, counts = np.unique(found, return_counts=True)
-    assert set(values) == {3.0, 6.0, 9.0, 12.0}
+    assert set(values) == {1.5, 3.0, 4.5, 6.0}
     assert np.sum((counts - 200) ** 2 / 200) < 16.3
+
+
+@pytest.mark.parametrize(("zeros", "ones"), [(300, 300), (300, 100), (100, 300)])
+def test_the_null_of_permutations_is_the_closed_form_of_a_logit(zeros: int, ones: int) -> None:
+    """Snoke et al. 2018: 4 c (1 - c)^2 / N for the release alone. Permutations unscaled, the negative control, are not."""
+    x = np.column_stack([np.ones(zeros + ones), np.random.default_rng(3).normal(size=(zeros + ones, 4))])
+    y, intercept = np.repeat([0.0, 1.0], [zeros, ones]), np.arange(5) == 0
+    found = np.array(permutation_null(lambda labels: logit_pmse(x, labels, intercept)[0], y, 400, run()))
+    expected, error = logit_pmse(x, y, intercept)[1], found.std() / 20
+    assert abs(found.mean() - expected) < 4 * error
+    assert abs(found.mean() / (zeros / (zeros + ones)) - expected) > 4 * error
 
 
 def test_the_null_is_that_of_pairs_where_records_are_kept() -> None:
     """Half of the columns are kept: any permutation, the negative control, expects a tree to fit them as noise."""
     rng = np.random.default_rng(3)
-    kept = rng.normal(size=(300, 4))
-    x = np.column_stack([np.vstack([kept, kept]), rng.normal(size=600)]).astype(np.float32)
+    kept = np.tile(rng.permuted(np.tile(np.arange(300), (4, 1)), axis=1).T, (2, 1))
     y = np.repeat([0.0, 1.0], 300)
 
-    def pmse(labels: np.ndarray, seed: int) -> float:
-        return tree_pmse(x, labels, seed, 20, 1e-8)
+    def fresh() -> np.ndarray:
+        return np.column_stack([kept, rng.permutation(600)])
 
-    of_pairs = np.mean(permutation_null(pmse, y, 60, run()))
-    of_all = np.mean([pmse(rng.permutation(y), 1) for _ in range(60)])
-    others = []
-    for _ in range(60):
-        again = x.copy()
-        again[:, 4] = rng.normal(size=600)
-        others.append(tree_pmse(again, y, 1, 20, 1e-8))
+    def pmse(x: np.ndarray, labels: np.ndarray) -> float:
+        return tree_pmse(x, labels, [0] * 5, 20, 1e-8)
+
+    x = fresh()
+    of_pairs = 2 * np.mean(permutation_null(partial(pmse, x), y, 60, run()))
+    of_all = np.mean([pmse(x, rng.permutation(y)) for _ in range(60)])
+    others = [pmse(fresh(), y) for _ in range(60)]
     error = np.std(others) / np.sqrt(30)
     assert abs(of_pairs - np.mean(others)) < 3 * error
     assert abs(of_all - np.mean(others)) > 3 * error

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.tree import DecisionTreeRegressor
 
-from engine.statistics.trees import Trees, grow, joined, level_order
+from engine.statistics.trees import Trees, grow, grow_classes, joined, level_order
 
 
 def tree_of(x: np.ndarray, y: np.ndarray, *, classes: bool = False, minbucket: int = 5, cp: float = 1e-8) -> Trees:
-    return grow(x, y, classes=classes, minbucket=minbucket, cp=cp, seed=1)
+    if classes:
+        return grow_classes(x, y, levels=[0] * x.shape[1], minbucket=minbucket, cp=cp)
+    return grow(x, y, minbucket=minbucket, cp=cp, seed=1)
 
 
 def example(n: int, seed: int = 1, classes: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -34,21 +36,18 @@ def same_parts(one: np.ndarray, other: np.ndarray) -> bool:
     return len(pairs) == len(set(one.tolist())) == len(set(other.tolist()))
 
 
-@pytest.mark.parametrize("classes", [False, True])
 @pytest.mark.parametrize(("minbucket", "cp"), [(5, 1e-8), (1, 0.0), (20, 1e-3)])
-def test_leaves_are_those_of_scikit_learn(classes: bool, minbucket: int, cp: float) -> None:
+def test_leaves_are_those_of_scikit_learn(minbucket: int, cp: float) -> None:
     """Node by node, for the records that it was grown on and for others."""
-    x, y = example(600, classes=classes)
-    shares = np.unique(y, return_counts=True)[1] / 600
-    root = 1 - shares @ shares if classes else 1.0
-    model = (DecisionTreeClassifier if classes else DecisionTreeRegressor)(
+    x, y = example(600)
+    model = DecisionTreeRegressor(
         min_samples_leaf=minbucket,
         min_samples_split=max(3 * minbucket, 2),
         max_depth=30,
-        ccp_alpha=cp * root,
+        ccp_alpha=cp,
         random_state=1,
-    ).fit(x, y if classes else standardised(y))
-    found = tree_of(x, y, classes=classes, minbucket=minbucket, cp=cp)
+    ).fit(x, standardised(y))
+    found = tree_of(x, y, minbucket=minbucket, cp=cp)
     others = np.random.default_rng(2).integers(-3, 24, (2000, 3)).astype(float)
     for records in (x, others):
         assert np.array_equal(found.leaves(0, records), model.apply(records))
@@ -63,6 +62,22 @@ def test_trees_that_are_joined_stay_themselves() -> None:
         assert same_parts(together.leaves(k, x), tree.leaves(0, x))
         drawn = [found.draw(at, x, np.random.default_rng(1)) for found, at in ((together, k), (tree, 0))]
         assert np.array_equal(*drawn)
+
+
+def test_sets_of_levels_are_joined_too() -> None:
+    """Trees by predictors of four and of six levels; a level that no record has goes where most records do."""
+    rng = np.random.default_rng(1)
+    trees, tables = [], []
+    for levels in (4, 6):
+        x = np.column_stack([rng.integers(0, levels - 1, 400), rng.normal(size=400)])
+        y = (rng.random(400) < np.where(x[:, 0] == 1, 0.9, 0.2)).astype(float)
+        trees.append(grow_classes(x, y, levels=[levels, 0], minbucket=5, cp=0.02))
+        tables.append(np.column_stack([rng.integers(0, levels, 400), rng.normal(size=400)]))
+    together = joined(trees)
+    for k, (tree, table) in enumerate(zip(trees, tables, strict=True)):
+        assert (tree.count > 0).sum() == 2
+        assert same_parts(together.leaves(k, table), tree.leaves(0, table))
+        assert np.array_equal(tree.leaves(0, table) == tree.leaves(0, np.array([[1.0, 0.0]]))[0], table[:, 0] == 1)
 
 
 @pytest.mark.parametrize("classes", [False, True])
@@ -103,11 +118,12 @@ def test_complexity_is_a_share_of_the_variance_of_the_root(cp: float, leaves: in
     assert (tree_of(group[:, None] * 1.0, y, cp=cp).count > 0).sum() == leaves
 
 
-def test_a_split_that_changes_probabilities_but_no_majority_is_kept() -> None:
-    """rpart would prune it: errors stay the same. 5 % and 40 % of ones are not one leaf."""
+def test_a_split_that_changes_probabilities_but_no_majority_is_pruned() -> None:
+    """As rpart does: errors stay the same with 5 % and 40 % of ones, not with 5 % and 60 %."""
     x = np.repeat([0.0, 1.0], 100)[:, None]
-    y = np.concatenate([np.repeat([0.0, 1.0], [95, 5]), np.repeat([0.0, 1.0], [60, 40])])
-    assert (tree_of(x, y, classes=True).count > 0).sum() == 2
+    for ones, leaves in ((40, 1), (60, 2)):
+        y = np.concatenate([np.repeat([0.0, 1.0], [95, 5]), np.repeat([0.0, 1.0], [100 - ones, ones])])
+        assert (tree_of(x, y, classes=True).count > 0).sum() == leaves
 
 
 @pytest.mark.parametrize("change", [lambda x: x * 1e250, lambda x: x * 1e-250, lambda x: x + 1e9, np.exp])
@@ -149,41 +165,33 @@ def test_what_cannot_be_split_is_one_leaf(x: np.ndarray, y: np.ndarray, classes:
     assert sorted(tree.donors) == sorted(y)
 
 
-def impurity(y: np.ndarray, left: np.ndarray) -> float:
-    """Squared error within both parts; for codes of two classes that is half their Gini impurity, times n."""
+def squares(y: np.ndarray, left: np.ndarray) -> float:
+    """Squared error within both parts."""
     return sum(((part - part.mean()) ** 2).sum() for part in (y[left], y[~left]) if len(part))
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(levels=st.integers(2, 6), n=st.integers(12, 60), seed=st.integers(0, 999), classes=st.booleans())
-def test_a_split_in_order_is_the_best_split_of_the_levels(levels: int, n: int, seed: int, classes: bool) -> None:
-    """By brute force over all subsets of levels: numbers, and two classes."""
+@given(levels=st.integers(2, 6), n=st.integers(12, 60), seed=st.integers(0, 999))
+def test_a_split_in_order_is_the_best_split_of_the_levels(levels: int, n: int, seed: int) -> None:
+    """By brute force over all subsets of levels."""
     rng = np.random.default_rng(seed)
     codes = np.concatenate([np.arange(levels), rng.integers(0, levels, n)])
-    y = rng.integers(0, 2, len(codes)).astype(float) if classes else rng.normal(size=len(codes))
-    order = level_order(codes, levels, y, classes)
+    y = rng.normal(size=len(codes))
+    order = level_order(codes, levels, y)
     assert sorted(order) == list(range(levels))
-    ordered = min(impurity(y, order[codes] <= place) for place in range(levels - 1))
+    ordered = min(squares(y, order[codes] <= place) for place in range(levels - 1))
     subsets = [subset for size in range(1, levels) for subset in combinations(range(levels), size)]
-    assert ordered == pytest.approx(min(impurity(y, np.isin(codes, subset)) for subset in subsets), abs=1e-9)
+    assert ordered == pytest.approx(min(squares(y, np.isin(codes, subset)) for subset in subsets), abs=1e-9)
 
 
 def test_negative_control_the_order_of_the_alphabet_is_not_best() -> None:
     codes = np.repeat(np.arange(4), 10)
     y = np.array([0.0, 1, 0, 1])[codes]
-    best = min(impurity(y, level_order(codes, 4, y, False)[codes] <= place) for place in range(3))
+    best = min(squares(y, level_order(codes, 4, y)[codes] <= place) for place in range(3))
     assert best == 0
-    assert min(impurity(y, codes <= place) for place in range(3)) > 1
-
-
-def test_levels_of_three_classes_are_ordered_by_what_varies_most() -> None:
-    """Classes 0 and 1 trade places from level to level, class 2 hardly varies."""
-    shares = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.5, 0.38, 0.12], [0.3, 0.62, 0.08]])
-    y = np.concatenate([np.repeat([0.0, 1.0, 2.0], np.round(100 * row).astype(int)) for row in shares])
-    order = level_order(np.repeat(np.arange(4), 100), 4, y, True)
-    assert order.tolist() in ([0, 3, 1, 2], [3, 0, 2, 1])
+    assert min(squares(y, codes <= place) for place in range(3)) > 1
 
 
 def test_a_level_without_records_stands_at_the_mean() -> None:
     codes = np.repeat([0, 1, 3], 10)
-    assert level_order(codes, 4, np.repeat([9.0, 1.0, 2.0], 10), False).tolist() == [3, 0, 2, 1]
+    assert level_order(codes, 4, np.repeat([9.0, 1.0, 2.0], 10)).tolist() == [3, 0, 2, 1]

@@ -203,3 +203,13 @@ def test_listings_released_by_trees_are_as_near_as_the_paper_has_them() -> None:
     moved = cluster(data, dearer, ClusterSpec(), run).estimates[0].value
     assert moved is not None
     assert moved * 3000 / 10_000 > 3 * 4.47e-6
+
+
+@pytest.mark.parametrize("scaling", ["standard", "range", "none"])
+@pytest.mark.parametrize("power", [530, 1000, -660, -1000])
+def test_numbers_whose_squares_overflow_or_vanish_cluster_like_others(scaling: str, power: int) -> None:
+    """2^530 is 3e159: without scaling it ended the run; below 2e-162 all records were one point."""
+    plain = [sample(80, 1), sample(80, 2, shift=0.3)]
+    tables = [frame.assign(price=frame["price"] * 2.0**power) for frame in plain]
+    settings = {"scaling": scaling, "variables": ["price"]}
+    assert value(*tables, **settings) == pytest.approx(value(*plain, **settings), rel=1e-9)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -129,32 +130,101 @@ def test_too_many_products_are_refused_with_a_way_out() -> None:
         propensity(data, data, PropensitySpec(model="logit_interactions"), run)
 
 
-def synthesised(seed: int, shift: float = 0.0) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """A sample, and its partial synthesis: price alone drawn anew, given the group."""
+Pair = tuple[pd.DataFrame, pd.DataFrame]
+
+
+def fresh(seed: int, n: int = 300, m: int = 300) -> Pair:
+    """Two samples of one population."""
+    return sample(n, seed), sample(m, 500 + seed)
+
+
+def resampled(seed: int, n: int = 300, m: int = 300) -> Pair:
+    """A sample, and a release drawn from its own distribution: the model that follows it most closely."""
+    confidential = sample(n, seed)
+    rows = np.random.default_rng(500 + seed).integers(0, n, m)
+    return confidential, confidential.iloc[rows].reset_index(drop=True)
+
+
+def synthesised(seed: int, by: str, shift: float = 0.0) -> Pair:
+    """A sample, and its partial synthesis: price alone, given the group.
+
+    Prices are drawn from donors of the group, from a normal distribution fitted to it, or from that of the population.
+    """
     rng = np.random.default_rng(seed)
     confidential = sample(300, seed)
     along = confidential["group"].map({"a": 0.0, "b": 1.0, "c": 2.0})
-    confidential = confidential.assign(price=np.exp(along + rng.normal(size=300)))
-    return confidential, confidential.assign(price=np.exp(along + shift + rng.normal(size=300)))
+    confidential = confidential.assign(price=along + rng.normal(size=300))
+    groups = confidential.groupby("group")["price"]
+    spread = (confidential["price"] - groups.transform("mean")).std()
+    drawn = {
+        "donors": groups.transform(lambda prices: rng.choice(prices, len(prices))),
+        "fitted": groups.transform("mean") + spread * rng.normal(size=300),
+        "population": along + rng.normal(size=300),
+    }
+    return confidential, confidential.assign(price=drawn[by] + shift)
 
 
-@pytest.mark.parametrize(
-    ("pair", "right"),
-    [
-        (lambda seed: (sample(300, seed), sample(300, 500 + seed)), True),
-        (lambda seed: (sample(300, seed), sample(200, 500 + seed)), True),
-        (lambda seed: synthesised(seed), True),
-        (lambda seed: synthesised(seed, 0.5), False),
-    ],
-)
-def test_the_ratio_of_a_tree_is_one_on_average_for_a_release_of_the_same_distribution(
-    pair: Callable[[int], tuple[pd.DataFrame, pd.DataFrame]], right: bool
+def ratios(pair: Callable[[int], Pair], model: str, releases: int) -> tuple[float, float]:
+    """The mean of s_pmse over releases and its standard error, of what a price that is drawn by group can keep or lose."""
+    tree = {"permutations": 3, "minbucket": 5, "cp": 1e-3} if model == "cart" else {}
+    spec = {"variables": ["group", "price"], **tree}
+    found = np.array([measures(*pair(seed), model=model, **spec)["s_pmse"] for seed in range(releases)], dtype=float)
+    return float(found.mean()), float(found.std() / np.sqrt(releases))
+
+
+ONE_OR_TWO = [
+    (resampled, 1.0),
+    (partial(resampled, m=200), 1.0),
+    (partial(resampled, m=600), 1.0),
+    (fresh, 2.0),
+    (partial(fresh, m=200), 5 / 3),
+    (partial(fresh, m=600), 3.0),
+    (partial(synthesised, by="donors"), 1.0),
+    (partial(synthesised, by="population"), 2.0),
+]
+
+
+@pytest.mark.parametrize("model", ["logit", "cart"])
+@pytest.mark.parametrize(("pair", "expected"), [ONE_OR_TWO[k] for k in (0, 2, 3, 6)])
+def test_the_ratio_is_one_for_a_release_of_a_fitted_model_and_two_for_a_fresh_sample(
+    pair: Callable[[int], Pair], expected: float, model: str
 ) -> None:
-    """Full and partial synthesis, tables of equal size and not; a shifted price is the negative control."""
-    ratios = np.array(
-        [measures(*pair(seed), model="cart", permutations=5)["s_pmse"] for seed in range(60)], dtype=float
-    )
-    assert (abs(ratios.mean() - 1) < 4 * ratios.std() / np.sqrt(60)) == right
+    """By either classifier; of unequal tables a fresh sample of m for n records has 1 + m / n."""
+    mean, error = ratios(pair, model, 20)
+    assert abs(mean - expected) < 4 * error + 0.1
+    assert abs(mean - (3 - expected)) > 4 * error or model == "logit"
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("model", ["logit", "cart"])
+@pytest.mark.parametrize(("pair", "expected"), ONE_OR_TWO)
+def test_the_ratio_is_one_or_two_over_many_releases(pair: Callable[[int], Pair], expected: float, model: str) -> None:
+    mean, error = ratios(pair, model, 400)
+    assert abs(mean - expected) < 4 * error + 0.06 * expected
+    assert abs(mean - (3 - expected)) > 4 * error
+
+
+def test_a_fitted_model_that_is_coarser_than_the_tree_lies_between_one_and_two() -> None:
+    """A normal price by group is right, but a tree looks at the sample more closely than the model was fitted to it."""
+    logit, logit_error = ratios(partial(synthesised, by="fitted"), "logit", 60)
+    assert abs(logit - 1) < 4 * logit_error
+    tree, error = ratios(partial(synthesised, by="fitted"), "cart", 20)
+    assert 1 + 4 * error < tree < 2 + 4 * error
+
+
+@pytest.mark.parametrize("model", ["logit", "cart"])
+def test_negative_control_a_shifted_price_has_a_larger_ratio(model: str) -> None:
+    mean, error = ratios(partial(synthesised, by="donors", shift=0.5), model, 20)
+    assert mean - 4 * error > 1.2
+
+
+def test_a_release_of_unequal_size_is_told_apart_by_a_tree() -> None:
+    """Where one table has four times the records of the other it has the majority in every leaf: the tree still splits."""
+    found = measures(sample(100, 1), sample(400, 2, shift=0.4), model="cart", cp=1e-3)
+    again = measures(sample(400, 2, shift=0.4), sample(100, 1), model="cart", cp=1e-3)
+    for values in (found, again):
+        assert values["pmse"] > 0.01
+        assert values["null_pmse"] > 0
 
 
 def test_the_tree_is_seeded_and_its_null_has_a_monte_carlo_interval() -> None:
@@ -207,6 +277,40 @@ def test_a_column_that_others_determine_counts_once() -> None:
     assert found == pytest.approx(measures(sample(300, 1), sample(300, 2, 0.2)), rel=1e-9)
 
 
+def paid(seed: int, gap: float) -> pd.DataFrame:
+    """Gross and net pay in cents, net pay ``gap`` cents from a fixed share of gross pay."""
+    rng = np.random.default_rng(seed)
+    gross = rng.integers(10**7, 9 * 10**7, 400).astype(float)
+    return pd.DataFrame({"gross": gross, "net": 0.7 * gross + gap * rng.normal(size=400)})
+
+
+PAY = Schema((Variable("gross", Kind.CONTINUOUS), Variable("net", Kind.CONTINUOUS)))
+
+
+@pytest.mark.parametrize("model", ["logit", "logit_interactions"])
+@pytest.mark.parametrize("gap", [1000.0, 0.1, 0.01, 1e-4, 1e-8, 0.0])
+def test_columns_that_are_nearly_collinear_at_a_large_scale_do_not_end_a_run(model: str, gap: float) -> None:
+    """Net pay counts as a column of its own until rounding is all that tells it from a share of gross pay."""
+    tables = conform(paid(1, gap), PAY), conform(paid(2, gap), PAY, origin="synthetic")
+    pmse, null, ratio = propensity(*tables, PropensitySpec(model=model), Run(np.random.default_rng(1))).estimates
+    columns = null.value * 8 * 800
+    assert round(columns) == pytest.approx(columns)
+    assert round(columns) in ((2, 1) if model == "logit" else (3, 2, 1))
+    assert 0 < pmse.value < 0.05
+    assert ratio.value == pytest.approx(pmse.value / null.value)
+
+
+@pytest.mark.parametrize("model", ["logit", "logit_interactions", "cart"])
+@pytest.mark.parametrize("power", [530, 1000, -660, -1000])
+def test_columns_whose_squares_overflow_or_vanish_count_like_others(model: str, power: int) -> None:
+    """2^530 is 3e159 and 2^-660 is 2e-199: the price left the classifier without a word."""
+    plain = [sample(300, 1), sample(300, 2, shift=0.3)]
+    tables = [frame.assign(price=frame["price"] * 2.0**power) for frame in plain]
+    assert measures(*tables, model=model) == pytest.approx(measures(*plain, model=model), rel=1e-9)
+    without = [frame.assign(price=1.0) for frame in plain]
+    assert measures(*without, model=model)["pmse"] < 0.9 * measures(*plain, model=model)["pmse"]
+
+
 def test_only_named_variables_are_seen() -> None:
     found = measures(sample(300, 1), sample(300, 1).assign(price=1.0), variables=["reviews"])
     assert found["pmse"] == pytest.approx(0, abs=1e-20)
@@ -216,3 +320,14 @@ def test_nothing_varies() -> None:
     constant = sample(5, 1).assign(group="a", reviews=1, price=2.0)
     with pytest.raises(NotComputable, match="no variable varies"):
         measures(constant, constant)
+
+
+def test_columns_that_a_partly_synthetic_release_repeats_do_not_count() -> None:
+    """Price alone differs: one coefficient of four, four of nine with products; without a difference all count."""
+    table = sample(300, 1)
+    released = table.assign(price=sample(300, 2)["price"])
+    assert measures(table, released)["null_pmse"] == pytest.approx(1 / 8 / 600)
+    assert measures(table, released.sample(frac=1, random_state=1))["null_pmse"] == pytest.approx(1 / 8 / 600)
+    assert measures(table, released, model="logit_interactions")["null_pmse"] == pytest.approx(4 / 8 / 600)
+    assert measures(table, table)["null_pmse"] == pytest.approx(4 / 8 / 600)
+    assert measures(table, released.head(299))["null_pmse"] == pytest.approx(4 * (299 / 599) * (300 / 599) ** 2 / 599)

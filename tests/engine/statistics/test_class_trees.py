@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.tree import DecisionTreeClassifier
+
+from engine.statistics.class_trees import ClassTree, class_tree
+
+DATA = Path(os.environ.get("SFUMATO_DATA", Path(__file__).resolve().parents[4] / "shared" / "data"))
+TABLES = {
+    "adult": (
+        "income",
+        "age workclass education_num marital_status occupation relationship race sex capital_gain hours_per_week",
+    ),
+    "acs": ("MAR", "SEX RACE LANX WAOB DIS HICOV MIG SCH"),
+    "AB_NYC_2019": ("room_type", "price neighbourhood_group minimum_nights number_of_reviews availability_365"),
+}
+
+
+def coded(table: str) -> tuple[np.ndarray, np.ndarray, list[int]]:
+    """Codes of the predictors and classes of the first 10,000 records, and how many levels have no order."""
+    if not (DATA / f"{table}.csv").exists():
+        pytest.skip("public data are not here")
+    frame = pd.read_csv(DATA / f"{table}.csv", skipinitialspace=True).head(10_000)
+    frame = frame.astype("str") if table == "acs" else frame
+    target, predictors = TABLES[table][0], TABLES[table][1].split()
+    codes = [np.unique(frame[name].to_numpy(), return_inverse=True)[1] for name in predictors]
+    plain = [not pd.api.types.is_numeric_dtype(frame[name]) for name in predictors]
+    levels = [int(column.max() + 1) * own for column, own in zip(codes, plain, strict=True)]
+    return np.column_stack(codes), np.unique(frame[target].to_numpy(), return_inverse=True)[1], levels
+
+
+def fingerprint(leaf: np.ndarray) -> tuple[int, int, int]:
+    """Leaves, and the sums over them of their squared sizes and of the squared sum of their records' numbers from 1."""
+    sizes = np.bincount(leaf)
+    numbers = np.bincount(leaf, np.arange(1, len(leaf) + 1)).astype(np.int64)
+    return int((sizes > 0).sum()), int((sizes**2).sum()), int((numbers**2).sum())
+
+
+# library(rpart); read.csv(file, stringsAsFactors = TRUE, strip.white = TRUE)[1:10000, ], all columns of acs as factors;
+# w <- rpart(target ~ predictors, d, method = "class", control = rpart.control(minbucket = m, cp = cp, xval = 0))$where;
+# c(length(unique(w)), sum(table(w)^2), sum(tapply(seq_along(w), w, sum)^2))
+OF_RPART = [
+    ("adult", 5, 1e-08, (290, 10502898, 264339769867772)),
+    ("adult", 5, 0.001, (42, 33047700, 825856136884028)),
+    ("adult", 20, 1e-08, (54, 29703134, 742919523409102)),
+    ("adult", 20, 0.001, (29, 33184332, 829155425723826)),
+    ("acs", 5, 1e-08, (54, 11215138, 277154877443560)),
+    ("acs", 5, 0.001, (16, 26625550, 663601794170966)),
+    ("acs", 20, 1e-08, (23, 25777296, 644317696057768)),
+    ("acs", 20, 0.001, (15, 26585120, 662630394431118)),
+    ("AB_NYC_2019", 5, 1e-08, (301, 2164368, 56177908190416)),
+    ("AB_NYC_2019", 5, 0.001, (37, 20272420, 484636845395400)),
+    ("AB_NYC_2019", 20, 1e-08, (58, 8003786, 198021402208546)),
+    ("AB_NYC_2019", 20, 0.001, (24, 26704702, 649667145542320)),
+]
+
+
+@pytest.mark.parametrize(("table", "minbucket", "cp", "leaves"), OF_RPART)
+def test_class_trees_have_the_leaves_of_rpart(
+    table: str, minbucket: int, cp: float, leaves: tuple[int, int, int]
+) -> None:
+    """Leaf for leaf, record by record: two classes and more, numbers and levels without an order."""
+    x, y, levels = coded(table)
+    assert fingerprint(class_tree(x, y, levels=levels, minbucket=minbucket, cp=cp).leaf) == leaves
+
+
+def test_negative_control_pruning_by_impurity_keeps_more_leaves() -> None:
+    """What scikit-learn keeps of the numbers of Adult at the same settings: a split need not save an error."""
+    x, y, _ = coded("adult")
+    numbers = x[:, [0, 2, 8, 9]]
+    ours = class_tree(numbers, y, levels=[0] * 4, minbucket=5, cp=1e-8)
+    theirs = DecisionTreeClassifier(
+        min_samples_leaf=5, min_samples_split=15, max_depth=30, ccp_alpha=1e-8, random_state=1
+    ).fit(numbers, y)
+    assert theirs.get_n_leaves() > 2 * len(np.unique(ours.leaf))
+
+
+def gini(y: np.ndarray, left: np.ndarray) -> float:
+    """The Gini impurity of both parts times their records."""
+    shares = [np.bincount(part, minlength=4) / len(part) for part in (y[left], y[~left])]
+    return sum(size * (1 - share @ share) for size, share in zip((left.sum(), (~left).sum()), shares, strict=True))
+
+
+def sides(x: np.ndarray, levels: list[int]) -> Iterator[np.ndarray]:
+    """Every way to send the records of x (n, P) to two sides by one predictor."""
+    for column, count in zip(x.T, levels, strict=True):
+        if not count:
+            yield from (column <= cut for cut in np.unique(column)[:-1])
+            continue
+        found = np.unique(column)
+        for size in range(1, len(found)):
+            yield from (np.isin(column, subset) for subset in combinations(found, size))
+
+
+@settings(max_examples=80, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(15, 60), classes=st.integers(2, 4), minbucket=st.integers(1, 5))
+def test_the_first_split_is_the_best_of_all(seed: int, n: int, classes: int, minbucket: int) -> None:
+    """By brute force over all cuts of a number and all sets of the levels of another predictor."""
+    rng = np.random.default_rng(seed)
+    x, y = np.column_stack([rng.integers(0, 8, n), rng.integers(0, 5, n)]), rng.integers(0, classes, n)
+    tree = class_tree(x, y, levels=[0, 5], minbucket=minbucket, cp=0.0)
+    if len(tree.left) > 1:
+        codes = x[:, tree.feature[0]]
+        left = tree.members[0][codes] if tree.feature[0] == 1 else codes <= tree.cut[0]
+        allowed = [gini(y, side) for side in sides(x, [0, 5]) if min(side.sum(), n - side.sum()) >= minbucket]
+        assert gini(y, left) == pytest.approx(min(allowed), abs=1e-9)
+
+
+def errors(tree: ClassTree) -> int:
+    leaves = tree.left == np.arange(len(tree.left))
+    return int((tree.counts.sum(axis=1) - tree.counts.max(axis=1))[leaves].sum())
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 2**32 - 1), cp=st.sampled_from([0.0, 1e-8, 0.01, 0.05, 0.2]), minbucket=st.integers(1, 8))
+def test_a_tree_keeps_what_its_rules_allow(seed: int, cp: float, minbucket: int) -> None:
+    """Records are in the leaf that their codes lead to, leaves are large enough, and splits have saved what they cost."""
+    rng = np.random.default_rng(seed)
+    x = np.column_stack([rng.integers(0, 30, 200), rng.integers(0, 12, 200), rng.integers(0, 4, 200)])
+    y = np.digitize(x[:, 0] + 3 * (x[:, 1] % 3) + rng.normal(size=200) * 8, [12, 24])
+    levels = [0, 12, 4]
+    tree = class_tree(x, y, levels=levels, minbucket=minbucket, cp=cp)
+    node = np.zeros(200, int)
+    for _ in range(31):
+        code = x[np.arange(200), tree.feature[node]]
+        by_set = np.array(levels)[tree.feature[node]] > 0
+        goes_left = np.where(by_set, tree.members[node, np.minimum(code, 11)], code <= tree.cut[node])
+        node = np.where(goes_left, tree.left[node], tree.right[node])
+    assert np.array_equal(node, tree.leaf)
+    assert np.bincount(tree.leaf)[np.unique(tree.leaf)].min() >= minbucket
+    root = 200 - np.bincount(y).max()
+    splits = int((tree.left != np.arange(len(tree.left))).sum())
+    assert splits == 0 or root - errors(tree) > cp * root * splits
+
+
+def test_a_larger_table_does_not_have_the_majority_everywhere() -> None:
+    """Nine zeros to a one, and no leaf of more ones than zeros: with equal weights the tree sees where ones are frequent."""
+    x = np.repeat([0, 1], [900, 900])[:, None]
+    y = np.repeat([0, 1, 0, 1], [890, 10, 730, 170])
+    assert len(class_tree(x, y, levels=[0], minbucket=5, cp=1e-8).left) == 1
+    weighted = class_tree(x, y, levels=[0], minbucket=5, cp=1e-8, weights=[900 / 1620, 900 / 180])
+    assert weighted.counts.tolist() == [[1620, 180], [890, 10], [730, 170]]
+
+
+def test_predictors_of_very_many_levels_are_split_in_the_order_of_their_shares() -> None:
+    """Forty levels, three classes that they determine: as many leaves as classes, though 2^39 sets are not tried."""
+    codes = np.tile(np.arange(40), 20)
+    y = codes % 3
+    tree = class_tree(codes[:, None], y, levels=[40], minbucket=5, cp=1e-8)
+    assert len(np.unique(tree.leaf)) == 3
+    assert errors(tree) == 0
