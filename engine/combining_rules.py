@@ -12,10 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from .methods import Output
 from .results import Estimate
 from .rows import Row, average, averages, by_series
 from .statistics.bounded_interval import Range
+from .statistics.collinearity import column_scales
 from .statistics.combining import Combined, full_synthesis, partial_synthesis
 
 __all__ = ["BOUNDS", "averages_within_bounds", "by_combining_rules", "stated_bounds"]
@@ -62,14 +65,19 @@ class _Rows:
         lower, upper = (self.of_estimand(estimand, output.name).values() for output in BOUNDS)
         return min(lower, default=None), max(upper, default=None)
 
-    def combined(self, row: Row) -> Combined:
-        """The estimates of the row's estimand on all datasets, by the rule that it names."""
+    def combined(self, row: Row) -> tuple[Combined, float]:
+        """The estimates of the row's estimand on all datasets, by the rule that it names, and the unit that they are in.
+
+        The unit is a power of two near them, so that no square leaves the range of floating-point numbers.
+        """
         estimates, errors = (self.of_estimand(row.series[1:], name) for name in ("estimate", "standard_error"))
-        variances = [error**2 for error in errors.values()]
+        unit = float(column_scales(np.array([*estimates.values(), *errors.values()])))
+        values = [value / unit for value in estimates.values()]
+        variances = [(error / unit) ** 2 for error in errors.values()]
         if row.params["synthesis"] == "partial":
-            return partial_synthesis(list(estimates.values()), variances)
+            return partial_synthesis(values, variances), unit
         ratios = [self.size_ratios.get(draw, 1.0) for draw in estimates]
-        return full_synthesis(list(estimates.values()), variances, ratios)
+        return full_synthesis(values, variances, ratios), unit
 
 
 def stated_bounds(within: Range, target: str, params: Mapping[str, Any]) -> Iterator[Estimate]:
@@ -99,12 +107,14 @@ def _combined(row: Row, rows: _Rows) -> Row:
     if len(rows.of_estimand(row.series[1:], "estimate")) < 2:
         kept = replace(row, lower=None, upper=None, reason=_joined(row.reason, ONE_DATASET))
         return kept if row.measure == "estimate" else replace(kept, value=None, status="not computed")
-    found = rows.combined(row)
+    found, unit = rows.combined(row)
     reason = _joined(row.reason, ADJUSTED if found.adjusted else "")
     if row.measure == "standard_error":
-        return replace(row, value=found.variance**0.5, lower=None, upper=None, reason=reason)
-    lower, upper = found.interval(row.params["confidence"], rows.range(row.series[1:]))
-    return replace(row, value=found.estimate, lower=lower, upper=upper, reason=reason)
+        return replace(row, value=found.variance**0.5 * unit, lower=None, upper=None, reason=reason)
+    low, high = rows.range(row.series[1:])
+    within = (None if low is None else low / unit, None if high is None else high / unit)
+    lower, upper = found.interval(row.params["confidence"], within)
+    return replace(row, value=found.estimate * unit, lower=lower * unit, upper=upper * unit, reason=reason)
 
 
 def _joined(*reasons: str) -> str:

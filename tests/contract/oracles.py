@@ -143,12 +143,22 @@ Interval = tuple[float, float, float, float]
 """Estimate, standard error, lower and upper end."""
 
 
-def mean_interval(values: Sequence[Fraction], confidence: float) -> Interval | None:
+def mean_interval(values: Sequence[Fraction], confidence: float, kind: Kind) -> Interval | None:
     if len(values) < 2:
         return None
     mean, error = float(sum(values) / len(values)), math.sqrt(variance(values) / len(values))
     half = stats.t.ppf((1 + confidence) / 2, len(values) - 1) * error
-    return mean, error, mean - half, mean + half
+    return mean, error, *inside(mean, half, kind)
+
+
+def inside(value: float, half: float, kind: Kind) -> tuple[float, float]:
+    """The ends of an interval: of a count on the scale of the logarithm, of a share on that of the log odds."""
+    if half == 0 or kind not in (Kind.COUNT, Kind.BINARY):
+        return value - half, value + half
+    if kind is Kind.COUNT:
+        return value * math.exp(-half / value), value * math.exp(half / value)
+    odds, reach = math.log(value / (1 - value)), half / (value * (1 - value))
+    return 1 / (1 + math.exp(reach - odds)), 1 / (1 + math.exp(-reach - odds))
 
 
 def quantile_interval(values: Sequence[Fraction], q: float, confidence: float) -> Interval | None:
@@ -202,7 +212,7 @@ def estimands(case: Case, data: Microdata) -> Iterator[tuple[Series, Interval | 
     spec = case.spec
     for name in spec.means:
         values = [case.code(name, value) for value in present(cells(data, name))]
-        yield series(name, estimand="mean"), mean_interval(values, spec.confidence)
+        yield series(name, estimand="mean"), mean_interval(values, spec.confidence, case.kind(name))
     for name in spec.quantiles:
         for q in spec.probabilities:
             values = present(cells(data, name))
@@ -247,8 +257,22 @@ def propensity(case: Case) -> dict[str, Answers]:
         return {name: {series(): None} for name in ("pmse", "null_pmse", "s_pmse")}
     c = Fraction(m, n + m)
     pmse = sum((p - (c if saturated else float(c))) ** 2 for p in scores) / (n + m)
-    null = (free - 1) * c * (1 - c) ** 2 / (n + m)
+    null = (free - 1 - of_repeated(case, names)) * c * (1 - c) ** 2 / (n + m)
     return {"pmse": {series(): pmse}, "null_pmse": {series(): null}, "s_pmse": {series(): pmse / null}}
+
+
+def of_repeated(case: Case, names: Sequence[str]) -> int:
+    """The coefficients of variables whose values together make the same records in both tables: they say nothing."""
+    n, found = len(case.confidential), list[str]()
+    for name in names:
+        records = list(zip(*(case.both(other) for other in (*found, name)), strict=True))
+        if Counter(records[:n]) == Counter(records[n:]):
+            found.append(name)
+    if len(found) == len(names):
+        return 0
+    own = [len(set(case.both(name))) - 1 if case.kind(name).has_levels else 1 for name in found]
+    pairs = [a * b for i, a in enumerate(own) for b in own[i + 1 :]] if case.spec.model == "logit_interactions" else []
+    return sum(own) + sum(pairs)
 
 
 def fitted_scores(case: Case, names: Sequence[str]) -> tuple[list[float], int]:

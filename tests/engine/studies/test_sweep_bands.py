@@ -15,7 +15,6 @@ from engine.execution import Outcome, execute
 from engine.microdata import Microdata, conform
 from engine.recipe import Recipe
 from engine.rows import Row
-from engine.statistics.bounded_interval import NON_NEGATIVE
 from engine.statistics.combining import monte_carlo_mean
 from engine.studies.intruder_uncertainty import (
     ALL_EQUAL,
@@ -158,7 +157,7 @@ def test_at_level_0_the_band_is_that_of_the_datasets() -> None:
     found = swept(6, 5)
     row = together(found, MEASURE, level=0.0)
     values = [one.value for one in rows_of(found, MEASURE, level=0.0) if one.draw is not None]
-    expected = monte_carlo_mean([value for value in values if value is not None], within=NON_NEGATIVE)
+    expected = monte_carlo_mean([value for value in values if value is not None], within=(0.0, N))
     assert (row.value, row.lower, row.upper) == pytest.approx(expected)
     assert row.reason == ""
     of = {row.measure: row.value for row in found.rows if row.level == 0 and row.params.get("of") == MEASURE}
