@@ -73,13 +73,19 @@ def draw(
     rng: np.random.Generator,
 ) -> Floats:
     """Synthetic values (n,): of each record a donor from its leaf. Codes of levels; dates as seconds since 1970; NaN missing."""
-    trees = Trees(**{field.name: fit.arrays[field.name] for field in fields(Trees)})
+    arrays = {**_without_sets(fit), **fit.arrays}
+    trees = Trees(**{field.name: arrays[field.name] for field in fields(Trees)})
     tree = index if spec.proper else 0
     orders = {name: fit.arrays[_order_key(name)][tree] for name in _with_levels(released, spec)}
     values = trees.draw(tree, _predictors(released, confidential, spec, orders), rng)
     if not confidential.schema[target].kind.has_levels:
         return values
     return np.where(values < _levels(confidential, target), values, np.nan)
+
+
+def _without_sets(fit: Fit) -> Mapping[str, NDArray[np.generic]]:
+    """The arrays that fits of the first version lack: their trees split no levels by sets."""
+    return {"chosen": np.full(len(fit.arrays["left"]), -1), "sets": np.zeros((0, 0), dtype=np.bool_)}
 
 
 @method(
