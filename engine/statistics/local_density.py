@@ -145,8 +145,9 @@ class LocalDensity:
         surfaces = tuple((pairs, _surface(model, pairs, centre, covariance)) for pairs in shared)
         others = np.setdiff1d(np.arange(model.y.size), np.concatenate([np.empty(0, dtype=np.intp), *shared]))
         row = model.row[others]
-        rules = tuple(_Rule.at(model, others, eta[row], float(s), wanted[row], half_width) for s in log_taus)
-        return cls(model, log_taus, half_width, others, rules if others.size else (), surfaces)
+        references = log_taus if others.size else log_taus[:0]
+        rules = tuple(_Rule.at(model, others, eta[row], float(s), wanted[row], half_width) for s in references)
+        return cls(model, log_taus, half_width, others, rules, surfaces)
 
     def __call__(self, thetas: Floats) -> Floats:
         """Log density of thetas (T, 2K + 1): (T,). The answer for a theta does not depend on the others, up to rounding."""

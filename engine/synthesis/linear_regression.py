@@ -44,12 +44,12 @@ class LinearRegressionSpec(Spec):
 
     predictors: Annotated[tuple[str, ...], Param("terms of the regression", names="terms")] = ()
     transform: Annotated[Literal["identity", "log"], Param("scale on which the variable is normal")] = "identity"
+    prior_sd: Annotated[float, Param("prior standard deviation of every coefficient", gt=0)] = 2.0
+    sigma_scale: Annotated[float, Param("scale of the half-t prior (1 df) of sigma", gt=0)] = 1.0
     prior: Annotated[
         Literal["published", "scaled"],
         Param("priors in the variables' units (Guo & Hu), or on standardised variables, which suits any unit"),
     ] = "published"
-    prior_sd: Annotated[float, Param("prior standard deviation of every coefficient", gt=0)] = 2.0
-    sigma_scale: Annotated[float, Param("scale of the half-t prior (1 df) of sigma", gt=0)] = 1.0
 
 
 def check(data: Microdata, target: str, spec: LinearRegressionSpec, place: str) -> None:
