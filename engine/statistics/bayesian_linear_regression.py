@@ -15,11 +15,19 @@ diagonal, w = C^2 / sigma^2 + S^2 (the prior's 1/s lies inside Q2), and
 
 up to a constant, where u = U'y and rss is the sum of squared residuals of least squares. No two large numbers are
 subtracted, and the decomposition does not depend on the scale of the columns, so they need no standardisation.
+
+Those priors are mild for a response and predictors whose sizes are near 1. ``scaled`` puts them on the standardised
+variables (y - mean(y)) / sd(y) and (x_j - mean(x_j)) / sd(x_j) instead, so that in the given units
+
+    gamma_j ~ Normal(0, s sd(y) / sd(x_j)),   gamma_0 + sum_j gamma_j mean(x_j) ~ Normal(mean(y), s sd(y)),
+    sigma   ~ half-t with 1 df and scale a sd(y)
+
+(the scaling of Gelman, Jakulin, Pittau and Su 2008, section 2): units and origins of the variables then do not matter.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +54,9 @@ class Moments:
 class LinearPosterior:
     """The posterior of (gamma, sigma) given n records; build it with ``of``.
 
-    ``cosine``, ``sine``, ``u`` (K,): C, S and U'y of the module's text. ``back`` (K, K) takes delta to gamma.
+    ``cosine``, ``sine``, ``u`` (K,): C, S and U'y of the module's text. ``back`` (K, K) takes delta to gamma, from
+    ``centre`` (K,); sigma and the prior's scale count in ``unit``. ``prior_sds`` (K,) are those of the coefficients.
+    ``turn`` (K, K) is the rotation of the standard normals that delta is drawn with.
     """
 
     n: int
@@ -56,10 +66,18 @@ class LinearPosterior:
     u: Floats
     back: Floats
     sigma_scale: float
+    centre: Floats
+    unit: float
+    prior_sds: Floats
+    turn: Floats
 
     @classmethod
-    def of(cls, y: Floats, x: Floats, prior_sd: float = 2.0, sigma_scale: float = 1.0) -> LinearPosterior:
+    def of(
+        cls, y: Floats, x: Floats, prior_sd: float = 2.0, sigma_scale: float = 1.0, *, symmetric: bool = False
+    ) -> LinearPosterior:
         """The posterior given responses y (n,) and design x (n, K), n > K.
+
+        ``symmetric`` draws T gamma by the symmetric root of its covariance, which no sign or order of U and V changes.
 
         Raises:
             ValueError: when there are no more records than coefficients, or y is a linear function of x.
@@ -74,10 +92,29 @@ class LinearPosterior:
         q, t = np.linalg.qr(np.vstack([triangle[:k, :k], np.eye(k) / prior_sd]))
         u, cosine, vt = np.linalg.svd(q[:k])
         sine = np.linalg.norm(q[k:] @ vt.T, axis=0)
-        return cls(n, rss, cosine, sine, u.T @ z, np.linalg.solve(t, vt.T), sigma_scale)
+        back, turn = np.linalg.solve(t, vt.T), vt if symmetric else np.eye(k)
+        return cls(n, rss, cosine, sine, u.T @ z, back, sigma_scale, np.zeros(k), 1.0, np.full(k, prior_sd), turn)
+
+    @classmethod
+    def scaled(cls, y: Floats, x: Floats, prior_sd: float = 2.0, sigma_scale: float = 1.0) -> LinearPosterior:
+        """The posterior whose priors are those of the standardised variables; the first column of x is the intercept.
+
+        Raises:
+            ValueError: as ``of``, and when y or a column does not vary.
+        """
+        middle, unit = float(np.mean(y)), float(np.std(y))
+        means, sds = np.append(0.0, x[:, 1:].mean(axis=0)), np.append(1.0, x[:, 1:].std(axis=0))
+        if not unit > 1e-12 * abs(middle) or not np.all(sds > 0):
+            raise ValueError("the response is a linear function of the predictors, without error")
+        found = cls.of((y - middle) / unit, (x - means) / sds, prior_sd, sigma_scale, symmetric=True)
+        given = np.diag(unit / sds)
+        given[0] -= unit * means / sds
+        centre = np.append(middle, np.zeros(sds.size - 1))
+        prior_sds = prior_sd * np.linalg.norm(given, axis=1)
+        return replace(found, back=given @ found.back, centre=centre, unit=unit, prior_sds=prior_sds)
 
     def log_density(self, log_sigma: Floats) -> Floats:
-        """Log marginal posterior density of log sigma at the points (G,), up to a constant: (G,)."""
+        """Log marginal posterior density of log(sigma / unit) at the points (G,), up to a constant: (G,)."""
         variance = np.exp(2 * log_sigma)[:, None]
         shrunk = self.cosine**2 + self.sine**2 * variance
         misfit = self.rss / variance[:, 0] + np.sum(self.u**2 * self.sine**2 / shrunk, axis=1)
@@ -85,7 +122,7 @@ class LinearPosterior:
         return np.asarray(likelihood + log_sigma - np.log1p(variance[:, 0] / self.sigma_scale**2))
 
     def grid(self) -> tuple[Floats, Floats]:
-        """Points of log sigma (G,) that cover all but a negligible part of its posterior, and the cdf at them (G,).
+        """Points of log(sigma / unit) (G,) that cover all but a negligible part of its posterior, and the cdf at them (G,).
 
         A grid over every sigma that the data could support is narrowed to where the density is within a factor of
         exp(-45) of its maximum, until it is fine.
@@ -110,8 +147,8 @@ class LinearPosterior:
         points, cdf = self.grid()
         sigma = np.exp(np.interp(rng.random(draws), cdf, points))
         mean, variance = self._given(sigma)
-        delta = mean + np.sqrt(variance) * rng.standard_normal(mean.shape)
-        return delta @ self.back.T, sigma
+        delta = mean + np.sqrt(variance) * (rng.standard_normal(mean.shape) @ self.turn.T)
+        return self.centre + delta @ self.back.T, self.unit * sigma
 
     def moments(self) -> Moments:
         """Posterior means and standard deviations, by the law of total variance over the grid of sigma."""
@@ -123,7 +160,13 @@ class LinearPosterior:
         sd = np.sqrt(np.einsum("ij,jk,ik->i", self.back, spread, self.back))
         sigma_mean = float(weight @ middle)
         sigma_sd = float(np.sqrt(weight @ (middle - sigma_mean) ** 2))
-        return Moments(self.back @ centre, sd, sigma_mean, sigma_sd)
+        return Moments(self.centre + self.back @ centre, sd, self.unit * sigma_mean, self.unit * sigma_sd)
+
+    def least_squares(self) -> tuple[Floats, Floats]:
+        """The coefficients without a prior and their standard errors, (K,) each."""
+        mean = self.centre + self.back @ (self.u / self.cosine)
+        variance = self.rss / (self.n - self.u.size)
+        return mean, np.sqrt(variance * np.sum((self.back / self.cosine) ** 2, axis=1))
 
     def _given(self, sigma: Floats) -> tuple[Floats, Floats]:
         """Mean and variance of delta given each sigma (G,): (G, K) and (G, K)."""

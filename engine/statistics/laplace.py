@@ -46,7 +46,7 @@ class Mode:
 def find_mode(target: Target, *, tolerance: float = 1e-4, most_steps: int = 100) -> Mode:
     """Newton's method with a line search; where the Hessian is not negative definite, its eigenvalues' sizes are used.
 
-    Ends when a step promises less than ``tolerance`` log units. Raises NotConverged when it does not get there.
+    A point that is level but no maximum is left where the density bends up most. Ends when a step promises less than ``tolerance`` log units. Raises NotConverged when it does not get there.
     """
     theta = target.start()
     value, gradient, hessian = target.derivatives(theta)
@@ -54,7 +54,9 @@ def find_mode(target: Target, *, tolerance: float = 1e-4, most_steps: int = 100)
         step = _ascent_direction(gradient, hessian)
         promised = float(gradient @ step)
         if promised < tolerance:
-            return Mode(theta, value, _inverse(target, hessian, gradient))
+            step = _way_off_a_saddle(gradient, hessian)
+            if not step.any():
+                return Mode(theta, value, _inverse(target, hessian, gradient))
         theta, (value, gradient, hessian) = _line_search(target, theta, value, step, promised)
     worst = int(np.argmax(np.abs(gradient)))
     raise NotConverged(target.names[worst], "gradient", float(gradient[worst]), "must vanish at the mode")
@@ -64,6 +66,15 @@ def _ascent_direction(gradient: Floats, hessian: Floats) -> Floats:
     curvatures, vectors = np.linalg.eigh(-hessian)
     sizes = np.maximum(np.abs(curvatures), 1e-8 * (np.abs(curvatures).max() or 1.0))
     return np.asarray(vectors @ ((vectors.T @ gradient) / sizes))
+
+
+def _way_off_a_saddle(gradient: Floats, hessian: Floats) -> Floats:
+    """A step of one length scale along the direction that bends up most, uphill if at all; 0 at a maximum, (d,)."""
+    curvatures, vectors = np.linalg.eigh(-hessian)
+    if curvatures[0] > -1e-6 * np.abs(curvatures).max():
+        return np.zeros_like(gradient)
+    sign = 1.0 if gradient @ vectors[:, 0] >= 0 else -1.0
+    return np.asarray(sign * vectors[:, 0] / np.sqrt(-curvatures[0]))
 
 
 def _line_search(

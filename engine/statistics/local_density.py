@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .gauss_quadrature import gauss_rules, tilting_error
+from .mass_table import MassSurface, shared_counts
 from .rate_quadrature import RateQuadrature, rate_quadrature
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["LocalDensity"]
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 _DEVIATIONS = 8.0  # the region: this many posterior standard deviations of every eta and of log tau
 _RUNG = 0.15  # largest distance in log tau from a rule's reference
@@ -33,35 +35,45 @@ _FEWEST_NODES, _MOST_NODES = 3, 16
 _LARGEST_TILT = 2.0  # in standard deviations of g; 16 nodes are exact to 1e-12 there
 _TOLERANCE = 1e-11
 _CHUNK = 16
+_DEVIATIONS_OF_TABLE = 8.0, 6.0  # the same of what is tabulated, of every eta and of log tau
+_MOST_INTEGRALS = 5000  # at a time
+_FEWEST_SHARING = 500  # pairs of one count from which its mass is tabulated
 
 
 @dataclass(frozen=True)
 class _Rule:
-    """Rules of every pair at one reference tau. Pairs are sorted so that those with a k-th node come first."""
+    """Rules of some of the pairs at one reference tau, sorted so that those with a k-th node come first."""
 
-    pairs: NDArray[np.intp]
+    pairs: Indices
     nodes: tuple[Floats, ...]
     log_weights: tuple[Floats, ...]
     offset: Floats
+    centres: Floats
     reach: Floats
 
     @classmethod
-    def at(cls, model: ZeroInflatedPoisson, eta: Floats, log_tau: float, wanted: Floats, half_width: float) -> _Rule:
-        """Rules that hold for eta within ``wanted`` (u,) of ``eta`` (u,), or less (``reach``), and ``half_width``."""
+    def at(
+        cls, model: ZeroInflatedPoisson, pairs: Indices, eta: Floats, log_tau: float, wanted: Floats, half_width: float
+    ) -> _Rule:
+        """Rules that hold for eta within ``wanted`` (n,) of ``eta`` (n,) of the pairs, or less (``reach``), and ``half_width``."""
         tau = float(np.exp(log_tau))
-        exact = rate_quadrature(model.y, eta[model.row], tau, model.bound)
+        exact = rate_quadrature(model.y[pairs], eta, tau, model.bound)
         mean = exact.mean(exact.z)
         deviation = np.sqrt(exact.mean((exact.z - np.repeat(mean, exact.counts)) ** 2))
-        tilt = wanted[model.row] * deviation / tau
+        tilt = wanted * deviation / tau
         sizes = _nodes_needed(np.minimum(tilt, _LARGEST_TILT), np.expm1(2 * half_width) * deviation**2)
         order, z, log_weights = _compressed(exact, sizes)
-        reach = wanted * _smallest_of_row(model, np.minimum(1.0, _LARGEST_TILT / np.maximum(tilt, 1e-300)))
-        centres = eta[model.row][order]
+        reach = wanted * np.minimum(1.0, _LARGEST_TILT / np.maximum(tilt, 1e-300))
+        centres = eta[order]
         nodes = tuple(centres[: column.size] + tau * column for column in z)
-        return cls(order, nodes, log_weights, (exact.log_mass + log_tau)[order], reach)
+        return cls(pairs[order], nodes, log_weights, (exact.log_mass + log_tau)[order], eta[order], reach[order])
+
+    def holds(self, eta: Floats) -> NDArray[np.bool_]:
+        """For which rows of eta (T, n) of the pairs: (T,)."""
+        return np.asarray(np.all(np.abs(eta - self.centres) <= self.reach, axis=1))
 
     def log_mass(self, eta: Floats, tau: Floats) -> Floats:
-        """Log of P(y | eta, tau) for every pair in ``pairs``, for eta (T, P) and tau (T,): (T, P)."""
+        """Log of P(y | eta, tau) for every pair in ``pairs``, for eta (T, n) and tau (T,): (T, n)."""
         scale = -0.5 / tau[:, None] ** 2
         total = np.zeros_like(eta)
         for nodes, log_weights in zip(self.nodes, self.log_weights, strict=True):
@@ -105,52 +117,90 @@ def _compressed(
     )
 
 
-def _smallest_of_row(model: ZeroInflatedPoisson, of_pairs: Floats) -> Floats:
-    answer = np.ones(model.rows.shape[0])
-    np.minimum.at(answer, model.row, of_pairs)
-    return answer
-
-
 @dataclass(frozen=True)
 class LocalDensity:
-    """Log posterior density for arrays of theta, fast within the region around ``centre`` that ``covariance`` spans."""
+    """Log posterior density for arrays of theta, fast within the region around ``centre`` that ``covariance`` spans.
+
+    Pairs of a count that many share are answered by its ``surfaces``; the ``others`` (n,) by rules, or, where theta is
+    out of their reach, by the full quadrature.
+    """
 
     model: ZeroInflatedPoisson
-    eta: Floats
     log_taus: Floats
     half_width: float
+    others: Indices
     rules: tuple[_Rule, ...]
+    surfaces: tuple[tuple[Indices, MassSurface], ...]
 
     @classmethod
     def around(cls, model: ZeroInflatedPoisson, centre: Floats, covariance: Floats) -> LocalDensity:
         """Rules around ``centre`` (2K + 1,) for a posterior with roughly this covariance."""
-        k = model.rows.shape[1]
         eta, _, log_tau = model.predictors(centre)
-        wanted = _DEVIATIONS * np.sqrt(np.einsum("ij,jk,ik->i", model.rows, covariance[:k, :k], model.rows))
+        wanted = _DEVIATIONS * _deviations(model.rows, covariance)
         half_range = _DEVIATIONS * float(np.sqrt(covariance[-1, -1]))
         n_rules = min(_MOST_RULES, int(np.ceil(half_range / _RUNG)))
         half_width = min(_RUNG, half_range / n_rules)
         log_taus = float(log_tau) + half_width * np.arange(1.0 - n_rules, n_rules, 2.0)
-        rules = tuple(_Rule.at(model, eta, float(s), wanted, half_width) for s in log_taus)
-        return cls(model, eta, log_taus, half_width, rules)
+        shared = shared_counts(model.y, _FEWEST_SHARING)
+        surfaces = tuple((pairs, _surface(model, pairs, centre, covariance)) for pairs in shared)
+        others = np.setdiff1d(np.arange(model.y.size), np.concatenate([np.empty(0, dtype=np.intp), *shared]))
+        row = model.row[others]
+        references = log_taus if others.size else log_taus[:0]
+        rules = tuple(_Rule.at(model, others, eta[row], float(s), wanted[row], half_width) for s in references)
+        return cls(model, log_taus, half_width, others, rules, surfaces)
 
     def __call__(self, thetas: Floats) -> Floats:
         """Log density of thetas (T, 2K + 1): (T,). The answer for a theta does not depend on the others, up to rounding."""
-        answer, done = np.empty(thetas.shape[0]), np.zeros(thetas.shape[0], dtype=bool)
+        answer = np.full(thetas.shape[0], -np.inf)
+        supported = np.flatnonzero(self.model.supports(thetas))
         rung = np.rint((thetas[:, -1] - self.log_taus[0]) / (2 * self.half_width))
-        for i, rule in enumerate(self.rules):
-            here = np.flatnonzero(rung == i)
+        for value in np.unique(rung[supported]):
+            here = supported[rung[supported] == value]
             for chunk in np.split(here, range(_CHUNK, here.size, _CHUNK)):
-                near, values = self._by(rule, thetas[chunk])
-                answer[chunk[near]], done[chunk[near]] = values, True
-        for far in np.flatnonzero(~done):
-            answer[far] = self.model.log_density(thetas[far])
+                answer[chunk] = self._by(int(value), thetas[chunk])
         return answer
 
-    def _by(self, rule: _Rule, thetas: Floats) -> tuple[NDArray[np.bool_], Floats]:
-        """Which of the thetas the rule reaches, and the log density of those."""
+    def _by(self, rung: int, thetas: Floats) -> Floats:
+        """Log density of thetas (T, 2K + 1) whose log tau is nearest to that of rule ``rung``, if there is one: (T,)."""
         eta, logit_p, log_tau = self.model.predictors(thetas)
-        near = np.all(np.abs(eta - self.eta) <= rule.reach, axis=1)
-        log_mass = np.empty((np.count_nonzero(near), rule.pairs.size))
-        log_mass[:, rule.pairs] = rule.log_mass(eta[near][:, self.model.row[rule.pairs]], np.exp(log_tau[near]))
-        return near, self.model.log_prior(thetas[near]) + self.model.log_likelihood(logit_p[near], log_mass)
+        log_mass = np.empty((log_tau.size, self.model.y.size))
+        near = np.zeros(log_tau.size, dtype=bool)
+        if 0 <= rung < len(self.rules):
+            rule = self.rules[rung]
+            at = eta[:, self.model.row[rule.pairs]]
+            near = rule.holds(at)
+            log_mass[np.ix_(near, rule.pairs)] = rule.log_mass(at[near], np.exp(log_tau[near]))
+        log_mass[np.ix_(~near, self.others)] = self._exact(eta[~near][:, self.model.row[self.others]], log_tau[~near])
+        for pairs, surface in self.surfaces:
+            rows = self.model.row[pairs]
+            for i in range(log_tau.size):
+                log_mass[i, pairs] = surface.log_mass(eta[i, rows], float(log_tau[i]))
+        return self.model.log_prior(thetas) + self.model.log_likelihood(logit_p, log_mass)
+
+    def _exact(self, eta: Floats, log_tau: Floats) -> Floats:
+        """Log P(y | eta, tau) of the other pairs, for eta (T, n) and log tau (T,), by quadrature of many at once: (T, n)."""
+        answer = np.empty_like(eta)
+        together = max(_MOST_INTEGRALS // max(self.others.size, 1), 1)
+        for first in range(0, answer.shape[0] if self.others.size else 0, together):
+            block = eta[first : first + together]
+            tau = np.repeat(np.exp(log_tau[first : first + together]), self.others.size)
+            y = np.tile(self.model.y[self.others], block.shape[0])
+            found = rate_quadrature(y, block.ravel(), tau, self.model.bound).log_mass
+            answer[first : first + together] = found.reshape(block.shape)
+        return answer
+
+
+def _deviations(rows: Floats, covariance: Floats) -> Floats:
+    """Standard deviation of eta of every row of the design, (u,)."""
+    k = rows.shape[1]
+    return np.asarray(np.sqrt(np.einsum("ij,jk,ik->i", rows, covariance[:k, :k], rows)))
+
+
+def _surface(model: ZeroInflatedPoisson, pairs: Indices, centre: Floats, covariance: Floats) -> MassSurface:
+    """A surface for pairs of one count, over as much of the posterior as is often asked for."""
+    rows = model.rows[np.unique(model.row[pairs])]
+    eta, reach = rows @ centre[: rows.shape[1]], _DEVIATIONS_OF_TABLE[0] * _deviations(rows, covariance)
+    half_range = _DEVIATIONS_OF_TABLE[1] * float(np.sqrt(covariance[-1, -1]))
+    etas = float(np.min(eta - reach)), float(np.max(eta + reach))
+    log_taus = float(centre[-1]) - half_range, float(centre[-1]) + half_range
+    return MassSurface(float(model.y[pairs[0]]), etas, log_taus, model.bound)

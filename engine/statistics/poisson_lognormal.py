@@ -26,22 +26,23 @@ def log_joint(y: Floats, g: Floats, eta: Floats, tau: float, bound: int | None) 
     return log_pmf(y, g, bound) - 0.5 * ((g - eta) / tau) ** 2 - float(np.log(tau) + 0.5 * np.log(2 * np.pi))
 
 
-def mode_and_curvature(y: Floats, eta: Floats, tau: float, bound: int | None) -> tuple[Floats, Floats]:
-    """Mode of f(y | g) N(g; eta, tau) in g and minus the second derivative of its log there, each (n,).
+def mode_and_curvature(y: Floats, eta: Floats, tau: Floats | float, bound: int | None) -> tuple[Floats, Floats]:
+    """Mode of f(y | g) N(g; eta, tau) in g and minus the second derivative of its log there, each (n,); one tau or n.
 
     Without truncation the mode is closed, by the Wright omega function. Truncation moves it up, to
     max(eta + 1, log(b + tau^2 b)) at most; there Newton's method goes on, kept between the two.
     """
     if bound == 0:
-        return eta.copy(), np.full_like(eta, tau**-2)
+        return eta.copy(), np.zeros_like(eta) + tau**-2
     mode = eta + tau**2 * y - wrightomega(2 * np.log(tau) + eta + tau**2 * y)
     if bound is not None:
         moved = np.exp(log_pmf(float(bound), mode, bound)) > 1e-6
-        mode[moved] = _truncated_mode(y[moved], eta[moved], tau, bound, mode[moved])
+        taus = tau if np.ndim(tau) == 0 else np.asarray(tau)[moved]
+        mode[moved] = _truncated_mode(y[moved], eta[moved], taus, bound, mode[moved])
     return mode, mean_and_variance(mode, bound)[1] + tau**-2
 
 
-def _truncated_mode(y: Floats, eta: Floats, tau: float, bound: int, low: Floats) -> Floats:
+def _truncated_mode(y: Floats, eta: Floats, tau: Floats | float, bound: int, low: Floats) -> Floats:
     high = np.maximum(np.maximum(eta + 1, np.log(bound + tau**2 * bound)), low)
     mode = low
     for _ in range(60):

@@ -45,7 +45,7 @@ class RateQuadrature:
     integral is exp(log_mass[i]) = P(y_i | eta_i, tau).
     """
 
-    tau: float
+    tau: Floats | float
     z: Floats
     weights: Floats
     starts: Indices
@@ -74,12 +74,12 @@ class RateQuadrature:
         )
 
 
-def rate_quadrature(y: Floats, eta: Floats, tau: float, bound: int | None) -> RateQuadrature:
-    """The trapezoidal rule for every (y, eta), each (n,); relative error below 1e-8, mostly far below."""
+def rate_quadrature(y: Floats, eta: Floats, tau: Floats | float, bound: int | None) -> RateQuadrature:
+    """The trapezoidal rule for every (y, eta), each (n,), and one tau or n; relative error below 1e-8, mostly far below."""
     mode, curvature = mode_and_curvature(y, eta, tau, bound)
     steps = np.minimum(0.3, 0.65 / np.sqrt(curvature))
     near_bound = np.inf if not bound else 0.6 / np.sqrt(bound)
-    lattice = _Lattice.covering(mode, tau, min(float(steps.min()), near_bound), bound)
+    lattice = _Lattice.covering(mode, float(np.max(tau)), min(float(steps.min()), near_bound), bound)
     left, right = (_edge(y, eta, tau, lattice, mode, curvature, side) for side in (-1, 1))
     if bound:
         truncated = right * lattice.spacing > np.log(bound) - 5 / np.sqrt(bound)
@@ -91,12 +91,12 @@ def rate_quadrature(y: Floats, eta: Floats, tau: float, bound: int | None) -> Ra
 
 
 def _trapezoidal_rule(
-    y: Floats, eta: Floats, tau: float, lattice: _Lattice, first: Floats, stride: Floats, counts: Indices
+    y: Floats, eta: Floats, tau: Floats | float, lattice: _Lattice, first: Floats, stride: Floats, counts: Indices
 ) -> RateQuadrature:
     starts = np.cumsum(counts) - counts
     k = np.arange(counts.sum()) * np.repeat(stride, counts) + np.repeat(first - starts * stride, counts)
     g = k * lattice.spacing
-    z = (g - np.repeat(eta, counts)) * (1 / tau)
+    z = (g - np.repeat(eta, counts)) * (1 / tau if np.ndim(tau) == 0 else np.repeat(1 / tau, counts))
     log_terms = np.repeat(y, counts) * g - lattice.log_normaliser(k) - 0.5 * z * z
     peak = np.maximum.reduceat(log_terms, starts)
     terms = np.exp(log_terms - np.repeat(peak, counts))
@@ -131,18 +131,20 @@ class _Lattice:
         return self.table[(k - self.first).astype(np.intp)]
 
 
-def _edge(y: Floats, eta: Floats, tau: float, lattice: _Lattice, mode: Floats, curvature: Floats, side: int) -> Floats:
+def _edge(
+    y: Floats, eta: Floats, tau: Floats | float, lattice: _Lattice, mode: Floats, curvature: Floats, side: int
+) -> Floats:
     """A lattice point on one side of the mode beyond which the integrand is negligible, and not much further out."""
     height = _height(y, np.rint(mode / lattice.spacing), eta, tau, lattice)
-    inner, outer = 1 / np.sqrt(curvature), np.full_like(mode, np.sqrt(2 * _DROP) * tau)
+    inner, outer = 1 / np.sqrt(curvature), np.zeros_like(mode) + np.sqrt(2 * _DROP) * tau
     for _ in range(5):
         middle = np.sqrt(inner * outer)
         k = np.rint((mode + side * middle) / lattice.spacing)
         outside = _height(y, k, eta, tau, lattice) < height - _DROP
         inner, outer = np.where(outside, inner, middle), np.where(outside, middle, outer)
-    return np.rint((mode + side * outer) / lattice.spacing)
+    return np.asarray(np.rint((mode + side * outer) / lattice.spacing))
 
 
-def _height(y: Floats, k: Floats, eta: Floats, tau: float, lattice: _Lattice) -> Floats:
+def _height(y: Floats, k: Floats, eta: Floats, tau: Floats | float, lattice: _Lattice) -> Floats:
     g = k * lattice.spacing
     return y * g - lattice.log_normaliser(k) - 0.5 * ((g - eta) / tau) ** 2

@@ -20,7 +20,8 @@ from scipy.special import expit, gammaln
 
 from ..errors import BadInput
 from .local_density import LocalDensity
-from .rate_quadrature import Derivatives, rate_quadrature
+from .mass_table import log_masses, mass_derivatives
+from .rate_quadrature import Derivatives
 
 __all__ = ["GammaPrior", "TauScale", "ZeroInflatedPoisson"]
 
@@ -28,6 +29,9 @@ Floats = NDArray[np.float64]
 TauScale = Literal["precision", "standard_deviation"]
 
 LOG_TAU_RANGE = (-10.0, 3.0)  # where the posterior is kept: rates that vary by a factor of exp(20) are no data
+
+
+_TINY = 1e-290  # what is smaller has lost digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +102,6 @@ class ZeroInflatedPoisson:
             rows, pairs[:, 0].astype(np.intp), pairs[:, 1].astype(float), weight.astype(float), bound, prior, names
         )
 
-    @cached_property
-    def row_weight(self) -> Floats:
-        """Number of records of every distinct row, (u,)."""
-        return np.bincount(self.row, self.weight, minlength=self.rows.shape[0]).astype(np.float64)
-
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the 2K + 1 parameters: ``alpha[column]``, ``beta[column]``, ``log_tau``."""
@@ -114,26 +113,41 @@ class ZeroInflatedPoisson:
         k = self.rows.shape[1]
         return thetas[..., :k] @ self.rows.T, thetas[..., k : 2 * k] @ self.rows.T, thetas[..., 2 * k]
 
+    def supports(self, thetas: Floats) -> NDArray[np.bool_]:
+        """Whether log tau of thetas (..., 2K + 1) lies where the posterior is kept: (...,)."""
+        log_tau = thetas[..., -1]
+        return np.asarray((log_tau >= LOG_TAU_RANGE[0]) & (log_tau <= LOG_TAU_RANGE[1]))
+
     def log_prior(self, thetas: Floats) -> Floats:
         """Log prior density of theta (..., 2K + 1): (...,)."""
         coefficients = thetas[..., :-1]
         normal = -0.5 * np.sum(coefficients**2, axis=-1) - 0.5 * np.log(2 * np.pi) * coefficients.shape[-1]
         return np.asarray(normal + self.prior.log_density(thetas[..., -1]))
 
+    @cached_property
+    def zero(self) -> NDArray[np.intp]:
+        """Indices of the pairs whose count is 0."""
+        return np.flatnonzero(self.y == 0)
+
+    @cached_property
+    def positive(self) -> NDArray[np.intp]:
+        """Indices of the pairs whose count is above 0."""
+        return np.flatnonzero(self.y > 0)
+
     def log_likelihood(self, logit_p: Floats, log_mass: Floats) -> Floats:
         """Sum over the records: from logit p of every distinct row (..., u) and log P(y | eta, tau) of every pair (..., P)."""
-        zero = self.y == 0
-        log_likelihood = log_mass.copy()
-        log_likelihood[..., zero] = np.logaddexp(logit_p[..., self.row[zero]], log_mass[..., zero])
-        return np.asarray(log_likelihood @ self.weight - np.logaddexp(0.0, logit_p) @ self.row_weight)
+        zero, positive = self.zero, self.positive
+        of_zeros = log_of_mixture(logit_p[..., self.row[zero]], log_mass[..., zero])
+        of_positives = log_mass[..., positive] - _log_one_plus_exp(logit_p[..., self.row[positive]])
+        return np.asarray(of_zeros @ self.weight[zero] + of_positives @ self.weight[positive])
 
     def log_density(self, theta: Floats) -> float:
         """Log posterior density of theta (2K + 1,), up to the constant that is the evidence; -inf outside the support."""
-        if not _in_support(theta[-1]):
+        if not self.supports(theta):
             return -np.inf
         eta, logit_p, log_tau = self.predictors(theta)
-        rates = rate_quadrature(self.y, eta[self.row], float(np.exp(log_tau)), self.bound)
-        return float(self.log_prior(theta) + self.log_likelihood(logit_p, rates.log_mass))
+        masses = log_masses(self.y, eta[self.row], float(np.exp(log_tau)), self.bound)
+        return float(self.log_prior(theta) + self.log_likelihood(logit_p, masses))
 
     def value_and_gradient(self, theta: Floats) -> tuple[float, Floats]:
         """Log density and its gradient (2K + 1,)."""
@@ -142,10 +156,10 @@ class ZeroInflatedPoisson:
 
     def derivatives(self, theta: Floats) -> tuple[float, Floats, Floats]:
         """Log density, gradient (2K + 1,) and Hessian (2K + 1, 2K + 1), all analytic."""
-        if not _in_support(theta[-1]):
+        if not self.supports(theta):
             return -np.inf, np.zeros(theta.size), np.zeros((theta.size, theta.size))
         eta, logit_p, log_tau = self.predictors(theta)
-        rates = rate_quadrature(self.y, eta[self.row], float(np.exp(log_tau)), self.bound).derivatives()
+        rates = mass_derivatives(self.y, eta[self.row], float(np.exp(log_tau)), self.bound)
         value = float(self.log_prior(theta) + self.log_likelihood(logit_p, rates.value))
         gradient, hessian = self._likelihood_derivatives(logit_p[self.row], rates)
         slope, bend = self.prior.derivatives(float(log_tau))
@@ -185,8 +199,17 @@ class ZeroInflatedPoisson:
         return np.concatenate([alpha, np.zeros(k), [0.5 * np.log(variance)]])
 
 
-def _in_support(log_tau: float) -> bool:
-    return bool(LOG_TAU_RANGE[0] <= log_tau <= LOG_TAU_RANGE[1])
+def log_of_mixture(logit_p: Floats, log_mass: Floats) -> Floats:
+    """log(p + (1 - p) exp(log_mass)), any shape, by exponentials of what is not above 0."""
+    smaller, mass = np.exp(-np.abs(logit_p)), np.exp(log_mass)
+    share = np.where(logit_p > 0, 1 + mass * smaller, smaller + mass) / (1 + smaller)
+    if share.min(initial=1.0) > _TINY:
+        return np.asarray(np.log(share))
+    return np.asarray(np.logaddexp(logit_p, log_mass) - np.logaddexp(0.0, logit_p))
+
+
+def _log_one_plus_exp(x: Floats) -> Floats:
+    return np.asarray(np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x))))
 
 
 def _check(y: Floats, x: Floats, bound: int | None) -> None:

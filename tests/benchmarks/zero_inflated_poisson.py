@@ -75,6 +75,29 @@ def stored(trace: Trace | None) -> int:
         return tables.path(write_trace(tables, trace)).stat().st_size
 
 
+def counts(n: int, share: float) -> tuple[np.ndarray, np.ndarray]:
+    """Counts with this share of zeros, and a design of an indicator and two numbers that never repeat."""
+    rng = np.random.default_rng(1)
+    x = np.column_stack([np.ones(n), rng.integers(0, 2, n), rng.normal(size=(n, 2))])
+    above = rng.choice(n, max(round(n * (1 - share)), 1), replace=False)
+    rates = np.exp(x[above] @ [2.0, 0.4, 0.3, 0.3] + rng.normal(0, 0.8, above.size))
+    y = np.zeros(n)
+    y[above] = np.clip(rng.poisson(rates), 1, BOUND)
+    return y, x
+
+
+def shares_of_zeros() -> None:
+    """Processor seconds of a fit by ``laplace`` for 20 draws, 9 parameters."""
+    print(f"{'zeros':>8} {'records':>8} {'seconds':>8} {'k-hat':>6}")
+    for n, share in ((10_000, 0.5), (10_000, 0.99), (10_000, 0.999), (10_000, 0.9999), (50_000, 0.999)):
+        y, x = counts(n, share)
+        start = time.process_time()
+        model = ZeroInflatedPoisson.of(y, x, BOUND)
+        posterior = sample_laplace(model, 20, np.random.default_rng(1), silent)
+        shape = next(found.value for found in posterior.diagnostics if found.name == "pareto_k")
+        print(f"{share:>8.2%} {n:>8,} {time.process_time() - start:>8.1f} {shape:>6.2f}")
+
+
 def main() -> None:
     y, x = listings(10_000)
     model = ZeroInflatedPoisson.of(y, x, BOUND)
@@ -120,3 +143,4 @@ def main() -> None:
 if __name__ == "__main__":
     with threadpool_limits(limits=1):
         main()
+        shares_of_zeros()

@@ -136,7 +136,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"synthesis": [step(target="room_type")]}, "synthesis[0].target", "produces count or continuous variables"),
     ({"synthesis": [step(method="linear_regresion")]}, "synthesis[0].method", 'no method "linear_regresion"'),
     ({"synthesis": [step(method="utility.ecdf")]}, "synthesis[0].method", 'no method "utility.ecdf"'),
-    ({"synthesis": [step(prior=2)]}, "synthesis[0].prior", 'did you mean "prior_sd"?'),
+    ({"synthesis": [step(prior_s=2)]}, "synthesis[0].prior_s", 'did you mean "prior_sd"?'),
     ({"synthesis": [step(predictors=["room"])]}, "synthesis[0].predictors[0]", 'did you mean "room_type"?'),
     ({"synthesis": [step(), step()]}, "synthesis[1].target", '"price" is synthesised twice'),
     ({"synthesis": [step(predictors=["price"])]}, "synthesis[0].predictors[0]", "from its own confidential value"),

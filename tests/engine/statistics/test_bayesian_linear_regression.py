@@ -172,3 +172,80 @@ def test_posterior_is_calibrated() -> None:
 @pytest.mark.parametrize(("prior_sd", "inflate"), [(0.8, 1.0), (1.5, 1.15), (1.5, 0.85)])
 def test_calibration_notices_a_wrong_posterior(prior_sd: float, inflate: float) -> None:
     assert smallest_p_value(calibration_ranks(1000, 99, prior_sd, inflate), 99) < 1e-3
+
+
+def raw_scale_prior(y: np.ndarray, x: np.ndarray, prior_sd: float) -> tuple[np.ndarray, np.ndarray]:
+    """Mean (K,) and covariance (K, K) of the coefficients under the scaled prior, written out in the variables' units.
+
+    Independent slopes with standard deviation s sd(y) / sd(x_j); given them the intercept is what is left of the level
+    at the means of the predictors, Normal(mean(y), s sd(y)).
+    """
+    means, slopes = x[:, 1:].mean(0), (prior_sd * y.std() / x[:, 1:].std(0)) ** 2
+    covariance = np.diag(np.append((prior_sd * y.std()) ** 2 + means**2 @ slopes, slopes))
+    covariance[0, 1:] = covariance[1:, 0] = -means * slopes
+    return np.append(y.mean(), np.zeros(len(slopes))), covariance
+
+
+def dense_moments(
+    y: np.ndarray, x: np.ndarray, mean: np.ndarray, covariance: np.ndarray, sigma_scale: float
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Means and standard deviations of the coefficients, and the mean of sigma, by normal equations over a grid of sigma."""
+    n, sigmas = len(y), y.std() * np.exp(np.linspace(-3, 2.5, 301))
+    prior = np.linalg.inv(covariance)
+    weights, centres, squares = [], [], []
+    for sigma in sigmas:
+        log_density = normal_log_density(y - x @ mean, sigma**2 * np.eye(n) + x @ covariance @ x.T)
+        weights.append(log_density + halfcauchy(scale=sigma_scale).logpdf(sigma) + np.log(sigma))
+        given = np.linalg.inv(x.T @ x / sigma**2 + prior)
+        centres.append(given @ (x.T @ y / sigma**2 + prior @ mean))
+        squares.append(np.diag(given) + centres[-1] ** 2)
+    weight = np.exp(np.array(weights) - max(weights))
+    weight /= weight.sum()
+    centre = weight @ np.array(centres)
+    return centre, np.sqrt(weight @ np.array(squares) - centre**2), float(weight @ sigmas)
+
+
+@pytest.mark.parametrize(("n", "unit", "level"), [(7, 1.0, 0.0), (12, 5e4, 3e5), (12, 1e-3, -1.0)])
+def test_the_scaled_posterior_is_the_one_written_out_in_the_units_of_the_variables(
+    n: int, unit: float, level: float
+) -> None:
+    y, x = problem(n, [3.0, 200.0], seed=n)
+    x[:, 1:] += [1.0, 500.0]
+    y = level + unit * y
+    posterior = LinearPosterior.scaled(y, x, 0.4, 1.5)
+    moments = posterior.moments()
+    mean, covariance = raw_scale_prior(y, x, 0.4)
+    centre, sd, sigma = dense_moments(y, x, mean, covariance, 1.5 * y.std())
+    assert np.abs(moments.mean - centre).max() < 1e-4 * np.abs(sd).max()
+    assert (moments.mean - centre) / sd == pytest.approx(0, abs=1e-3)
+    assert moments.sd == pytest.approx(sd, rel=1e-3)
+    assert moments.sigma_mean == pytest.approx(sigma, rel=1e-3)
+    assert posterior.prior_sds == pytest.approx(np.sqrt(np.diag(covariance)), rel=1e-12)
+    wrong = dense_moments(y, x, mean, np.diag(np.diag(covariance)), 1.5 * y.std())
+    assert np.abs((moments.mean - wrong[0]) / sd).max() > 0.01
+
+
+def test_draws_of_the_scaled_posterior_have_its_moments() -> None:
+    y, x = problem(14, [30.0], seed=9)
+    x[:, 1] += 70.0
+    posterior = LinearPosterior.scaled(1e5 + 4e4 * y, x, 1.0)
+    coefficients, sigma = posterior.sample(40_000, np.random.default_rng(6))
+    moments = posterior.moments()
+    assert np.abs((coefficients.mean(0) - moments.mean) / moments.sd).max() < 4 / 200
+    assert coefficients.std(0) == pytest.approx(moments.sd, rel=0.03)
+    assert abs(sigma.mean() - moments.sigma_mean) < 4 * moments.sigma_sd / 200
+    assert np.abs((coefficients.mean(0) - LinearPosterior.of(1e5 + 4e4 * y, x).moments().mean) / moments.sd).max() > 1
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_least_squares_are_those_of_the_normal_equations(scaled: bool) -> None:
+    y, x = problem(30, [10.0, 0.1], seed=4)
+    found = (LinearPosterior.scaled if scaled else LinearPosterior.of)(y, x, 0.01).least_squares()
+    beta, rss = np.linalg.lstsq(x, y)[:2]
+    assert found[0] == pytest.approx(beta, rel=1e-9)
+    assert found[1] == pytest.approx(np.sqrt(rss[0] / 27 * np.diag(np.linalg.inv(x.T @ x))), rel=1e-9)
+
+
+def test_the_scaled_posterior_refuses_a_constant_response() -> None:
+    with pytest.raises(ValueError, match="linear function"):
+        LinearPosterior.scaled(np.full(5, 7.0), np.column_stack([np.ones(5), np.arange(5.0)]))

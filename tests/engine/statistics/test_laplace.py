@@ -153,3 +153,17 @@ def test_student_t_is_a_multivariate_t() -> None:
     np.testing.assert_allclose(ours.log_density(draws[:50]), theirs.logpdf(draws[:50]), rtol=1e-10)
     assert kstest((draws[:, 0] - 1) / np.sqrt(2), student(6).cdf).pvalue > 0.001
     assert kstest((draws[:, 0] - 1) / np.sqrt(2), student(2).cdf).pvalue < 0.001
+
+
+def test_the_search_does_not_end_on_a_saddle() -> None:
+    """a^2 / 2 - a^4 / 4 - b^2 / 2 is level at 0, where the search starts, and has its modes at a = 1 and -1."""
+
+    @dataclass(frozen=True)
+    class TwoHills(LogGamma):
+        def derivatives(self, theta: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+            a, b = theta
+            return a**2 / 2 - a**4 / 4 - b**2 / 2, np.array([a - a**3, -b]), np.diag([1 - 3 * a**2, -1.0])
+
+    mode = find_mode(TwoHills(np.ones(2)), tolerance=1e-10)
+    assert np.abs(mode.theta) == pytest.approx([1.0, 0.0], abs=1e-4)
+    assert mode.covariance == pytest.approx(np.diag([0.5, 1.0]), abs=1e-3)

@@ -175,3 +175,15 @@ def test_joint_density_integrates_to_the_probability() -> None:
     g = np.linspace(-8, 8, 20_001)
     total = np.trapezoid(np.exp(log_joint(y, g, eta, tau, 9)), g)
     assert np.exp(rate_quadrature(y, eta, tau, 9).log_mass[0]) == pytest.approx(total, rel=1e-9)
+
+
+@pytest.mark.parametrize("bound", [None, 12])
+def test_every_pair_may_have_a_tau_of_its_own(bound: int | None) -> None:
+    rng = np.random.default_rng(8)
+    y, eta, tau = rng.integers(0, 13, 40).astype(float), rng.normal(1, 2, 40), np.exp(rng.normal(-0.5, 1, 40))
+    together = rate_quadrature(y, eta, tau, bound)
+    alone = [rate_quadrature(y[i : i + 1], eta[i : i + 1], float(tau[i]), bound) for i in range(40)]
+    assert together.log_mass == pytest.approx([found.log_mass[0] for found in alone], rel=1e-9)
+    for part in ("e", "s", "ee", "es", "ss"):
+        found = [getattr(one.derivatives(), part)[0] for one in alone]
+        assert getattr(together.derivatives(), part) == pytest.approx(found, rel=1e-6, abs=1e-8)

@@ -37,8 +37,9 @@ async def test_t_draws_a_statistic_and_m_the_next(sit, judged, size):
         text = await seat.press("home")
         assert "visits beta · r_hat 1.2 · at most 1.01 · ✗ FAILED" in text
         assert "visits tau · r_hat 1 · at most 1.01 · ✓ passed" in await seat.press("right")
-        assert "at least 400" in await seat.press("m")
-        assert "r_hat" in await seat.press("M")
+        assert "at most 0.5" in await seat.press("m")
+        assert "at least 400" in await seat.press("m", "m")
+        assert "r_hat" in await seat.press("M", "M", "M")
         assert max(map(len, seat.text.splitlines())) <= size[0]
         await seat.press("t")
         assert isinstance(seat.app.focused, Grid)
@@ -88,7 +89,7 @@ def test_statistics_with_a_rule_come_first_and_sizes_are_bars():
 
 async def test_statistics_of_every_model(sit, directory, size):
     async with sit(directory, "s", size=size, tab="diagnostics") as seat:
-        assert "statistics of 1 model; none of them has a rule to meet" in seat.text
+        assert "statistics of 1 model; ✓ every rule met (6)" in seat.text
         assert "posterior_mean" in seat.text
         assert "income" in seat.text
 
@@ -104,7 +105,7 @@ async def test_broken_rules_come_first(sit, directory):
     workspace.close()
     async with sit(directory, "s", tab="diagnostics") as seat:
         lines = seat.text.splitlines()
-        assert "of 2 models; ✗ 1 of 2 rules broken" in lines[2]
+        assert "of 2 models; ✗ 1 of 8 rules broken" in lines[2]
         assert "✗ FAILED" in lines[4]
         assert "1.2" in lines[4]
         assert "at most 1.01" in lines[4]

@@ -1,0 +1,213 @@
+"""P(y | eta, tau) of one count that very many records share, by interpolation in eta and log tau.
+
+Where most records are 0 there are thousands of pairs (eta, 0) that differ in eta alone, and log P(0 | eta, tau) is a
+smooth function of two numbers. At one tau it is interpolated in eta by polynomials of degree 5 on panels of equal width,
+halved until the error between their nodes is below 1e-9 of the value (of 1, where that is larger). In log tau the
+polynomials' coefficients are interpolated through Chebyshev nodes (Trefethen 2013, Approximation Theory and Approximation
+Practice, chapters 5 and 8: the error falls as rho^-16, and the strip of analyticity of about pi / 4 makes rho at least 4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.polynomial.chebyshev import chebvander
+from numpy.typing import NDArray
+
+from .rate_quadrature import Derivatives, rate_quadrature
+
+__all__ = ["MassSurface", "log_masses", "mass_derivatives", "shared_counts"]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+_DEGREE = 5
+_TOLERANCE = 1e-9
+_LEAST_LOG_MASS, _TOLERANCE_BELOW = -40.0, 1e-3  # of zeros: a less likely one is an inflated one
+_TOLERANCE_OF_DERIVATIVES = 1e-7
+_WIDEST = 0.4
+_MARGIN = 1e-6  # keeps what lies at the ends of a range off the ends of the panels
+
+_BLOCK = 0.8  # in log tau
+_MOST_PANELS_OF_BLOCK = 1000
+
+_WORTHWHILE = 4000  # pairs of one count from which a table for one tau takes less time than their own integrals
+_PAIRS_A_PANEL = 20  # there is at most one panel for so many pairs
+
+
+def _chebyshev(n: int) -> Floats:
+    """The n Chebyshev nodes of the first kind in [-1, 1], (n,)."""
+    return np.asarray(-np.cos((2 * np.arange(n) + 1) * np.pi / (2 * n)))
+
+
+_NODES = _chebyshev(_DEGREE + 1)
+_TO_POWERS = np.linalg.inv(np.vander(_NODES, increasing=True))
+_BETWEEN = np.array([-0.85, -0.5, 0.1, 0.95])
+_BLOCK_NODES = _chebyshev(16)
+_TO_CHEBYSHEV = np.linalg.inv(chebvander(_BLOCK_NODES, _BLOCK_NODES.size - 1))
+
+
+@dataclass(frozen=True)
+class _Panels:
+    """``number`` panels of equal ``width`` from ``low`` on."""
+
+    low: float
+    width: float
+    number: int
+
+    @classmethod
+    def covering(cls, low: float, high: float) -> _Panels:
+        """Panels over [low, high], as wide as may be."""
+        reach = high - low + 2 * _MARGIN
+        number = max(int(np.ceil(reach / _WIDEST)), 1)
+        return cls(low - _MARGIN, reach / number, number)
+
+    @property
+    def high(self) -> float:
+        """Where the last panel ends."""
+        return self.low + self.width * self.number
+
+    def halved(self) -> _Panels:
+        """Twice as many panels over the same range."""
+        return _Panels(self.low, self.width / 2, 2 * self.number)
+
+    def points(self, local: Floats) -> Floats:
+        """The places ``local`` (k,) in [-1, 1] of every panel: (k, number)."""
+        return self.low + self.width * (np.arange(self.number) + 0.5 * (local[:, None] + 1))
+
+    def values(self, coefficients: Floats, eta: Floats) -> Floats:
+        """The polynomials with ``coefficients`` of the powers (6, number) at eta (n,) within the panels: (n,)."""
+        place = (eta - self.low) * (1 / self.width)
+        panel = np.minimum(place.astype(np.intp), self.number - 1)
+        local = 2 * (place - panel) - 1
+        answer = coefficients[-1].take(panel)
+        for row in coefficients[-2::-1]:
+            answer *= local
+            answer += row.take(panel)
+        return np.asarray(answer)
+
+
+def shared_counts(y: Floats, least: int) -> tuple[Indices, ...]:
+    """For every value that at least ``least`` of the counts y (n,) have: their indices."""
+    values, numbers = np.unique(y, return_counts=True)
+    return tuple(np.flatnonzero(y == value) for value in values[numbers >= least])
+
+
+def log_masses(y: Floats, eta: Floats, tau: float, bound: int | None) -> Floats:
+    """Log P(y | eta, tau) of every pair, all (n,): from a table where that takes less time."""
+    return np.asarray(_of_pairs(y, eta, tau, bound, derivatives=False)[0])
+
+
+def mass_derivatives(y: Floats, eta: Floats, tau: float, bound: int | None) -> Derivatives:
+    """Log P(y | eta, tau) of every pair and its derivatives, all (n,): from a table where that takes less time."""
+    return Derivatives(*_of_pairs(y, eta, tau, bound, derivatives=True))
+
+
+def _of_pairs(y: Floats, eta: Floats, tau: float, bound: int | None, *, derivatives: bool) -> Floats:
+    """(1 or 6, n): log P(y | eta, tau), and its derivatives in the order of ``Derivatives``."""
+    answer = np.empty((6 if derivatives else 1, y.size))
+    alone = np.ones(y.size, dtype=bool)
+    for shared in shared_counts(y, _WORTHWHILE):
+        at, most = eta[shared], shared.size // _PAIRS_A_PANEL
+        panels = _Panels.covering(float(at.min()), float(at.max()))
+        table = _resolved(float(y[shared[0]]), panels, tau, bound, most, derivatives=derivatives)
+        if table is not None:
+            answer[:, shared] = [table[0].values(part, at) for part in table[1]]
+            alone[shared] = False
+    if alone.any():
+        answer[:, alone] = _integrals(y[alone], eta[alone], tau, bound, derivatives=derivatives)
+    return answer
+
+
+def _integrals(y: Floats, eta: Floats, tau: float, bound: int | None, *, derivatives: bool) -> Floats:
+    """(1 or 6, n): log P(y | eta, tau), and its derivatives if wanted, by quadrature of every pair."""
+    rates = rate_quadrature(y, eta, tau, bound)
+    if not derivatives:
+        return rates.log_mass[None]
+    found = rates.derivatives()
+    return np.array([found.value, found.e, found.s, found.ee, found.es, found.ss])
+
+
+def _integrals_of(y: float, eta: Floats, tau: float, bound: int | None, *, derivatives: bool = False) -> Floats:
+    """The same of one count at eta (a, b): (1 or 6, a, b)."""
+    flat = _integrals(np.full(eta.size, y), eta.ravel(), tau, bound, derivatives=derivatives)
+    return flat.reshape(-1, *eta.shape)
+
+
+def _resolved(
+    y: float, panels: _Panels, tau: float, bound: int | None, most: int, *, derivatives: bool = False
+) -> tuple[_Panels, Floats] | None:
+    """The panels, halved until polynomials on them are right, and the coefficients (1 or 6, 6, number).
+
+    None where that takes more than ``most`` panels.
+    """
+    tolerance = _TOLERANCE_OF_DERIVATIVES if derivatives else _TOLERANCE
+    while panels.number <= most:
+        at_nodes, truth = (
+            _integrals_of(y, panels.points(local), tau, bound, derivatives=derivatives) for local in (_NODES, _BETWEEN)
+        )
+        coefficients = _TO_POWERS @ at_nodes
+        error = np.abs(np.vander(_BETWEEN, _DEGREE + 1, increasing=True) @ coefficients - truth)
+        allowed = np.where((y > 0) | (truth[0] > _LEAST_LOG_MASS), tolerance, _TOLERANCE_BELOW)
+        if np.all(error <= allowed * np.maximum(np.abs(truth), 1.0)):
+            return panels, coefficients
+        panels = panels.halved()
+    return None
+
+
+@dataclass(frozen=True)
+class _Block:
+    """A range of log tau from ``low`` on: panels, and their coefficients at its 16 nodes laid end to end, (16, 6 number)."""
+
+    panels: _Panels
+    low: float
+    table: Floats
+
+    @classmethod
+    def at(cls, y: float, etas: tuple[float, float], low: float, bound: int | None) -> _Block | None:
+        """The block over a range of eta; None where that takes more than 1,000 panels."""
+        panels = _Panels.covering(*etas)
+        for end in (low, low + _BLOCK):
+            found = _resolved(y, panels, float(np.exp(end)), bound, _MOST_PANELS_OF_BLOCK)
+            if found is None:
+                return None
+            panels = found[0]
+        eta = panels.points(_NODES)
+        log_taus = low + _BLOCK * 0.5 * (_BLOCK_NODES + 1)
+        values = [_integrals_of(y, eta, float(np.exp(log_tau)), bound)[0] for log_tau in log_taus]
+        return cls(panels, low, np.array([(_TO_POWERS @ row).ravel() for row in values]))
+
+    def log_mass(self, eta: Floats, log_tau: float) -> Floats:
+        """Log P(y | eta, tau) at eta (n,) within the panels: (n,)."""
+        place = 2 * (log_tau - self.low) / _BLOCK - 1
+        basis = chebvander(np.array([place]), _BLOCK_NODES.size - 1) @ _TO_CHEBYSHEV
+        return self.panels.values((basis @ self.table).reshape(_DEGREE + 1, self.panels.number), eta)
+
+
+@dataclass(frozen=True)
+class MassSurface:
+    """Log P(y | eta, tau) of one count, quick for eta and log tau in the ranges ``etas`` and ``log_taus``.
+
+    ``blocks`` are the parts of the range of log tau that were asked for so far: each is made when it is first wanted.
+    """
+
+    y: float
+    etas: tuple[float, float]
+    log_taus: tuple[float, float]
+    bound: int | None
+    blocks: dict[int, _Block | None] = field(default_factory=dict)
+
+    def log_mass(self, eta: Floats, log_tau: float) -> Floats:
+        """Log P(y | eta, tau) at eta (n,): (n,)."""
+        within = self.etas[0] <= eta.min() and eta.max() <= self.etas[1]
+        block = self._block(log_tau) if within and self.log_taus[0] <= log_tau <= self.log_taus[1] else None
+        if block is None:
+            return log_masses(np.full(eta.size, self.y), eta, float(np.exp(log_tau)), self.bound)
+        return block.log_mass(eta, log_tau)
+
+    def _block(self, log_tau: float) -> _Block | None:
+        number = int(np.floor(log_tau / _BLOCK))
+        if number not in self.blocks:
+            self.blocks[number] = _Block.at(self.y, self.etas, number * _BLOCK, self.bound)
+        return self.blocks[number]
