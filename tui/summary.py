@@ -8,12 +8,13 @@ from typing import Any
 
 from engine.published import Published, figure_beside
 from engine.reproduction import Cell, Line, SourceTable, ratio
+from engine.results import Diagnostic
 from engine.rows import Row
 from engine.thresholds import Verdict
 from workspace.companions import published_tables
 from workspace.findings import BAND_SHARES, band_shares
 from workspace.numbers import percentages
-from workspace.runs import Run, RunState, result_rows, verdicts_of
+from workspace.runs import Run, RunState, diagnostics_of, result_rows, verdicts_of
 from workspace.uses import NOTHING, Apart, settings_apart
 from workspace.workspace import Workspace
 
@@ -59,10 +60,28 @@ def summarise(workspace: Workspace, run: Run) -> str:
             use = use_text(recipe.settings(step), apart.get(step.method.key, {}))
             title = f"How well measures of data quality tell{f' ({use})' if use else ''}"
             parts.append(f"{title}\n{calibration_table(calibrated, recipe.published)}")
+    if doubts := doubt_lines(diagnostics_of(workspace, run.id)):
+        parts.append("\n".join(["Rules that models break", *doubts]))
     verdicts = verdicts_of(workspace, run.id)
     if verdicts:
         parts.append(f"Verdicts\n{verdict_table(verdicts, apart)}")
     return "\n\n".join(parts)
+
+
+def doubt_lines(diagnostics: Sequence[tuple[str, Diagnostic]]) -> list[str]:
+    """For each model and statistic that breaks its rule, how many parameters do and the value farthest from it."""
+    broken: dict[tuple[str, str, str], list[Diagnostic]] = {}
+    for target, found in diagnostics:
+        if found.passed is False:
+            broken.setdefault((target, found.name, found.rule), []).append(found)
+    lines = []
+    for (target, name, rule), own in broken.items():
+        worst = max(own, key=lambda one: -one.value if rule.startswith("at least") else one.value)
+        others = f", and {len(own) - 1} more" if len(own) > 1 else ""
+        lines.append(
+            f"{printable(target)}: {name} of {printable(worst.parameter)} is {number(worst.value)}, {rule}{others}"
+        )
+    return lines
 
 
 def method_of(row: Row) -> str:

@@ -28,6 +28,9 @@ from ..terms import Design, parse_term
 __all__ = ["ZeroInflatedSpec", "zero_inflated_truncated_poisson"]
 
 
+LARGEST_COUNT = 1e9
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ZeroInflatedSpec(Spec):
     """Predictors of both parts, whose random effect is drawn, the prior of tau, and the sampler."""
@@ -49,11 +52,17 @@ class ZeroInflatedSpec(Spec):
 
 
 def check(data: Microdata, target: str, spec: ZeroInflatedSpec, place: str) -> None:
-    """BadInput where values are missing, the design is aliased, no record is 0 or all are, or the bound is not a whole number."""
+    """BadInput where values are missing, the design is aliased, no record is 0 or all are, a count is huge, or the bound is not a whole number."""
     require_complete(data, target, spec.predictors, place)
     y = data.numbers(target)
     if not (y == 0).any():
         raise BadInput(f"{place}.target", f'no record has "{target}" = 0, so nothing tells how many zeros are inflated')
+    if large := int((y >= LARGEST_COUNT).sum()):
+        raise BadInput(
+            f"{place}.target",
+            f'{large:,} records have a "{target}" of a thousand millions or more, where a Poisson count has no spread of its '
+            "own; use cart, or linear_regression of a continuous variable",
+        )
     if spec.walkers is not None and spec.sampler == "emcee":
         fewest = 4 * len(_design(data, spec).names) + 4
         if spec.walkers < fewest or spec.walkers % 2:

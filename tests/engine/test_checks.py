@@ -122,3 +122,17 @@ def test_one_record_varies_in_nothing() -> None:
     one = conform(pd.DataFrame({"x": [np.float64(3)]}), Schema((Variable("x", Kind.CONTINUOUS),)))
     with pytest.raises(BadInput, match="is the same"):
         require_varying(one, "x", "p")
+
+
+def test_counts_too_large_for_a_poisson_model_are_refused() -> None:
+    recipe = Recipe.from_table(
+        {
+            "variables": {"age": {"kind": "count"}, "pay": {"kind": "count"}},
+            "synthesis": [{"target": "pay", "method": "zero_inflated_truncated_poisson", "predictors": ["age"]}],
+        }
+    )
+    frame = pd.DataFrame({"age": [20, 30, 40, 50], "pay": [0, 0, 7, 10**9]})
+    with pytest.raises(BadInput, match="1 records have") as caught:
+        check_steps(recipe, conform(frame, recipe.schema))
+    assert caught.value.place == "synthesis[0].target"
+    check_steps(recipe, conform(frame.assign(pay=[0, 0, 7, 10**9 - 1]), recipe.schema))

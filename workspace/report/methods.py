@@ -29,7 +29,7 @@ def diagnostic_section(diagnostics: Sequence[tuple[str, Diagnostic]], *convergen
     heads = ("variable", "statistic", "parameter", "value", "rule", "")
     return section(
         "Diagnostics",
-        element("p", f"Rules for convergence: {verdict}." if judged else ""),
+        element("p", f"Rules for the models: {verdict}." if judged else ""),
         *convergence,
         table("Every statistic", heads, rows, numeric=(3,)),
     )
