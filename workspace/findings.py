@@ -81,7 +81,8 @@ class ResultLine:
 class Selection:
     """Which results of a run, in which order.
 
-    ``draws`` adds the rows of single datasets. Every word of ``text`` must occur in the row; ``!word`` must not.
+    ``draws`` adds the rows of single datasets. Every word of ``text`` must occur in the row; ``!word`` must not. What makes up
+    the bands of a sweep stands beside them; their shares come as rows with ``draws``, or when ``text`` asks for a share.
     """
 
     run_id: int
@@ -108,6 +109,9 @@ def _where(workspace: Connected, selection: Selection) -> tuple[str, list[object
     bound: list[object] = [selection.run_id]
     if not selection.draws:
         conditions.append("result.draw IS NULL")
+    if not selection.draws and "share" not in selection.text.lower():
+        conditions.append(f"result.measure NOT IN ({', '.join('?' * len(BAND_SHARES))})")
+        bound.extend(BAND_SHARES)
     for word in selection.text.lower().split():
         wanted = word.removeprefix("!")
         if wanted:

@@ -274,15 +274,13 @@ def _columns(width: int, selection: Selection) -> tuple[Column, ...]:
 
 
 def _values(line: ResultLine, room: int, apart: Apart) -> dict[str, object]:
-    params = (
-        {k: v for k, v in line.params.items() if k not in ("variable", "model")}
-        if line.level is not None
-        else line.params
-    )
+    uses = apart.get(f"{line.family}.{line.method}", {})
+    hidden = () if line.level is None else ("variable", "model")
+    params = {name: value for name, value in line.params.items() if name in uses or name not in hidden}
     dataset = line.dataset if line.draw is None else f"{line.dataset[:9]} {line.draw}"
     return {
         "measure": name_in(room, line),
-        "of": measured(line.target, params, apart.get(f"{line.family}.{line.method}", {})),
+        "of": measured(line.target, params, uses),
         "dataset": dataset,
         "level": "" if line.level is None else number(line.level),
         "value": number(line.value),
