@@ -82,8 +82,8 @@ class Knowledge:
         """The keys that must agree and the windows that must hold for a released record to match.
 
         NotComputable where records are not linked or were suppressed, released record i then being no longer that of
-        confidential record i, and where counts or binary variables without a window were released as class means, which
-        agree with none of them.
+        confidential record i, and where what was released agrees with no confidential value: class means of counts or
+        binary variables, and dates without their times of day, unless there is a window.
         """
         released.require_linked()
         if suppressed := 0 if released.classes is None else int((released.classes < 0).sum()):
@@ -93,11 +93,23 @@ class Knowledge:
             if name not in self.windows and self.confidential.schema[name].kind is not released.schema[name].kind:
                 reason = f'"{name}" is released as class means, which equal no value: give it a radius, or measure risk.anonymity'
                 raise NotComputable(reason)
+        for name in self.names:
+            if name not in self.windows and _lost_its_times(self.confidential, released, name):
+                reason = f'"{name}" is released without its time of day, so that it equals no value: give it a radius in days'
+                raise NotComputable(reason)
         windows = [
             Within.among_missing(*ends, self.confidential.missing(name), released.numbers(name))
             for name, ends in self.windows.items()
         ]
         return exact, windows
+
+
+def _lost_its_times(confidential: Microdata, released: Microdata, name: str) -> bool:
+    """Whether a date has times of day in the confidential data and none in the release."""
+    if confidential.schema[name].kind is not Kind.DATE:
+        return False
+    ours, theirs = (data.column(name).dropna() for data in (confidential, released))
+    return bool((ours != ours.dt.normalize()).any() and (theirs == theirs.dt.normalize()).all())
 
 
 def _window(radius: Radius, centre: Floats) -> tuple[Floats, Floats]:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.errors import BadInput
+from engine.errors import BadInput, NotComputable
 from engine.methods import find
 from engine.microdata import Microdata, conform
 from engine.results import Measure
@@ -88,6 +88,18 @@ def test_a_radius_applies_to_known_variables_too() -> None:
 def test_dates_match_within_days() -> None:
     near = identification(CONFIDENTIAL, SYNTHETIC, spec(known=["since"], radius={"income": 1000, "since": 1}), RUN)
     assert near.per_record["candidates"].tolist() == [2, 3, 3, 3, 2]
+
+
+def test_dates_that_lost_their_times_are_matched_within_days_or_not_at_all() -> None:
+    hours = pd.to_timedelta([3, 20, 7, 15, 9], unit="h")
+    timed = CONFIDENTIAL.with_columns({"since": CONFIDENTIAL.column("since") + hours}, "confidential")
+    with pytest.raises(NotComputable, match="without its time of day"):
+        identification(timed, SYNTHETIC, spec(known=["since"], radius={"income": 1000}), RUN)
+    within = identification(timed, SYNTHETIC, spec(known=["since"], radius={"income": 1000, "since": 0}), RUN)
+    assert within.per_record["hit"].all()
+    same = timed.with_columns({"income": SYNTHETIC.column("income")}, "synthetic")
+    exact = identification(timed, same, spec(known=["since"], radius={"income": 1000}), RUN)
+    assert exact.per_record["candidates"].tolist() == [1, 1, 1, 1, 1]
 
 
 def test_an_intruder_who_knows_no_synthesised_value_of_some_variable() -> None:
