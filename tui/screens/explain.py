@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from textwrap import wrap
+from typing import Any
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -15,7 +17,7 @@ from textual.widgets import Static
 from tui.console import number
 from tui.widgets.scroll import Scroll
 from tui.widgets.text import fit, printable
-from tui.words import full_params, interval
+from tui.words import full_params, interval, use_text
 from workspace.findings import ResultLine
 
 from .page import Dialog
@@ -37,12 +39,13 @@ BASELINE = "what it would be without a difference, or on the confidential data"
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a method says of itself and of one of its measures."""
+    """What a method says of itself and of one of its measures; ``defaults`` of its settings by name."""
 
     title: str
     meaning: str
     goal: str
     source: str
+    defaults: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Explain(Dialog[None]):
@@ -99,12 +102,14 @@ class Explain(Dialog[None]):
 def meaning_of(row: ResultLine) -> Meaning:
     """What this version's method says of the measure of a row; slow the first time."""
     from engine.methods import registry
+    from engine.spec import written
 
     method = registry().get(f"{row.family}.{row.method}")
     outputs = [] if method is None else [output for output in method.outputs if output.name == row.measure]
     if method is None or not outputs:
         return Meaning("a method that this version does not have", "", "", "")
-    return Meaning(method.title, outputs[0].meaning, outputs[0].goal, method.source)
+    defaults = {info.name: written(info.default) for info in method.spec.params() if not info.required}
+    return Meaning(method.title, outputs[0].meaning, outputs[0].goal, method.source, defaults)
 
 
 def facts(row: ResultLine, meaning: Meaning) -> list[tuple[str, str]]:
@@ -123,6 +128,7 @@ def facts(row: ResultLine, meaning: Meaning) -> list[tuple[str, str]]:
         ("baseline", "" if row.baseline is None else f"{number(row.baseline)}: {BASELINES.get(row.family, BASELINE)}"),
         ("reason", row.reason),
         *full_params(row.params),
+        ("by default", use_text({}, {k: v for k, v in meaning.defaults.items() if k not in row.params})),
         ("source", meaning.source),
     ]
     return [(name, text) for name, text in named if text]

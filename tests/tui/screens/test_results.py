@@ -200,3 +200,11 @@ def test_a_page_is_a_slice_of_the_whole(directory):
         assert pages == whole
         values = [row.value for row in whole if row.value is not None]
         assert values == sorted(values, reverse=True)
+
+
+def test_settings_that_a_row_does_not_say_are_told_with_their_defaults():
+    pmse = line(family="utility", method="propensity", measure="pmse", params={"model": "cart"})
+    found = dict(facts(pmse, meaning_of(pmse)))
+    assert found["model"] == "cart"
+    assert found["by default"].startswith("minbucket 20, cp ")
+    assert "model" not in found["by default"]
