@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from engine.recipe import Recipe
+from workspace.database import DATABASE
+from workspace.tables import Tables
 from workspace.workspace import Workspace
 
 Command = Callable[..., int]
@@ -160,6 +165,24 @@ def test_import_describes_a_file_and_drafts_a_recipe_that_is_valid(
     assert [dataset.records for dataset in workspace.datasets(1)] == [60]
     workspace.close()
     assert sfumato("import", "visits.csv", "--workspace", "w", "--recipe", "draft.toml") == 2
+
+
+def test_others_can_write_while_an_import_writes_its_table(
+    study: Path, sfumato: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In SQLite a second writer waits until the first one's transaction ends."""
+    assert sfumato("init", "w") == 0
+    written, write = [], Tables.write
+
+    def beside_a_writer(tables: Tables, table: pa.Table) -> str:
+        with closing(sqlite3.connect(tables.directory.parent / DATABASE, timeout=0)) as other:
+            other.execute("BEGIN IMMEDIATE")
+        written.append(table.num_rows)
+        return write(tables, table)
+
+    monkeypatch.setattr(Tables, "write", beside_a_writer)
+    assert sfumato("import", "visits.csv", "--workspace", "w") == 0
+    assert written == [60]
 
 
 def test_methods_and_recipes_are_listed(sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
