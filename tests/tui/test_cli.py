@@ -185,6 +185,20 @@ def test_others_can_write_while_an_import_writes_its_table(
     assert written == [60]
 
 
+def test_the_answer_of_a_minimisation_is_printed_under_its_own_heading(
+    study: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = study.read_text().partition("[[measure]]")[0]
+    minimisation = '[[study]]\nmethod = "studies.minimisation"\nk = 2\nn = 20\nstep = 1.0\nsubsamples = 1\n'
+    limits = "rho = 0.0\nnmi = 0.0\nrilm_categorical = 0.0\nnon_suppressed = 0.0\n"
+    study.write_text(f"{recipe}{minimisation}{limits}")
+    assert sfumato("run", str(study), "--workspace", "w", "--jobs", "1") == 0
+    out = capsys.readouterr().out
+    heading = "Smallest sufficient sample\nsmallest size whose sub-samples all meet every threshold: 20 records\n"
+    assert heading in out
+    assert "Intruder knowledge" not in out
+
+
 def test_methods_and_recipes_are_listed(sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
     assert sfumato("methods") == 0
     assert "risk.identification" in capsys.readouterr().out
