@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .anonymised import AnonymisationSpec, Anonymised
 from .errors import EngineError, NotComputable
 from .methods import Method, registry
-from .microdata import Microdata
+from .microdata import DAY, Microdata
 from .quasi_identifiers import check_limits
 from .recipe import Recipe
 from .results import Diagnostic, Estimate, Fit, Measure, StudyPoint
@@ -34,6 +34,9 @@ __all__ = [
     "measure_dataset",
     "study_point",
 ]
+
+FOUR_DIGIT_YEARS = (-719_162.0, 2_932_897.0)
+"""Days from 1970 to the first of the year 1 and to that of the year 10000."""
 
 Report = Callable[[Progress], None]
 
@@ -62,21 +65,25 @@ def draw_dataset(
 
 
 def as_column(values: Any, confidential: Microdata, variable: Variable, place: str) -> pd.Series:
-    """Drawn values (n,), level codes where the variable has levels, as a column of the confidential one's dtype.
+    """Drawn values (n,) as a column of the confidential one's dtype; they are such as ``Microdata.numbers`` gives.
 
-    NaN is a missing value, where the confidential column has some.
+    That is level codes, numbers, or days since 1970, of which the second is kept. NaN is a missing value, where the
+    confidential column has some. Raises EngineError where a value cannot be one of the variable.
     """
     like = confidential.column(variable.name)
     if variable.kind.has_levels:
         codes = np.where(np.isnan(values), -1, values).astype(np.int64)
         return pd.Series(pd.Categorical.from_codes(codes, like.cat.categories, like.cat.ordered), name=variable.name)
     numbers = np.asarray(values, dtype=np.float64)
-    if variable.kind is not Kind.DATE:
-        low, high = variable.lower, variable.upper
-        outside = (numbers < (-np.inf if low is None else low)) | (numbers > (np.inf if high is None else high))
-        unknown = ~np.isfinite(numbers) & ~(np.isnan(numbers) & like.hasnans)
-        if outside.any() or unknown.any():
-            raise EngineError(f'{place}: {int(outside.sum()):,} drawn values of "{variable.name}" leave its bounds')
+    low, high = FOUR_DIGIT_YEARS if variable.kind is Kind.DATE else (variable.lower, variable.upper)
+    outside = (numbers < (-np.inf if low is None else low)) | (numbers > (np.inf if high is None else high))
+    unknown = ~np.isfinite(numbers) & ~(np.isnan(numbers) & like.hasnans)
+    if outside.any() or unknown.any():
+        raise EngineError(
+            f'{place}: {int((outside | unknown).sum()):,} drawn values of "{variable.name}" leave its bounds'
+        )
+    if variable.kind is Kind.DATE:
+        numbers = np.rint(numbers * DAY)
     return pd.Series(numbers, name=variable.name).astype(like.dtype)
 
 

@@ -3,7 +3,8 @@
 What the function takes and returns depends on the family:
 
     synthesis         (data: Microdata, target: str, spec, run, draws: int) -> Fit, with ``draw`` beside it:
-                      draw(fit, spec, target, confidential, released, index, rng) -> values (n,)
+                      draw(fit, spec, target, confidential, released, index, rng) -> values (n,), such as
+                      ``Microdata.numbers`` gives: level codes, numbers, days since 1970; NaN missing
                       ``draws`` is how many datasets will be released: arrays of posterior draws have that length,
                       and dataset ``index`` uses draw ``index``; ``released`` holds what was synthesised before
     anonymisation     (data: Microdata, spec, run) -> Anonymised, for the recipe's steps one after another, each on the table

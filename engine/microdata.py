@@ -16,11 +16,14 @@ from .errors import BadInput, NotComputable
 from .schema import Kind, Schema, Variable
 from .written_values import level_spellings, may_be_thousands, read_numbers, whole_spelling
 
-__all__ = ["Microdata", "MissingPolicy", "Origin", "conform"]
+__all__ = ["DAY", "Microdata", "MissingPolicy", "Origin", "conform"]
 
 Origin = Literal["confidential", "synthetic", "anonymised"]
 
 LARGEST_COUNT = 2**53
+
+DAY = 86_400
+"""Seconds."""
 
 
 class MissingPolicy(StrEnum):
@@ -87,17 +90,16 @@ class Microdata:
     def numbers(self, name: str) -> NDArray[np.float64]:
         """One variable as floats, (n,): level codes, numbers, or days since 1970; NaN where it is missing.
 
-        Raises NotComputable like ``column``.
+        A time of day is a fraction of the day, to the second; ``engine.execution.as_column`` is the way back. Raises NotComputable like ``column``.
         """
         values, kind = self.column(name), self.schema[name].kind
         if not kind.has_levels and kind is not Kind.DATE:
             return values.to_numpy(dtype=np.float64)
-        numbers = values.cat.codes.to_numpy() if kind.has_levels else values.to_numpy(dtype="datetime64[D]")
-        return (
-            np.where(values.isna(), np.nan, numbers.astype(np.float64))
-            if values.hasnans
-            else numbers.astype(np.float64)
-        )
+        if kind.has_levels:
+            numbers = values.cat.codes.to_numpy().astype(np.float64)
+        else:
+            numbers = _days(values.to_numpy(dtype="datetime64[s]").astype(np.int64))
+        return np.where(values.isna(), np.nan, numbers) if values.hasnans else numbers
 
     def missing(self, name: str) -> NDArray[np.bool_]:
         """Which records have no value of this variable, (n,)."""
@@ -111,6 +113,12 @@ class Microdata:
     def with_columns(self, columns: dict[str, pd.Series], origin: Origin) -> Microdata:
         """A copy whose named columns are replaced; the others are kept bit for bit."""
         return Microdata(self.schema, self.frame.assign(**columns), origin)
+
+
+def _days(seconds: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Days, with times of day to the nearest 2^-20 (0.08 seconds): moments that are whole days apart are exactly so."""
+    days, rest = np.divmod(seconds, DAY)
+    return np.asarray(days + np.rint(rest * (2**20 / DAY)) / 2**20, dtype=np.float64)
 
 
 def conform(
@@ -273,7 +281,12 @@ def _dates(values: pd.Series, place: str) -> pd.Series:
     wrong = int(dates.isna().sum())
     if wrong:
         raise BadInput(place, f"{wrong:,} records are not a date; dates are written 2019-07-31")
-    return dates.astype("datetime64[s]")
+    whole = dates.astype("datetime64[s]")
+    if finer := int((whole != dates).sum()):
+        raise BadInput(
+            place, f"{finer:,} records have a time finer than a second; round it to seconds, or leave the column out"
+        )
+    return whole
 
 
 def _numbers(values: pd.Series, variable: Variable, place: str) -> pd.Series:

@@ -21,7 +21,7 @@ from .statistics.sensitive_values import Limits, Sensitive
 
 __all__ = [
     "anonymised_table", "check_hierarchies", "check_limits", "class_intervals", "class_values", "dimension_of",
-    "notes_of", "require_complete", "require_records", "tree_of",
+    "notes_of", "numbers_of_labels", "require_complete", "require_records", "tree_of",
 ]  # fmt: skip
 
 Integers = NDArray[np.int64]
@@ -99,11 +99,17 @@ def tree_of(data: Microdata, name: str, tree: Hierarchy | None) -> tuple[Hierarc
 def dimension_of(data: Microdata, name: str, tree: Hierarchy | None) -> Dimension:
     """The quasi-identifier to cut: numbers as they lie, levels in their order, or leaves in the order of the tree."""
     if not data.schema[name].kind.has_levels:
-        return Dimension.of_numbers(data.numbers(name))
+        return Dimension.of_numbers(numbers_of_labels(data, name))
     if tree is not None:
         found, rows = tree_of(data, name, tree)
         return Dimension.of_ranks(found.order[rows])
     return Dimension.of_ranks(data.numbers(name).astype(np.int64))
+
+
+def numbers_of_labels(data: Microdata, name: str) -> NDArray[np.float64]:
+    """``Microdata.numbers`` as labels write them, (n,): dates by the day."""
+    numbers = data.numbers(name)
+    return np.floor(numbers) if data.schema[name].kind is Kind.DATE else numbers
 
 
 def class_values(data: Microdata, name: str, classes: Integers) -> pd.Series:
@@ -127,7 +133,7 @@ def class_values(data: Microdata, name: str, classes: Integers) -> pd.Series:
 
 
 def _means(data: Microdata, name: str, classes: Integers) -> pd.Series:
-    values, sizes = data.numbers(name), class_sizes(classes)
+    values, sizes = numbers_of_labels(data, name), class_sizes(classes)
     low, high = _ends(values, classes)
     mean = np.clip(np.bincount(classes, weights=values) / sizes, low, high)
     if data.schema[name].kind is Kind.DATE:
@@ -151,7 +157,7 @@ def class_intervals(data: Microdata, name: str, classes: Integers, tree: Hierarc
     kind, column = data.schema[name].kind, data.frame[name]
     if tree is not None or kind in UNORDERED:
         return _common_nodes(*tree_of(data, name, tree), classes)
-    low, high = _ends(data.numbers(name), classes)
+    low, high = _ends(numbers_of_labels(data, name), classes)
     pairs, pair = np.unique(np.column_stack([low, high]), axis=0, return_inverse=True)
     ends = [[_shown(column, kind, float(end)) for end in pair_ends] for pair_ends in pairs]
     labels = [first if first == last else f"[{first}, {last}]" for first, last in ends]

@@ -38,11 +38,12 @@ def import_and_describe(
     data = conform(frame, schema, MissingPolicy.DROP)
     opened = workspace()
     name = project or Path(source.name).stem
+    stored = opened.tables.write_microdata(data)
     path = str(Path(file).expanduser().resolve())
     with opened.writing() as connection:
         project_id = opened.ensure_project(name)
         planned = draft_of(opened, project_id)
-        dataset_id = opened.add_dataset(project_id, source.name, source.sha256, data)
+        dataset_id = opened.add_dataset(project_id, source.name, source.sha256, data, stored)
         keep_missing(connection, dataset_id, {p.variable.name: p.missing for p in profiles}, len(frame))
         if planned is None:
             store_draft(connection, draft_of_import(project_id, dataset_id, draft_recipe(path, name, profiles)))

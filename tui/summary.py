@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from engine.methods import Method
 from engine.published import Published, figure_beside
 from engine.reproduction import Cell, Line, SourceTable, ratio
 from engine.results import Diagnostic
@@ -47,25 +48,71 @@ def summarise(workspace: Workspace, run: Run) -> str:
         f"m = {recipe.m}, seed {run.seed}, {duration(run.seconds)}"
     )
     parts = [printable(head)]
+    summed_up = {method_of(row) for row in rows if row.family == "studies" and row.level is None}
     for family, heading in HEADINGS.items():
-        chosen = [row for row in rows if row.family == family and row.method != "calibration"]
+        chosen = [row for row in rows if row.family == family and method_of(row) not in summed_up]
         if chosen:
             make = sweep_table if family == "studies" else result_table
             parts.append(f"{heading}\n{make(chosen, recipe.published, apart)}")
     for step in recipe.studies:
-        calibrated = [
-            row for row in rows if row.method == "calibration" and recipe.step_of(method_of(row), row.params) is step
+        own = [
+            row for row in rows if method_of(row) in summed_up and recipe.step_of(method_of(row), row.params) is step
         ]
-        if calibrated:
+        if own:
             use = use_text(recipe.settings(step), apart.get(step.method.key, {}))
-            title = f"How well measures of data quality tell{f' ({use})' if use else ''}"
-            parts.append(f"{title}\n{calibration_table(calibrated, recipe.published)}")
+            title, text = study_summary(step.method, own, recipe.published)
+            parts.append(f"{title}{f' ({use})' if use else ''}\n{text}")
     if doubts := doubt_lines(diagnostics_of(workspace, run.id)):
         parts.append("\n".join(["Rules that models break", *doubts]))
     verdicts = verdicts_of(workspace, run.id)
     if verdicts:
         parts.append(f"Verdicts\n{verdict_table(verdicts, apart)}")
     return "\n\n".join(parts)
+
+
+def study_summary(method: Method, rows: Sequence[Row], published: Sequence[Published] = ()) -> tuple[str, str]:
+    """Heading and text of a study that sums up its points: its answers first, then what each point gave."""
+    if method.name == "calibration":
+        return "How well measures of data quality tell", calibration_table(rows, published)
+    answers = [_answer(method, row, published) for row in rows if row.level is None]
+    points = points_table([row for row in rows if row.level is not None])
+    return method.title, "\n\n".join(filter(None, ["\n".join(answers), points]))
+
+
+def _answer(method: Method, row: Row, published: Sequence[Published]) -> str:
+    """What all points of a study together say, in a sentence."""
+    meaning = method.output(row.measure).meaning
+    if row.value is None:
+        return f"{meaning}: {row.reason}"
+    figure, share = _quoted(row, published)
+    said = [f"{number(row.value)} {row.unit}".rstrip(), _interval(row), figure and f"published {figure}, ratio {share}"]
+    return f"{meaning}: {', '.join(filter(None, said))}"
+
+
+def points_table(rows: Sequence[Row]) -> str:
+    """One line a point of a study: its level, the parameters that go with it, and its measures, of every dataset that has
+    them. Empty without rows.
+    """
+    differing = {name: {json.dumps(row.params.get(name)) for row in rows} for row in rows for name in row.params}
+    names = [name for name, values in differing.items() if len(values) > 1]
+    computed = {row.measure for row in rows if row.value is not None}
+    shown = [row for row in rows if row.value is not None or row.measure not in computed]
+    columns = list(dict.fromkeys((row.measure, row.dataset) for row in shown))
+    several = len({dataset for _, dataset in columns}) > 1
+    points: dict[float, dict[tuple[str, str], Row]] = {}
+    for row in rows:
+        points.setdefault(row.level or 0.0, {})[row.measure, row.dataset] = row
+    lines = [
+        [
+            number(level) if level else "0",
+            *(str(next(iter(found.values())).params.get(name, "")) for name in names),
+            *(number(found[column].value) if column in found else "" for column in columns),
+        ]
+        for level, found in sorted(points.items())
+    ]
+    heads = ["level", *names, *(f"{measure} ({dataset})" if several else measure for measure, dataset in columns)]
+    spare = range(1 + len(names), len(heads) - 1)
+    return _without_empty_columns(heads, lines, right=range(len(heads)), spare=spare) if rows else ""
 
 
 def doubt_lines(diagnostics: Sequence[tuple[str, Diagnostic]]) -> list[str]:

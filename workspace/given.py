@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from engine.errors import BadInput
 from engine.microdata import Microdata, MissingPolicy, conform
+from engine.quasi_identifiers import numbers_of_labels
 from engine.recipe import Recipe
 from engine.schema import Schema
 from engine.statistics.equivalence_classes import equivalence_classes
@@ -184,7 +185,7 @@ def _check_labels(table: Microdata, places: Places, data: Microdata, recipe: Rec
             continue
         levels = tuple(data.column(name).cat.categories) if variable.kind.has_levels else ()
         labels = table.frame[name].astype("object").to_numpy()
-        outside = int(outside_of(labels, data.numbers(name)[places], variable.kind, levels).sum())
+        outside = int(outside_of(labels, numbers_of_labels(data, name)[places], variable.kind, levels).sum())
         if outside:
             words = f"{outside:,} of {len(table):,} records do not contain the original value"
             raise BadInput(f"{place}: {name}", f"{words}; {UNPAIRED}")

@@ -136,9 +136,15 @@ def _header(source: Source, place: str) -> tuple[list[str], str]:
     if first.count(separator) == 0 and schema_less_line(first):
         raise BadInput(place, f'"{source.name}" is not a table: its first line names no columns')
     try:
-        return next(csv.reader([first], delimiter=separator, strict=True)), separator
+        return _unquoted(next(csv.reader([first], delimiter=separator, strict=True))), separator
     except csv.Error:
         raise BadInput(place, f'"{source.name}" is not a table: its first line cannot be split into names') from None
+
+
+def _unquoted(header: list[str]) -> list[str]:
+    """The names of a header; where apostrophes stand around every one of them, without these."""
+    quoted = all(len(name) > 2 and name[0] == name[-1] == "'" for name in header)
+    return [name[1:-1] for name in header] if quoted else header
 
 
 def _check_header(header: list[str], source: Source, place: str) -> None:

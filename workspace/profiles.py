@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.microdata import Microdata
+from engine.schema import Kind
 
 from .variable_lines import Profile
 
@@ -37,7 +38,7 @@ def profile(data: Microdata, name: str) -> Profile:
         return Profile(name, len(numbers), int((counts > 0).sum()), shown, withheld, levels)
     rising = np.sort(numbers)
     distinct = 1 + int(np.count_nonzero(np.diff(rising)))
-    whole = bool((rising == np.floor(rising)).all())
+    whole = variable.kind is Kind.DATE or bool((rising == np.floor(rising)).all())
     bins = min(MOST_BINS, math.ceil(2 * len(rising) ** (1 / 3)))
     width = bin_width(float(rising[-1] - rising[0]), bins, whole=whole)
     first = math.floor(rising[0] / width)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from engine.recipe import Recipe
 
 __all__ = ["Connected", "Reader", "Run", "RunState", "TaskRow", "find_run", "list_runs", "recipe_toml", "tasks_of"]
+
+RECIPES_KEPT = 32
 
 
 class Connected(Protocol):
@@ -128,10 +131,8 @@ class Run:
 
     @property
     def recipe(self) -> Recipe:
-        """The plan, with everything that was set on the command line."""
-        from engine.recipe import Recipe
-
-        return Recipe.from_toml(self.recipe_toml, stored=True)
+        """The plan, with everything that was set on the command line: one frozen value however often it is asked for."""
+        return _recipe(self.recipe_toml)
 
     @property
     def seconds(self) -> float | None:
@@ -139,6 +140,13 @@ class Run:
         if self.started is None:
             return None
         return (self.finished or time.time()) - self.started
+
+
+@lru_cache(maxsize=RECIPES_KEPT)
+def _recipe(text: str) -> Recipe:
+    from engine.recipe import Recipe
+
+    return Recipe.from_toml(text, stored=True)
 
 
 _RUN = """SELECT run.*, (SELECT count(*) FROM task WHERE run_id = run.id) AS tasks_total,

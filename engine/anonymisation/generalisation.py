@@ -17,7 +17,14 @@ from ..anonymised import AnonymisationSpec, Anonymised, Hierarchies, QuasiIdenti
 from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
-from ..quasi_identifiers import anonymised_table, check_hierarchies, notes_of, require_complete, tree_of
+from ..quasi_identifiers import (
+    anonymised_table,
+    check_hierarchies,
+    notes_of,
+    numbers_of_labels,
+    require_complete,
+    tree_of,
+)
 from ..run import Run
 from ..schema import Kind, Schema, Variable
 from ..spec import Param
@@ -111,7 +118,9 @@ def _recoded(data: Microdata, name: str, spec: GeneralisationSpec) -> pd.Series:
     if kind.has_levels:
         tree, rows = tree_of(data, name, spec.hierarchies.get(name))
     else:
-        tree, rows = interval_hierarchy(data.numbers(name), spec.widths.get(name, ()), dates=kind is Kind.DATE)
+        tree, rows = interval_hierarchy(
+            numbers_of_labels(data, name), spec.widths.get(name, ()), dates=kind is Kind.DATE
+        )
     labels = [row[level] for row in tree.rows]
     categories = list(dict.fromkeys(labels))
     place = {label: code for code, label in enumerate(categories)}

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..microdata import Microdata
+from ..microdata import DAY, Microdata
 from ..schema import Kind
 
 __all__ = ["TableCodes"]
 
 Floats = NDArray[np.float64]
-
-DAY = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +26,8 @@ class _Column:
     high: float = 0.0
     middle: float = 0.0
     unit: float = 0.0
+    scale: float = 1.0
+    """What the variable's numbers are multiplied by in the matrix."""
 
     @property
     def marked(self) -> bool:
@@ -83,12 +83,12 @@ class TableCodes:
         return found
 
     def values(self, matrix: Floats) -> dict[str, Floats]:
-        """The variables (n,) of a tidy matrix: codes, numbers, dates in seconds since 1970; NaN where missing."""
+        """The variables (n,) of a tidy matrix: ``Microdata.numbers``."""
         found = {}
         for name, (one, place) in zip(self.names, self._places(), strict=True):
             column = matrix[:, place]
             missing = column == one.levels if one.levels else matrix[:, place + one.marked] == one.marked
-            found[name] = np.where(missing & one.missing, np.nan, column)
+            found[name] = np.where(missing & one.missing, np.nan, column / one.scale)
         return found
 
     def _places(self) -> Iterator[tuple[_Column, int]]:
@@ -100,10 +100,8 @@ class TableCodes:
 
 
 def _values(data: Microdata, name: str) -> Floats:
-    if data.schema[name].kind is not Kind.DATE:
-        return data.numbers(name)
-    seconds = data.column(name).to_numpy(dtype="datetime64[s]").astype(np.float64)
-    return np.where(data.missing(name), np.nan, seconds)
+    numbers = data.numbers(name)
+    return np.rint(numbers * DAY) if data.schema[name].kind is Kind.DATE else numbers
 
 
 def _column(data: Microdata, name: str) -> _Column:
@@ -116,4 +114,5 @@ def _column(data: Microdata, name: str) -> _Column:
     high = values.max() if variable.upper is None else variable.upper
     days = variable.kind is Kind.DATE and bool((values % DAY == 0).all())
     unit = {Kind.COUNT: 1.0, Kind.DATE: float(DAY if days else 1)}.get(variable.kind, 0.0)
-    return _Column(0, missing, float(low), float(high), float(np.median(values)), unit)
+    scale = float(DAY) if variable.kind is Kind.DATE else 1.0
+    return _Column(0, missing, float(low), float(high), float(np.median(values)), unit, scale)

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..methods import method
-from ..microdata import Microdata
+from ..microdata import DAY, Microdata
 from ..results import Diagnostic, Fit
 from ..run import Run
 from ..schema import Kind
@@ -72,19 +72,21 @@ def draw(
     index: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Synthetic values (n,): of each record a donor from its leaf. Codes of levels; dates as seconds since 1970; NaN missing."""
+    """Synthetic values (n,): of each record a donor from its leaf. Codes of levels; dates as days since 1970; NaN missing."""
     arrays = {**_without_sets(fit), **fit.arrays}
     trees = Trees(**{field.name: arrays[field.name] for field in fields(Trees)})
     tree = index if spec.proper else 0
     orders = {name: fit.arrays[_order_key(name)][tree] for name in _with_levels(released, spec)}
     values = trees.draw(tree, _predictors(released, confidential, spec, orders), rng)
+    if confidential.schema[target].kind is Kind.DATE and "sets" not in fit.arrays:
+        return values / DAY
     if not confidential.schema[target].kind.has_levels:
         return values
     return np.where(values < _levels(confidential, target), values, np.nan)
 
 
 def _without_sets(fit: Fit) -> Mapping[str, NDArray[np.generic]]:
-    """The arrays that fits of the first version lack: their trees split no levels by sets."""
+    """The arrays that fits of the first version lack: their trees split no levels by sets, and their dates are seconds."""
     return {"chosen": np.full(len(fit.arrays["left"]), -1), "sets": np.zeros((0, 0), dtype=np.bool_)}
 
 
@@ -126,9 +128,6 @@ def _grown(
 
 
 def _response(data: Microdata, target: str) -> Floats:
-    if data.schema[target].kind is Kind.DATE:
-        seconds = data.column(target).to_numpy(dtype="datetime64[s]").astype(np.float64)
-        return np.where(data.missing(target), np.nan, seconds)
     return _codes(data, target).astype(np.float64) if data.schema[target].kind.has_levels else data.numbers(target)
 
 

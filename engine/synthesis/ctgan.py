@@ -84,7 +84,7 @@ def draw(
     index: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Synthetic values (n,): of each record one of its nearest generated records. Codes of levels, dates as seconds; NaN missing."""
+    """Synthetic values (n,): of each record one of its nearest generated records. Codes of levels, dates as days; NaN missing."""
     generated = fit.arrays["generated"][index]
     values = TableCodes.of(confidential, (*spec.predictors, target)).values(generated)[target]
     if not spec.predictors:

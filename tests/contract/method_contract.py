@@ -58,9 +58,18 @@ every_measure = pytest.mark.parametrize("method", MEASURES)
 every_study = pytest.mark.parametrize("method", STUDIES)
 
 
-def target_of(method: Method, schema: Schema) -> str:
-    """The variable that a synthesis method is tried on: of a kind it produces, a sensitive one if there is one."""
-    suitable = [v for v in schema if v.kind in (method.targets or tuple(Kind)) and v.role is not Role.IDENTIFIER]
+EVERY_TARGET = [
+    pytest.param(param.values[0], kind, id=f"{param.id}-{kind}")
+    for param in SYNTHESIS
+    for kind in param.values[0].targets or tuple(Kind)
+]
+every_target = pytest.mark.parametrize(("method", "kind"), EVERY_TARGET)
+
+
+def target_of(method: Method, schema: Schema, kind: Kind | None = None) -> str:
+    """The variable that a synthesis method is tried on: of this kind or one it produces, a sensitive one if there is one."""
+    kinds = (kind,) if kind else method.targets or tuple(Kind)
+    suitable = [v for v in schema if v.kind in kinds and v.role is not Role.IDENTIFIER]
     return sorted(suitable, key=lambda v: v.role is not Role.SENSITIVE)[0].name
 
 
@@ -99,8 +108,8 @@ def table_of(method: Method, schema: Schema) -> dict[str, Any]:
     return {key: value for key, value in {**table, **given}.items() if value not in (None, {})}
 
 
-def recipe_of(method: Method, schema: Schema) -> Recipe:
-    """A recipe with one step of the method, as a user would write it."""
+def recipe_of(method: Method, schema: Schema, kind: Kind | None = None) -> Recipe:
+    """A recipe with one step of the method, as a user would write it; ``kind`` is that of a synthesis step's target."""
     table: dict[str, Any] = {
         "title": method.title,
         "variables": {variable.name: variable.to_table() for variable in schema},
@@ -109,7 +118,10 @@ def recipe_of(method: Method, schema: Schema) -> Recipe:
     step = {"method": method.key, **table_of(method, schema)}
     if method.family == "synthesis":
         table["release"] = {"m": DRAWS}
-        table["synthesis"] = [{"target": target_of(method, schema), **step}]
+        target = target_of(method, schema, kind)
+        if "predictors" in step:
+            step["predictors"] = [term for term in step["predictors"] if target not in term]
+        table["synthesis"] = [{"target": target, **step}]
     elif method.family == "anonymisation":
         table["release"] = {}
         table["anonymisation"] = [step]
@@ -121,9 +133,9 @@ def recipe_of(method: Method, schema: Schema) -> Recipe:
     return Recipe.from_table(table)
 
 
-def spec_of(method: Method, schema: Schema) -> Any:
+def spec_of(method: Method, schema: Schema, kind: Kind | None = None) -> Any:
     """The parameters as a run hands them to the method."""
-    recipe = recipe_of(method, schema)
+    recipe = recipe_of(method, schema, kind)
     step = (*recipe.synthesis, *recipe.anonymisation, *recipe.measures, *recipe.studies)[0]
     return step.spec.for_release(schema, SYNTHESISED)
 

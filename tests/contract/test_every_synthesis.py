@@ -7,27 +7,37 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pandas as pd
 import pytest
-from method_contract import DRAWS, LACKING, every_synthesis, run_of, spec_of, target_of, with_missing
+from conftest import SCHEMA
+from method_contract import DRAWS, LACKING, every_synthesis, every_target, run_of, spec_of, target_of, with_missing
 
+from engine.errors import EngineError
 from engine.execution import as_column
 from engine.methods import Method, registry
-from engine.microdata import Microdata
+from engine.microdata import Microdata, conform
 from engine.results import Fit
 from engine.run import Run
-from engine.schema import Kind
+from engine.schema import Kind, Schema, Variable
 
 
-def fitted(method: Method, data: Microdata, run: Run) -> Fit:
-    fit: Fit = method.func(data, target_of(method, data.schema), spec_of(method, data.schema), run, DRAWS)
+@pytest.fixture
+def confidential(confidential: Microdata) -> Microdata:
+    """With times of day in the dates, some of them before 1970."""
+    seconds = np.random.default_rng(3).integers(0, 86_400, len(confidential))
+    moments = confidential.column("joined") - pd.Timedelta(18_262, "D") + pd.to_timedelta(seconds, unit="s")
+    return confidential.with_columns({"joined": moments.astype("datetime64[s]")}, "confidential")
+
+
+def fitted(method: Method, data: Microdata, run: Run, kind: Kind | None = None) -> Fit:
+    fit: Fit = method.func(data, target_of(method, data.schema, kind), spec_of(method, data.schema, kind), run, DRAWS)
     return fit
 
 
-def drawn(method: Method, data: Microdata, fit: Fit, index: int, seed: int) -> np.ndarray:
+def drawn(method: Method, data: Microdata, fit: Fit, index: int, seed: int, kind: Kind | None = None) -> np.ndarray:
     assert method.draw is not None
     released = Microdata(data.schema, data.frame, "synthetic")
     rng = np.random.default_rng(seed)
-    target = target_of(method, data.schema)
-    return np.asarray(method.draw(fit, spec_of(method, data.schema), target, data, released, index, rng))
+    target = target_of(method, data.schema, kind)
+    return np.asarray(method.draw(fit, spec_of(method, data.schema, kind), target, data, released, index, rng))
 
 
 @every_synthesis
@@ -43,18 +53,41 @@ def test_fit_is_sound(method: Method, confidential: Microdata) -> None:
         assert (diagnostic.passed is None) == (not diagnostic.rule), diagnostic
 
 
-@every_synthesis
-def test_drawn_values_keep_to_the_variable(method: Method, confidential: Microdata) -> None:
-    fit, target = fitted(method, confidential, run_of()), target_of(method, confidential.schema)
-    variable = confidential.schema[target]
+@every_target
+def test_drawn_values_keep_to_the_variable(method: Method, kind: Kind, confidential: Microdata) -> None:
+    fit, target = fitted(method, confidential, run_of(), kind), target_of(method, confidential.schema, kind)
+    variable, own = confidential.schema[target], confidential.column(target)
     for index in range(DRAWS):
-        values = drawn(method, confidential, fit, index, seed=index)
+        values = drawn(method, confidential, fit, index, index, kind)
         assert values.shape == (len(confidential),)
         column = as_column(values, confidential, variable, "synthesis[0]")
         assert column.dtype == confidential.column(target).dtype
         assert not column.isna().any()
+        if kind.has_levels:
+            assert set(column) <= set(own)
+        if kind is Kind.DATE:
+            days = confidential.numbers(target)
+            assert days.min() <= values.min() <= values.max() <= days.max(), "not in days since 1970"
+            assert own.min() <= column.min() <= column.max() <= own.max()
         if variable.kind is Kind.COUNT:
             assert np.array_equal(values, np.rint(values))
+
+
+@pytest.mark.parametrize("name", [v for v in SCHEMA.names if v != "number"])
+def test_a_column_comes_back_from_its_numbers(name: str, confidential: Microdata) -> None:
+    """Methods give what they were given: codes, numbers, days since 1970 with their times of day."""
+    for data in (confidential, with_missing(confidential, 2)):
+        column = as_column(data.numbers(name), data, data.schema[name], "synthesis[0]")
+        pd.testing.assert_series_equal(column, data.column(name))
+
+
+@pytest.mark.parametrize("values", [[np.nan, 0.0], [1e9, 0.0], [np.inf, 0.0]])
+def test_a_drawn_date_that_is_none_ends_the_run(values: list[float]) -> None:
+    """Seconds for days, such as 1e9, are years of seven digits; no confidential date is missing."""
+    schema = Schema((Variable("day", Kind.DATE),))
+    data = conform(pd.DataFrame({"day": ["2020-01-01", "2021-01-01"]}), schema)
+    with pytest.raises(EngineError, match='1 drawn values of "day" leave its bounds'):
+        as_column(np.array(values), data, schema["day"], "synthesis[0]")
 
 
 @every_synthesis

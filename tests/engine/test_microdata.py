@@ -73,7 +73,35 @@ def test_every_kind_has_one_dtype(values: Any, kind: Kind, dtype: str) -> None:
     data = one(values, kind)
     assert str(data.column("a").dtype) == dtype
     if kind is Kind.DATE:
-        assert data.numbers("a").tolist() == [18108.0, 18321.0]
+        assert np.floor(data.numbers("a")).tolist() == [18108.0, 18321.0]
+
+
+def test_numbers_of_dates_are_days_with_the_time_of_day() -> None:
+    """date -u -d '1969-12-31 18:00' +%s gives -21600, which is a quarter of a day before 1970."""
+    data = one(["2019-07-31T12:00:00Z", "1969-12-31T18:00:00", "1970-01-01", "2020-02-29T10:00:00+01:00"], Kind.DATE)
+    assert data.numbers("a").tolist()[:3] == [18108.5, -0.25, 0.0]
+    assert data.numbers("a")[3] == pytest.approx(18321.375)
+
+
+def test_moments_whole_days_apart_are_so_exactly_and_every_second_is_told() -> None:
+    times = pd.date_range("1969-12-31", periods=3 * 86_400, freq="s")
+    numbers = one(times, Kind.DATE).numbers("a")
+    assert (numbers[86_400:] - numbers[:-86_400] == 1.0).all()
+    assert (np.diff(numbers) > 0).all()
+    np.testing.assert_allclose(numbers * 86_400, np.arange(len(times)) - 86_400, rtol=0, atol=0.05)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["2020-01-01 10:00:00.123", "2020-01-01 10:00:00.456", "2020-01-01"],
+        pd.to_datetime(["2020-01-01 10:00:00.123456789", "2020-01-01 10:00:00.000001", "2020-01-01"], format="ISO8601"),
+    ],
+)
+def test_times_finer_than_a_second_are_refused_and_not_cut(values: Any) -> None:
+    with pytest.raises(BadInput, match="2 records have a time finer than a second; round it to seconds"):
+        one(values, Kind.DATE)
+    assert one(["2020-01-01 10:00:00.000"], Kind.DATE).numbers("a").tolist() == pytest.approx([18262 + 10 / 24])
 
 
 @pytest.mark.parametrize(

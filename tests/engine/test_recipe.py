@@ -213,6 +213,10 @@ def test_a_setting_changes_one_value(setting: str, path: tuple[str | int, ...], 
     [
         ("release.m", "write key=value"),
         ("=5", "write key=value"),
+        ('variables."a.b.kind=count', "a quotation mark is opened and not closed"),
+        ("variables.'a.b.kind=count", "a quotation mark is opened and not closed"),
+        ('variables."a"b.kind=count', "a quotation mark is opened and not closed"),
+        (r'variables."a\q".kind=count', "as in TOML"),
         ("synthesis[7].transform=log", "has no entry 7; there are 2, counted from 0"),
         ("synthesis[²].transform=log", "has no entry ²"),
         ("synthesis.first.transform=log", "has no entry first"),
@@ -226,6 +230,23 @@ def test_a_setting_that_leads_nowhere_is_refused(setting: str, message: str) -> 
         with_settings(table(), [setting])
     assert caught.value.place.startswith("--set")
     assert message in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("setting", "name"),
+    [
+        ('variables."a.b".kind=count', "a.b"),
+        ("variables.'a.b'.kind=count", "a.b"),
+        ('variables["a.b"].kind=count', "a.b"),
+        ('variables."a[0]=1".kind=count', "a[0]=1"),
+        (r'variables."say \"a\"".kind=count', 'say "a"'),
+        ("variables.\"'age'\".kind=count", "'age'"),
+        ("variables.l'âge.kind=count", "l'âge"),
+        ("variables.a b.kind=count", "a b"),
+    ],
+)
+def test_a_setting_reaches_a_column_of_any_name_by_quotation_marks(setting: str, name: str) -> None:
+    assert with_settings({}, [setting]) == {"variables": {name: {"kind": "count"}}}
 
 
 def test_settings_keep_what_json_cannot_hold() -> None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from engine.recipe import Recipe
+from workspace.database import DATABASE
+from workspace.tables import Tables
 from workspace.workspace import Workspace
 
 Command = Callable[..., int]
@@ -160,6 +165,38 @@ def test_import_describes_a_file_and_drafts_a_recipe_that_is_valid(
     assert [dataset.records for dataset in workspace.datasets(1)] == [60]
     workspace.close()
     assert sfumato("import", "visits.csv", "--workspace", "w", "--recipe", "draft.toml") == 2
+
+
+def test_others_can_write_while_an_import_writes_its_table(
+    study: Path, sfumato: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In SQLite a second writer waits until the first one's transaction ends."""
+    assert sfumato("init", "w") == 0
+    written, write = [], Tables.write
+
+    def beside_a_writer(tables: Tables, table: pa.Table) -> str:
+        with closing(sqlite3.connect(tables.directory.parent / DATABASE, timeout=0)) as other:
+            other.execute("BEGIN IMMEDIATE")
+        written.append(table.num_rows)
+        return write(tables, table)
+
+    monkeypatch.setattr(Tables, "write", beside_a_writer)
+    assert sfumato("import", "visits.csv", "--workspace", "w") == 0
+    assert written == [60]
+
+
+def test_the_answer_of_a_minimisation_is_printed_under_its_own_heading(
+    study: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = study.read_text().partition("[[measure]]")[0]
+    minimisation = '[[study]]\nmethod = "studies.minimisation"\nk = 2\nn = 20\nstep = 1.0\nsubsamples = 1\n'
+    limits = "rho = 0.0\nnmi = 0.0\nrilm_categorical = 0.0\nnon_suppressed = 0.0\n"
+    study.write_text(f"{recipe}{minimisation}{limits}")
+    assert sfumato("run", str(study), "--workspace", "w", "--jobs", "1") == 0
+    out = capsys.readouterr().out
+    heading = "Smallest sufficient sample\nsmallest size whose sub-samples all meet every threshold: 20 records\n"
+    assert heading in out
+    assert "Intruder knowledge" not in out
 
 
 def test_methods_and_recipes_are_listed(sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:

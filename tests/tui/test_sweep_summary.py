@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.methods import registry
 from engine.rows import Row
-from tui.summary import sweep_table
+from tui.summary import study_summary, sweep_table
 from workspace.report.findings import sweep_section
 
 SHARES = {"dataset_share": 0.304, "noise_share": 0.606, "interaction_share": 0.09}
@@ -44,6 +45,32 @@ def test_sweeps_of_other_settings_are_tables_of_their_own() -> None:
     text = sweep_table([*rows(), *rows(replicates=20)])
     assert text.count("age, log_normal:") == 2
     assert text.count("30/61/9") == 2
+
+
+def point(measure: str, level: float | None, value: float | None, dataset: str = "confidential") -> Row:
+    size = {} if level is None else {"size": round(100 * level)}
+    return Row("studies", "minimisation", measure, "", dataset, None, level, value, unit="records" if level is None else "",
+               status="not computed" if value is None else "computed", reason="" if value is not None else "none is enough",
+               params={"k": 5, **size})  # fmt: skip
+
+
+def test_a_study_that_sums_up_gives_its_answer_first_and_then_a_line_a_point() -> None:
+    points = [
+        *(point("rho", level, value) for level, value in ((1.0, 0.91), (1.5, 0.93), (2.0, 0.97))),
+        *(point("passing", level, value) for level, value in ((1.0, 0.5), (1.5, 1.0), (2.0, 1.0))),
+        *(point("rho", level, None, "synthetic") for level in (1.0, 1.5, 2.0)),
+    ]
+    method = registry()["studies.minimisation"]
+    title, text = study_summary(method, [*points, point("smallest_size", None, 150.0)])
+    assert title == "Smallest sufficient sample"
+    answer, blank, heads, _, *lines = text.splitlines()
+    assert answer == "smallest size whose sub-samples all meet every threshold: 150 records"
+    assert (blank, heads.split()) == ("", ["level", "size", "rho", "passing"])
+    assert [line.split() for line in lines] == [
+        ["1", "100", "0.91", "0.5"], ["1.5", "150", "0.93", "1"], ["2", "200", "0.97", "1"]
+    ]  # fmt: skip
+    without = study_summary(method, [*points, point("smallest_size", None, None)])[1]
+    assert without.startswith("smallest size whose sub-samples all meet every threshold: none is enough\n")
 
 
 def test_the_report_has_the_shares_beside_the_interval_and_not_as_measures() -> None:

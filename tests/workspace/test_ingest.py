@@ -324,6 +324,13 @@ def test_data_that_ship_with_a_dependency_are_found_and_no_other() -> None:
         find_source("statsmodels:../../secret")
 
 
+def test_names_that_a_file_puts_in_apostrophes_are_read_without() -> None:
+    names = ["popul", "TVnews", "selfLR", "ClinLR", "DoleLR", "PID", "age", "educ", "income", "vote"]
+    assert list(read_frame(find_source("statsmodels:anes96"))) == names
+    mixed = Source("a.csv", b"'a',b,'c\n1,2,3\n")
+    assert list(read_frame(mixed)) == ["'a'", "b", "'c"]
+
+
 def test_a_public_file_reads_as_pandas_reads_it(public_data: Callable[[str], Path]) -> None:
     path = public_data("adult.csv")
     schema = Schema((Variable("workclass", Kind.CATEGORICAL, missing=("?",)), Variable("age", Kind.COUNT)))

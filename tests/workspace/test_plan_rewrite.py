@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from workspace.plan_rewrite import rewritten
 from workspace.plan_table import Place, with_moved, with_sections, with_step, with_variable, without_step
-from workspace.plan_text import plan_text
+from workspace.plan_text import inline, plan_text
 from workspace.recipes import shipped_recipes
 
 PLAN = """\
@@ -128,6 +128,115 @@ def test_layouts_of_every_kind_say_what_they_should(toml: str) -> None:
         after = tomllib.loads(with_step(toml, Place("synthesis", 1), step))
         assert after == {**before, "synthesis": [*before.get("synthesis", [])[:1], step]}
     assert tomllib.loads(with_sections(toml, {"data": {"file": "n"}})) == {**before, "data": {"file": "n"}}
+
+
+ARRAY = """\
+# the plan
+synthesis = [  # all of them
+  # why the region
+  { target = "region", method = "cart" },  # coarse
+  { target = "price", predictors = [
+    "region",  # known
+  ] },  # in euro
+  # no more
+]  # together
+data.file = "a.csv"  # the file
+release.m = 2  # few
+data.sample = 9  # of many
+"""
+TEXT = """\
+title = "t"  # the title
+description = \"\"\"
+[data]
+[[synthesis]]
+# no comment
+\"\"\"  # told
+# where
+[data]
+file = "a.csv"  # the file
+[[synthesis]]
+target = "price"  # in euro
+hierarchies = [
+  ["data"],  # a level called so
+]
+"""
+APART = """\
+[variables.region]  # coarse
+kind = "categorical"  # of towns
+[data]
+file = "a.csv"  # the file
+[variables.price]
+kind = "continuous"  # in euro
+"""
+
+
+def remarks(toml: str) -> list[str]:
+    return sorted(re.findall(r"# [\w ]+$", toml, re.MULTILINE))
+
+
+@pytest.mark.parametrize(
+    ("toml", "change", "gone"),
+    [
+        (ARRAY, {"synthesis": [{"target": "n"}, {"target": "price", "predictors": ["region"]}]}, []),
+        (ARRAY, {"synthesis": [{"target": "region", "method": "cart"}, {"target": "price", "predictors": ["a", "region"]}]}, []),
+        (ARRAY, {"synthesis": [{"target": "price", "predictors": ["region"]}]}, ["# coarse", "# why the region"]),
+        (ARRAY, {"synthesis": [{"target": "region", "method": "cart"}]}, ["# in euro", "# known"]),
+        (ARRAY, {"synthesis": [{"target": f"{i}"} for i in range(4)]}, ["# known"]),
+        (ARRAY, {"data": {"file": "b.csv", "sample": 9, "where": "x"}}, []),
+        (ARRAY, {"data": {"file": "a.csv"}, "release": {"m": 3}}, ["# of many"]),
+        (TEXT, {"data": {"file": "b.csv"}}, []),
+        (TEXT, {"title": "u", "synthesis": [{"target": "n", "hierarchies": [["data"], ["m"]]}]}, []),
+        (TEXT, {"description": "short"}, ["# no comment"]),
+        (APART, {"variables": {"region": {"kind": "ordinal"}, "price": {"kind": "count"}}}, []),
+    ],
+)  # fmt: skip
+def test_comments_stay_in_arrays_behind_dotted_keys_and_beside_texts_that_look_like_tables(
+    toml: str, change: dict[str, Any], gone: list[str]
+) -> None:
+    table = {**tomllib.loads(toml), **change}
+    after = rewritten(toml, table)
+    assert tomllib.loads(after) == table
+    assert sorted([*remarks(after), *gone]) == remarks(toml)
+
+
+def test_a_step_of_an_array_moves_with_its_comments() -> None:
+    table = tomllib.loads(ARRAY)
+    after = rewritten(ARRAY, {**table, "synthesis": table["synthesis"][::-1]})
+    assert after.splitlines()[1:9] == [
+        "synthesis = [  # all of them",
+        '  { target = "price", predictors = [',
+        '    "region",  # known',
+        "  ] },  # in euro",
+        "  # why the region",
+        '  { target = "region", method = "cart" },  # coarse',
+        "  # no more",
+        "]  # together",
+    ]
+    assert rewritten(after, table) == ARRAY
+
+
+ITEM = st.one_of(
+    st.integers(0, 5), st.sampled_from(["a", "b #", "c,", "[", "'"]), st.just({"k": "] # x"}), st.just(["n", 1])
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(ITEM, max_size=4),
+    st.lists(ITEM, max_size=4),
+    st.lists(st.sampled_from(["", " ", "\n", "  # r\n", "\n # above\n  "]), min_size=10, max_size=10),
+    st.booleans(),
+)
+def test_any_array_in_any_layout_can_be_made_to_hold_any_other(
+    old: list[Any], new: list[Any], between: list[str], comma: bool
+) -> None:
+    """Without falling back on a plan written afresh, unless a comment stands before a comma."""
+    entries = ",".join(f"{between[i]}{inline(item)}{between[5 + i].partition('#')[0]}" for i, item in enumerate(old))
+    toml = f"# kept\nx = [{entries}{',' if comma and old else ''}{between[9]}]  # behind\n"
+    after = rewritten(toml, {"x": new})
+    assert tomllib.loads(after) == {"x": new}
+    assert after.startswith("# kept\n")
+    assert after.endswith("]  # behind\n")
 
 
 def test_what_is_the_same_is_left_alone() -> None:

@@ -8,9 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
+from engine import recipe as recipe_module
 from engine.microdata import Microdata
 from engine.plan import plan
-from engine.recipe import Recipe
+from engine.recipe import Recipe, read_toml
 from engine.rows import Row
 from workspace import runs
 from workspace.errors import NotFound
@@ -61,6 +62,19 @@ def test_a_run_is_entered_with_every_task_of_its_plan(
     assert {tuple(row) for row in needs} == {(task.key, need) for task in tasks for need in task.needs}
     run = find_run(workspace, run_id)
     assert (run.tasks_done, run.tasks_total, run.state) == (0, len(tasks), RunState.QUEUED)
+
+
+def test_a_recipe_is_read_once_however_often_a_run_is_asked_for_it(
+    workspace: Workspace, enter: Enter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = enter(title="read once")
+    texts: list[str] = []
+    monkeypatch.setattr(recipe_module, "read_toml", lambda text: (texts.append(text), read_toml(text))[1])
+    found = [find_run(workspace, run_id).recipe for _ in range(41)]
+    assert texts == [find_run(workspace, run_id).recipe_toml]
+    assert all(recipe is found[0] for recipe in found)
+    other = find_run(workspace, enter(title="another")).recipe
+    assert (found[0].title, other.title) == ("read once", "another")
 
 
 def test_a_run_remembers_recipe_seed_data_and_versions(

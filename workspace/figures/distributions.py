@@ -60,7 +60,7 @@ def distribution_figure(
         drawn = _densities(variable, own, panels)
         return Figure(f"Density of {name}", "density", drawn, f"{caption} {_DENSITY}")
     every = [own, *(values for _, datasets in panels for values in datasets)]
-    whole = all(np.array_equal(values, np.floor(values)) for values in every)
+    whole = variable.kind is Kind.DATE or all(np.array_equal(values, np.floor(values)) for values in every)
     edges = bin_edges(_range(own, every[1:]), bin_width, whole=whole)
     width = f"Bins are {short_number(float(edges[1] - edges[0]))} wide" + (
         " (days)." if variable.kind is Kind.DATE else "."
@@ -127,7 +127,7 @@ def _histograms(
 ) -> tuple[Panel, ...]:
     """Bars at the middles of the bins; dates are named by the day on which a bin begins."""
     dates = variable.kind is Kind.DATE
-    starts = edges[:-1].astype(np.int64).astype("datetime64[D]").astype(str).tolist() if dates else []
+    starts = np.floor(edges[:-1]).astype(np.int64).astype("datetime64[D]").astype(str).tolist() if dates else []
     middles = np.arange(len(edges) - 1.0) if dates else (edges[:-1] + edges[1:]) / 2
     confidential = Series(CONFIDENTIAL, middles, shown_counts(_counted(own, edges)))
     return tuple(

@@ -16,7 +16,10 @@ from engine.checks import check_steps
 from engine.errors import BadInput
 from engine.execution import anonymise
 from engine.microdata import Microdata, conform
+from engine.quasi_identifiers import numbers_of_labels
 from engine.recipe import Recipe
+from engine.schema import Kind
+from engine.statistics.generalised_labels import outside_of
 from engine.statistics.mdav import mdav_groups
 
 VARIABLES: dict[str, Any] = {
@@ -94,6 +97,23 @@ def test_global_recoding_shows_the_nodes_of_a_level() -> None:
     assert found["age"] == ["[0, 50)"] * 3 + ["[50, 100)"] * 3
     first = np.datetime64(18262 // 100 * 100, "D")
     assert found["joined"][0] == f"[{first}, {first + 100})"
+
+
+@pytest.mark.parametrize("method", ["mondrian", "generalisation"])
+def test_labels_of_dates_are_days_that_hold_the_moments_they_stand_for(method: str) -> None:
+    """Hours before and after the first of 1970 too, where days cut towards zero would move."""
+    moments = pd.Timestamp("1969-12-30 18:00") + pd.to_timedelta(np.arange(12) * 7, unit="h")
+    step = {
+        "mondrian": {"k": 3, "output": "generalised"},
+        "generalisation": {"levels": {"joined": 1}, "widths": {"joined": [2]}},
+    }[method]
+    variables = {"joined": {"kind": "date", "role": "known"}}
+    recipe = Recipe.from_table({"variables": variables, "anonymisation": [{"method": method, **step}]})
+    data = conform(pd.DataFrame({"joined": moments}), recipe.schema)
+    labels = anonymise(recipe, data).data.frame["joined"].astype("object").to_numpy()
+    assert len(set(labels)) > 1
+    assert not outside_of(labels, numbers_of_labels(data, "joined"), Kind.DATE).any()
+    assert not any(":" in label for label in labels), "a time of day"
 
 
 def test_suppression_leaves_the_rest_as_it_is() -> None:

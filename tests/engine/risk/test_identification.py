@@ -65,6 +65,22 @@ def test_by_hand() -> None:
     assert "unique match" in next(e.reason for e in measure.estimates if e.measure == "false_match_rate")
 
 
+@pytest.mark.parametrize(
+    ("days", "candidates"), [(0.25, [1, 0, 1]), (0.5, [2, 2, 1]), (1, [2, 3, 3]), (1.75, [3, 3, 3])]
+)
+def test_a_radius_in_days_heeds_the_time_of_day(days: float, candidates: list[int]) -> None:
+    """Hours known 0, 24 + 0, 24 + 6 and released 6, 12, 36 from the evening of 1969-12-30."""
+    start = pd.Timestamp("1969-12-30 21:00")
+    schema = Schema((Variable("since", Kind.DATE, Role.KNOWN),))
+    own, released = (
+        conform(pd.DataFrame({"since": start + pd.to_timedelta(hours, unit="h")}), schema, origin=origin)
+        for hours, origin in (([0, 24, 30], "confidential"), ([6, 12, 36], "synthetic"))
+    )
+    chosen = IdentificationSpec.from_table({"known": ["since"], "radius": {"since": days}}, "measure[0]")
+    measure = identification(own, released, chosen, RUN)
+    assert measure.per_record["candidates"].tolist() == candidates
+
+
 def test_narrower_radius_by_hand() -> None:
     """Radius 1: record 0 has 99, not its own; record 1 has 105, not its own; record 4 has 201 and 199."""
     found = values(identification(CONFIDENTIAL, SYNTHETIC, spec(radius={"income": 1}), RUN))

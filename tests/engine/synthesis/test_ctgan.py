@@ -17,7 +17,9 @@ from engine.errors import NotInstalled
 from engine.methods import registry
 from engine.microdata import Microdata, MissingPolicy, conform
 from engine.recipe import Recipe
+from engine.results import Fit
 from engine.run import Run
+from engine.schema import Kind, Schema, Variable
 from engine.studies.generating import generator_of
 
 CTGAN = registry()["synthesis.ctgan"]
@@ -76,6 +78,17 @@ def test_settings_of_the_generator_are_checked_as_the_recipe_is_read() -> None:
     assert study(generator_settings={"epochs": 5}).studies[0].spec.to_table()["generator_settings"] == {"epochs": 5}
     with pytest.raises(ValueError, match=r"^study\[0\]\.generator_settings\.epoch: unknown key; did you mean"):
         study(generator_settings={"epoch": 5})
+
+
+def test_dates_are_drawn_in_days_from_a_fit_in_seconds() -> None:
+    """What a stored fit holds are seconds, as the first version wrote them; no training is needed to draw from it."""
+    schema = Schema((Variable("day", Kind.DATE),))
+    data = conform(pd.DataFrame({"day": ["1969-12-31 18:00", "2019-07-31 12:00"]}), schema)
+    seconds = data.column("day").astype("int64").to_numpy(dtype=np.float64)
+    fit, spec = Fit({"generated": seconds[None, :, None]}), CTGAN.spec.from_table({}, "step")
+    assert CTGAN.draw is not None
+    values = CTGAN.draw(fit, spec, "day", data, data, 0, np.random.default_rng(1))
+    assert sorted(values) == [-0.25, 18108.5]
 
 
 def tables(data: Microdata, epochs: int, seed: int, size: int) -> Microdata:

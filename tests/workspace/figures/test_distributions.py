@@ -105,6 +105,13 @@ def test_dates_are_binned_by_days_and_named() -> None:
     assert all(name.startswith(("2019-12", "2020-")) for name in panel.x_names)
 
 
+def test_bins_of_dates_with_times_of_day_are_whole_days_each_named_once() -> None:
+    moments = pd.date_range("1969-12-30 06:00", periods=30, freq="5h").strftime("%Y-%m-%d %H:%M").tolist()
+    (panel,) = drawn(Kind.DATE, moments, moments).panels
+    assert panel.series[1].y.sum() == 30
+    assert len(set(panel.x_names)) == len(panel.x_names)
+
+
 def test_a_density_is_hidden_where_few_confidential_records_are() -> None:
     rng = np.random.default_rng(8)
     own = np.append(rng.normal(0, 1, 400), [30.0])
