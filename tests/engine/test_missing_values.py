@@ -286,6 +286,7 @@ def test_a_remark_that_differs_between_datasets_names_its_dataset() -> None:
 MODELS = ["logit", "logit_interactions", "cart"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_a_classifier_sees_who_is_missing(model: str) -> None:
     """Half of the ages are taken away; the negative control is the same table."""

@@ -106,6 +106,7 @@ def test_steps_are_listed_in_the_recipes_order() -> None:
         places({"measure": 3})
 
 
+@pytest.mark.slow
 @given(st.permutations(["a", "b", "c"]), st.integers(0, 2), st.integers(-3, 3))
 def test_moving_is_taking_out_and_putting_in(targets: list[str], index: int, by: int) -> None:
     toml = tomli_w.dumps({"synthesis": [{"target": target} for target in targets]})

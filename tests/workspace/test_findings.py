@@ -56,6 +56,7 @@ def test_the_same_number_of_different_datasets_stands_together(workspace, run_id
     assert families == sorted(families, key=["utility", "risk", "studies"].index)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sort", SORTS)
 def test_every_order_gives_the_same_rows_and_pages_that_fit_together(workspace, run_id, sort):
     selection = Selection(run_id, draws=True, sort=sort)
@@ -65,6 +66,7 @@ def test_every_order_gives_the_same_rows_and_pages_that_fit_together(workspace, 
     assert sorted(map(repr, whole)) == sorted(map(repr, result_lines(workspace, Selection(run_id, True), 0, 10_000)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["risk", "RISK !identification", "true_match synthetic", "income 5%", "!a !b"])
 def test_words_filter_as_they_do_in_python(workspace, run_id, text):
     def has(row):

@@ -258,6 +258,7 @@ def test_a_sample_is_of_its_size_without_replacement_in_the_files_order_by_the_s
     assert sampled(3) == sorted(sampled(3))
 
 
+@pytest.mark.slow
 def test_every_record_is_as_likely_to_be_sampled_as_any_other() -> None:
     size, draws = 20, 200
     counts = np.zeros(40)

@@ -71,6 +71,7 @@ def test_the_plan_of_a_run_is_that_run(workspace: Workspace, draft: Draft, folde
     assert (again.recipe_sha256, again.dataset_id, again.project_id) == (first.recipe_sha256, first.dataset_id, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "variable"),
     [
@@ -93,6 +94,7 @@ def test_another_seed_is_another_sample(
     same_as_file(workspace, draft.saying(with_sections(draft.toml, {"release": release})), folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", [{"where": "age > 25"}, {"sample": 30}])
 def test_another_filter_or_sample_reads_the_file(
     workspace: Workspace, draft: Draft, folder: Path, changes: dict[str, object]

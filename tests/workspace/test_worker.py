@@ -83,6 +83,7 @@ def test_the_released_tables_are_those_of_the_engine(workspace: Workspace, enter
         pd.testing.assert_frame_equal(stored.frame, release.frame, check_exact=True)
 
 
+@pytest.mark.slow
 def test_a_run_entered_again_finds_the_same(workspace: Workspace, enter: Enter) -> None:
     first = enter()
     work(workspace.directory, idle=0)
@@ -196,6 +197,7 @@ def test_a_stored_table_that_was_damaged_fails_the_run_by_its_name(workspace: Wo
     assert f"{table.name} has changed" in run.error
 
 
+@pytest.mark.slow
 def test_a_stopped_run_is_left_at_the_next_report_and_ends_the_same_when_resumed(
     workspace: Workspace, enter: Enter, expected: Executed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -218,6 +220,7 @@ def test_a_stopped_run_is_left_at_the_next_report_and_ends_the_same_when_resumed
     assert_found(workspace, run_id, expected)
 
 
+@pytest.mark.slow
 def test_a_task_that_went_to_another_worker_is_left_at_the_next_report(
     workspace: Workspace, enter: Enter, expected: Executed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -242,6 +245,7 @@ def test_a_task_that_went_to_another_worker_is_left_at_the_next_report(
     assert_found(workspace, run_id, expected)
 
 
+@pytest.mark.slow
 def test_a_worker_waits_for_a_task_that_another_holds_and_takes_it_when_its_lease_runs_out(
     workspace: Workspace, enter: Enter, expected: Executed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -254,6 +258,7 @@ def test_a_worker_waits_for_a_task_that_another_holds_and_takes_it_when_its_leas
     assert_found(workspace, run_id, expected)
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_told_to_end_gives_back_its_task(
     workspace: Workspace, enter: Enter, expected: Executed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -292,6 +297,7 @@ def write_lock(directory: Path, seconds: float) -> Any:
     thread.join()
 
 
+@pytest.mark.slow
 def test_a_database_that_is_locked_for_longer_than_its_patience_loses_no_task(
     workspace: Workspace,
     enter: Enter,
@@ -340,6 +346,7 @@ class FragilePool(Pool):
         return super().submit(func, *args)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("killed", "state"), [(2, RunState.DONE), (3, RunState.FAILED)])
 def test_a_task_whose_process_is_killed_is_tried_three_times(
     workspace: Workspace, enter: Enter, monkeypatch: pytest.MonkeyPatch, killed: int, state: RunState

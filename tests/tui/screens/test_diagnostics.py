@@ -27,6 +27,7 @@ def judged(directory):
     return directory
 
 
+@pytest.mark.slow
 async def test_t_draws_a_statistic_and_m_the_next(sit, judged, size):
     async with sit(judged, "t", tab="diagnostics", size=size) as seat:
         assert isinstance(seat.app.focused, Plot)

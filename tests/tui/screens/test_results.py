@@ -35,6 +35,7 @@ async def test_d_adds_the_rows_of_single_datasets_and_takes_them_away(sit, direc
         assert "synthetic 3" not in seat.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "found", "absent"),
     [
@@ -68,6 +69,7 @@ async def test_escape_leaves_the_filter_as_it_was(sit, directory):
         assert not seat.app.screen.query_one(Input).display
 
 
+@pytest.mark.slow
 async def test_o_goes_through_the_columns_and_comes_back(sit, directory):
     async with sit(directory, tab="results") as seat:
         seen = [head(seat).rsplit("by ", 1)[1]]
@@ -87,11 +89,13 @@ async def test_enter_explains_the_row_under_the_cursor(sit, directory, size):
         assert "[2 Results]" in seat.text
 
 
+@pytest.mark.slow
 async def test_a_run_in_progress_shows_its_rows_so_far(sit, directory):
     async with sit(directory, "enter", "2") as seat:
         assert "rows so far; averages come when the run has ended" in head(seat)
 
 
+@pytest.mark.slow
 async def test_many_rows_are_read_a_page_at_a_time(sit, directory):
     workspace = Workspace.open(directory)
     with workspace.writing() as connection:

@@ -36,6 +36,7 @@ async def test_a_running_run_shows_tasks_and_what_is_computed(sit, directory):
         assert "~" in line
 
 
+@pytest.mark.slow
 async def test_a_failed_run_says_why(sit, directory):
     async with sit(directory, "enter", size=(200, 60)) as seat:
         assert "the worst R-hat is 1.2" in line_of(seat, FAILED)
@@ -74,6 +75,7 @@ async def test_a_screen_on_which_nothing_changes_is_not_repainted(sit, directory
         assert painted == []
 
 
+@pytest.mark.slow
 async def test_progress_is_followed_in_its_own_line(sit, directory, monkeypatch):
     async with sit(directory, "enter", size=(200, 60)) as seat:
         for done in (800, 900):  # what the first paint after a layout covers is Textual's affair
@@ -95,6 +97,7 @@ async def test_a_poll_without_a_change_reads_nothing(sit, directory, monkeypatch
         assert read == []
 
 
+@pytest.mark.slow
 async def test_enter_chooses_the_run_of_the_other_tabs(sit, directory):
     async with sit(directory, *keys_to(DONE), "enter") as seat:
         assert "[3 Verdicts]" in seat.text
@@ -119,6 +122,7 @@ async def test_keys_that_cannot_help_are_dim(sit, directory):
         assert can() == {"again"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["n", "q", "enter"])
 async def test_interrupting_asks_and_no_has_the_focus(sit, directory, key):
     async with sit(directory, *keys_to(RUNNING), "x") as seat:
@@ -130,6 +134,7 @@ async def test_interrupting_asks_and_no_has_the_focus(sit, directory, key):
             assert find_run(reader, RUNNING).state is RunState.RUNNING
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", [("y",), ("right", "enter")])
 async def test_interrupting_after_a_yes(sit, directory, keys):
     async with sit(directory, *keys_to(RUNNING), "x", *keys) as seat:
@@ -140,6 +145,7 @@ async def test_interrupting_after_a_yes(sit, directory, keys):
         assert seat.app.notices == ["Run 4 is interrupted"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run_id", [INTERRUPTED, FAILED])
 async def test_resuming_queues_the_run(sit, directory, no_worker, run_id):
     async with sit(directory, *keys_to(run_id), "r") as seat:
@@ -149,6 +155,7 @@ async def test_resuming_queues_the_run(sit, directory, no_worker, run_id):
         assert no_worker == []  # the worker that lives comes to it
 
 
+@pytest.mark.slow
 async def test_running_again_enters_the_same_recipe_and_data(sit, directory, no_worker):
     async with sit(directory, *keys_to(DONE), "s") as seat:
         with Reader(directory) as reader:
@@ -187,6 +194,7 @@ async def test_the_cursor_stays_on_its_run_when_another_comes(sit, directory, no
         assert seat.app.screen.query_one(Runs).here.run.id == FAILED
 
 
+@pytest.mark.slow
 async def test_a_run_is_deleted_after_a_question_whose_answer_is_no(sit, directory):
     async with sit(directory, *keys_to(DONE)) as seat:
         await seat.press("X", "enter")

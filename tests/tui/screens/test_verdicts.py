@@ -67,12 +67,14 @@ async def test_a_run_without_verdicts_says_why(sit, directory):
         assert "No verdicts yet: run 4 is not done (● running)" in seat.text
 
 
+@pytest.mark.slow
 async def test_the_board_follows_the_chosen_run(sit, directory):
     async with sit(directory, "1", "k", "enter", "3", tab="verdicts") as seat:
         assert "run 2" in seat.text
         assert "✓ PASS" not in seat.text
 
 
+@pytest.mark.slow
 async def test_the_board_scrolls_with_the_keys_of_a_pager(sit, directory):
     async with sit(directory, size=(80, 8), tab="verdicts") as seat:
         first = seat.text
@@ -127,6 +129,7 @@ async def test_enter_explains_the_chosen_verdict(sit, directory):
         assert "direction" in seat.text
 
 
+@pytest.mark.slow
 async def test_a_threshold_without_a_row_says_so(sit, directory):
     async with sit(directory, tab="verdicts") as seat:
         await seat.press("G", "enter")

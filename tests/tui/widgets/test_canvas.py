@@ -123,6 +123,7 @@ def test_points_fall_on_the_nearest_dot(points):
 bar = st.tuples(st.floats(-5, 25), st.floats(0, 6), st.floats(-3, 15))
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None)
 @given(st.lists(bar, max_size=6), st.floats(-3, 15))
 def test_bars_fill_what_any_of_them_covers(bars, base):

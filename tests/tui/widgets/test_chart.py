@@ -25,6 +25,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("glyphs", GLYPHS)
 @pytest.mark.parametrize("series", KINDS, ids=["sweep", "steps", "few", "many", "bars"])
 @pytest.mark.parametrize("colour", [True, False])
