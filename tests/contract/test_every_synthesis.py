@@ -43,6 +43,7 @@ def test_fit_is_sound(method: Method, confidential: Microdata) -> None:
         assert (diagnostic.passed is None) == (not diagnostic.rule), diagnostic
 
 
+@pytest.mark.slow
 @every_synthesis
 def test_drawn_values_keep_to_the_variable(method: Method, confidential: Microdata) -> None:
     fit, target = fitted(method, confidential, run_of()), target_of(method, confidential.schema)
@@ -57,6 +58,7 @@ def test_drawn_values_keep_to_the_variable(method: Method, confidential: Microda
             assert np.array_equal(values, np.rint(values))
 
 
+@pytest.mark.slow
 @every_synthesis
 def test_synthesis_answers_the_same_twice(method: Method, confidential: Microdata) -> None:
     first, second = (fitted(method, confidential, run_of()) for _ in range(2))
@@ -75,6 +77,7 @@ def test_draws_differ(method: Method, confidential: Microdata) -> None:
     assert values[0] != confidential.numbers(target_of(method, confidential.schema)).tolist()
 
 
+@pytest.mark.slow
 @every_synthesis
 def test_synthesis_answers_the_same_in_a_pool(method: Method, confidential: Microdata) -> None:
     alone = fitted(method, confidential, run_of())

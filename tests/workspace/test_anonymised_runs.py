@@ -145,6 +145,7 @@ def test_a_tree_that_cannot_be_used_is_refused_at_its_place(
     assert message in caught.value.message
 
 
+@pytest.mark.slow
 def test_what_another_tool_anonymised_is_scored(recipe_file: Path, tmp_path: Path, workspace: Workspace) -> None:
     released = pd.DataFrame({"city": ["test"] * 12, "income": range(12)})
     released.to_csv(tmp_path / "released.csv", index=False)

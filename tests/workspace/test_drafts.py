@@ -139,6 +139,7 @@ VALUE = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(st.dictionaries(st.sampled_from(["title", "data", "measure", "x y", ""]), VALUE, max_size=4))
 def test_a_plan_is_written_as_it_is_read(table: dict[str, Any]) -> None:

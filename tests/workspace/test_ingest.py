@@ -227,6 +227,7 @@ def test_missing_values_in_parquet_are_missing_values() -> None:
 FIELDS = st.text(st.characters(blacklist_categories=["Cs", "Cc"]), max_size=8)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     rows=st.lists(st.tuples(FIELDS, FIELDS), min_size=1, max_size=8),

@@ -87,6 +87,7 @@ def test_a_variable_described_otherwise_is_as_the_file_gives_it(
     same_as_file(workspace, draft.saying(with_variable(draft.toml, name, variable)), folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", [{"m": 1, "seed": 4}, {"m": 2, "seed": 3}])
 def test_another_seed_is_another_sample(
     workspace: Workspace, draft: Draft, folder: Path, release: dict[str, int]

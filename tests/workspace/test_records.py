@@ -50,6 +50,7 @@ def artefacts(workspace: Workspace, run_id: int) -> dict[str, str]:
     return {row["name"]: row["sha256"] for row in rows}
 
 
+@pytest.mark.slow
 def test_every_measure_that_has_them_leaves_a_table_a_dataset(workspace: Workspace, finished: int) -> None:
     names = {name for name in artefacts(workspace, finished) if name.startswith("records/")}
     assert names == {f"records/{item}/{which}" for item in (1, 2, 3) for which in ("confidential", 1, 2, 3)}
@@ -188,6 +189,7 @@ def test_a_run_without_risks_has_no_record_tables(workspace: Workspace, enter: E
     assert set(artefacts(workspace, run_id)) == {"fit/0", "fit/1", "draw/1", "draw/2", "draw/3", "trace/0", "trace/1"}
 
 
+@pytest.mark.slow
 def test_a_table_that_says_nothing_of_single_records_is_not_listed(workspace: Workspace, finished: int) -> None:
     sha256 = write_records(workspace.tables, {"posterior": np.zeros(80)})
     with workspace.writing() as connection:

@@ -161,6 +161,7 @@ def test_labels_come_back_and_identifiers_stay(workspace: Workspace, labelled: i
         assert pq.read_schema(path).field("income").metadata == {b"label": b"Income, a year"}
 
 
+@pytest.mark.slow
 def test_the_codebook_says_what_the_labels_stand_for(workspace: Workspace, labelled: int, tmp_path: Path) -> None:
     release(workspace, labelled, tmp_path / "out")
     lines = list(csv.DictReader(StringIO((tmp_path / "out/variables.csv").read_text("utf-8"))))
@@ -292,6 +293,7 @@ def test_runs_that_are_not_done_or_not_there_are_refused(workspace: Workspace, e
 INCOME_ONLY = [{"target": "income", "method": "linear_regression", "predictors": ["region", "age", "visits"]}]
 
 
+@pytest.mark.slow
 def test_a_sensitive_variable_that_nothing_replaces_needs_a_reason(
     workspace: Workspace, enter: Enter, tmp_path: Path
 ) -> None:

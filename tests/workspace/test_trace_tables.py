@@ -181,6 +181,7 @@ def test_limits_that_are_not_kept_are_flagged_in_words_and_come_first():
     assert [one.parameter for one in worst_first(found)] == ["bad", ALL, "good"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("item", [0, 1])
 def test_every_plot_is_a_figure(done, item):
     trace = traces_of(done, 1)[item].trace
@@ -228,6 +229,7 @@ def test_the_report_has_the_parameters_and_the_traces_of_the_worst(done):
     assert report_page(done, 1, traces=True) == page
 
 
+@pytest.mark.slow
 def test_no_trace_enters_a_release(done, tmp_path):
     files = release(done, 1, tmp_path / "out").files
     names = {parameter for model in traces_of(done, 1) for parameter in getattr(model.trace, "parameters", ())}

@@ -62,6 +62,7 @@ def assert_found(workspace: Workspace, run_id: int, expected: Executed) -> None:
     assert [v.to_dict() for v in verdicts_of(workspace, run_id)] == [v.to_dict() for v in expected.verdicts]
 
 
+@pytest.mark.slow
 def test_a_run_finds_what_the_engine_finds_row_for_row(workspace: Workspace, enter: Enter, expected: Executed) -> None:
     run_id = enter()
     work(workspace.directory, idle=0)
@@ -71,6 +72,7 @@ def test_a_run_finds_what_the_engine_finds_row_for_row(workspace: Workspace, ent
     assert found == [(target, d) for target, fit in expected.fits.items() for d in fit.diagnostics]
 
 
+@pytest.mark.slow
 def test_the_released_tables_are_those_of_the_engine(workspace: Workspace, enter: Enter, expected: Executed) -> None:
     run_id = enter()
     work(workspace.directory, idle=0)
@@ -95,12 +97,14 @@ def test_a_run_entered_again_finds_the_same(workspace: Workspace, enter: Enter) 
     assert len(one["rows"]) > 20
 
 
+@pytest.mark.slow
 def test_another_seed_finds_something_else(workspace: Workspace, enter: Enter, expected: Executed) -> None:
     run_id = enter(release={"m": 3, "seed": 8})
     work(workspace.directory, idle=0)
     assert result_rows(workspace, run_id) != list(expected.rows)
 
 
+@pytest.mark.slow
 def test_released_files_of_another_tool_are_scored(
     workspace: Workspace, small_recipe: Callable[..., Recipe], small_data: Microdata, expected: Executed
 ) -> None:
@@ -174,6 +178,7 @@ def test_an_error_nobody_expected_leaves_its_type_and_no_word_of_the_data(
     assert SECRET not in run.error
 
 
+@pytest.mark.slow
 def test_a_failed_run_that_is_resumed_ends_as_if_nothing_had_happened(
     workspace: Workspace, enter: Enter, expected: Executed, monkeypatch: pytest.MonkeyPatch
 ) -> None:

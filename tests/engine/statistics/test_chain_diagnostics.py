@@ -172,6 +172,7 @@ def test_chains_of_one_value_are_worth_one_draw_each_and_not_converged() -> None
     assert bulk_effective_sample_size(stuck) == tail_effective_sample_size(stuck) == 4
 
 
+@pytest.mark.slow
 def test_the_sampler_is_imported_without_the_library_that_judges_it() -> None:
     script = "import sys, engine.statistics.ensemble; assert 'arviz_stats' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True, timeout=120)

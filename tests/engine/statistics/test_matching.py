@@ -84,6 +84,7 @@ def test_equals_the_double_loop(table) -> None:
     assert [row.tolist() for row in members] == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(0, 2), st.integers(1, 4), st.sampled_from([2, 20, 10**6]))
 def test_equals_all_pairs_on_larger_tables(seed: int, n_keys: int, n_windows: int, distinct: int) -> None:

@@ -95,6 +95,7 @@ async def test_the_palette_offers_what_makes_sense(sit, directory, key):
             assert words not in seat.text
 
 
+@pytest.mark.slow
 async def test_q_and_escape_lead_out_one_screen_at_a_time(sit, directory):
     async with sit(directory, "question_mark", tab="sweep") as seat:
         await seat.press("escape")
@@ -113,6 +114,7 @@ async def test_messages_are_kept(sit, directory):
         assert "Something was said" in seat.text
 
 
+@pytest.mark.slow
 async def test_keys_can_be_remapped_by_name(sit, directory):
     async with sit(directory, tab="runs") as seat:
         seat.app.set_keymap({"project.sweep": "f4"})

@@ -34,6 +34,7 @@ async def test_the_cursor_is_on_its_row_again(sit, built_data, monkeypatch, tab)
         assert seat.app.screen.pane.query(Grid).first().cursor > 0
 
 
+@pytest.mark.slow
 async def test_the_row_of_another_project_is_not_looked_for(sit, directory):
     save_state(directory, AppState(project=1, row="3"))
     async with sit(directory, "q"):
@@ -42,6 +43,7 @@ async def test_the_row_of_another_project_is_not_looked_for(sit, directory):
         assert seat.app.screen.pane.query(Grid).first().cursor == 0
 
 
+@pytest.mark.slow
 async def test_state_is_written_on_every_change(sit, directory):
     async with sit(directory, "enter", "4", "y"):
         state = load_state(directory)

@@ -223,6 +223,7 @@ async def test_where_there_is_room_all_parts_are_in_sight(sit, calibrated):
         assert "ROC, PR, errors" not in seat.footer
 
 
+@pytest.mark.slow
 async def test_where_there_is_little_room_v_goes_through_the_parts(sit, calibrated):
     async with sit(calibrated, "C", size=(80, 24)) as seat:
         for words in ("false positive rate", "precision", "Error rate above", "lost (Type I)"):

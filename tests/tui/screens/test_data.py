@@ -37,6 +37,7 @@ async def test_the_variables_of_a_run_with_their_histograms(sit, built_data, siz
         assert "records, 2 different values" in seat.text
 
 
+@pytest.mark.slow
 async def test_the_profile_follows_the_cursor(sit, built_data, size):
     async with sit(built_data, "j", "j", size=size, tab="data") as seat:
         assert "income: 90 records, 90 different values" in seat.text
@@ -124,11 +125,13 @@ async def test_a_plan_that_is_not_toml_says_so_and_loses_nothing(sit, imported):
     assert plan_of(imported).toml == "title = "
 
 
+@pytest.mark.slow
 async def test_a_project_without_data_names_the_next_key(sit, directory):
     async with sit(directory, "j", "enter", "7", size=(80, 24)) as seat:
         assert "This project has no data yet" in seat.text
 
 
+@pytest.mark.slow
 async def test_signs_are_ascii_where_asked(sit, imported, monkeypatch):
     monkeypatch.setenv("SFUMATO_GLYPHS", "ascii")
     async with sit(imported, "j") as seat:

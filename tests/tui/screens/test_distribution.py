@@ -88,6 +88,7 @@ async def test_the_variable_that_was_synthesised_comes_first_with_its_missing_sh
         assert not isinstance(seat.app.screen, Distributions)
 
 
+@pytest.mark.slow
 async def test_m_goes_through_the_pictures_and_the_cursor_reads_each(sit, surveyed, size):
     async with sit(surveyed, "D", size=size) as seat:
         for name in ("histogram 1/4", "density 2/4", "ecdf 3/4", "difference 4/4"):
@@ -112,6 +113,7 @@ async def test_the_histogram_says_the_shares_that_pandas_counts(sit, surveyed):
             assert y == pytest.approx(((income >= x - width / 2) & (income < x + width / 2)).sum() / 300)
 
 
+@pytest.mark.slow
 async def test_brackets_choose_the_variable_and_levels_are_bars_by_name(sit, surveyed, size):
     async with sit(surveyed, "D", "right_square_bracket", size=size) as seat:
         assert " day · histogram" in seat.text
@@ -290,6 +292,7 @@ async def test_help_names_the_keys(sit, surveyed):
             assert words in seat.text
 
 
+@pytest.mark.slow
 async def test_without_a_run_that_is_done_the_confidential_data_are_shown_alone(sit, surveyed):
     workspace = Workspace.open(surveyed)
     with workspace.writing() as connection:
@@ -301,12 +304,14 @@ async def test_without_a_run_that_is_done_the_confidential_data_are_shown_alone(
         assert len(seat.app.screen.query_one(HeatMap)._panes) == 1
 
 
+@pytest.mark.slow
 async def test_a_project_without_data_says_so(sit, directory):
     save_state(directory, AppState(project=2, run=None, tab="runs"))
     async with sit(directory, "D", "m", "d", "t", "e") as seat:
         assert "This project has no data yet" in seat.text
 
 
+@pytest.mark.slow
 async def test_without_colour_and_in_ascii_they_are_shown_too(sit, surveyed, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("SFUMATO_GLYPHS", "ascii")

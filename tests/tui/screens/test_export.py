@@ -32,6 +32,7 @@ async def test_e_writes_the_table_of_every_tab(sit, directory, tmp_path, tab):
     assert len({len(row) for row in rows}) == 1
 
 
+@pytest.mark.slow
 async def test_the_plot_of_a_sweep_is_written_too(sit, directory, tmp_path, size):
     async with sit(directory, "e", tab="sweep", size=size) as seat:
         assert ".svg or .png  the plot" in seat.text
@@ -40,6 +41,7 @@ async def test_the_plot_of_a_sweep_is_written_too(sit, directory, tmp_path, size
     assert "<svg" in (tmp_path / "plot.svg").read_text("utf-8")
 
 
+@pytest.mark.slow
 async def test_what_is_wrong_with_a_name_is_said_and_can_be_corrected(sit, directory, tmp_path, size):
     async with sit(directory, "e", tab="verdicts", size=size) as seat:
         await name_file(seat, tmp_path / "table.pdf")
@@ -90,6 +92,7 @@ async def test_capital_y_goes_through_tmux(sit, directory, tmp_path, monkeypatch
     assert (tmp_path / "given").read_text("utf-8").startswith("method\tmeasure")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["e", "Y"])
 async def test_where_there_is_nothing_the_keys_say_so(sit, empty, key):
     async with sit(empty, key) as seat:

@@ -87,6 +87,7 @@ async def test_enter_opens_the_run_under_the_cursor(sit, mapped):
         assert seat.app.state.tab == "results"
 
 
+@pytest.mark.slow
 async def test_enter_in_the_numbers_opens_a_run_too(sit, mapped, size):
     async with sit(mapped, "t", size=size) as seat:
         assert "across" in seat.text
@@ -264,6 +265,7 @@ async def test_thousands_of_axes_are_named_in_a_thread_and_enter_waits_for_them(
         assert event_loop not in named
 
 
+@pytest.mark.slow
 async def test_a_long_choice_is_shown_whole(sit, mapped):
     async with sit(mapped, size=(80, 24)) as seat:
         await seat.app.open(Choose("Number", 2, ["short", "long " * 20 + "end"].__getitem__, 0))

@@ -226,6 +226,7 @@ def test_answers_that_cannot_be_used_are_refused_before_anything_is_stored(two, 
     assert minimisation_recipe(data, {"known": ["age"]}).studies[0].spec.n == 100
 
 
+@pytest.mark.slow
 async def test_a_wrong_answer_is_told_in_the_form(sit, copied, no_worker):
     async with sit(copied, "F", "enter") as seat:
         seat.app.screen.query_one("#field-2", Input).value = "150"

@@ -9,6 +9,8 @@ from tui.widgets.choice import Choice
 from tui.widgets.grid import Grid
 from tui.widgets.tabs import TabLine
 
+pytestmark = pytest.mark.slow
+
 
 def cell_of(seat, words):
     """Where on the terminal a text stands."""
@@ -24,7 +26,6 @@ async def click(seat, words, times=1):
     return await seat.press("shift")
 
 
-@pytest.mark.slow
 async def test_a_click_chooses_a_row_and_two_open_it(sit, directory, size):
     async with sit(directory, size=size) as seat:
         await click(seat, "Second project")
@@ -37,14 +38,12 @@ async def test_a_click_chooses_a_row_and_two_open_it(sit, directory, size):
         assert "[3 Verdicts]" in seat.text
 
 
-@pytest.mark.slow
 async def test_a_click_chooses_a_tab(sit, directory, size):
     async with sit(directory, tab="runs", size=size) as seat:
         for words, shown in (("4 Sweep", "[4 Sweep]"), ("9 Map", "[9 Map]"), ("1 Runs", "[1 Runs]")):
             assert shown in await click(seat, words)
 
 
-@pytest.mark.slow
 async def test_a_click_on_a_key_presses_it(sit, directory, size):
     async with sit(directory, tab="runs", size=size) as seat:
         await click(seat, "Help")
@@ -53,7 +52,6 @@ async def test_a_click_on_a_key_presses_it(sit, directory, size):
         assert "Second project" in await click(seat, "Back")
 
 
-@pytest.mark.slow
 async def test_a_click_goes_to_a_field_of_a_form(sit, built_data, size):
     async with sit(built_data, "enter", tab="data", size=size) as seat:
         assert isinstance(seat.app.screen, Form)
@@ -75,7 +73,6 @@ PLACES = [("runs", ()), ("results", ()), ("sweep", ()), ("data", ()), ("data", (
           ("verdicts", ("w",)), ("runs", ("n",)), ("map", ("x",))]  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("tab", "keys"), PLACES, ids=["-".join((tab, *keys)) for tab, keys in PLACES])
 async def test_tab_reaches_all_that_can_be_clicked(sit, built_data, tab, keys):
     """From the first focus, tab goes round every field, table, text and line of tabs that is shown."""

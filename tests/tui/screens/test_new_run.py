@@ -63,6 +63,7 @@ async def test_another_data_file_can_be_named(sit, empty, recipe, no_worker):
             assert len(list_runs(reader)) == 1
 
 
+@pytest.mark.slow
 async def test_a_recipe_that_cannot_be_run_says_why_and_stores_nothing(sit, empty, recipe, no_worker):
     recipe.write_text(RECIPE.replace('"age"]', '"agee"]'))
     async with sit(empty, "n", "tab") as seat:

@@ -176,6 +176,7 @@ async def test_text_that_cannot_be_read_is_in_the_way_of_the_list_until_u(sit, b
         assert stored(built_data)[1] == 0
 
 
+@pytest.mark.slow
 async def test_what_is_wrong_is_said_and_marked(sit, built_data, size):
     workspace = Workspace.open(built_data)
     draft = draft_of(workspace, 1)

@@ -48,6 +48,7 @@ async def test_a_wide_terminal_shows_progress_and_time(sit, directory):
         assert "%" in seat.text
 
 
+@pytest.mark.slow
 async def test_enter_opens_the_project_and_q_comes_back(sit, directory):
     async with sit(directory, "enter") as seat:
         assert "[1 Runs]" in seat.text
@@ -139,6 +140,7 @@ async def test_w_opens_another_workspace(sit, empty, directory, people, size):
         assert isinstance(seat.app.screen, Project)
 
 
+@pytest.mark.slow
 async def test_w_makes_a_new_workspace(sit, directory, people):
     async with sit(directory, "w") as seat:
         await type_in(seat, people.parent / "new")

@@ -150,6 +150,7 @@ async def test_the_board_shows_verdict_limits_and_reasons(sit, three, size):
         assert not isinstance(seat.app.screen, Quality)
 
 
+@pytest.mark.slow
 async def test_a_release_that_fails_says_by_what(sit, three):
     async with sit(look(three, POOR), "Q", size=(80, 24)) as seat:
         assert "✗ FAIL  does NOT meet minimum data quality" in seat.text
@@ -170,6 +171,7 @@ async def test_keys_and_commands_are_there_only_where_there_is_something(sit, th
         assert "Quality" in seat.text
 
 
+@pytest.mark.slow
 async def test_in_the_list_of_runs_the_key_is_for_the_run_under_the_cursor(sit, three):
     async with sit(look(three, PLAIN, "runs"), "G", "Q") as seat:
         assert "Run 1  ✓ PASS" in seat.text

@@ -9,6 +9,8 @@ from tui.screens.release import ReleaseScreen
 from workspace.release import releases_of
 from workspace.workspace import Workspace
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def tables(directory, built):
@@ -42,7 +44,6 @@ async def test_what_goes_out_is_shown_at_every_size(sit, tables, size):
         assert max(map(len, seat.text.splitlines())) <= size[0]
 
 
-@pytest.mark.slow
 async def test_keys_alone_lead_to_a_release_with_its_reason(sit, tables, tmp_path):
     async with sit(tables, "w", tab="verdicts") as seat:
         await seat.press("f")
@@ -65,7 +66,6 @@ async def test_keys_alone_lead_to_a_release_with_its_reason(sit, tables, tmp_pat
     assert (one.reason, one.form) == ("teaching", "parquet")
 
 
-@pytest.mark.slow
 async def test_a_release_that_is_refused_can_be_corrected(sit, tables, tmp_path):
     async with sit(tables, "w", tab="verdicts") as seat:
         await type_in(seat, "reason", "agreed")
@@ -85,7 +85,6 @@ async def test_a_release_that_is_refused_can_be_corrected(sit, tables, tmp_path)
     assert len(past(tables)) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("down", [0, 1, 2])
 async def test_only_a_run_that_is_done_is_released(sit, directory, down):
     async with sit(directory, "g", *["j"] * down, "w", tab="runs") as seat:
@@ -93,7 +92,6 @@ async def test_only_a_run_that_is_done_is_released(sit, directory, down):
         assert "Only a run that is done" in seat.app.notices[-1]
 
 
-@pytest.mark.slow
 async def test_the_palette_offers_the_release_of_the_run_under_the_cursor(sit, tables):
     async with sit(tables, "G", tab="runs") as seat:
         commands = {command.title: command for command in seat.app.get_system_commands(seat.app.screen)}

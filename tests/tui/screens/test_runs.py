@@ -65,6 +65,7 @@ async def paints(seat, monkeypatch):
     return painted
 
 
+@pytest.mark.slow
 async def test_a_screen_on_which_nothing_changes_is_not_repainted(sit, directory, monkeypatch):
     set_sql(directory, "UPDATE run SET state = 'interrupted', finished = created WHERE state = 'running'")
     async with sit(directory, "enter", size=(200, 60)) as seat:
@@ -87,6 +88,7 @@ async def test_progress_is_followed_in_its_own_line(sit, directory, monkeypatch)
         assert {y for picture in painted for y, _, _ in picture.spans} == {3}
 
 
+@pytest.mark.slow
 async def test_a_poll_without_a_change_reads_nothing(sit, directory, monkeypatch):
     async with sit(directory, "enter") as seat:
         read = []
@@ -180,6 +182,7 @@ async def test_a_run_whose_worker_died_says_so_and_gets_another(sit, directory, 
             assert find_run(reader, RUNNING).state is RunState.RUNNING
 
 
+@pytest.mark.slow
 async def test_the_cursor_stays_on_its_run_when_another_comes(sit, directory, no_worker):
     async with sit(directory, *keys_to(FAILED)) as seat:
         workspace = Workspace.open(directory)
@@ -205,6 +208,7 @@ async def test_a_run_is_deleted_after_a_question_whose_answer_is_no(sit, directo
         assert DONE not in [run.id for run in list_runs(reader)]
 
 
+@pytest.mark.slow
 async def test_a_run_that_goes_on_cannot_be_deleted(sit, directory):
     async with sit(directory, *keys_to(RUNNING), "X") as seat:
         assert isinstance(seat.app.screen.query_one(Runs), Runs)
@@ -219,6 +223,7 @@ async def test_a_running_run_shows_its_rate(sit, directory):
         assert "/min" not in line_of(seat, DONE)
 
 
+@pytest.mark.slow
 async def test_the_run_under_the_cursor_is_shown_at_a_glance(sit, directory):
     async with sit(directory, *keys_to(DONE), size=(80, 24)) as seat:
         assert "not met" in seat.text

@@ -65,6 +65,7 @@ async def test_the_cursor_reads_values_in_their_own_unit_on_both_scales(sit, dir
         assert "linear scale" in head(seat)
 
 
+@pytest.mark.slow
 async def test_t_shows_the_numbers(sit, directory):
     async with sit(directory, "t", tab="sweep") as seat:
         assert "released / confidential" in seat.text

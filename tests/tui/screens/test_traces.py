@@ -135,6 +135,7 @@ async def test_the_cursor_reads_every_chain(sit, chained):
         assert "R-hat 1.4" in await seat.press("0")
 
 
+@pytest.mark.slow
 async def test_weighted_draws_have_a_density_and_weights(sit, weighted, size):
     async with sit(weighted, tab="diagnostics", size=size) as seat:
         lines = seat.text.splitlines()
@@ -179,6 +180,7 @@ async def test_the_parameters_are_written_to_a_file(sit, chained, tmp_path):
     assert ["income", "beta", "1.4", "20.0", "15.0"] in [row[:5] for row in rows]
 
 
+@pytest.mark.slow
 async def test_a_model_without_chains_says_that_there_is_nothing_to_converge(sit, built_data):
     async with sit(built_data, tab="diagnostics", size=(80, 24)) as seat:
         assert "nothing to converge in income" in seat.text.splitlines()[2]

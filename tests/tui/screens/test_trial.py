@@ -7,6 +7,8 @@ from workspace.drafts import draft_of
 from workspace.findings import verdict_lines
 from workspace.queries import Reader, find_run
 
+pytestmark = pytest.mark.slow
+
 RISK = 0
 
 
@@ -18,7 +20,6 @@ async def retype(seat, text):
     await seat.press("end", *["backspace"] * 8, *keys(text))
 
 
-@pytest.mark.slow
 async def test_the_board_follows_every_key(sit, directory, size):
     async with sit(directory, "t", tab="verdicts", size=size) as seat:
         assert isinstance(seat.app.screen, Trial)
@@ -34,7 +35,6 @@ async def test_the_board_follows_every_key(sit, directory, size):
         assert max(map(len, seat.text.splitlines())) <= size[0]
 
 
-@pytest.mark.slow
 async def test_what_is_no_number_is_said_and_the_board_stays(sit, directory):
     async with sit(directory, "t", "minus", "x", tab="verdicts") as seat:
         assert "Not a number" in seat.text
@@ -43,7 +43,6 @@ async def test_what_is_no_number_is_said_and_the_board_stays(sit, directory):
         assert "Not a number" in seat.text
 
 
-@pytest.mark.slow
 async def test_up_and_down_choose_the_threshold_and_its_change_is_kept_in_the_trial(sit, directory):
     async with sit(directory, "t", tab="verdicts") as seat:
         await retype(seat, "0")
@@ -59,7 +58,6 @@ async def test_up_and_down_choose_the_threshold_and_its_change_is_kept_in_the_tr
         await seat.press("pagedown", "pageup")
 
 
-@pytest.mark.slow
 async def test_nothing_is_stored_and_escape_leads_back(sit, directory):
     with Reader(directory) as reader:
         before = verdict_lines(reader, 1)
@@ -78,7 +76,6 @@ async def test_without_verdicts_there_is_nothing_to_try(sit, directory):
         assert "no verdicts to try" in seat.app.notices[-1]
 
 
-@pytest.mark.slow
 async def test_ctrl_s_saves_the_limits_into_the_plan(sit, directory, size):
     async with sit(directory, "t", "ctrl+s", tab="verdicts", size=size) as seat:
         assert "No limit has been changed" in seat.app.notices[-1]

@@ -215,6 +215,7 @@ async def test_m_shows_another_measure_and_brackets_another_dataset(sit, directo
         assert "dataset 3" in seat.text
 
 
+@pytest.mark.slow
 async def test_a_run_without_risks_of_records_says_so(sit, directory):
     async with sit(directory, "enter", "g", "enter", "6") as seat:
         assert "This run keeps no values of single records" in seat.text

@@ -211,6 +211,7 @@ def test_a_run_that_has_not_ended_has_no_report(workspace: Workspace, enter: Cal
         report_page(workspace, enter())
 
 
+@pytest.mark.slow
 def test_a_run_without_thresholds_studies_or_figures_has_a_shorter_report(
     workspace: Workspace, enter: Callable[..., int]
 ) -> None:
