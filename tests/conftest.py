@@ -23,6 +23,17 @@ settings.register_profile("sfumato", deadline=None, derandomize=True)  # the sam
 settings.load_profile("sfumato")
 PUBLIC_DATA = Path(os.environ.get("SFUMATO_DATA", ROOT.parent / "shared" / "data"))
 
+LONGER = {"slow", "study", "sizes"}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Every test that nothing marks as longer is one of the quick suite: ``pytest -m quick``."""
+    for item in items:
+        if LONGER.isdisjoint(mark.name for mark in item.iter_markers()):
+            item.add_marker("quick")
+
+
 SMALL: dict[str, Any] = {
     "title": "Small study",
     "variables": {

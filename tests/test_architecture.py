@@ -39,6 +39,7 @@ def test_the_layers_and_families_keep_apart() -> None:
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("package", "forbidden"), [("engine", DATABASES | DRAWING | {"workspace", "tui"}), ("workspace", DRAWING | {"tui"})]
 )

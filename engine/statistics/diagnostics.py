@@ -1,14 +1,16 @@
 """Convergence of several chains: rank-normalised split R-hat and effective sample sizes (Vehtari et al. 2021).
 
-Chains are arrays (chains, steps) of one parameter.
+Chains are arrays (chains, steps) of one parameter. R-hat and sample sizes are those of arviz-stats. The autocorrelation
+of all chains together (eq. 10) is ours: arviz-stats has it of single chains only. So is the count of ranks for pictures.
 """
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
-from scipy.special import ndtri
 from scipy.stats import rankdata
 
 __all__ = [
@@ -23,21 +25,38 @@ Floats = NDArray[np.float64]
 
 
 def rank_normalised_split_r_hat(chains: Floats) -> float:
-    """The larger of the R-hats of the ranks (location) and of the folded ranks (scale), section 4."""
-    halves = _split(chains)
-    folded = np.abs(halves - np.median(halves))
-    return max(_r_hat(_rank_normalised(halves)), _r_hat(_rank_normalised(folded)))
+    """The larger of the R-hats of the ranks (location) and of the folded ranks (scale), section 4.
+
+    Infinite for chains of which none ever moves.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r_hat = float(_library().rhat(chains, chain_axis=0, draw_axis=1, method="rank"))
+    return np.inf if np.isnan(r_hat) else r_hat
 
 
 def bulk_effective_sample_size(chains: Floats) -> float:
-    """Effective sample size of the rank-normalised split chains, section 3 and 4.1."""
-    return _effective_sample_size(_rank_normalised(_split(chains)))
+    """Effective sample size of the rank-normalised split chains, sections 3 and 4.1."""
+    return _effective_sample_size(chains, "bulk")
 
 
 def tail_effective_sample_size(chains: Floats) -> float:
     """The smaller of the effective sample sizes of the 5 % and the 95 % quantile, section 4.3."""
     ends = np.quantile(chains, [0.05, 0.95])
-    return min(_effective_sample_size(_split((chains <= end).astype(np.float64))) for end in ends)
+    return min(_effective_sample_size((chains <= end).astype(np.float64), "mean") for end in ends)
+
+
+def _effective_sample_size(chains: Floats, method: Literal["bulk", "mean"]) -> float:
+    """That of arviz-stats, which takes one value throughout for independent draws: here it says one thing a chain."""
+    if np.ptp(chains) == 0:
+        return float(chains.shape[0])
+    return float(_library().ess(chains, chain_axis=0, draw_axis=1, method=method))
+
+
+def _library() -> Any:
+    """The functions of arviz-stats that take arrays; imported only where chains are judged."""
+    from arviz_stats.base import array_stats
+
+    return array_stats
 
 
 def autocorrelation(chains: Floats, lags: int) -> Floats:
@@ -54,11 +73,6 @@ def rank_places(chains: Floats, bins: int) -> NDArray[np.int64]:
     return np.asarray((ranks - 0.5) / chains.size * bins).astype(np.int64)
 
 
-def _effective_sample_size(halves: Floats) -> float:
-    time = -1 + 2 * _initial_monotone_sum(_combined_autocorrelation(halves))
-    return float(halves.size / max(time, 1 / np.log10(halves.size)))
-
-
 def _combined_autocorrelation(chains: Floats) -> Floats:
     """(chains, steps) -> (steps,); 1 throughout for chains that never move."""
     steps = chains.shape[1]
@@ -69,35 +83,6 @@ def _combined_autocorrelation(chains: Floats) -> Floats:
     correlation = 1 - (within - autocovariance) / whole if whole > 0 else np.ones(steps)
     correlation[0] = 1.0
     return np.asarray(correlation)
-
-
-def _initial_monotone_sum(correlation: Floats) -> float:
-    """Sum of the pairs of neighbouring correlations, while positive and made to decrease (Geyer 1992)."""
-    pairs = correlation[: correlation.size // 2 * 2].reshape(-1, 2).sum(axis=1)
-    negative = np.flatnonzero(pairs < 0)
-    last = negative[0] if negative.size else pairs.size
-    # the first correlation of the pair that ends the sequence still counts when positive
-    extra = max(correlation[2 * last], 0.0) / 2 if last < pairs.size else 0.0
-    return float(np.minimum.accumulate(pairs[:last]).sum() + extra)
-
-
-def _split(chains: Floats) -> Floats:
-    half = chains.shape[1] // 2
-    return np.vstack([chains[:, :half], chains[:, -half:]])
-
-
-def _rank_normalised(chains: Floats) -> Floats:
-    ranks = rankdata(chains, method="average").reshape(chains.shape)
-    return np.asarray(ndtri((ranks - 0.375) / (chains.size + 0.25)))
-
-
-def _r_hat(chains: Floats) -> float:
-    steps = chains.shape[1]
-    within = np.mean(np.var(chains, axis=1, ddof=1))
-    between = np.var(chains.mean(axis=1), ddof=1)
-    if within == 0:
-        return np.inf
-    return float(np.sqrt((steps - 1) / steps + between / within))
 
 
 def _autocovariance(chains: Floats) -> Floats:

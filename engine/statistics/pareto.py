@@ -1,4 +1,9 @@
-"""Pareto-smoothed importance sampling (Vehtari, Simpson, Gelman, Yao and Gabry 2024)."""
+"""Pareto-smoothed importance sampling (Vehtari, Simpson, Gelman, Yao and Gabry 2024).
+
+Weights and k-hat equal those of arviz-stats to rounding where it has any (a test holds that), and stay ours because draws
+hang on them: it raises ValueError for a flat tail and for fewer than 25 ratios, divides by zero where all weights but the
+largest vanish, and sorts ties in an order that is the machine's, so that one seed would not draw the same everywhere.
+"""
 
 from __future__ import annotations
 

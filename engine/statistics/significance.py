@@ -1,4 +1,8 @@
-"""Tests of whether a group differs from the other records, of many at once."""
+"""Tests of whether a group differs from the other records, of many at once.
+
+The p values are those of ``scipy.stats`` (tests hold that) in the special functions alone: a calibration makes 74,000 tests,
+and ``ttest_ind`` takes 0.8 ms for 200 records where ``t_test`` takes 0.05.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Welch's interval for the difference of two means."""
+"""Welch's interval for the difference of two means.
+
+It is that of ``scipy.stats.ttest_ind`` (a test holds that) in the special functions alone: importing scipy.stats takes half
+a second, in which Compare would stand empty, and it warns of, or has no interval for, datasets whose values are all alike.
+"""
 
 from __future__ import annotations
 

@@ -26,6 +26,8 @@ from engine.recipe import Recipe
 from engine.rows import Row
 from engine.schema import Kind, Role, Schema, Variable
 
+pytestmark = pytest.mark.slow
+
 N = 60
 SCHEMA = Schema(
     (

@@ -19,6 +19,8 @@ from engine.methods import Method, registry
 from engine.microdata import Microdata
 from engine.recipe import Recipe
 
+pytestmark = pytest.mark.slow
+
 TINY, LARGE = 12, 3
 
 # Settings that each method is tried with on tiny tables: (what the release is, table of parameters).

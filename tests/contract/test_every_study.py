@@ -5,10 +5,13 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pandas as pd
+import pytest
 from method_contract import answers, assert_sound, every_study, refuses_missing, run_of, spec_of, with_missing
 
 from engine.methods import Method
 from engine.microdata import Microdata
+
+pytestmark = pytest.mark.slow
 
 
 @every_study

@@ -53,6 +53,7 @@ def test_fit_is_sound(method: Method, confidential: Microdata) -> None:
         assert (diagnostic.passed is None) == (not diagnostic.rule), diagnostic
 
 
+@pytest.mark.slow
 @every_target
 def test_drawn_values_keep_to_the_variable(method: Method, kind: Kind, confidential: Microdata) -> None:
     fit, target = fitted(method, confidential, run_of(), kind), target_of(method, confidential.schema, kind)
@@ -90,6 +91,7 @@ def test_a_drawn_date_that_is_none_ends_the_run(values: list[float]) -> None:
         as_column(np.array(values), data, schema["day"], "synthesis[0]")
 
 
+@pytest.mark.slow
 @every_synthesis
 def test_synthesis_answers_the_same_twice(method: Method, confidential: Microdata) -> None:
     first, second = (fitted(method, confidential, run_of()) for _ in range(2))
@@ -108,6 +110,7 @@ def test_draws_differ(method: Method, confidential: Microdata) -> None:
     assert values[0] != confidential.numbers(target_of(method, confidential.schema)).tolist()
 
 
+@pytest.mark.slow
 @every_synthesis
 def test_synthesis_answers_the_same_in_a_pool(method: Method, confidential: Microdata) -> None:
     alone = fitted(method, confidential, run_of())

@@ -19,6 +19,8 @@ from engine.rows import Row
 from engine.schema import Schema
 from engine.spec import ParamInfo
 
+pytestmark = pytest.mark.slow
+
 # What keeps the studies short.
 SHORT: dict[str, dict[str, Any]] = {
     "studies.calibration": {"generators": 1, "subsets": 1, "ks": [2]},

@@ -81,6 +81,7 @@ def test_k_holds_and_other_columns_are_kept(method: Method, change: Change, conf
             assert set(found.data.frame[name]) <= set(data.frame[name])
 
 
+@pytest.mark.slow
 @every_synthesis
 @every_change
 def test_only_the_target_changes_and_stays_inside(method: Method, change: Change, confidential: Microdata) -> None:

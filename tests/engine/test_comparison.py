@@ -58,6 +58,7 @@ def test_an_interval_that_covers_0_is_not_distinguishable() -> None:
     assert one(rows_of([1.0, 1.1]), rows_of([1.5, 1.6])).distinguishable is True
 
 
+@pytest.mark.slow
 def test_runs_of_the_same_models_are_told_apart_5_times_in_100_and_of_others_nearly_always() -> None:
     """The second half is the negative control of the first."""
     rng = np.random.default_rng(3)

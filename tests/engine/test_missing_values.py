@@ -202,6 +202,7 @@ def test_the_number_and_its_absence_both_shape_the_tree() -> None:
     assert np.nanmax(np.abs(found - age.to_numpy())) <= 3
 
 
+@pytest.mark.slow
 def test_proper_trees_stand_resamples_without_a_present_or_a_missing_value() -> None:
     schema = Schema((Variable("x", Kind.COUNT), Variable("g", Kind.BINARY), Variable("y", Kind.CONTINUOUS)))
     for values in (
@@ -286,6 +287,7 @@ def test_a_remark_that_differs_between_datasets_names_its_dataset() -> None:
 MODELS = ["logit", "logit_interactions", "cart"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_a_classifier_sees_who_is_missing(model: str) -> None:
     """Half of the ages are taken away; the negative control is the same table."""

@@ -98,6 +98,7 @@ def variables(draw: Any) -> Variable:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(variable=variables())
 def test_a_variable_comes_back_the_same_through_toml(variable: Variable) -> None:

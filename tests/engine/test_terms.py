@@ -101,6 +101,7 @@ def test_text_that_is_not_a_term_is_refused(text: str, message: str) -> None:
     assert message in caught.value.message
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(text=st.text(st.sampled_from("pricelog1():. _+*'\"\n"), max_size=14))
 def test_any_text_is_a_term_or_refused(text: str) -> None:

@@ -37,6 +37,7 @@ def bent(small_data: Microdata) -> Microdata:
     return Microdata(small_data.schema, frame.assign(income=income))
 
 
+@pytest.mark.slow
 def test_a_logit_and_a_tree_each_have_their_own_propensity_score(small_recipe: Make, bent: Microdata) -> None:
     both = averages(small_recipe(measure=[LOGIT, TREE], threshold=[]), bent, PMSE)
     assert [row.params for row in both] == [{}, {"model": "cart", "permutations": 2}]
@@ -45,6 +46,7 @@ def test_a_logit_and_a_tree_each_have_their_own_propensity_score(small_recipe: M
         assert (row.value, row.params) == (alone.value, alone.params)
 
 
+@pytest.mark.slow
 def test_a_threshold_is_held_against_every_use(small_recipe: Make, bent: Microdata) -> None:
     both = averages(small_recipe(measure=[LOGIT, TREE], threshold=[]), bent, PMSE)
     low, high = (row.value or 0.0 for row in both)
@@ -55,6 +57,7 @@ def test_a_threshold_is_held_against_every_use(small_recipe: Make, bent: Microda
     assert [verdict.params for verdict in outcome.verdicts] == [row.params for row in both]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("model", "outcome"), [("logit", "pass"), ("cart", "fail")])
 def test_a_threshold_may_name_a_setting(model: str, outcome: str, small_recipe: Make, bent: Microdata) -> None:
     low, high = (r.value or 0.0 for r in averages(small_recipe(measure=[LOGIT, TREE], threshold=[]), bent, PMSE))

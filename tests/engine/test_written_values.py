@@ -85,6 +85,7 @@ def test_zero_is_written_as_zero_only() -> None:
     assert same_numbers(np.array([0.0, 1e-9, 0.0, 2.5]), np.array([0.0, 0.0, 1e-9, 2.5])).tolist() == [1, 0, 0, 1]
 
 
+@pytest.mark.slow
 @given(MANY, st.integers(7, 15), st.randoms(use_true_random=False))
 def test_written_values_without_an_order_find_the_original_they_write_or_say_they_do_not_tell(
     numbers: list[float], digits: int, random: object

@@ -115,6 +115,7 @@ def write_case(study: Path, table: pd.DataFrame, case: Bad) -> None:
     study.write_text(text, "utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_bad_input_is_one_message_and_changes_nothing(
     case: Bad, study: Path, visits_table: pd.DataFrame, sfumato: Command, capsys: pytest.CaptureFixture[str]
@@ -142,6 +143,7 @@ def test_bad_input_is_one_message_and_changes_nothing(
     assert not list(home.rglob("stolen*"))
 
 
+@pytest.mark.slow
 def test_the_same_recipe_unharmed_is_carried_out(
     study: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:

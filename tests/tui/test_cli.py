@@ -26,6 +26,7 @@ ROW = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_run_prints_risk_and_verdicts_and_writes_the_contract_s_json(
     study: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -45,12 +46,14 @@ def test_a_run_prints_risk_and_verdicts_and_writes_the_contract_s_json(
     assert {row["level"] for row in found["rows"]} == {None, 0.0, 0.1}
 
 
+@pytest.mark.slow
 def test_a_threshold_that_fails_exits_1(study: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
     study.write_text(study.read_text().replace("max = 0.5", "max = -1"))
     assert sfumato("run", str(study), "--workspace", "w", "--jobs", "1") == 1
     assert "x FAIL" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_one_job_and_two_give_the_same_rows(study: Path, sfumato: Command) -> None:
     for jobs in ("1", "2"):
         assert (
@@ -62,6 +65,7 @@ def test_one_job_and_two_give_the_same_rows(study: Path, sfumato: Command) -> No
     assert one["verdicts"] == two["verdicts"]
 
 
+@pytest.mark.slow
 def test_another_seed_gives_other_rows(study: Path, sfumato: Command) -> None:
     """The negative control of the test above."""
     for seed in ("1", "2"):
@@ -70,11 +74,13 @@ def test_another_seed_gives_other_rows(study: Path, sfumato: Command) -> None:
     assert one["rows"] != two["rows"]
 
 
+@pytest.mark.slow
 def test_settings_change_the_recipe(study: Path, sfumato: Command) -> None:
     sfumato("run", str(study), "--workspace", "w", "--set", "release.m=3", "--json", "out.json", "--quiet")
     assert {row["draw"] for row in json.loads(Path("out.json").read_text())["rows"]} == {None, 1, 2, 3}
 
 
+@pytest.mark.slow
 def test_runs_and_results_show_what_was_done(study: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
     assert sfumato("init", "w") == 0
     assert sfumato("runs") == 0
@@ -91,6 +97,7 @@ def test_runs_and_results_show_what_was_done(study: Path, sfumato: Command, caps
     assert "ended already" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_evaluate_scores_a_release_as_the_run_that_made_it_did(study: Path, sfumato: Command) -> None:
     assert sfumato("run", str(study), "--workspace", "w", "--json", "run.json", "--quiet") == 0
     workspace = Workspace.open(Path("w"))
@@ -137,6 +144,7 @@ def test_evaluate_refuses_a_release_in_another_order(
     assert "differ from the original, and it is not released" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_evaluate_pairs_a_release_with_the_records_that_have_no_missing_value(
     study: Path, visits_table: pd.DataFrame, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -219,6 +227,7 @@ def test_every_shipped_recipe_is_valid_and_is_printed_as_it_is(
         assert Recipe.from_toml(recipe.to_toml()) == recipe
 
 
+@pytest.mark.slow
 def test_doctor_finds_a_damaged_table(study: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
     assert sfumato("run", str(study), "--workspace", "w", "--quiet") == 0
     assert sfumato("doctor", "--workspace", "w", "--json") == 0

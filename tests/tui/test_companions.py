@@ -80,6 +80,7 @@ def run(sfumato: Command, recipe: Path, *more: str) -> tuple[int, Any]:
     return status, json.loads(Path("out.json").read_text())
 
 
+@pytest.mark.slow
 def test_both_are_carried_out_on_the_same_data_and_the_main_one_decides(
     pair: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -103,6 +104,7 @@ def test_both_are_carried_out_on_the_same_data_and_the_main_one_decides(
     workspace.close()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_process")
 def test_every_source_has_a_table_of_ours_beside_the_published(
     pair: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
@@ -143,6 +145,7 @@ def test_every_source_has_a_table_of_ours_beside_the_published(
     assert capsys.readouterr().out == out
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_process")
 def test_a_companion_alone_or_left_out_is_no_companion(pair: Path, sfumato: Command) -> None:
     status, found = run(sfumato, pair, "--alone")
@@ -153,12 +156,14 @@ def test_a_companion_alone_or_left_out_is_no_companion(pair: Path, sfumato: Comm
     workspace.close()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_process")
 def test_the_main_recipe_s_own_threshold_still_fails(pair: Path, sfumato: Command) -> None:
     pair.write_text(pair.read_text().replace("max = 0.5", "max = -1"))
     assert run(sfumato, pair, "--quiet")[0] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_process")
 def test_seed_and_settings_of_data_and_release_are_passed_on(pair: Path, sfumato: Command) -> None:
     _, found = run(
@@ -195,6 +200,7 @@ def test_a_companion_that_cannot_be_is_refused_before_anything_is_stored(
     assert not Path("w").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_process")
 def test_a_companion_that_failed_is_told_after_what_the_main_run_found(
     pair: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
@@ -212,6 +218,7 @@ def test_a_companion_that_failed_is_told_after_what_the_main_run_found(
     workspace.close()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_process")
 def test_runs_that_were_stopped_can_be_resumed(
     pair: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]

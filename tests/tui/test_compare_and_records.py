@@ -64,6 +64,7 @@ def test_every_outcome_has_a_sign_and_words() -> None:
     assert tally([*found, found[0]], (3, 5)).startswith("6 numbers: 2 < run 3 better, 1 ~ not distinguishable")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("two_runs")
 def test_compare_prints_both_runs_and_writes_json(sfumato: Command, capsys: Printed) -> None:
     assert sfumato("compare", "1", "2", "--workspace", "w", "--json", "out.json") == 0
@@ -85,6 +86,7 @@ def test_compare_prints_both_runs_and_writes_json(sfumato: Command, capsys: Prin
             assert row["difference"] == pytest.approx(row["second"]["value"] - row["first"]["value"])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("two_runs")
 def test_compare_refuses_what_cannot_be_compared(
     study: Path, visits_table: pd.DataFrame, sfumato: Command, capsys: Printed
@@ -105,6 +107,7 @@ def test_compare_refuses_what_cannot_be_compared(
     assert "on different data, 60 records of visits.csv and 50 records of visits.csv" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("two_runs")
 def test_records_shows_numbers_and_drivers_but_no_values(
     visits_table: pd.DataFrame, sfumato: Command, capsys: Printed
@@ -125,6 +128,7 @@ def test_records_shows_numbers_and_drivers_but_no_values(
     assert not shown & {cost for cost in costs if not (2 * cost).is_integer()}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("two_runs")
 def test_values_are_shown_when_they_are_asked_for(
     visits_table: pd.DataFrame, sfumato: Command, capsys: Printed
@@ -140,6 +144,7 @@ def test_values_are_shown_when_they_are_asked_for(
         assert record["values"] == {name: own[name] for name in ("region", "age", "visits", "cost")}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("two_runs")
 def test_records_of_another_measure_and_of_one_dataset(sfumato: Command, capsys: Printed) -> None:
     carry_out(Path("recipe.toml"))
@@ -163,6 +168,7 @@ def test_records_of_another_measure_and_of_one_dataset(sfumato: Command, capsys:
     assert "only candidate" not in out
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("two_runs")
 def test_records_says_what_is_not_there(sfumato: Command, capsys: Printed) -> None:
     for arguments, message in (

@@ -38,6 +38,7 @@ def test_a_table_keeps_every_digit_and_quotes_what_has_to_be_quoted(tmp_path: Pa
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+@pytest.mark.slow
 def test_a_plot_is_written_as_svg_and_as_png(tmp_path: Path) -> None:
     pytest.importorskip("cairosvg")
     save(exhibit(), tmp_path / "plot.svg")

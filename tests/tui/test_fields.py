@@ -18,6 +18,7 @@ TEXT = st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), max_size
 SCALAR = st.one_of(st.integers(-(10**6), 10**6), st.floats(allow_nan=False, allow_infinity=False), st.booleans(), TEXT)
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(SCALAR, st.lists(SCALAR, max_size=3)), max_size=4))
 def test_lists_come_back(value: list[Any]) -> None:
     assert typed_value(shown_value(value), "list", "x") == value

@@ -58,15 +58,18 @@ async def typed_at_once(app: Asking) -> list[str | None]:
         return app.noted
 
 
+@pytest.mark.slow
 async def test_keys_typed_ahead_go_where_they_belong() -> None:
     assert await typed_at_once(Asking()) == ["q", "left quick", "q"]
 
 
+@pytest.mark.slow
 async def test_without_turns_they_go_astray(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(InTurn, "on_event", App.on_event)
     assert await typed_at_once(Asking()) != ["q", "left quick", "q"]
 
 
+@pytest.mark.slow
 async def test_a_pasted_text_waits_for_the_key_before_it() -> None:
     app = Asking()
     async with app.run_test() as pilot:

@@ -1,6 +1,10 @@
 """What the app has done in processes of its own."""
 
+import pytest
+
 from tui import jobs
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_file_is_imported_beside_modules_named_like_ours(tmp_path, monkeypatch):

@@ -74,6 +74,7 @@ def assert_nothing_was_opened(folder: Path) -> None:
     assert not (folder / "opened").exists(), (folder / "opened").read_text()
 
 
+@pytest.mark.slow
 def test_no_run_and_no_worker_opens_a_socket(watched: Command, tmp_path: Path, study: Path) -> None:
     for jobs in ("1", "2"):
         assert sfumato(watched, "run", str(study), "--quiet", "--jobs", jobs) in (0, 1)
@@ -83,6 +84,7 @@ def test_no_run_and_no_worker_opens_a_socket(watched: Command, tmp_path: Path, s
     assert "loky" in heard, "the hook was in the processes that compute"
 
 
+@pytest.mark.slow
 def test_no_other_command_opens_a_socket(
     watched: Command, tmp_path: Path, study: Path, visits_table: pd.DataFrame
 ) -> None:

@@ -11,6 +11,8 @@ import pytest
 from workspace.worker import work
 from workspace.workspace import Workspace
 
+pytestmark = pytest.mark.slow
+
 Command = Callable[..., int]
 UNMET = [{"value": "utility.ecdf.max_abs_difference", "max": 1e-9, "target": "income"}]
 

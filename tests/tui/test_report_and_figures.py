@@ -27,6 +27,7 @@ def done(home: Path, workspace: Workspace, enter: Callable[..., int]) -> str:
     return str(workspace.directory)
 
 
+@pytest.mark.slow
 def test_a_report_is_written_once_and_replaced_only_when_asked(
     done: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -45,12 +46,14 @@ def test_a_report_is_written_once_and_replaced_only_when_asked(
     assert Path("report.html").read_text("utf-8") == page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["nowhere/report.html", "."])
 def test_a_report_needs_a_place(done: str, sfumato: Command, capsys: pytest.CaptureFixture[str], path: str) -> None:
     assert sfumato("report", "--workspace", done, "-o", path) == 2
     assert "not a file in a directory that exists" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_report_of_no_such_run_or_without_a_file_is_refused(
     done: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -60,6 +63,7 @@ def test_a_report_of_no_such_run_or_without_a_file_is_refused(
     assert CliRunner().invoke(report, []).exit_code == 2
 
 
+@pytest.mark.slow
 def test_figures_are_drawn_in_the_width_that_is_asked_for(
     done: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -71,6 +75,7 @@ def test_figures_are_drawn_in_the_width_that_is_asked_for(
     assert "\x1b" not in out
 
 
+@pytest.mark.slow
 def test_figures_take_the_number_of_datasets_and_the_width_of_bins(
     done: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -85,6 +90,7 @@ def test_figures_take_the_number_of_datasets_and_the_width_of_bins(
     assert "write variable=width" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_figures_are_written_as_svg_files(done: str, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
     assert sfumato("figures", "--workspace", done, "--svg", "drawn/here") == 0
     assert "3 figures written to drawn/here" in capsys.readouterr().out

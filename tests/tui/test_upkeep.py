@@ -45,6 +45,7 @@ def signals() -> Iterator[None]:
     os.environ.update(environment)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("signals")
 def test_a_worker_in_the_foreground_carries_out_what_is_there(
     entered: Workspace, place: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
@@ -60,6 +61,7 @@ def test_a_worker_in_the_foreground_carries_out_what_is_there(
     assert all(" done " in line and " MB " in line for line in table[2:])
 
 
+@pytest.mark.slow
 def test_a_run_under_way_says_how_far_it_is_and_how_long_it_will_take(
     entered: Workspace, place: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -174,6 +176,7 @@ def test_a_run_and_a_project_are_deleted_after_a_question(
     capsys.readouterr()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -84,6 +84,7 @@ def painted_whole(frame):
     return terminal.cells
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.lists(frames, min_size=1, max_size=4))
 def test_after_any_pictures_the_terminal_shows_the_last(pictures):
@@ -96,6 +97,7 @@ def test_after_any_pictures_the_terminal_shows_the_last(pictures):
     ) == ("".join(strip.text for strip in pictures[-1]))
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(frames, frames, st.data())
 def test_spans_change_what_they_cover_and_nothing_else(first, second, data):

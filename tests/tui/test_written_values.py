@@ -55,6 +55,7 @@ def evaluate(sfumato: Command, released: pd.DataFrame, known: str) -> tuple[int,
     return status, found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("digits", [17, 15, 12, 9])
 def test_a_verdict_does_not_depend_on_the_digits_of_a_known_column(
     people: pd.DataFrame, sfumato: Command, digits: int
@@ -72,6 +73,7 @@ def test_a_known_column_that_was_rounded_is_refused_with_how_it_differs(
     assert "weight: is written with 3 digits, the original needs 7, and it is not released" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_known_dates_keep_their_time_of_day_or_are_refused(
     people: pd.DataFrame, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from engine.execution import execute
 from engine.reproduction import Findings, source_tables
 from workspace.prepare import prepare_run
 from workspace.recipes import find_recipe
+
+pytestmark = pytest.mark.slow
 
 FEW = ["data.sample=3000", "study[0].generators=1", "study[0].originals=2", "study[0].subsets=2"]
 SMALL = [*FEW, "study[0].sizes=[800, 1500]", "study[0].ks=[2, 60]"]

@@ -48,6 +48,7 @@ def sections(**step: Any) -> dict[str, Any]:
 HOW = [{}, {"output": "generalised"}, {"max_suppressed": 0.05, "output": "generalised"}, {"max_suppressed": 0.05}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", HOW)
 def test_a_run_finds_what_the_engine_finds(
     workspace: Workspace, enter: Enter, small_recipe: Callable[..., Recipe], small_data: Microdata, how: dict[str, Any]
@@ -69,6 +70,7 @@ def test_a_run_finds_what_the_engine_finds(
     assert released.frame.astype("str").equals(alone.releases[0].frame.astype("str"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", HOW)
 def test_reports_and_figures_are_made_of_anonymised_runs(
     workspace: Workspace, enter: Enter, how: dict[str, Any]
@@ -143,6 +145,7 @@ def test_a_tree_that_cannot_be_used_is_refused_at_its_place(
     assert message in caught.value.message
 
 
+@pytest.mark.slow
 def test_what_another_tool_anonymised_is_scored(recipe_file: Path, tmp_path: Path, workspace: Workspace) -> None:
     released = pd.DataFrame({"city": ["test"] * 12, "income": range(12)})
     released.to_csv(tmp_path / "released.csv", index=False)
@@ -155,6 +158,7 @@ def test_what_another_tool_anonymised_is_scored(recipe_file: Path, tmp_path: Pat
     assert (rows["k"], rows["p"]) == (12, 12)
 
 
+@pytest.mark.slow
 def test_the_release_holds_the_anonymised_table_and_not_the_classes(
     workspace: Workspace, enter: Enter, tmp_path: Path
 ) -> None:

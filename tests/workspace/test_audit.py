@@ -110,6 +110,7 @@ def tampered(workspace: Workspace, *statements: str) -> str:
     return wrong(workspace)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statements", "said"),
     [
@@ -169,6 +170,7 @@ def test_a_head_that_lags_behind_after_a_crash_is_no_alarm(workspace: Workspace,
     assert wrong(workspace) == ""
 
 
+@pytest.mark.slow
 @given(st.integers(1, 6), st.data())
 def test_any_change_of_any_field_of_any_row_is_found_in_that_row(length: int, data: st.DataObject) -> None:
     rows, head = chain(length)

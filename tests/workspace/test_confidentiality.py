@@ -66,6 +66,7 @@ def test_the_marker_would_be_found() -> None:
         connection.register("records", frame).execute("SELECT * FROM records WHERE c::INTEGER > 0").fetchall()
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(expression=st.sampled_from(EXPRESSIONS), around=AROUND)
 def test_no_filter_makes_a_message_repeat_a_value(expression: str, around: tuple[str, str]) -> None:
@@ -103,6 +104,7 @@ def contents(value: str) -> list[bytes]:
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     variable=st.sampled_from(list(Kind)).flatmap(variables),

@@ -38,6 +38,7 @@ def address() -> Iterator[str]:
         yield cluster.scheduler_address
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_run_on_a_cluster_finds_what_the_engine_finds(
     address: str, workspace: Workspace, enter: Enter, small_recipe: Callable[..., Recipe], small_data: Microdata
@@ -49,6 +50,7 @@ def test_a_run_on_a_cluster_finds_what_the_engine_finds(
     assert all(task.seconds is not None and task.peak_bytes for task in tasks_of(workspace, run_id))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_task_that_fails_on_a_cluster_fails_its_run_in_the_same_words(
     address: str, workspace: Workspace, enter: Enter
@@ -78,6 +80,7 @@ def test_without_the_package_the_message_names_what_to_install(monkeypatch: pyte
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_where_no_scheduler_answers_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")

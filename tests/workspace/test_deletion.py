@@ -60,6 +60,7 @@ def test_a_deleted_run_leaves_the_data_and_an_entry_in_the_audit_log(workspace: 
         find_run(workspace, run_id)
 
 
+@pytest.mark.slow
 def test_what_another_run_needs_stays(workspace: Workspace, enter: Enter) -> None:
     first = enter()
     second = enter_again(workspace, first)

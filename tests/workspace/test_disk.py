@@ -66,6 +66,7 @@ def test_a_run_is_not_entered_where_there_is_too_little_space_for_it(
     assert not workspace.tables.directory.exists()
 
 
+@pytest.mark.slow
 def test_the_estimate_is_more_than_what_a_run_leaves(
     workspace: Workspace, small_recipe: Callable[..., Recipe], small_data: Microdata
 ) -> None:
@@ -92,6 +93,7 @@ def test_what_a_disk_refuses_is_told_from_other_errors(tmp_path: Path) -> None:
     assert "read-only" in disk_trouble(refused.value)
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_in_mid_run_stops_it_in_words_and_it_goes_on_when_there_is_room(
     tmp_path: Path, small_recipe: Callable[..., Recipe], small_data: Microdata
 ) -> None:
@@ -126,6 +128,7 @@ def test_a_disk_that_fills_in_mid_run_stops_it_in_words_and_it_goes_on_when_ther
     elsewhere.close()
 
 
+@pytest.mark.slow
 def test_a_read_only_workspace_is_refused_in_words_by_every_command_and_stays_as_it_is(
     workspace: Workspace, enter: Enter
 ) -> None:
@@ -180,6 +183,7 @@ def test_an_old_table_that_is_written_again_counts_as_new(workspace: Workspace, 
     assert orphans(workspace) == []
 
 
+@pytest.mark.slow
 def test_a_flipped_byte_in_any_table_is_found_and_the_table_named(workspace: Workspace, enter: Enter) -> None:
     from workspace.health import workspace_findings
 

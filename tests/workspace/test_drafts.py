@@ -106,6 +106,7 @@ def test_steps_are_listed_in_the_recipes_order() -> None:
         places({"measure": 3})
 
 
+@pytest.mark.slow
 @given(st.permutations(["a", "b", "c"]), st.integers(0, 2), st.integers(-3, 3))
 def test_moving_is_taking_out_and_putting_in(targets: list[str], index: int, by: int) -> None:
     toml = tomli_w.dumps({"synthesis": [{"target": target} for target in targets]})
@@ -138,6 +139,7 @@ VALUE = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(st.dictionaries(st.sampled_from(["title", "data", "measure", "x y", ""]), VALUE, max_size=4))
 def test_a_plan_is_written_as_it_is_read(table: dict[str, Any]) -> None:

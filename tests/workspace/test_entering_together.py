@@ -62,6 +62,7 @@ def test_runs_entered_together_share_a_project_and_know_each_other(
     assert all(companions_of(workspace, other) == [] for other in beside)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dies_at", "left"), [("2", 0), ("4", 3)])
 def test_a_process_killed_between_two_runs_leaves_neither(
     workspace: Workspace,

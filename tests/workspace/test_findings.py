@@ -33,6 +33,7 @@ def as_tuple(row):
     return (row.key, row.target, row.dataset, row.draw, row.level, row.value, row.lower, row.upper, dict(row.params))
 
 
+@pytest.mark.slow
 def test_all_results_are_the_rows_of_the_run_in_another_order(workspace, run_id):
     found = result_lines(workspace, Selection(run_id, draws=True), 0, 10_000)
     expected = result_rows(workspace, run_id)
@@ -40,6 +41,7 @@ def test_all_results_are_the_rows_of_the_run_in_another_order(workspace, run_id)
     assert sorted(map(str, map(as_tuple, found))) == sorted(map(str, map(as_tuple, expected)))
 
 
+@pytest.mark.slow
 def test_without_draws_there_are_averages_and_confidential_rows(workspace, run_id):
     found = result_lines(workspace, Selection(run_id), 0, 10_000)
     assert found
@@ -47,6 +49,7 @@ def test_without_draws_there_are_averages_and_confidential_rows(workspace, run_i
     assert {row.dataset for row in found} == {"confidential", "synthetic"}
 
 
+@pytest.mark.slow
 def test_the_same_number_of_different_datasets_stands_together(workspace, run_id):
     found = result_lines(workspace, Selection(run_id, draws=True), 0, 10_000)
     series = [(row.key, row.target, str(row.params), row.level) for row in found]
@@ -56,6 +59,7 @@ def test_the_same_number_of_different_datasets_stands_together(workspace, run_id
     assert families == sorted(families, key=["utility", "risk", "studies"].index)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sort", SORTS)
 def test_every_order_gives_the_same_rows_and_pages_that_fit_together(workspace, run_id, sort):
     selection = Selection(run_id, draws=True, sort=sort)
@@ -65,6 +69,7 @@ def test_every_order_gives_the_same_rows_and_pages_that_fit_together(workspace, 
     assert sorted(map(repr, whole)) == sorted(map(repr, result_lines(workspace, Selection(run_id, True), 0, 10_000)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["risk", "RISK !identification", "true_match synthetic", "income 5%", "!a !b"])
 def test_words_filter_as_they_do_in_python(workspace, run_id, text):
     def has(row):
@@ -89,6 +94,7 @@ def test_before_the_averages_the_rows_so_far_are_shown(workspace, enter):
     assert len(result_numbers(workspace, Selection(number, draws=True))) == len(raw_rows(workspace, number))
 
 
+@pytest.mark.slow
 def test_curves_are_the_averages_along_rising_levels(workspace, run_id):
     averages = {
         (row.measure, row.dataset, row.level): (row.value, row.lower, row.upper)
@@ -104,6 +110,7 @@ def test_curves_are_the_averages_along_rising_levels(workspace, run_id):
             assert point == pytest.approx(averages[curve.measure, curve.dataset, level], nan_ok=True)
 
 
+@pytest.mark.slow
 def test_a_release_s_curves_say_what_the_variance_behind_their_intervals_is_made_of(workspace, run_id):
     rows = {
         (row.params["of"], row.level, row.measure): row.value
@@ -124,6 +131,7 @@ def test_what_is_no_curve_is_called_as_the_method_calls_it():
     assert {*BAND_SHARES, "replicates"} <= names
 
 
+@pytest.mark.slow
 def test_curves_of_a_run_in_progress_are_means_of_the_rows_so_far(workspace, run_id):
     before = {(c.measure, c.dataset): c for c in curves(workspace, run_id)}
     with workspace.writing() as connection:
@@ -135,6 +143,7 @@ def test_curves_of_a_run_in_progress_are_means_of_the_rows_so_far(workspace, run
         assert curve.lower == (None, None, None)
 
 
+@pytest.mark.slow
 def test_verdicts_and_statistics_are_those_of_the_engine(workspace, run_id):
     for line, verdict in zip(verdict_lines(workspace, run_id), verdicts_of(workspace, run_id), strict=True):
         assert (line.value, line.bound, line.limit, line.observed, line.margin, line.outcome) == (

@@ -227,6 +227,7 @@ def test_missing_values_in_parquet_are_missing_values() -> None:
 FIELDS = st.text(st.characters(blacklist_categories=["Cs", "Cc"]), max_size=8)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     rows=st.lists(st.tuples(FIELDS, FIELDS), min_size=1, max_size=8),
@@ -258,6 +259,7 @@ def test_a_sample_is_of_its_size_without_replacement_in_the_files_order_by_the_s
     assert sampled(3) == sorted(sampled(3))
 
 
+@pytest.mark.slow
 def test_every_record_is_as_likely_to_be_sampled_as_any_other() -> None:
     size, draws = 20, 200
     counts = np.zeros(40)

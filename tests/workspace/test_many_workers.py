@@ -29,6 +29,8 @@ from workspace.runs import RunState, enter_run, find_run, result_rows
 from workspace.views import project_lines, run_lines
 from workspace.workspace import Workspace
 
+pytestmark = pytest.mark.slow
+
 WORKERS = 4
 LARGE = {"m": 12, "seed": 5}
 USES = (

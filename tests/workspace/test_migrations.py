@@ -66,6 +66,7 @@ def test_a_step_that_fails_leaves_the_version_before_it(path: Path, monkeypatch:
         assert not list(connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'half_made'"))
 
 
+@pytest.mark.slow
 def test_four_processes_make_one_workspace_at_once(tmp_path: Path) -> None:
     script = """
 import sys, time

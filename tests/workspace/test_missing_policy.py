@@ -51,6 +51,7 @@ def table(records: list[tuple[object, ...]]) -> Microdata:
     return conform(frame, SCHEMA, MissingPolicy.KEEP)
 
 
+@pytest.mark.slow
 @QUICK
 @given(st.lists(RECORDS, max_size=10))
 def test_missing_values_come_back_from_the_store(tmp_path: Path, records: list[tuple[object, ...]]) -> None:

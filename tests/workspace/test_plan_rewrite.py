@@ -279,6 +279,7 @@ def remarked(text: str) -> str:
     return "".join(f"{line}  # {n}\n" if line else "\n" for n, line in enumerate(lines))
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(TABLE, TABLE)
 def test_any_plan_can_be_made_to_say_any_other(old: dict[str, Any], new: dict[str, Any]) -> None:
@@ -286,6 +287,7 @@ def test_any_plan_can_be_made_to_say_any_other(old: dict[str, Any], new: dict[st
     assert tomllib.loads(rewritten(remarked(plan_text(old)), new)) == new
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(TABLE, STEP)
 def test_an_edit_of_one_part_keeps_every_remark_of_the_others(old: dict[str, Any], step: dict[str, Any]) -> None:

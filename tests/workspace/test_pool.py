@@ -46,6 +46,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_takes_no_other_along(two: ProcessPool) -> None:
     slow, other = two.submit(time.sleep, 60), two.submit(os.getpid)
     first = other.result(30)
@@ -55,6 +56,7 @@ def test_a_process_that_is_killed_takes_no_other_along(two: ProcessPool) -> None
     assert os.getpid() not in {future.result(30) for future in again}
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_breaks_its_own_task_and_is_started_again(two: ProcessPool) -> None:
     dying = two.submit(os._exit, 1)
     with pytest.raises(BrokenExecutor):
@@ -62,12 +64,14 @@ def test_a_process_that_dies_breaks_its_own_task_and_is_started_again(two: Proce
     assert [two.submit(abs, -number).result(30) for number in range(4)] == [0, 1, 2, 3]
 
 
+@pytest.mark.slow
 def test_an_error_comes_back_and_the_process_stays(two: ProcessPool) -> None:
     with pytest.raises(ZeroDivisionError):
         two.submit(divmod, 1, 0).result(30)
     assert two.submit(abs, -1).result(30) == 1
 
 
+@pytest.mark.slow
 def test_processes_do_not_outlive_a_worker_that_is_killed() -> None:
     script = (
         "import os, time\nfrom workspace.pool import ProcessPool\np = ProcessPool(1)\n"

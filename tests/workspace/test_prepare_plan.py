@@ -71,6 +71,7 @@ def test_the_plan_of_a_run_is_that_run(workspace: Workspace, draft: Draft, folde
     assert (again.recipe_sha256, again.dataset_id, again.project_id) == (first.recipe_sha256, first.dataset_id, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "variable"),
     [
@@ -86,6 +87,7 @@ def test_a_variable_described_otherwise_is_as_the_file_gives_it(
     same_as_file(workspace, draft.saying(with_variable(draft.toml, name, variable)), folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", [{"m": 1, "seed": 4}, {"m": 2, "seed": 3}])
 def test_another_seed_is_another_sample(
     workspace: Workspace, draft: Draft, folder: Path, release: dict[str, int]
@@ -93,6 +95,7 @@ def test_another_seed_is_another_sample(
     same_as_file(workspace, draft.saying(with_sections(draft.toml, {"release": release})), folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", [{"where": "age > 25"}, {"sample": 30}])
 def test_another_filter_or_sample_reads_the_file(
     workspace: Workspace, draft: Draft, folder: Path, changes: dict[str, object]

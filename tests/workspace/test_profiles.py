@@ -21,6 +21,7 @@ def table(kind: Kind, values: list[object]) -> Microdata:
     return conform(pd.DataFrame({"x": values}), Schema((Variable("x", kind),)))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(NUMBERS, min_size=1, max_size=60))
 def test_every_value_is_in_its_bin_or_withheld_with_at_most_one_other(values: list[float]) -> None:

@@ -307,6 +307,7 @@ def claim_everything(directory: Path, worker: str, start: object) -> list[str]:
     return keys
 
 
+@pytest.mark.slow
 def test_four_processes_claim_every_task_once(workspace: Workspace, enter: Enter) -> None:
     run_id = enter(release={"m": 60, "seed": 1})
     expected = [task.key for task in tasks_of(workspace, run_id)]

@@ -50,6 +50,7 @@ def artefacts(workspace: Workspace, run_id: int) -> dict[str, str]:
     return {row["name"]: row["sha256"] for row in rows}
 
 
+@pytest.mark.slow
 def test_every_measure_that_has_them_leaves_a_table_a_dataset(workspace: Workspace, finished: int) -> None:
     names = {name for name in artefacts(workspace, finished) if name.startswith("records/")}
     assert names == {f"records/{item}/{which}" for item in (1, 2, 3) for which in ("confidential", 1, 2, 3)}
@@ -92,6 +93,7 @@ def test_the_tables_end_with_the_task_that_made_them(
     assert "records/1/confidential" in artefacts(workspace, run_id)
 
 
+@pytest.mark.slow
 def test_a_run_done_again_leaves_the_same_tables_and_another_seed_others(
     workspace: Workspace, enter: Enter, finished: int
 ) -> None:
@@ -129,6 +131,7 @@ def test_lines_come_most_at_risk_first_and_count_records_from_1(workspace: Works
     assert all(line.probability == records.risk.probability[line.record - 1] for line in lines)
 
 
+@pytest.mark.slow
 def test_drivers_and_candidates_agree_with_the_engine(
     workspace: Workspace, finished: int, small_recipe: Callable[..., Recipe], small_data: Microdata
 ) -> None:
@@ -164,6 +167,7 @@ def test_a_measure_is_found_by_key_part_of_it_or_place(workspace: Workspace, fin
         find_measure(measures, "utility.ecdf")
 
 
+@pytest.mark.slow
 def test_what_is_not_there_is_said_in_one_message(workspace: Workspace, finished: int, enter: Enter) -> None:
     (measure, *_) = record_measures(workspace, finished)
     with pytest.raises(NotFound, match=r"has no dataset 4 measured by risk\.identification; there are 1 to 3"):
@@ -185,6 +189,7 @@ def test_a_run_without_risks_has_no_record_tables(workspace: Workspace, enter: E
     assert set(artefacts(workspace, run_id)) == {"fit/0", "fit/1", "draw/1", "draw/2", "draw/3", "trace/0", "trace/1"}
 
 
+@pytest.mark.slow
 def test_a_table_that_says_nothing_of_single_records_is_not_listed(workspace: Workspace, finished: int) -> None:
     sha256 = write_records(workspace.tables, {"posterior": np.zeros(80)})
     with workspace.writing() as connection:
@@ -192,6 +197,7 @@ def test_a_table_that_says_nothing_of_single_records_is_not_listed(workspace: Wo
     assert [measure.item for measure in record_measures(workspace, finished)] == [1, 3]
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_records_open_from_twenty_tables(
     workspace: Workspace, tmp_path: Path, finished: int
 ) -> None:

@@ -56,6 +56,7 @@ def acts(workspace: Workspace) -> list[dict[str, Any]]:
     return [json.loads(row.details) for row in rows if row.act == Act.RUN_RELEASED]
 
 
+@pytest.mark.slow
 def test_everything_goes_out_and_the_manifest_has_the_hash_of_every_file(
     workspace: Workspace, done: int, tmp_path: Path
 ) -> None:
@@ -77,6 +78,7 @@ def test_everything_goes_out_and_the_manifest_has_the_hash_of_every_file(
     assert results == json.loads(json.dumps(result_object(workspace, done)))
 
 
+@pytest.mark.slow
 def test_the_csv_files_read_back_to_the_datasets_of_the_run(
     workspace: Workspace, enter: Enter, tmp_path: Path, small_recipe: Callable[..., Recipe]
 ) -> None:
@@ -99,6 +101,7 @@ def stored_datasets(workspace: Workspace, run_id: int, schema: Any) -> list[Micr
     return [workspace.tables.read_microdata(row[0], schema, "synthetic") for row in rows]
 
 
+@pytest.mark.slow
 def test_the_same_run_gives_the_same_bytes(workspace: Workspace, done: int, tmp_path: Path) -> None:
     first, again = (release(workspace, done, tmp_path / name) for name in ("one", "two"))
     assert first.manifest_sha256 == again.manifest_sha256
@@ -140,6 +143,7 @@ def labelled(workspace: Workspace) -> int:
     return run_id
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_labels_come_back_and_identifiers_stay(workspace: Workspace, labelled: int, tmp_path: Path, form: Any) -> None:
     plan = plan_release(workspace, labelled)
@@ -157,6 +161,7 @@ def test_labels_come_back_and_identifiers_stay(workspace: Workspace, labelled: i
         assert pq.read_schema(path).field("income").metadata == {b"label": b"Income, a year"}
 
 
+@pytest.mark.slow
 def test_the_codebook_says_what_the_labels_stand_for(workspace: Workspace, labelled: int, tmp_path: Path) -> None:
     release(workspace, labelled, tmp_path / "out")
     lines = list(csv.DictReader(StringIO((tmp_path / "out/variables.csv").read_text("utf-8"))))
@@ -168,6 +173,7 @@ def test_the_codebook_says_what_the_labels_stand_for(workspace: Workspace, label
     assert lines[0]["title"] == "Sex at birth"
 
 
+@pytest.mark.slow
 def test_a_threshold_that_is_not_met_needs_a_reason_which_is_kept(
     workspace: Workspace, unmet: int, tmp_path: Path
 ) -> None:
@@ -189,6 +195,7 @@ def sha256_of(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+@pytest.mark.slow
 def test_a_value_that_was_not_computed_needs_a_reason_too(workspace: Workspace, enter: Enter, tmp_path: Path) -> None:
     run_id = enter(threshold=[{"value": "risk.identification.true_match_rate", "max": 1, "level": 0.5}])
     work(workspace.directory, idle=0)
@@ -198,6 +205,7 @@ def test_a_value_that_was_not_computed_needs_a_reason_too(workspace: Workspace, 
     assert release(workspace, run_id, tmp_path / "out", reason="no sweep was planned").unmet == 1
 
 
+@pytest.mark.slow
 def test_a_directory_with_something_in_it_stays_as_it_is(workspace: Workspace, done: int, tmp_path: Path) -> None:
     full, file = tmp_path / "full", tmp_path / "file"
     full.mkdir()
@@ -216,6 +224,7 @@ def test_a_directory_with_something_in_it_stays_as_it_is(workspace: Workspace, d
     assert len(acts(workspace)) == 1
 
 
+@pytest.mark.slow
 def test_what_fails_on_the_way_leaves_neither_files_nor_a_row(
     workspace: Workspace, done: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -238,6 +247,7 @@ def leftovers(directory: Path) -> set[str]:
     return {path.name for path in directory.iterdir()} - {"workspace"}
 
 
+@pytest.mark.slow
 def test_a_row_that_cannot_be_written_takes_the_files_back(workspace: Workspace, done: int, tmp_path: Path) -> None:
     workspace.connection.execute(
         """CREATE TEMP TRIGGER refuse BEFORE UPDATE ON main.audit_head
@@ -250,6 +260,7 @@ def test_a_row_that_cannot_be_written_takes_the_files_back(workspace: Workspace,
     assert acts(workspace) == []
 
 
+@pytest.mark.slow
 def test_a_commit_that_fails_takes_the_files_back(
     workspace: Workspace, done: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -282,6 +293,7 @@ def test_runs_that_are_not_done_or_not_there_are_refused(workspace: Workspace, e
 INCOME_ONLY = [{"target": "income", "method": "linear_regression", "predictors": ["region", "age", "visits"]}]
 
 
+@pytest.mark.slow
 def test_a_sensitive_variable_that_nothing_replaces_needs_a_reason(
     workspace: Workspace, enter: Enter, tmp_path: Path
 ) -> None:

@@ -80,6 +80,7 @@ def stored_rows(workspace: Workspace, run_id: int) -> list[list[str]]:
     return [frame.to_csv(index=False).splitlines()[1:] for frame in frames]
 
 
+@pytest.mark.slow
 def test_a_synthetic_release_is_shuffled_unless_the_recipe_says_otherwise(
     workspace: Workspace, enter: Enter, tmp_path: Path
 ) -> None:
@@ -98,6 +99,7 @@ def test_a_synthetic_release_is_shuffled_unless_the_recipe_says_otherwise(
     assert result_rows(workspace, shuffled) == result_rows(workspace, original), "inside, records stay where they are"
 
 
+@pytest.mark.slow
 def test_an_anonymised_release_is_shuffled_and_measured_in_order(
     workspace: Workspace, enter: Enter, tmp_path: Path
 ) -> None:
@@ -113,6 +115,7 @@ def test_an_anonymised_release_is_shuffled_and_measured_in_order(
     assert result_rows(workspace, runs[0]) == result_rows(workspace, runs[1])
 
 
+@pytest.mark.slow
 def test_the_manifest_says_that_rows_are_shuffled_and_not_how(
     workspace: Workspace, enter: Enter, tmp_path: Path
 ) -> None:
@@ -126,6 +129,7 @@ def test_the_manifest_says_that_rows_are_shuffled_and_not_how(
     assert all(len(value) < 80 for value in lists), "nothing in it is as long as the table"
 
 
+@pytest.mark.slow
 def test_a_run_done_again_releases_the_same_bytes(workspace: Workspace, enter: Enter, tmp_path: Path) -> None:
     first = enter()
     again = enter_again(workspace, first)

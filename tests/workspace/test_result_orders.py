@@ -46,6 +46,7 @@ def workspace(tmp_path: Path) -> Connected:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sort", SORTS)
 @pytest.mark.parametrize(("draws", "text"), [(False, ""), (True, ""), (True, "v3 !m1"), (False, "nothing")])
 def test_pages_are_those_of_sql(workspace: Connected, sort: str, draws: bool, text: str) -> None:

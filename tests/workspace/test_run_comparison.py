@@ -58,6 +58,7 @@ def test_two_recipes_on_the_same_data(workspace: Workspace, enter: Enter) -> Non
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_run_compared_with_its_repetition_differs_in_nothing(workspace: Workspace, enter: Enter) -> None:
     """The negative control: with another model the ecdf differs."""
     one, two, other = enter(), enter(), enter(synthesis=SPARSE, release={"m": 3, "seed": 8})
@@ -110,6 +111,7 @@ def test_samples_of_the_same_file_differ_by_their_seed(workspace: Workspace, on_
         compare_runs(workspace, one, two)
 
 
+@pytest.mark.slow
 def test_the_same_records_with_other_variables_are_the_same_data(
     workspace: Workspace, on_data: Callable[..., int], small_recipe: Callable[..., Recipe]
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,17 +32,20 @@ def test_a_changed_a_new_and_a_dropped_setting_are_named_by_their_place() -> Non
     ]
 
 
+@pytest.mark.slow
 @given(TABLES)
 def test_a_recipe_does_not_differ_from_itself(table: dict[str, object]) -> None:
     assert list(changes(table, table)) == []
 
 
+@pytest.mark.slow
 @given(TABLES, TABLES)
 def test_changes_back_are_the_changes_turned_round(one: dict[str, object], other: dict[str, object]) -> None:
     there = {(c.place, repr(c.before), repr(c.now)) for c in changes(one, other)}
     assert there == {(c.place, repr(c.now), repr(c.before)) for c in changes(other, one)}
 
 
+@pytest.mark.slow
 def test_a_run_says_its_data_its_phases_and_what_changed(
     workspace: Workspace, enter: Enter, small_recipe: Callable[..., Recipe]
 ) -> None:

@@ -16,6 +16,7 @@ from workspace.worker import work
 from workspace.workspace import Workspace
 
 
+@pytest.mark.slow
 def test_every_task_of_a_run_is_in_its_own_log(workspace: Workspace, enter: Callable[..., int]) -> None:
     runs = [enter(), enter()]
     work(workspace.directory, idle=0)

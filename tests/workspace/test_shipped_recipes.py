@@ -44,6 +44,7 @@ def airbnb(public_data: Callable[[str], Path]) -> list[Prepared]:
     return [main, *prepare_companions(main, found, SMALL)]
 
 
+@pytest.mark.slow
 def test_every_figure_of_the_paper_finds_its_row(airbnb: list[Prepared]) -> None:
     main, cart = airbnb
     assert cart.data is main.data

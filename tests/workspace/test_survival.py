@@ -32,6 +32,8 @@ from workspace.views import attended
 from workspace.worker import work
 from workspace.workspace import Workspace
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = 60.0
 SECTIONS: dict[str, Any] = {
     "release": {"m": 8, "seed": 11},

@@ -60,6 +60,7 @@ def microdata(draw: st.DrawFn) -> Microdata:
     return conform(frame, schema)
 
 
+@pytest.mark.slow
 @QUICK
 @given(data=microdata())
 def test_microdata_come_back_bit_for_bit(tables: Tables, data: Microdata) -> None:
@@ -86,6 +87,7 @@ def test_arrays_of_any_shape_come_back_bit_for_bit(tables: Tables, array: np.nda
         assert read[name].tobytes() == written.tobytes()
 
 
+@pytest.mark.slow
 def test_more_levels_than_a_parquet_dictionary_holds_keep_their_order(tables: Tables) -> None:
     levels = [f"a rather long level, number {i * 7919 % 100_003}" for i in range(60_000)]
     variable = Variable("c", Kind.CATEGORICAL, levels=tuple(levels))

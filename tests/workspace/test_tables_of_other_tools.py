@@ -171,6 +171,7 @@ def test_fewer_records_in_another_order_need_a_word(people: pd.DataFrame, prepar
             ), key  # fmt: skip
 
 
+@pytest.mark.slow
 def test_an_identifier_links_records_whatever_their_order(
     people: pd.DataFrame, prepare: Callable[..., Prepared]
 ) -> None:
@@ -271,6 +272,7 @@ def test_a_hidden_number_is_generalised_to_the_root(people: pd.DataFrame, prepar
     assert value(rows, "quality.ilm.ilm") == pytest.approx(0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hidden", ["*", "***", ""])
 def test_a_record_is_suppressed_where_class_means_are_hidden_too(
     people: pd.DataFrame, prepare: Callable[..., Prepared], hidden: str
@@ -285,6 +287,7 @@ def test_a_record_is_suppressed_where_class_means_are_hidden_too(
     assert value(rows, "quality.non_suppressed.share") == 60 / 64
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extra", [{}, {"order": "shuffled"}])
 def test_a_worker_finds_what_the_engine_finds_also_when_done_again(
     people: pd.DataFrame, prepare: Callable[..., Prepared], workspace: Workspace, extra: dict[str, str]
@@ -297,6 +300,7 @@ def test_a_worker_finds_what_the_engine_finds_also_when_done_again(
     assert result_rows(workspace, run_id) == result_rows(workspace, again) == list(alone.rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", ["generalised", "micro_aggregated"])
 @pytest.mark.parametrize("order", ["original", "shuffled"])
 def test_our_own_release_is_scored_as_the_run_scored_it(

@@ -83,6 +83,7 @@ def hashes(workspace):
     return dict(workspace.connection.execute("SELECT name, sha256 FROM artefact").fetchall())
 
 
+@pytest.mark.slow
 def test_every_model_has_a_trace_or_says_why_not(done):
     found = traces_of(done, 1)
     assert [model.target for model in found] == ["days", "stays", "income", "region"]
@@ -101,6 +102,7 @@ def test_every_model_has_a_trace_or_says_why_not(done):
     assert tree == NoTrace("a tree is grown once, not sampled")
 
 
+@pytest.mark.slow
 def test_same_bytes_from_two_processes_and_after_an_interruption(done, tmp_path):
     other = entered(tmp_path / "other")
     work(other.directory, jobs=2, idle=0)
@@ -179,6 +181,7 @@ def test_limits_that_are_not_kept_are_flagged_in_words_and_come_first():
     assert [one.parameter for one in worst_first(found)] == ["bad", ALL, "good"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("item", [0, 1])
 def test_every_plot_is_a_figure(done, item):
     trace = traces_of(done, 1)[item].trace
@@ -215,6 +218,7 @@ def test_nothing_is_drawn_of_what_has_no_chain():
     assert parts_of(None, "trace") == ()
 
 
+@pytest.mark.slow
 def test_the_report_has_the_parameters_and_the_traces_of_the_worst(done):
     page = report_page(done, 1, traces=True)
     assert "R-hat at most 1.01, effective sample sizes at least 400" in page
@@ -225,6 +229,7 @@ def test_the_report_has_the_parameters_and_the_traces_of_the_worst(done):
     assert report_page(done, 1, traces=True) == page
 
 
+@pytest.mark.slow
 def test_no_trace_enters_a_release(done, tmp_path):
     files = release(done, 1, tmp_path / "out").files
     names = {parameter for model in traces_of(done, 1) for parameter in getattr(model.trace, "parameters", ())}
@@ -237,6 +242,7 @@ def test_no_trace_enters_a_release(done, tmp_path):
     assert b"effective_sample_size" in (tmp_path / "out" / "report.html").read_bytes(), "the control: statistics do"
 
 
+@pytest.mark.slow
 def test_chains_that_have_not_converged_fail_the_run_and_are_kept_to_be_looked_at(tmp_path):
     step = {name: value for name, value in RECIPE["synthesis"][0].items() if name != "accept_unconverged"}
     other = entered(tmp_path / "other", synthesis=[step])

@@ -98,6 +98,7 @@ RISKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [17, 16, 15, 12, 9, 7])
 def test_fewer_digits_of_a_known_column_do_not_lower_its_risk(evaluate: Evaluate, count: int) -> None:
     """With 15 digits 16 of 300 were found, with 12 none."""
@@ -105,6 +106,7 @@ def test_fewer_digits_of_a_known_column_do_not_lower_its_risk(evaluate: Evaluate
     assert {found: value(rows, found[0], [found[1]]) for found in RISKS} == RISKS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [17, 15, 12, 9])
 def test_fewer_digits_do_not_lower_the_risk_of_a_shuffled_release(evaluate: Evaluate, count: int) -> None:
     rows = evaluate(weight=digits(count), order="shuffled", shuffle=True)
@@ -132,6 +134,7 @@ SPELLINGS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spelling", SPELLINGS)
 @pytest.mark.parametrize("order", ["original", "shuffled"])
 def test_the_spelling_of_values_changes_no_row(evaluate: Evaluate, spelling: str, order: str) -> None:
@@ -139,6 +142,7 @@ def test_the_spelling_of_values_changes_no_row(evaluate: Evaluate, spelling: str
     assert evaluate(**SPELLINGS[spelling], **shuffled) == evaluate(**shuffled)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spelling", [name for name in SPELLINGS if name not in ("15 digits", "single precision")])
 def test_the_spelling_of_the_original_changes_no_row(evaluate: Evaluate, spelling: str) -> None:
     spelt = {name: how for name, how in SPELLINGS[spelling].items() if name != "separator"}
@@ -157,6 +161,7 @@ def test_dates_without_their_time_of_day_are_refused_as_such(evaluate: Evaluate,
         evaluate(seen=seen, order=order)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("written", ["%Y-%m-%d", "%Y-%m-%d 00:00:00", "%Y-%m-%dT00:00:00Z", "%Y%m%d"])
 @pytest.mark.parametrize("order", ["original", "shuffled"])
 def test_dates_at_midnight_are_the_same_with_and_without_it(
@@ -171,6 +176,7 @@ def test_dates_at_midnight_are_the_same_with_and_without_it(
         assert value(rows, "risk.identification.expected_match_risk", ["seen"]) == N
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("columns", "message"),
     [

@@ -98,6 +98,7 @@ def test_a_plan_that_cannot_be_read_leaves_the_variables_as_they_were_stored(
     assert by_name == {variable.name: variable for variable in SCHEMA}
 
 
+@pytest.mark.slow
 def test_another_process_finds_the_same(workspace: Workspace) -> None:
     save_draft(workspace, replace(draft(workspace), toml=draft(workspace).toml.replace("90", "2")))
     view = data_view(workspace, 1)
@@ -106,6 +107,7 @@ def test_another_process_finds_the_same(workspace: Workspace) -> None:
     assert data_view_apart(workspace.directory, 1) == view
 
 
+@pytest.mark.slow
 def test_what_another_process_is_refused_is_told(workspace: Workspace) -> None:
     for table in workspace.tables.directory.glob("*.parquet"):
         table.unlink()

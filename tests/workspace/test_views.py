@@ -58,6 +58,7 @@ def test_projects_come_with_their_newest_run_newest_first(workspace, enter):
     assert [line.run.id for line in run_lines(workspace, lines[0].id)] == [third, first]
 
 
+@pytest.mark.slow
 def test_verdicts_are_counted(workspace, enter):
     run_id = enter()
     assert run_line(workspace, run_id).tally == Tally()
@@ -108,6 +109,7 @@ def test_seconds_left_follow_from_the_tasks_done(workspace, enter):
     assert run.seconds_left == pytest.approx(10 * (run.tasks_total - 1))
 
 
+@pytest.mark.slow
 def test_a_run_entered_again_has_the_same_recipe_data_and_tasks(workspace, enter):
     run_id = enter()
     work(workspace.directory, idle=0)

@@ -22,6 +22,7 @@ FRAME = pd.DataFrame(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "kept"),
     [
@@ -52,6 +53,7 @@ def test_records_for_which_it_holds_are_kept_in_order(where: str, kept: list[int
     assert select_where(FRAME, where).index.tolist() == kept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "where",
     [

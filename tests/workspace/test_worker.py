@@ -62,6 +62,7 @@ def assert_found(workspace: Workspace, run_id: int, expected: Executed) -> None:
     assert [v.to_dict() for v in verdicts_of(workspace, run_id)] == [v.to_dict() for v in expected.verdicts]
 
 
+@pytest.mark.slow
 def test_a_run_finds_what_the_engine_finds_row_for_row(workspace: Workspace, enter: Enter, expected: Executed) -> None:
     run_id = enter()
     work(workspace.directory, idle=0)
@@ -71,6 +72,7 @@ def test_a_run_finds_what_the_engine_finds_row_for_row(workspace: Workspace, ent
     assert found == [(target, d) for target, fit in expected.fits.items() for d in fit.diagnostics]
 
 
+@pytest.mark.slow
 def test_the_released_tables_are_those_of_the_engine(workspace: Workspace, enter: Enter, expected: Executed) -> None:
     run_id = enter()
     work(workspace.directory, idle=0)
@@ -83,6 +85,7 @@ def test_the_released_tables_are_those_of_the_engine(workspace: Workspace, enter
         pd.testing.assert_frame_equal(stored.frame, release.frame, check_exact=True)
 
 
+@pytest.mark.slow
 def test_a_run_entered_again_finds_the_same(workspace: Workspace, enter: Enter) -> None:
     first = enter()
     work(workspace.directory, idle=0)
@@ -94,12 +97,14 @@ def test_a_run_entered_again_finds_the_same(workspace: Workspace, enter: Enter) 
     assert len(one["rows"]) > 20
 
 
+@pytest.mark.slow
 def test_another_seed_finds_something_else(workspace: Workspace, enter: Enter, expected: Executed) -> None:
     run_id = enter(release={"m": 3, "seed": 8})
     work(workspace.directory, idle=0)
     assert result_rows(workspace, run_id) != list(expected.rows)
 
 
+@pytest.mark.slow
 def test_released_files_of_another_tool_are_scored(
     workspace: Workspace, small_recipe: Callable[..., Recipe], small_data: Microdata, expected: Executed
 ) -> None:
@@ -173,6 +178,7 @@ def test_an_error_nobody_expected_leaves_its_type_and_no_word_of_the_data(
     assert SECRET not in run.error
 
 
+@pytest.mark.slow
 def test_a_failed_run_that_is_resumed_ends_as_if_nothing_had_happened(
     workspace: Workspace, enter: Enter, expected: Executed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,6 +202,7 @@ def test_a_stored_table_that_was_damaged_fails_the_run_by_its_name(workspace: Wo
     assert f"{table.name} has changed" in run.error
 
 
+@pytest.mark.slow
 def test_a_stopped_run_is_left_at_the_next_report_and_ends_the_same_when_resumed(
     workspace: Workspace, enter: Enter, expected: Executed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -218,6 +225,7 @@ def test_a_stopped_run_is_left_at_the_next_report_and_ends_the_same_when_resumed
     assert_found(workspace, run_id, expected)
 
 
+@pytest.mark.slow
 def test_a_task_that_went_to_another_worker_is_left_at_the_next_report(
     workspace: Workspace, enter: Enter, expected: Executed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -242,6 +250,7 @@ def test_a_task_that_went_to_another_worker_is_left_at_the_next_report(
     assert_found(workspace, run_id, expected)
 
 
+@pytest.mark.slow
 def test_a_worker_waits_for_a_task_that_another_holds_and_takes_it_when_its_lease_runs_out(
     workspace: Workspace, enter: Enter, expected: Executed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -254,6 +263,7 @@ def test_a_worker_waits_for_a_task_that_another_holds_and_takes_it_when_its_leas
     assert_found(workspace, run_id, expected)
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_told_to_end_gives_back_its_task(
     workspace: Workspace, enter: Enter, expected: Executed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -292,6 +302,7 @@ def write_lock(directory: Path, seconds: float) -> Any:
     thread.join()
 
 
+@pytest.mark.slow
 def test_a_database_that_is_locked_for_longer_than_its_patience_loses_no_task(
     workspace: Workspace,
     enter: Enter,
@@ -340,6 +351,7 @@ class FragilePool(Pool):
         return super().submit(func, *args)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("killed", "state"), [(2, RunState.DONE), (3, RunState.FAILED)])
 def test_a_task_whose_process_is_killed_is_tried_three_times(
     workspace: Workspace, enter: Enter, monkeypatch: pytest.MonkeyPatch, killed: int, state: RunState

@@ -23,6 +23,8 @@ from workspace.runs import RunState, find_run, result_rows, tasks_of
 from workspace.worker import start_worker, work
 from workspace.workspace import Workspace
 
+pytestmark = pytest.mark.slow
+
 Enter = Callable[..., int]
 LONG = {"m": 40, "seed": 3}
 PATIENCE = 60.0

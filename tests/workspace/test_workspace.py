@@ -18,6 +18,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
+@pytest.mark.slow
 def test_a_new_workspace_is_its_owners_alone(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir(mode=0o755)
     for name in ("new", "deep/down/new", "empty"):

@@ -54,6 +54,7 @@ def as_text(data: Microdata) -> pd.DataFrame:
     return data.frame.astype({name: "str" for name in data.schema.names if data.schema[name].kind.has_levels})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 5, 10, 25, 100])
 @pytest.mark.parametrize(
     "how", [{}, {"cuts": "relaxed"}, {"output": "generalised"}, {"max_suppressed": 0.01, "output": "generalised"}]
@@ -68,6 +69,7 @@ def test_the_check_finds_the_confidential_data_not_anonymous(adult: Microdata) -
     assert smallest_class(as_text(adult)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p", [2, 3])
 def test_every_class_has_p_sensitive_values(adult: Microdata, p: int) -> None:
     fewest = f"SELECT min(n) FROM (SELECT count(DISTINCT relationship) n FROM released GROUP BY {', '.join(KEYS)})"
@@ -87,6 +89,7 @@ FARTHEST = f"""
                         FROM every LEFT JOIN pairs USING ({", ".join(KEYS)}, relationship) GROUP BY {", ".join(KEYS)})"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("t", [0.3, 0.35])
 @pytest.mark.parametrize("most", [0.0, 0.01, 0.2])
 def test_every_class_is_t_close_to_the_table_that_is_left(adult: Microdata, t: float, most: float) -> None:
@@ -97,6 +100,7 @@ def test_every_class_is_t_close_to_the_table_that_is_left(adult: Microdata, t: f
     assert asked(FARTHEST, as_text(anonymise(recipe(k=5), adult).data))[0] > 0.3, "k alone is not enough"
 
 
+@pytest.mark.slow
 def test_every_class_has_entropy_of_log_l(adult: Microdata) -> None:
     table = as_text(anonymise(recipe(k=5, l=2.5, diversity="entropy"), adult).data)
     least = f"SELECT min(h) FROM (SELECT entropy(relationship) h FROM released GROUP BY {', '.join(KEYS)})"
@@ -104,6 +108,7 @@ def test_every_class_has_entropy_of_log_l(adult: Microdata) -> None:
     assert asked(least, as_text(anonymise(recipe(k=5), adult).data))[0] < np.log2(2.5)
 
 
+@pytest.mark.slow
 def test_every_class_is_recursively_diverse(adult: Microdata) -> None:
     worst = f"""
         WITH counts AS (SELECT {", ".join(KEYS)}, relationship, count(*) n FROM released GROUP BY ALL),
@@ -116,6 +121,7 @@ def test_every_class_is_recursively_diverse(adult: Microdata) -> None:
     assert asked(worst, as_text(anonymise(recipe(k=5, l=3), adult).data))[0] > 4, "three values alone are not enough"
 
 
+@pytest.mark.slow
 def test_a_later_step_that_undoes_an_earlier_one_is_refused(adult: Microdata) -> None:
     steps = [{"method": "mondrian", "k": 5, "t": 0.35}, {"method": "suppression", "k": 30}]
     plan = Recipe.from_table({"variables": VARIABLES, "anonymisation": steps})

@@ -195,6 +195,7 @@ def raw_tables(draw: st.DrawFn) -> pd.DataFrame:
     return pd.DataFrame({name: draw(st.lists(values, min_size=n, max_size=n)) for name, values in columns.items()})
 
 
+@pytest.mark.slow
 @seed(6)
 @settings(max_examples=60, deadline=None)
 @given(
@@ -215,6 +216,7 @@ def test_any_table_becomes_k_anonymous_or_is_refused(rows: pd.DataFrame, k: int,
     assert found.data.frame["illness"].astype(str).tolist() == rows["illness"].tolist()
 
 
+@pytest.mark.slow
 @seed(7)
 @settings(max_examples=40, deadline=None)
 @given(raw_tables(), st.integers(2, 4))

@@ -108,6 +108,7 @@ MODELS: dict[str, tuple[dict[str, Any], Holds]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", list(MODELS))
 @settings(max_examples=25)
 @given(raw(), st.sampled_from(["strict", "relaxed"]), st.sampled_from(["micro_aggregated", "generalised"]))
@@ -121,6 +122,7 @@ def test_what_an_intruder_sees_is_as_varied_as_was_asked(
     assert all(holds(group, rows) for group in groups)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", list(MODELS))
 @settings(max_examples=25)
 @given(raw(), st.integers(2, 3), st.sampled_from([0.1, 0.3, 0.6]), st.sampled_from(["micro_aggregated", "generalised"]))
@@ -144,6 +146,7 @@ MEASURED: dict[str, Callable[[float], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("measure", "asked"),
     [("p", 2), ("l_distinct", 2), ("l_entropy", 1.5), ("l_entropy", 2), ("c_recursive", 1.5), ("t", 0.25), ("t", 0.5)],
@@ -168,6 +171,7 @@ def test_the_anonymity_measured_of_the_release_is_what_was_asked(
     assert all(v is not None and (v <= asked if measure in ("t", "c_recursive") else v >= asked) for v in values)
 
 
+@pytest.mark.slow
 def test_t_of_the_release_is_within_what_was_asked_on_every_one_of_forty_tables() -> None:
     """Held against the shares of all records, suppressed ones too, t exceeds .3 on 4 of the 40."""
     variables = {"a": {"kind": "count", "role": "known"}, "b": {"kind": "count", "role": "known"},
@@ -197,6 +201,7 @@ def test_k_alone_is_less(model: str) -> None:
     assert not all(MODELS[model][1](group, rows) for group in groups)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(raw(), st.sampled_from(["strict", "relaxed"]))
 def test_micro_aggregated_values_are_pandas_means_medians_and_modes(rows: pd.DataFrame, cuts: str) -> None:
@@ -210,6 +215,7 @@ def test_micro_aggregated_values_are_pandas_means_medians_and_modes(rows: pd.Dat
     assert found.data.frame["city"].tolist() == by["city"].transform(lambda v: v.mode()[0]).tolist()
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(raw(), st.sampled_from(["strict", "relaxed"]))
 def test_generalised_values_are_the_narrowest_over_their_class(rows: pd.DataFrame, cuts: str) -> None:
@@ -230,6 +236,7 @@ def test_generalised_values_are_the_narrowest_over_their_class(rows: pd.DataFram
         assert shown["smokes"] == (smokes if len(smokes) == 1 else {"*"})
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(raw(), st.integers(0, 3), st.integers(0, 2), st.sampled_from([(5.0,), (10.0, 20.0)]))
 def test_global_recoding_is_the_same_for_every_record(
@@ -260,6 +267,7 @@ def test_global_recoding_is_the_same_for_every_record(
     assert len(keys.assign(own=found.classes).drop_duplicates()) == found.classes.max() + 1
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(raw(), st.integers(2, 4))
 def test_suppression_leaves_out_the_small_groups_and_no_others(rows: pd.DataFrame, k: int) -> None:

@@ -189,6 +189,7 @@ def test_intervals_have_no_correlation() -> None:
     assert "intervals" in found["rho", "n_accept"].reason
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(-50, 50), st.integers(-50, 50)), min_size=2, max_size=30))
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_rho_is_numpys_correlation_floored(pairs: list[tuple[int, int]]) -> None:

@@ -66,6 +66,7 @@ def test_generalised_numbers_have_no_correlation_but_the_same_size(
         assert labels["rilm", measure, name] == means["rilm", measure, name]
 
 
+@pytest.mark.slow
 def test_smaller_classes_are_better_and_suppression_is_counted(public_data: Callable[[str], Path], adult: Any) -> None:
     data = adult(public_data("adult.csv"))
     small, large = (of_release(execute(recipe(k=k), data)) for k in (2, 200))

@@ -106,6 +106,7 @@ def tables(draw: st.DrawFn) -> pd.DataFrame:
     return pd.DataFrame({name: draw(st.lists(values, min_size=n, max_size=n)) for name, values in columns.items()})
 
 
+@pytest.mark.slow
 @seed(1)
 @settings(max_examples=50, deadline=None)
 @given(tables(), tables())

@@ -44,6 +44,7 @@ def judged(data: Microdata, value: str, bound: str, limit: float, **step: Any) -
     return verdict
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("value", "bound", "passed", "failed"),
     [

@@ -62,6 +62,7 @@ def by_definition(confidential, released, reviews: int, days: int, exclude_self:
     return shares
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(st.tuples(RECORD, RECORD), min_size=1, max_size=12), st.integers(0, 2), st.integers(0, 6))
 def test_equals_the_definition(pairs, reviews: int, days: int) -> None:

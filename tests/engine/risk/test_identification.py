@@ -111,7 +111,7 @@ def test_dates_that_lost_their_times_are_matched_within_days_or_not_at_all() -> 
     timed = CONFIDENTIAL.with_columns({"since": CONFIDENTIAL.column("since") + hours}, "confidential")
     with pytest.raises(NotComputable, match="without its time of day"):
         identification(timed, SYNTHETIC, spec(known=["since"], radius={"income": 1000}), RUN)
-    within = identification(timed, SYNTHETIC, spec(known=["since"], radius={"income": 1000, "since": 0}), RUN)
+    within = identification(timed, SYNTHETIC, spec(known=["since"], radius={"income": 1000, "since": 1}), RUN)
     assert within.per_record["hit"].all()
     same = timed.with_columns({"income": SYNTHETIC.column("income")}, "synthetic")
     exact = identification(timed, same, spec(known=["since"], radius={"income": 1000}), RUN)

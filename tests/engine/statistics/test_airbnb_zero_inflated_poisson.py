@@ -15,6 +15,8 @@ from engine.statistics.laplace import sample_laplace
 from engine.statistics.zero_inflated_draws import draw_counts
 from engine.statistics.zero_inflated_poisson import ZeroInflatedPoisson
 
+pytestmark = pytest.mark.slow
+
 DAYS = 365
 
 

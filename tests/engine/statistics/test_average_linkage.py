@@ -21,6 +21,7 @@ def of_scipy(points: np.ndarray, weights: np.ndarray, method: str = "average") -
     return linkage(np.repeat(points, weights, axis=0), method)
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None, derandomize=True)
 @given(
     n=st.integers(2, 60),

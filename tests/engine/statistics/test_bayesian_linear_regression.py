@@ -21,6 +21,7 @@ def normal_log_density(y: np.ndarray, covariance: np.ndarray) -> float:
     return float(-0.5 * (np.linalg.slogdet(covariance)[1] + y @ np.linalg.solve(covariance, y)))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(
     n=st.integers(6, 25),
@@ -164,11 +165,13 @@ def smallest_p_value(ranks: np.ndarray, draws: int, bins: int = 20) -> float:
     return min(1.0, ranks.shape[1] * min(chisquare(count).pvalue for count in counts))
 
 
+@pytest.mark.slow
 def test_posterior_is_calibrated() -> None:
     """Simulation-based calibration (Talts et al. 2018)."""
     assert smallest_p_value(calibration_ranks(1000, 99), 99) > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("prior_sd", "inflate"), [(0.8, 1.0), (1.5, 1.15), (1.5, 0.85)])
 def test_calibration_notices_a_wrong_posterior(prior_sd: float, inflate: float) -> None:
     assert smallest_p_value(calibration_ranks(1000, 99, prior_sd, inflate), 99) < 1e-3
@@ -205,6 +208,7 @@ def dense_moments(
     return centre, np.sqrt(weight @ np.array(squares) - centre**2), float(weight @ sigmas)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "unit", "level"), [(7, 1.0, 0.0), (12, 5e4, 3e5), (12, 1e-3, -1.0)])
 def test_the_scaled_posterior_is_the_one_written_out_in_the_units_of_the_variables(
     n: int, unit: float, level: float

@@ -185,6 +185,7 @@ def assert_it_covers_as_well(name: str, m: int, samples: int) -> None:
     assert wrong < plain, (wrong, plain)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [2, 3, 5, 20])
 @pytest.mark.parametrize("name", ["shares near 0", "exponential", "overlaps"])
 def test_intervals_of_skewed_values_cover_more_often_than_symmetric_ones(name: str, m: int) -> None:

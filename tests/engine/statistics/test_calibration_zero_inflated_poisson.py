@@ -20,6 +20,8 @@ from engine.statistics.ensemble import sample_emcee
 from engine.statistics.laplace import sample_laplace
 from engine.statistics.zero_inflated_poisson import ZeroInflatedPoisson
 
+pytestmark = pytest.mark.slow
+
 N, BOUND, DRAWS, BINS = 100, 8, 99, 10
 SHAPE, RATE = 4.0, 4.0
 X = np.column_stack([np.ones(N), np.tile([-1.0, -0.4, 0.2, 0.8], N // 4)])

@@ -64,6 +64,7 @@ OF_RPART = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("table", "minbucket", "cp", "leaves"), OF_RPART)
 def test_class_trees_have_the_leaves_of_rpart(
     table: str, minbucket: int, cp: float, leaves: tuple[int, int, int]
@@ -101,6 +102,7 @@ def sides(x: np.ndarray, levels: list[int]) -> Iterator[np.ndarray]:
             yield from (np.isin(column, subset) for subset in combinations(found, size))
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(15, 60), classes=st.integers(2, 4), minbucket=st.integers(1, 5))
 def test_the_first_split_is_the_best_of_all(seed: int, n: int, classes: int, minbucket: int) -> None:
@@ -120,6 +122,7 @@ def errors(tree: ClassTree) -> int:
     return int((tree.counts.sum(axis=1) - tree.counts.max(axis=1))[leaves].sum())
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 2**32 - 1), cp=st.sampled_from([0.0, 1e-8, 0.01, 0.05, 0.2]), minbucket=st.integers(1, 8))
 def test_a_tree_keeps_what_its_rules_allow(seed: int, cp: float, minbucket: int) -> None:

@@ -14,6 +14,7 @@ from engine.statistics.classification import curve, suggested_threshold
 cases = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=20)
 
 
+@pytest.mark.slow
 @given(cases)
 @settings(max_examples=150, deadline=None, derandomize=True)
 def test_areas_are_scikit_learns(found: list[tuple[int, int, int]]) -> None:

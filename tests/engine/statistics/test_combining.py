@@ -152,6 +152,7 @@ def only_between(q: np.ndarray, u: np.ndarray) -> Combined:
     return Combined(float(np.mean(q)), float(np.var(q, ddof=1)) / len(q), len(q) - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "m", "ratio", "right"),
     [

@@ -54,6 +54,7 @@ def test_a_layout_has_two_rows_and_two_columns(shape: tuple[int, int]) -> None:
         crossed_mean(np.arange(5.0).reshape(shape))
 
 
+@pytest.mark.slow
 @given(
     st.tuples(st.integers(2, 6), st.integers(2, 6)).flatmap(
         lambda shape: arrays(np.int64, shape, elements=st.integers(0, 9))
@@ -78,6 +79,7 @@ def test_order_place_and_scale_of_the_values_do_not_matter(drawn: np.ndarray, ra
         np.testing.assert_allclose(shares, swapped, atol=1e-9)
 
 
+@pytest.mark.slow
 @given(
     st.tuples(st.integers(1, 5), st.integers(1, 5)).flatmap(
         lambda shape: arrays(np.float64, shape, elements=st.sampled_from([1.0, np.nan]))
@@ -129,6 +131,7 @@ def limits(repetitions: int, least: float = 0.93, most: float = 0.97) -> tuple[i
 MIXED = [(1, 1, 0.2), (3, 1, 0.2), (1, 3, 0.2), (1, 0, 0), (0, 1, 0), (1, 1, 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(20, 5), (5, 5), (8, 4)])
 def test_bands_hold_the_mean_over_fresh_noise_and_fresh_datasets(shape: tuple[int, int]) -> None:
     least, most = limits(400)
@@ -136,6 +139,7 @@ def test_bands_hold_the_mean_over_fresh_noise_and_fresh_datasets(shape: tuple[in
     assert {parts: count for parts, count in found.items() if not least <= count <= most} == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(2, 5), (20, 2), (3, 3)])
 def test_bands_of_few_datasets_or_replicates_hold_it_at_least_as_often(shape: tuple[int, int]) -> None:
     least = limits(400, 0.945)[0]

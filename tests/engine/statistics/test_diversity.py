@@ -38,6 +38,7 @@ def classed(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int]:
     return np.array([0, 1, 2, *classes]), np.array(codes), values
 
 
+@pytest.mark.slow
 @seed(1)
 @settings(max_examples=60, deadline=None)
 @given(classed(), st.sampled_from([0, 4, 1000]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ def beats(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
     return all(a <= b for a, b in pairs) and any(a < b for a, b in pairs)
 
 
+@pytest.mark.slow
 @seed(4)
 @settings(max_examples=200, deadline=None)
 @given(st.integers(1, 3).flatmap(lambda k: st.lists(st.tuples(*[st.integers(0, 4)] * k), min_size=1, max_size=9)))

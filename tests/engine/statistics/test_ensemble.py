@@ -41,6 +41,7 @@ def silent(progress: Progress) -> None:
     pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("independence", [0.0, 0.5, 1.0])
 def test_moves_leave_a_correlated_normal_invariant(independence: float) -> None:
     """Started from an approximation of half the variance, the ensemble finds the variances."""
@@ -58,6 +59,7 @@ def variance_of(move: emcee.moves.Move) -> float:
     return float(sampler.get_chain(discard=200, flat=True).var())
 
 
+@pytest.mark.slow
 def test_differential_evolution_keeps_the_variance_and_snooker_moves_of_emcee_do_not() -> None:
     """Why the snooker move is not among ours. When this fails for the snooker, emcee has released its mended version."""
     assert variance_of(emcee.moves.DEMove()) == pytest.approx(1.0, abs=0.05)
@@ -72,6 +74,7 @@ def problem(n: int, seed: int) -> ZeroInflatedPoisson:
     return ZeroInflatedPoisson.of(np.minimum(y, 12), x, 12)
 
 
+@pytest.mark.slow
 def test_ensemble_and_laplace_agree() -> None:
     model = problem(300, 3)
     laplace = sample_laplace(model, 8000, np.random.default_rng(4), silent, proposals=8000).theta
@@ -81,6 +84,7 @@ def test_ensemble_and_laplace_agree() -> None:
     np.testing.assert_allclose(posterior.theta.std(axis=0) / laplace.std(axis=0), 1, atol=0.1)
 
 
+@pytest.mark.slow
 def test_diagnostics_cover_every_parameter() -> None:
     model = problem(200, 6)
     posterior = sample_emcee(model, 10, np.random.default_rng(5), silent)
@@ -103,6 +107,7 @@ def test_statistics_are_of_the_parameters_and_not_of_white_coordinates() -> None
         assert by_parameter[name, "x[0]"] == pytest.approx(by_parameter[name, "x[1]"], rel=0.02)
 
 
+@pytest.mark.slow
 def test_the_trace_is_of_the_parameters_and_every_step() -> None:
     model = problem(200, 6)
     posterior = sample_emcee(model, 4000, np.random.default_rng(5), silent)
@@ -117,6 +122,7 @@ def test_the_trace_is_of_the_parameters_and_every_step() -> None:
     assert at[-1] - other[-1] == pytest.approx(difference, abs=0.01)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_too_short_names_the_worst_parameter() -> None:
     model = problem(200, 6)
     with pytest.raises(NotConverged) as caught:
@@ -128,6 +134,7 @@ def test_a_run_that_is_too_short_names_the_worst_parameter() -> None:
     assert any(found.passed is False for found in kept.diagnostics)
 
 
+@pytest.mark.slow
 def test_same_seed_same_draws_and_the_global_state_is_left_alone() -> None:
     target = Normal(np.array([[2.0, 0.5], [0.5, 1.0]]))
     before = np.random.get_state()[1].copy()  # noqa: NPY002

@@ -120,6 +120,7 @@ def test_the_quantile_is_that_of_numpy_inside_its_interval() -> None:
         assert found.lower <= found.value <= found.upper
 
 
+@pytest.mark.slow
 def test_quantile_intervals_cover() -> None:
     """The 90 % interval of the 70th percentile, over 400 samples; that of the 60th is the negative control."""
     rng = np.random.default_rng(2)

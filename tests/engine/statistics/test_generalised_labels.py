@@ -56,6 +56,7 @@ def test_intervals_of_dates_and_levels() -> None:
     assert interval("[small, medium]", Kind.CATEGORICAL, LEVELS) is None
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30), st.integers(2, 6), st.booleans())
 def test_intervals_that_pandas_cuts_contain_their_values(values: list[float], bins: int, right: bool) -> None:
     edges = np.linspace(min(values) - 1, max(values) + 1, bins + 1)

@@ -66,6 +66,7 @@ def test_a_value_outside_the_tree_is_refused() -> None:
         categorical_loss(labels("baz"), labels("*"), np.array([0]), FOOBAR)
 
 
+@pytest.mark.slow
 @given(small)
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_numerical_loss_is_that_of_a_loop_over_classes(records: list[tuple[int, int]]) -> None:

@@ -38,6 +38,7 @@ def matched_again(keys: Keys) -> np.ndarray:
     return match([k for k in keys if isinstance(k, Exact)], [k for k in keys if isinstance(k, Within)]).candidates
 
 
+@pytest.mark.slow
 @given(knowledge())
 @settings(max_examples=200, deadline=None)
 def test_it_is_the_match_without_the_variable(keys: Keys) -> None:

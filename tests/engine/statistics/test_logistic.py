@@ -76,6 +76,7 @@ def test_columns_that_are_nearly_collinear_at_a_large_scale_are_fitted() -> None
         assert ours.errors[2] * size == pytest.approx(theirs.bse[2], rel=1e-3)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 2**32 - 1),

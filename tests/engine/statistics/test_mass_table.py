@@ -13,6 +13,7 @@ def exact(y: float, eta: np.ndarray, tau: float, bound: int | None) -> np.ndarra
     return rate_quadrature(np.full(eta.size, float(y)), eta, tau, bound).log_mass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("y", "bound"), CASES)
 @pytest.mark.parametrize("log_taus", [(-4.0, -3.0), (-0.3, 1.2)])
 def test_a_surface_is_the_integral_between_its_nodes(y: int, bound: int | None, log_taus: tuple[float, float]) -> None:
@@ -38,6 +39,7 @@ def test_outside_its_ranges_a_surface_integrates() -> None:
     assert not surface.blocks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("log_tau", [-2.0, 0.4])
 def test_a_table_for_one_tau_gives_the_integrals_and_their_derivatives(log_tau: float) -> None:
     rng = np.random.default_rng(3)

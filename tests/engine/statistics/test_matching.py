@@ -70,6 +70,7 @@ def as_arrays(keys, windows) -> tuple[list[Exact], list[Within]]:
     return exact, [Within(*radius.window(a), np.array(b)) for radius, a, b in windows]
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(tables())
 def test_equals_the_double_loop(table) -> None:
@@ -83,6 +84,7 @@ def test_equals_the_double_loop(table) -> None:
     assert [row.tolist() for row in members] == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(0, 2), st.integers(1, 4), st.sampled_from([2, 20, 10**6]))
 def test_equals_all_pairs_on_larger_tables(seed: int, n_keys: int, n_windows: int, distinct: int) -> None:
@@ -201,6 +203,7 @@ def test_inputs_are_left_alone() -> None:
     match([Exact(column, column)], [Within(column, column, column)] * 3)
 
 
+@pytest.mark.slow
 def test_billions_of_matching_pairs_are_counted_without_listing_them() -> None:
     """100,000 records in one group whose windows are wide: 10^10 matching pairs, counted in two and in three sides."""
     n = 100_000

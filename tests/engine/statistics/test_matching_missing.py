@@ -68,6 +68,7 @@ def by_hand(
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(st.lists(st.tuples(RECORD, RECORD), min_size=1, max_size=12), st.booleans())
 def test_identification_with_missing_values_is_that_of_a_double_loop(
@@ -85,6 +86,7 @@ def test_identification_with_missing_values_is_that_of_a_double_loop(
     assert [rows.tolist() for rows in candidates_of(confidential, released, spec, everyone)] == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(RECORD, RECORD), min_size=1, max_size=10))
 def test_attribute_risk_with_missing_values_is_that_of_a_double_loop(

@@ -68,6 +68,7 @@ def test_information_of_few_values_with_themselves_is_their_entropy() -> None:
     assert nearest_neighbour_information(x, other, 3, np.random.default_rng(1)) < 0.03, "the control: unrelated"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("decimals", "entropy", "share"), [(None, 10.26, 0.27), (0, 6.91, None), (-1, 4.61, None), (-2, 2.37, 0.80)]
 )
@@ -80,6 +81,7 @@ def test_figure_5(decimals: int | None, entropy: float, share: float | None) -> 
     assert 0.835 <= after <= 0.905
 
 
+@pytest.mark.slow
 def test_figure_6() -> None:
     """Without sampling the share falls to about 0.21 at 100,000 records; that of 10,000 is about 0.27."""
     x, t = model(FIGURE_RECORDS, None)
@@ -91,6 +93,7 @@ def test_figure_6() -> None:
     assert information(x[:10_000], t[:10_000])[0] == pytest.approx(0.23, abs=0.005)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decimals", [None, 0, -1, -2])
 def test_both_entropies_scale_to_nearly_the_same(decimals: int | None) -> None:
     x, t = model(10_000, decimals)
@@ -106,6 +109,7 @@ def test_numbers_that_never_repeat_and_are_left_as_they_are_keep_all_information
     assert information(x, x)[0] == pytest.approx(1 - digamma(4) / math.log(5000), abs=0.001), "psi(4) nats are lost"
 
 
+@pytest.mark.slow
 def test_sampling_makes_files_of_different_sizes_comparable() -> None:
     """Figure 6: without sampling the share falls as the file grows."""
     small, large = model(10_000, None), model(40_000, None, seed=4)

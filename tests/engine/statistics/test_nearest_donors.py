@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -31,6 +32,7 @@ def distances(records: Floats, donors: Floats) -> Floats:
     return found
 
 
+@pytest.mark.slow
 @given(records=ROWS, donors=ROWS, seed=st.integers(0, 99))
 def test_no_other_donor_is_nearer(records: Floats, donors: Floats, seed: int) -> None:
     chosen = nearest_donors(records, donors, MIXED, np.random.default_rng(seed))

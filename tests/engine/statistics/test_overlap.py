@@ -26,6 +26,7 @@ def test_overlap_by_hand(confidential: tuple[float, float], released: tuple[floa
     assert interval_overlap(confidential, released) == pytest.approx(value)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None)
 @given(places, widths, places, widths)
 def test_overlap_is_symmetric_at_most_one_and_negative_only_for_disjoint_intervals(

@@ -71,6 +71,7 @@ def dimensions(columns: Sequence[Sequence[float]]) -> list[Dimension]:
     return [Dimension.of_numbers(np.array(column)) for column in columns]
 
 
+@pytest.mark.slow
 @seed(1)
 @settings(max_examples=150, deadline=None)
 @given(tables(), st.booleans(), st.sampled_from([0, 4, 1000]))
@@ -101,6 +102,7 @@ def test_a_condition_on_classes_limits_the_cuts_as_in_the_recursive_program(
     assert as_sets(found) == {frozenset(rows) for rows in expected}
 
 
+@pytest.mark.slow
 @seed(3)
 @settings(max_examples=100, deadline=None)
 @given(tables(), st.integers(0, 10))
@@ -172,6 +174,7 @@ def sensitive_tables(draw: st.DrawFn) -> tuple[list[list[float]], int, list[int]
     return columns, k, draw(st.lists(st.integers(0, 3), min_size=len(columns[0]), max_size=len(columns[0])))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", list(CONSTRAINTS))
 @settings(max_examples=40)
 @given(sensitive_tables(), st.booleans())
@@ -196,6 +199,7 @@ def test_k_alone_does_not_give_diversity_or_closeness(kind: str) -> None:
     assert not all(holds([sensitive[i] for i in rows], sensitive) for rows in classes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", list(CONSTRAINTS))
 @settings(max_examples=60)
 @given(sensitive_tables(), st.integers(1, 10))

@@ -69,6 +69,7 @@ def test_equal_tables_exchange_labels_within_pairs_only() -> None:
     assert np.sum((counts - 200) ** 2 / 200) < 16.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("zeros", "ones"), [(300, 300), (300, 100), (100, 300)])
 def test_the_null_of_permutations_is_the_closed_form_of_a_logit(zeros: int, ones: int) -> None:
     """Snoke et al. 2018: 4 c (1 - c)^2 / N for the release alone. Permutations unscaled, the negative control, are not."""
@@ -80,6 +81,7 @@ def test_the_null_of_permutations_is_the_closed_form_of_a_logit(zeros: int, ones
     assert abs(found.mean() / (zeros / (zeros + ones)) - expected) > 4 * error
 
 
+@pytest.mark.slow
 def test_the_null_is_that_of_pairs_where_records_are_kept() -> None:
     """Half of the columns are kept: any permutation, the negative control, expects a tree to fit them as noise."""
     rng = np.random.default_rng(3)

@@ -39,6 +39,7 @@ def near(radius: Radius, centre: float) -> list[float]:
     return [step for end in ends for step in (math.nextafter(end, -math.inf), end, math.nextafter(end, math.inf))]
 
 
+@pytest.mark.slow
 @given(RADII, VALUE, VALUE)
 @example(Radius(1.0), -1.0, 1.1e-16)
 @example(Radius(29.0, "relative"), 100.0, 129.0)

@@ -62,6 +62,7 @@ def count(bound: int | None, share: float, kind: str) -> float:
     return float({"zero": 0, "one": 1, "bound": top, "below bound": top - 1, "between": round(share * top)}[kind])
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(cases)
 @example((365, 4.5, 1.5, 0.5, "bound"))

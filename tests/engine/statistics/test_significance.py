@@ -43,6 +43,7 @@ def rejections(shift: float, repeats: int, seed: int) -> np.ndarray:
     return found / repeats
 
 
+@pytest.mark.slow
 def test_both_keep_their_level_and_find_what_is_there() -> None:
     assert rejections(0.0, 4000, 9) == pytest.approx(np.full(2, 0.05), abs=0.012)
     assert (rejections(0.9, 100, 10) > 0.9).all(), "the control: a real difference"

@@ -41,6 +41,7 @@ def test_another_distribution_is_noticed() -> None:
     assert kstest(draws(1.0, 2.0, 0.0, np.inf), reference(1.0, 2.1, 0.0, np.inf).cdf).pvalue < 1e-3
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(
     mean=st.floats(-1e6, 1e6),

@@ -21,6 +21,7 @@ def brute_force(g: float, bound: int) -> tuple[float, float, float]:
     return total, mean, float(weights @ (k - mean) ** 2)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(g=st.floats(-30, 30), bound=st.sampled_from([0, 1, 2, 7, 30, 365, 2500]))
 def test_normaliser_mean_and_variance_are_the_sums(g: float, bound: int) -> None:
@@ -31,6 +32,7 @@ def test_normaliser_mean_and_variance_are_the_sums(g: float, bound: int) -> None
     assert found_variance[0] == pytest.approx(variance, rel=1e-5, abs=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", [1, 30, 365, 2500])
 def test_normaliser_around_the_bound_where_the_cdf_falls_away(bound: int) -> None:
     g = np.log(bound) + np.linspace(-1.5, 1.5, 301)

@@ -13,6 +13,7 @@ from engine.statistics.welch import welch_half_width
 SAMPLE = st.lists(st.integers(-1000, 1000), min_size=2, max_size=12).filter(lambda sample: len(set(sample)) > 1)
 
 
+@pytest.mark.slow
 @given(SAMPLE, SAMPLE, st.sampled_from([0.5, 0.9, 0.95]))
 def test_it_is_scipys_interval(first: list[float], second: list[float], confidence: float) -> None:
     interval = ttest_ind(second, first, equal_var=False).confidence_interval(confidence)

@@ -63,6 +63,7 @@ def test_order_and_type_of_the_records_do_not_matter() -> None:
     assert one.log_density(theta) == other.log_density(theta)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", ["precision", "standard_deviation"])
 @pytest.mark.parametrize("bound", [None, 6])
 @pytest.mark.parametrize("log_tau", [-3.0, -0.2, 0.9])
@@ -96,6 +97,7 @@ def test_prior_of_log_tau_is_a_density_with_its_jacobian(on: str) -> None:
     assert share == pytest.approx(below, abs=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "bound", "tau"), [(60, 6, 0.8), (400, None, 0.8), (400, 30, 0.05), (60, 300, 2.0)])
 def test_local_density_is_the_density(n: int, bound: int | None, tau: float) -> None:
     """Within its region and outside, for few records and many, for a random effect that is small and large."""
@@ -177,6 +179,7 @@ def mostly_zeros(n: int, above: int, bound: float, seed: int = 1) -> tuple[np.nd
     return y, x
 
 
+@pytest.mark.slow
 def test_local_density_of_mostly_zeros_is_the_density_of_every_record_by_itself() -> None:
     """Tables stand in for 1,994 integrals; theta is as far out as the samplers' proposals go."""
     y, x = mostly_zeros(2000, 6, 365)
@@ -190,6 +193,7 @@ def test_local_density_of_mostly_zeros_is_the_density_of_every_record_by_itself(
     np.testing.assert_allclose(near(thetas), exact, rtol=0, atol=2e-6)
 
 
+@pytest.mark.slow
 def test_a_posterior_of_999_zeros_in_1000_needs_no_integral_for_every_record_and_theta(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -227,6 +231,7 @@ def fitted(model: ZeroInflatedPoisson) -> Posterior | NotConverged:
         return error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", HARD)
 def test_hard_data_are_fitted_or_the_parameter_that_does_not_converge_is_named(case: str) -> None:
     n, above, bound = HARD[case]

@@ -148,6 +148,7 @@ def test_curves_run_from_all_to_none() -> None:
     assert calibrated([]) == []
 
 
+@pytest.mark.slow
 def test_a_small_study_finds_that_small_classes_keep_the_tests(data: Microdata) -> None:
     plan = recipe()
     rows = simulated(data, plan)
@@ -162,6 +163,7 @@ def test_a_small_study_finds_that_small_classes_keep_the_tests(data: Microdata) 
     assert (auc["rho"] or 0) > 0.5
 
 
+@pytest.mark.slow
 def test_a_run_s_results_are_the_summary_and_not_the_simulations(data: Microdata) -> None:
     plan = recipe()
     rows = simulated(data, plan)
@@ -174,6 +176,7 @@ def test_a_run_s_results_are_the_summary_and_not_the_simulations(data: Microdata
         assert row.params == plan.studies[0].method.row_params(made.params, settings)
 
 
+@pytest.mark.slow
 def test_every_simulation_stands_alone(data: Microdata) -> None:
     plan = recipe()
     assert simulated(data, plan, [2.0]) == [r for r in simulated(data, plan) if r.level == 2.0]

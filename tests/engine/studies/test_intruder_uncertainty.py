@@ -87,6 +87,7 @@ def risks_without_uncertainty(confidential: Microdata, released: Microdata, radi
     return {**found, "attribute_risk": attribute(confidential, released, learnt, run()).estimates[0].value}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "variable", "more"),
     [
@@ -227,6 +228,7 @@ def sweep(listings: Microdata, model: str, radius: dict) -> dict[str, np.ndarray
     return {name: np.array([point[name] for point in points]) for name in points[0]}
 
 
+@pytest.mark.slow
 def test_log_relative_has_the_shape_of_table_6(listings) -> None:
     """Published share of the expected match risk kept at S = .01, .05, .10, .15, and false match rates."""
     found = sweep(listings, "log_relative", {**RADIUS, "number_of_reviews": "log 5%"})

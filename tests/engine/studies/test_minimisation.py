@@ -79,6 +79,7 @@ def test_measures_rise_with_the_sample_and_the_answer_agrees_with_every_row(data
     assert smallest_size(rows)[0].value == (min(expected) if expected else None)
 
 
+@pytest.mark.slow
 def test_thresholds_that_ask_for_nothing_or_for_all_decide(data: Microdata) -> None:
     nothing = recipe(rho=0, nmi=0, rilm_categorical=0, non_suppressed=0)
     assert smallest_size(rows_of(data, nothing))[0].value == 800
@@ -86,6 +87,7 @@ def test_thresholds_that_ask_for_nothing_or_for_all_decide(data: Microdata) -> N
     assert smallest_size(rows_of(data, everything))[0].value is None
 
 
+@pytest.mark.slow
 def test_every_size_stands_alone_and_answers_the_same_twice(data: Microdata) -> None:
     plan = recipe()
     alone = study_point(plan, 0, 1.5, data, [])

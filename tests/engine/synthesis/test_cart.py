@@ -184,6 +184,7 @@ def test_proper_trees_differ_and_come_with_the_seed() -> None:
     assert len(set(sums)) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("proper", "variance"), [(False, 1.0), (True, 2.0)])
 def test_a_proper_release_varies_by_its_fit_too(proper: bool, variance: float) -> None:
     """The mean of n donors has variance s^2 / n; of donors from a bootstrap sample nearly twice as much."""
@@ -202,6 +203,7 @@ def test_the_fit_says_how_much_its_leaves_give_away() -> None:
     assert named == {"leaves": 3, "smallest_leaf": 200, "leaves_of_one_value": pytest.approx(1 / 3)}
 
 
+@pytest.mark.slow
 def test_a_fit_from_storage_draws_without_scikit_learn() -> None:
     """Stored arrays cannot be written to."""
     data, spec = example(), CartSpec(predictors=("group", "visits"))
@@ -299,6 +301,7 @@ def averages(outcome: Outcome) -> dict[str, list[float]]:
     return found
 
 
+@pytest.mark.slow
 def test_listings_are_as_useful_as_the_paper_has_them(listings: pd.DataFrame) -> None:
     """Guo & Hu table 7: largest ecdf difference 0.0083 and 0.0078, mean square 2.2e-5 and 1.8e-5, pmse 1.3e-5."""
     found = averages(released(listings))
@@ -309,6 +312,7 @@ def test_listings_are_as_useful_as_the_paper_has_them(listings: pd.DataFrame) ->
     assert 0.92 < found["false_match_rate"][0] < 0.96
 
 
+@pytest.mark.slow
 def test_the_published_risks_are_met_with_leaves_of_seven(listings: pd.DataFrame) -> None:
     """Guo & Hu tables 8 and 9; their settings are not printed. Seven, rpart's own default, was found by trying."""
     found = averages(released(listings, minbucket=7))
@@ -319,6 +323,7 @@ def test_the_published_risks_are_met_with_leaves_of_seven(listings: pd.DataFrame
     assert found["unique_matches"][0] == pytest.approx(1367, rel=0.08)
 
 
+@pytest.mark.slow
 def test_negative_control_larger_leaves_do_not_have_the_published_risks(listings: pd.DataFrame) -> None:
     found = averages(released(listings, minbucket=20))
     assert (np.array(found["risk"]) < 0.87 * np.array([239, 264, 434])).all()

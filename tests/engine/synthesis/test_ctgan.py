@@ -68,6 +68,7 @@ def test_without_the_extra_a_step_says_how_to_install_it(data: Microdata) -> Non
     check_steps(study(generator="synthesis.cart"), data)
 
 
+@pytest.mark.slow
 def test_nothing_of_the_extra_is_imported_before_it_is_used() -> None:
     script = "import engine.methods, sys; engine.methods.registry(); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120)

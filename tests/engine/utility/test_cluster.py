@@ -68,6 +68,7 @@ def direct(confidential: pd.DataFrame, released: pd.DataFrame, clusters: int, sc
     return sum(terms) / clusters
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scaling", ["standard", "range", "none"])
 @pytest.mark.parametrize("weights", ["share", "equal"])
 @pytest.mark.parametrize(("n", "m", "clusters"), [(150, 150, 10), (60, 120, 4)])
@@ -89,6 +90,7 @@ def test_tables_apart_reach_the_largest_value(weights: str, largest: float) -> N
     assert value(sample(100, 1), apart, clusters=2, weights=weights, variables=["price"]) == pytest.approx(largest)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(rows=st.lists(st.integers(1, 4), min_size=1, max_size=4), share=st.floats(0.1, 0.9), equal=st.booleans())
 def test_baseline_is_the_mean_over_all_labellings_of_the_clusters(rows: list[int], share: float, equal: bool) -> None:
@@ -106,6 +108,7 @@ def test_baseline_is_the_mean_over_all_labellings_of_the_clusters(rows: list[int
         assert found[0].expected == pytest.approx(c * (1 - c) * (g - 1) / (g * (n - 1)), abs=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", [0.0, 0.7])
 def test_baseline_is_the_mean_over_draws_from_one_distribution(shift: float) -> None:
     ratios = []
@@ -178,6 +181,7 @@ def test_progress_is_reported() -> None:
     assert all(0 <= step.done < step.total for step in told)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not AIRBNB.exists(), reason="public data are not here")
 def test_listings_released_by_trees_are_as_near_as_the_paper_has_them() -> None:
     """Guo & Hu table 7: 4.47e-6 for 10,000 listings. The measure falls as 1 / n, so 3,000 listings have 1.5e-5."""
@@ -205,6 +209,7 @@ def test_listings_released_by_trees_are_as_near_as_the_paper_has_them() -> None:
     assert moved * 3000 / 10_000 > 3 * 4.47e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scaling", ["standard", "range", "none"])
 @pytest.mark.parametrize("power", [530, 1000, -660, -1000])
 def test_numbers_whose_squares_overflow_or_vanish_cluster_like_others(scaling: str, power: int) -> None:

@@ -27,6 +27,7 @@ def direct(confidential: np.ndarray, released: np.ndarray, *, distinct: bool = F
     return max(abs(gap) for gap in gaps), sum(gap**2 for gap in gaps) / len(gaps)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(confidential=few_values | many_values, released=few_values | many_values)
 def test_differences_are_those_of_the_definition(confidential: list[float], released: list[float]) -> None:

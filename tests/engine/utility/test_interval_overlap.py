@@ -118,6 +118,7 @@ def test_intervals_far_apart_have_a_negative_overlap() -> None:
     assert value_of(found, "overlap").value == pytest.approx(-50 / 3.97 + 1, abs=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shift", "right"), [(0.0, True), (1.0, False)])
 def test_two_samples_of_one_population_overlap_by_71_per_cent(shift: float, right: bool) -> None:
     """The distance of two means is normal with variance 2 s^2 and the interval 3.92 s wide, so the expected overlap is

@@ -22,6 +22,8 @@ from engine.rows import Row, averages
 from engine.run import generator
 from engine.statistics.combining import t_quantile
 
+pytestmark = pytest.mark.slow
+
 RECORDS = 200
 TRUTH = {"mean": 2.0, "intercept": 1.5, "x": 0.5}
 

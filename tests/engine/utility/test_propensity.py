@@ -71,6 +71,7 @@ def test_tables_apart_reach_the_largest_value() -> None:
     assert measures(sample(200, 1), released)["pmse"] == pytest.approx(0.25, abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", [0.0, 0.2])
 def test_null_is_the_mean_over_draws_from_the_confidential_distribution(shift: float) -> None:
     """Rows drawn with replacement from the confidential table are draws from its own distribution (Snoke et al. 2018)."""
@@ -112,6 +113,7 @@ def swapped(n: int, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     return base.assign(price=np.exp(0.8 * along + noise)), base.assign(price=np.exp(-0.8 * along + noise))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("model", "sees"), [("logit", False), ("logit_interactions", True), ("cart", True)])
 def test_interactions_and_trees_see_what_main_effects_do_not(model: str, sees: bool) -> None:
     ratio = measures(*swapped(800, 1), model=model)["s_pmse"]
@@ -184,6 +186,7 @@ ONE_OR_TWO = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["logit", "cart"])
 @pytest.mark.parametrize(("pair", "expected"), [ONE_OR_TWO[k] for k in (0, 2, 3, 6)])
 def test_the_ratio_is_one_for_a_release_of_a_fitted_model_and_two_for_a_fresh_sample(
@@ -204,6 +207,7 @@ def test_the_ratio_is_one_or_two_over_many_releases(pair: Callable[[int], Pair],
     assert abs(mean - (3 - expected)) > 4 * error
 
 
+@pytest.mark.slow
 def test_a_fitted_model_that_is_coarser_than_the_tree_lies_between_one_and_two() -> None:
     """A normal price by group is right, but a tree looks at the sample more closely than the model was fitted to it."""
     logit, logit_error = ratios(partial(synthesised, by="fitted"), "logit", 60)
@@ -212,6 +216,7 @@ def test_a_fitted_model_that_is_coarser_than_the_tree_lies_between_one_and_two()
     assert 1 + 4 * error < tree < 2 + 4 * error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["logit", "cart"])
 def test_negative_control_a_shifted_price_has_a_larger_ratio(model: str) -> None:
     mean, error = ratios(partial(synthesised, by="donors", shift=0.5), model, 20)
@@ -300,6 +305,7 @@ def test_columns_that_are_nearly_collinear_at_a_large_scale_do_not_end_a_run(mod
     assert ratio.value == pytest.approx(pmse.value / null.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["logit", "logit_interactions", "cart"])
 @pytest.mark.parametrize("power", [530, 1000, -660, -1000])
 def test_columns_whose_squares_overflow_or_vanish_count_like_others(model: str, power: int) -> None:

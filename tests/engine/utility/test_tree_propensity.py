@@ -113,6 +113,7 @@ def tree_pmse_of(confidential: pd.DataFrame, released: pd.DataFrame) -> float:
     return value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("table", [listings, people])
 def test_tree_propensity_on_releases_of_other_tools_is_that_of_rpart(

@@ -48,6 +48,7 @@ def test_no_key_that_terminals_swallow_is_bound():
     assert not [key for key in keys if key.startswith("alt+")]
 
 
+@pytest.mark.slow
 async def test_the_footer_names_at_most_six_keys_and_fits(sit, directory):
     async with sit(directory, tab="runs", size=(80, 24)) as seat:
         for digit, keys in enumerate(FOOTERS.values(), start=1):
@@ -55,6 +56,7 @@ async def test_the_footer_names_at_most_six_keys_and_fits(sit, directory):
             assert " ".join(seat.footer.split()) == keys
 
 
+@pytest.mark.slow
 async def test_digits_and_names_lead_to_the_tabs(sit, directory):
     async with sit(directory, tab="runs") as seat:
         for digit, title in enumerate(TABS.values(), start=1):
@@ -64,6 +66,7 @@ async def test_digits_and_names_lead_to_the_tabs(sit, directory):
             assert title in commands
 
 
+@pytest.mark.slow
 async def test_tab_goes_to_the_line_of_tabs_and_its_arrows_choose(sit, directory):
     async with sit(directory, "shift+tab", "right", tab="runs") as seat:
         assert "[2 Results]" in seat.text
@@ -71,6 +74,7 @@ async def test_tab_goes_to_the_line_of_tabs_and_its_arrows_choose(sit, directory
         assert f"[{len(TABS)} {list(TABS.values())[-1]}]" in seat.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "tab"), [("question_mark", "runs"), ("f1", "results"), ("question_mark", "sweep")])
 async def test_help_lists_the_keys_that_work(sit, directory, key, tab):
     async with sit(directory, key, tab=tab, size=(120, 60)) as seat:
@@ -81,6 +85,7 @@ async def test_help_lists_the_keys_that_work(sit, directory, key, tab):
         assert isinstance(seat.app.screen, Project)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["ctrl+p", "colon"])
 async def test_the_palette_offers_what_makes_sense(sit, directory, key):
     async with sit(directory, key, tab="runs", size=(120, 60)) as seat:
@@ -90,6 +95,7 @@ async def test_the_palette_offers_what_makes_sense(sit, directory, key):
             assert words not in seat.text
 
 
+@pytest.mark.slow
 async def test_q_and_escape_lead_out_one_screen_at_a_time(sit, directory):
     async with sit(directory, "question_mark", tab="sweep") as seat:
         await seat.press("escape")
@@ -108,6 +114,7 @@ async def test_messages_are_kept(sit, directory):
         assert "Something was said" in seat.text
 
 
+@pytest.mark.slow
 async def test_keys_can_be_remapped_by_name(sit, directory):
     async with sit(directory, tab="runs") as seat:
         seat.app.set_keymap({"project.sweep": "f4"})
@@ -124,6 +131,7 @@ def keys_toml(tmp_path):
     return written
 
 
+@pytest.mark.slow
 async def test_the_users_own_keys_hold_and_help_shows_them(sit, directory, keys_toml):
     keys_toml('project.sweep = "f4"\nruns.again = "ctrl+g"\n')
     async with sit(directory, tab="runs", size=(120, 60)) as seat:
@@ -152,6 +160,7 @@ async def test_the_palette_says_where_the_file_of_keys_is(sit, directory):
         assert "config/sfumato/keys.toml" in seat.app.notices[-1]
 
 
+@pytest.mark.slow
 async def test_enter_is_named_once_a_table_that_was_empty_has_rows(sit, built_data):
     async with sit(built_data, tab="data", size=(80, 24)) as seat:
         grid = seat.app.screen.pane.query_one(LiveGrid)

@@ -10,6 +10,8 @@ from terminals import APP, Pty, app_environment
 
 from tui.hang_up import HUNG_UP
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def terminal(directory, tmp_path):

@@ -10,6 +10,7 @@ from workspace.errors import NotAWorkspace, NotFound
 FILE = "app-state.json"
 
 
+@pytest.mark.slow
 async def test_what_was_open_is_open_again(sit, directory):
     async with sit(directory, "enter", "j", "j", "j", "enter", "2", "o", "d") as seat:
         before = seat.text
@@ -19,6 +20,7 @@ async def test_what_was_open_is_open_again(sit, directory):
         assert "all rows" in seat.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tab", ["runs", "results", "records", "data"])
 async def test_the_cursor_is_on_its_row_again(sit, built_data, monkeypatch, tab):
     monkeypatch.setattr("tui.screens.return_to_row.REST_SECONDS", 0.01)
@@ -32,6 +34,7 @@ async def test_the_cursor_is_on_its_row_again(sit, built_data, monkeypatch, tab)
         assert seat.app.screen.pane.query(Grid).first().cursor > 0
 
 
+@pytest.mark.slow
 async def test_the_row_of_another_project_is_not_looked_for(sit, directory):
     save_state(directory, AppState(project=1, row="3"))
     async with sit(directory, "q"):
@@ -40,6 +43,7 @@ async def test_the_row_of_another_project_is_not_looked_for(sit, directory):
         assert seat.app.screen.pane.query(Grid).first().cursor == 0
 
 
+@pytest.mark.slow
 async def test_state_is_written_on_every_change(sit, directory):
     async with sit(directory, "enter", "4", "y"):
         state = load_state(directory)
@@ -61,6 +65,7 @@ async def test_a_theme_is_remembered(sit, directory):
         assert seat.app.theme == "high-contrast"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run_id", [1, 2, 4])
 async def test_a_run_that_is_asked_for_is_shown(sit, directory, run_id):
     async with sit(directory, run_id=run_id) as seat:

@@ -12,6 +12,7 @@ from workspace.queries import Reader
 WALK = ["2", "d", "enter", "q", "3", "4", "right", "y", "t", "5", "question_mark", "q", "1"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", THEMES)
 async def test_every_screen_is_drawn_in_every_theme(sit, directory, theme):
     async with sit(directory, tab="runs") as seat:
@@ -20,6 +21,7 @@ async def test_every_screen_is_drawn_in_every_theme(sit, directory, theme):
         assert "Keys that work here" in seat.text
 
 
+@pytest.mark.slow
 async def test_every_screen_is_drawn_without_colour(sit, directory, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     async with sit(directory, tab="runs") as seat:
@@ -32,12 +34,14 @@ async def test_every_screen_is_drawn_without_colour(sit, directory, monkeypatch)
         assert "✗ FAIL" in seat.text
 
 
+@pytest.mark.slow
 async def test_every_screen_is_drawn_in_a_tiny_terminal(sit, directory):
     async with sit(directory, tab="runs", size=(20, 6)) as seat:
         await seat.press(*WALK)
         assert seat.app.is_running
 
 
+@pytest.mark.slow
 async def test_a_resize_lays_everything_out_anew(sit, directory):
     async with sit(directory, tab="results", size=(80, 24)) as seat:
         assert "status" not in seat.text
@@ -63,6 +67,7 @@ def test_the_themes_are_ours_and_ansi(directory):
     assert set(SfumatoApp(directory).available_themes) == {"dark", "light", "high-contrast", "ansi-dark", "ansi-light"}
 
 
+@pytest.mark.slow
 def test_starting_imports_no_numerical_library():
     heavy = ("engine.methods", "engine.recipe", "pandas", "scipy", "pyarrow", "duckdb", "statsmodels", "sklearn")
     code = f"import sys, tui.app, tui.screens.project; print([name for name in {heavy!r} if name in sys.modules])"
@@ -71,6 +76,7 @@ def test_starting_imports_no_numerical_library():
     )
 
 
+@pytest.mark.slow
 async def test_the_workspace_is_read_off_the_event_loop(sit, directory, monkeypatch):
     threads = {}
     start = Reader.__init__
@@ -108,6 +114,7 @@ async def test_a_workspace_that_breaks_leaves_the_app_alive(sit, directory):
         assert "[1 Runs]" in seat.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tab", ["runs", "sweep"])
 async def test_many_keys_at_once_break_nothing(sit, directory, tab):
     async with sit(directory, tab=tab) as seat:

@@ -39,6 +39,7 @@ def texts(seat):
     return [strip.text for strip in seat.app.screen._compositor.render_strips()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", DIALOGS.values(), ids=DIALOGS)
 async def test_the_lines_of_a_dialog_are_drawn_once(sit, built_data, no_worker, drawn, monkeypatch, key):
     """What threads bring, when the dialog may have been drawn already, stays away."""
@@ -54,6 +55,7 @@ async def test_they_are_drawn_several_times_as_the_toolkit_has_it(sit, built_dat
     assert await drawn_again(sit, built_data, drawn, "question_mark") > 0.5
 
 
+@pytest.mark.slow
 async def test_screens_below_follow_the_size_of_the_terminal(sit, built_data, no_worker):
     save_state(built_data, AppState())
     async with sit(built_data, size=(80, 24)) as seat:
@@ -72,6 +74,7 @@ async def test_screens_below_follow_the_size_of_the_terminal(sit, built_data, no
         assert texts(seat)[0] == wide[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "name"), [(80, "-narrow"), (120, "-normal"), (200, "-wide")])
 async def test_a_screen_knows_from_the_start_how_wide_it_is(sit, built_data, no_worker, width, name):
     save_state(built_data, AppState())

@@ -26,6 +26,7 @@ def change(directory, number):
     workspace.close()
 
 
+@pytest.mark.slow
 async def test_every_act_is_listed_newest_first_and_verified(sit, logged, size):
     async with sit(logged, "A", tab="runs", size=size) as seat:
         assert isinstance(seat.app.screen, Audit)
@@ -42,6 +43,7 @@ async def test_every_act_is_listed_newest_first_and_verified(sit, logged, size):
         assert isinstance(seat.app.screen, Project)
 
 
+@pytest.mark.slow
 async def test_the_first_broken_row_is_named_and_under_the_cursor(sit, logged, size):
     change(logged, 3)
     change_again = 5

@@ -92,6 +92,7 @@ def rho_of(study):
     return next(one for one in study.measures if one.name == "rho")
 
 
+@pytest.mark.slow
 def test_the_curves_are_those_of_the_simulations_counted_again(study, labels):
     scores, tests, errors = labels
     rho = rho_of(study)
@@ -180,6 +181,7 @@ def test_the_error_table_sets_tables_that_pass_beside_the_others():
     assert "1,200" in text
 
 
+@pytest.mark.slow
 @SIZES
 async def test_left_and_right_move_the_threshold_and_the_error_rate_follows(sit, calibrated, study, size):
     async with sit(calibrated, "C", size=size) as seat:
@@ -204,6 +206,7 @@ async def test_left_and_right_move_the_threshold_and_the_error_rate_follows(sit,
         assert not isinstance(seat.app.screen, Calibrate)
 
 
+@pytest.mark.slow
 async def test_the_threshold_stays_between_0_and_1(sit, calibrated):
     async with sit(calibrated, "C", size=(80, 24)) as seat:
         seat.app.screen.action_threshold(30)
@@ -212,6 +215,7 @@ async def test_the_threshold_stays_between_0_and_1(sit, calibrated):
         assert "threshold 0.00" in await seat.press("left")
 
 
+@pytest.mark.slow
 async def test_where_there_is_room_all_parts_are_in_sight(sit, calibrated):
     async with sit(calibrated, "C", size=(160, 50)) as seat:
         for words in ("ROC", "PR", "Error rate above the threshold", "lost (Type I)", "suggested"):
@@ -219,6 +223,7 @@ async def test_where_there_is_room_all_parts_are_in_sight(sit, calibrated):
         assert "ROC, PR, errors" not in seat.footer
 
 
+@pytest.mark.slow
 async def test_where_there_is_little_room_v_goes_through_the_parts(sit, calibrated):
     async with sit(calibrated, "C", size=(80, 24)) as seat:
         for words in ("false positive rate", "precision", "Error rate above", "lost (Type I)"):
@@ -227,6 +232,7 @@ async def test_where_there_is_little_room_v_goes_through_the_parts(sit, calibrat
         assert "false positive rate" in seat.text
 
 
+@pytest.mark.slow
 async def test_curves_are_written_as_table_and_plot(sit, calibrated, study, tmp_path):
     async with sit(calibrated, "C") as seat:
         for name in ("rho.csv", "rho.svg"):

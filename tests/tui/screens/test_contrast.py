@@ -64,6 +64,7 @@ def test_the_ratio_is_that_of_the_standard():
     assert contrast(Color.parse("#777777"), white) == pytest.approx(4.48, abs=0.005)
 
 
+@pytest.mark.slow
 async def test_text_stands_out_on_every_screen_in_every_theme(sit, built_data, size):
     found = {}
     async with sit(built_data, tab="runs", size=size) as seat:

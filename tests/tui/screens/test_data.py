@@ -37,6 +37,7 @@ async def test_the_variables_of_a_run_with_their_histograms(sit, built_data, siz
         assert "records, 2 different values" in seat.text
 
 
+@pytest.mark.slow
 async def test_the_profile_follows_the_cursor(sit, built_data, size):
     async with sit(built_data, "j", "j", size=size, tab="data") as seat:
         assert "income: 90 records, 90 different values" in seat.text
@@ -53,6 +54,7 @@ async def test_an_import_knows_the_share_of_missing_values(sit, imported, size):
         assert "P001" not in seat.text
 
 
+@pytest.mark.slow
 async def test_an_edit_goes_into_the_plan_and_the_audit_log(sit, imported, size):
     async with sit(imported, "j", "enter", size=size) as seat:
         assert "Variable cost" in seat.text
@@ -68,6 +70,7 @@ async def test_an_edit_goes_into_the_plan_and_the_audit_log(sit, imported, size)
     assert acts.count("plan edited") == 2
 
 
+@pytest.mark.slow
 async def test_a_form_says_at_once_what_is_wrong_and_does_not_accept_it(sit, imported, size):
     async with sit(imported, "enter", "down", "down", *"9", size=size) as seat:
         assert "must be two numbers" in seat.text
@@ -78,12 +81,14 @@ async def test_a_form_says_at_once_what_is_wrong_and_does_not_accept_it(sit, imp
     assert plan_of(imported).revision == 1
 
 
+@pytest.mark.slow
 async def test_records_that_do_not_fit_the_plan_are_counted(sit, imported):
     async with sit(imported, "j", "enter", "down", "down", *"0, 50", "enter") as seat:
         assert "✗ 1 of them does not fit the plan" in seat.text
         assert "records are above 50" in seat.text
 
 
+@pytest.mark.slow
 async def test_open_ends_labels_and_levels_are_typed_plainly(sit, imported):
     async with sit(imported, "enter", "down", "down", *"18, ..", "enter") as seat:
         assert 'bounds = [18, ""]' in plan_of(imported).toml
@@ -93,6 +98,7 @@ async def test_open_ends_labels_and_levels_are_typed_plainly(sit, imported):
     assert "smokes" in draft.toml
 
 
+@pytest.mark.slow
 async def test_a_column_that_the_plan_leaves_out_can_be_taken_in(sit, imported):
     workspace = Workspace.open(imported)
     from workspace.drafts import save_draft
@@ -107,6 +113,7 @@ async def test_a_column_that_the_plan_leaves_out_can_be_taken_in(sit, imported):
     assert "\nsmoker = {" in plan_of(imported).toml
 
 
+@pytest.mark.slow
 async def test_a_plan_that_is_not_toml_says_so_and_loses_nothing(sit, imported):
     from workspace.drafts import save_draft
 
@@ -118,11 +125,13 @@ async def test_a_plan_that_is_not_toml_says_so_and_loses_nothing(sit, imported):
     assert plan_of(imported).toml == "title = "
 
 
+@pytest.mark.slow
 async def test_a_project_without_data_names_the_next_key(sit, directory):
     async with sit(directory, "j", "enter", "7", size=(80, 24)) as seat:
         assert "This project has no data yet" in seat.text
 
 
+@pytest.mark.slow
 async def test_signs_are_ascii_where_asked(sit, imported, monkeypatch):
     monkeypatch.setenv("SFUMATO_GLYPHS", "ascii")
     async with sit(imported, "j") as seat:

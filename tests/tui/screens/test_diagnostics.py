@@ -27,6 +27,7 @@ def judged(directory):
     return directory
 
 
+@pytest.mark.slow
 async def test_t_draws_a_statistic_and_m_the_next(sit, judged, size):
     async with sit(judged, "t", tab="diagnostics", size=size) as seat:
         assert isinstance(seat.app.focused, Plot)
@@ -45,6 +46,7 @@ async def test_t_draws_a_statistic_and_m_the_next(sit, judged, size):
         assert isinstance(seat.app.focused, Grid)
 
 
+@pytest.mark.slow
 async def test_f_shows_those_that_break_their_rule(sit, judged, size):
     async with sit(judged, "s", "f", tab="diagnostics", size=size) as seat:
         assert "failed only" in seat.text
@@ -54,6 +56,7 @@ async def test_f_shows_those_that_break_their_rule(sit, judged, size):
         assert "posterior_mean" in await seat.press("f")
 
 
+@pytest.mark.slow
 async def test_without_a_broken_rule_the_filter_says_so(sit, directory):
     async with sit(directory, "s", "f", tab="diagnostics") as seat:
         assert "No statistic breaks its rule. Press f to see all." in seat.text

@@ -74,6 +74,7 @@ def fits(seat, size):
     return max(map(len, seat.text.splitlines())) <= size[0] and len(seat.text.splitlines()) <= size[1]
 
 
+@pytest.mark.slow
 async def test_the_variable_that_was_synthesised_comes_first_with_its_missing_share(sit, surveyed, size):
     async with sit(surveyed, "D", size=size) as seat:
         assert isinstance(seat.app.screen, Distributions)
@@ -87,6 +88,7 @@ async def test_the_variable_that_was_synthesised_comes_first_with_its_missing_sh
         assert not isinstance(seat.app.screen, Distributions)
 
 
+@pytest.mark.slow
 async def test_m_goes_through_the_pictures_and_the_cursor_reads_each(sit, surveyed, size):
     async with sit(surveyed, "D", size=size) as seat:
         for name in ("histogram 1/4", "density 2/4", "ecdf 3/4", "difference 4/4"):
@@ -111,6 +113,7 @@ async def test_the_histogram_says_the_shares_that_pandas_counts(sit, surveyed):
             assert y == pytest.approx(((income >= x - width / 2) & (income < x + width / 2)).sum() / 300)
 
 
+@pytest.mark.slow
 async def test_brackets_choose_the_variable_and_levels_are_bars_by_name(sit, surveyed, size):
     async with sit(surveyed, "D", "right_square_bracket", size=size) as seat:
         assert " day · histogram" in seat.text
@@ -122,6 +125,7 @@ async def test_brackets_choose_the_variable_and_levels_are_bars_by_name(sit, sur
         assert " day · " in await seat.press("left_square_bracket")
 
 
+@pytest.mark.slow
 async def test_d_shows_a_band_each_dataset_or_one(sit, surveyed):
     async with sit(surveyed, "D", "m", "m") as seat:
         plot = seat.app.screen.query_one("#distribution-plot", Plot)
@@ -134,6 +138,7 @@ async def test_d_shows_a_band_each_dataset_or_one(sit, surveyed):
         assert "synthetic 3/3" in await seat.press("D")
 
 
+@pytest.mark.slow
 async def test_zoom_is_in_both_directions_and_logarithms_are_of_the_variable_or_of_the_shares(sit, surveyed):
     async with sit(surveyed, "D") as seat:
         before = seat.text
@@ -153,6 +158,7 @@ async def test_zoom_is_in_both_directions_and_logarithms_are_of_the_variable_or_
         assert "· log scale" not in seat.text
 
 
+@pytest.mark.slow
 async def test_a_second_variable_makes_a_heat_map_with_a_cursor(sit, surveyed, size):
     async with sit(surveyed, "D", "right_curly_bracket", size=size) as seat:
         assert "income across, region up · heat map" in seat.text
@@ -170,6 +176,7 @@ async def test_a_second_variable_makes_a_heat_map_with_a_cursor(sit, surveyed, s
         assert " income · histogram" in await seat.press("left_curly_bracket")
 
 
+@pytest.mark.slow
 async def test_a_heat_map_holds_the_counts_of_pandas_and_zooms_about_its_cursor(sit, surveyed):
     async with sit(surveyed, "D", "right_curly_bracket", "right_curly_bracket", "right") as seat:
         widget = seat.app.screen.query_one(HeatMap)
@@ -191,6 +198,7 @@ async def test_a_heat_map_holds_the_counts_of_pandas_and_zooms_about_its_cursor(
         assert np.array_equal((await seat.press("0"), widget._panes[0].cells.x.edges)[1], edges)
 
 
+@pytest.mark.slow
 async def test_p_shows_one_map_and_c_shades_by_logarithm(sit, surveyed):
     async with sit(surveyed, "D", "right_curly_bracket", "right_curly_bracket") as seat:
         widget = seat.app.screen.query_one(HeatMap)
@@ -204,6 +212,7 @@ async def test_p_shows_one_map_and_c_shades_by_logarithm(sit, surveyed):
         assert "synthetic 1/3" in await seat.press("d", "d")
 
 
+@pytest.mark.slow
 async def test_points_are_beside_each_other_or_over_each_other(sit, surveyed, size):
     async with sit(surveyed, "D", "right_curly_bracket", "right_curly_bracket", "m", size=size) as seat:
         side = seat.app.screen.query_one(SidePlot)
@@ -222,6 +231,7 @@ async def test_points_are_beside_each_other_or_over_each_other(sit, surveyed, si
         assert fits(seat, size)
 
 
+@pytest.mark.slow
 async def test_variables_are_chosen_by_name(sit, surveyed):
     async with sit(surveyed, "D", "y") as seat:
         assert isinstance(seat.app.screen, Choose)
@@ -232,6 +242,7 @@ async def test_variables_are_chosen_by_name(sit, surveyed):
         assert " visits · histogram" in await seat.press("x", *"vis", "enter")
 
 
+@pytest.mark.slow
 async def test_numbers_take_the_place_of_the_picture(sit, surveyed, size):
     async with sit(surveyed, "D", "t", size=size) as seat:
         assert "confidential" in seat.text
@@ -242,6 +253,7 @@ async def test_numbers_take_the_place_of_the_picture(sit, surveyed, size):
         assert seat.app.screen.query_one(HeatMap).has_focus
 
 
+@pytest.mark.slow
 async def test_files_say_that_they_are_confidential(sit, surveyed, tmp_path):
     async with sit(surveyed, "D") as seat:
         for keys, name in ((), "one"), (("right_curly_bracket", "right_curly_bracket"), "heat"), (("m",), "points"):
@@ -263,6 +275,7 @@ async def test_files_say_that_they_are_confidential(sit, surveyed, tmp_path):
     assert sum(float(row["share"]) for row in rows) == pytest.approx(0.9)
 
 
+@pytest.mark.slow
 async def test_from_data_and_results_the_variable_under_the_cursor_is_shown(sit, surveyed):
     async with sit(surveyed, "7", "down", "D") as seat:
         assert " visits · histogram" in seat.text
@@ -271,6 +284,7 @@ async def test_from_data_and_results_the_variable_under_the_cursor_is_shown(sit,
         assert " · histogram" in seat.text or " · shares" in seat.text
 
 
+@pytest.mark.slow
 async def test_help_names_the_keys(sit, surveyed):
     async with sit(surveyed, "D", "question_mark", size=(120, 60)) as seat:
         assert isinstance(seat.app.screen, Keys)
@@ -278,6 +292,7 @@ async def test_help_names_the_keys(sit, surveyed):
             assert words in seat.text
 
 
+@pytest.mark.slow
 async def test_without_a_run_that_is_done_the_confidential_data_are_shown_alone(sit, surveyed):
     workspace = Workspace.open(surveyed)
     with workspace.writing() as connection:
@@ -289,12 +304,14 @@ async def test_without_a_run_that_is_done_the_confidential_data_are_shown_alone(
         assert len(seat.app.screen.query_one(HeatMap)._panes) == 1
 
 
+@pytest.mark.slow
 async def test_a_project_without_data_says_so(sit, directory):
     save_state(directory, AppState(project=2, run=None, tab="runs"))
     async with sit(directory, "D", "m", "d", "t", "e") as seat:
         assert "This project has no data yet" in seat.text
 
 
+@pytest.mark.slow
 async def test_without_colour_and_in_ascii_they_are_shown_too(sit, surveyed, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("SFUMATO_GLYPHS", "ascii")

@@ -243,6 +243,7 @@ class Walker:
         return picture(self.seat) != before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PLACES)
 async def test_every_key_does_something(sit, request, no_worker, size, name, monkeypatch, tmp_path):
     place = PLACES[name]

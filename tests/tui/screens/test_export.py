@@ -17,6 +17,7 @@ async def name_file(seat, path):
     await seat.press("enter")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tab", TABLES)
 async def test_e_writes_the_table_of_every_tab(sit, directory, tmp_path, tab):
     async with sit(directory, tab=tab) as seat:
@@ -31,6 +32,7 @@ async def test_e_writes_the_table_of_every_tab(sit, directory, tmp_path, tab):
     assert len({len(row) for row in rows}) == 1
 
 
+@pytest.mark.slow
 async def test_the_plot_of_a_sweep_is_written_too(sit, directory, tmp_path, size):
     async with sit(directory, "e", tab="sweep", size=size) as seat:
         assert ".svg or .png  the plot" in seat.text
@@ -39,6 +41,7 @@ async def test_the_plot_of_a_sweep_is_written_too(sit, directory, tmp_path, size
     assert "<svg" in (tmp_path / "plot.svg").read_text("utf-8")
 
 
+@pytest.mark.slow
 async def test_what_is_wrong_with_a_name_is_said_and_can_be_corrected(sit, directory, tmp_path, size):
     async with sit(directory, "e", tab="verdicts", size=size) as seat:
         await name_file(seat, tmp_path / "table.pdf")
@@ -49,6 +52,7 @@ async def test_what_is_wrong_with_a_name_is_said_and_can_be_corrected(sit, direc
         assert isinstance(seat.app.screen, Project)
 
 
+@pytest.mark.slow
 async def test_a_png_without_cairosvg_is_refused_in_words(sit, directory, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "cairosvg", None)
     async with sit(directory, "e", tab="sweep") as seat:
@@ -56,6 +60,7 @@ async def test_a_png_without_cairosvg_is_refused_in_words(sit, directory, tmp_pa
         assert "cairosvg, which is not installed" in seat.app.notices[-1]
 
 
+@pytest.mark.slow
 async def test_results_are_written_as_they_are_filtered_with_all_digits(sit, directory, tmp_path):
     async with sit(directory, "slash", *"ecdf", "enter", "e", tab="results") as seat:
         await name_file(seat, tmp_path / "table.csv")
@@ -87,12 +92,14 @@ async def test_capital_y_goes_through_tmux(sit, directory, tmp_path, monkeypatch
     assert (tmp_path / "given").read_text("utf-8").startswith("method\tmeasure")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["e", "Y"])
 async def test_where_there_is_nothing_the_keys_say_so(sit, empty, key):
     async with sit(empty, key) as seat:
         assert seat.app.notices == ["There is nothing here to write or to copy"]
 
 
+@pytest.mark.slow
 async def test_a_comparison_can_be_written_and_help_names_the_keys(sit, directory):
     async with sit(directory, "question_mark", tab="sweep", size=(120, 60)) as seat:
         assert "Write table or plot to a file" in seat.text

@@ -58,6 +58,7 @@ def mapped(three, tmp_path):
     return copy
 
 
+@pytest.mark.slow
 async def test_runs_are_points_and_the_cursor_reads_them(sit, mapped, size):
     async with sit(mapped, size=size) as seat:
         assert "2 runs · 1 without one of the numbers" in seat.text
@@ -86,6 +87,7 @@ async def test_enter_opens_the_run_under_the_cursor(sit, mapped):
         assert seat.app.state.tab == "results"
 
 
+@pytest.mark.slow
 async def test_enter_in_the_numbers_opens_a_run_too(sit, mapped, size):
     async with sit(mapped, "t", size=size) as seat:
         assert "across" in seat.text
@@ -95,6 +97,7 @@ async def test_enter_in_the_numbers_opens_a_run_too(sit, mapped, size):
         assert "home" not in seat.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "kept"), [("x", "across"), ("y", "up")])
 async def test_an_axis_is_chosen_by_words_and_remembered(sit, mapped, key, kept, size):
     async with sit(mapped, key, size=size) as seat:
@@ -107,6 +110,7 @@ async def test_an_axis_is_chosen_by_words_and_remembered(sit, mapped, key, kept,
         assert "unique_matches" in seat.text
 
 
+@pytest.mark.slow
 async def test_the_list_of_axes_moves_with_the_arrows_and_closes_without_a_choice(sit, mapped):
     async with sit(mapped, "x", "down", "down", "up", "enter") as seat:
         assert "expected_match_risk" not in seat.app.state.across
@@ -118,6 +122,7 @@ async def test_the_list_of_axes_moves_with_the_arrows_and_closes_without_a_choic
         assert isinstance(seat.app.screen, Choose)
 
 
+@pytest.mark.slow
 async def test_the_confidential_data_can_be_left_out(sit, mapped):
     async with sit(mapped, "x", *"true_match_rate", "enter") as seat:
         with_own = seat.text.count("confidential data")
@@ -125,6 +130,7 @@ async def test_the_confidential_data_can_be_left_out(sit, mapped):
         assert seat.text.count("confidential data") == with_own - 1
 
 
+@pytest.mark.slow
 async def test_the_map_is_read_again_when_a_run_is_done(sit, mapped):
     async with sit(mapped) as seat:
         workspace = Workspace.open(mapped)
@@ -139,6 +145,7 @@ async def test_the_map_is_read_again_when_a_run_is_done(sit, mapped):
         assert "1 run · " in seat.text
 
 
+@pytest.mark.slow
 async def test_the_map_is_written_as_table_and_plot(sit, mapped, tmp_path):
     async with sit(mapped) as seat:
         for name in ("map.csv", "map.svg"):
@@ -154,6 +161,7 @@ async def test_the_map_is_written_as_table_and_plot(sit, mapped, tmp_path):
     assert "lower is better" in drawn
 
 
+@pytest.mark.slow
 async def test_without_a_run_that_is_done_the_map_says_so(sit, directory):
     workspace = Workspace.open(directory)
     with workspace.writing() as connection:
@@ -182,6 +190,7 @@ def limited(tmp_path_factory):
     return workspace.directory
 
 
+@pytest.mark.slow
 async def test_the_thresholds_of_the_run_are_lines_on_the_map(sit, limited, tmp_path):
     copy = shutil.copytree(limited, tmp_path / "workspace")
     save_state(copy, AppState(project=1, run=1, tab="map"))
@@ -231,6 +240,7 @@ def test_limits_are_lines_across_the_picture_and_far_ones_are_left_out():
     assert alone.y.tolist() == [2.5, 7.5]
 
 
+@pytest.mark.slow
 async def test_thousands_of_axes_are_named_in_a_thread_and_enter_waits_for_them(sit, mapped):
     event_loop = threading.get_ident()
     named = []
@@ -255,6 +265,7 @@ async def test_thousands_of_axes_are_named_in_a_thread_and_enter_waits_for_them(
         assert event_loop not in named
 
 
+@pytest.mark.slow
 async def test_a_long_choice_is_shown_whole(sit, mapped):
     async with sit(mapped, size=(80, 24)) as seat:
         await seat.app.open(Choose("Number", 2, ["short", "long " * 20 + "end"].__getitem__, 0))

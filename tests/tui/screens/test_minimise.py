@@ -67,6 +67,7 @@ def studies_of(directory, run_id):
         return minimisations(reader, run_id)
 
 
+@pytest.mark.slow
 def test_the_answer_is_the_smallest_size_that_holds_every_limit_in_the_stored_rows(two):
     workspace = Workspace.open(two)
     rows = [r for r in result_rows(workspace, FOUND) if r.method == "minimisation" and r.dataset == "confidential"]
@@ -105,6 +106,7 @@ def test_limits_of_the_same_height_share_a_line_and_the_answer_stands_upright():
     assert np.isnan(series["rho"].y[2])
 
 
+@pytest.mark.slow
 @SIZES
 async def test_sizes_are_drawn_with_limits_and_the_answer(sit, two, size):
     async with sit(look(two, FOUND), "N", size=size) as seat:
@@ -129,11 +131,13 @@ async def test_sizes_are_drawn_with_limits_and_the_answer(sit, two, size):
         assert not isinstance((await seat.press("q"), seat.app.screen)[1], Minimise)
 
 
+@pytest.mark.slow
 async def test_a_run_without_an_answer_says_so(sit, two):
     async with sit(look(two, NONE), "N", "t", "t") as seat:
         assert "✗ No size is enough" in seat.text
 
 
+@pytest.mark.slow
 async def test_sizes_are_written_with_all_digits(sit, two, tmp_path):
     async with sit(look(two, FOUND), "N", "e") as seat:
         seat.app.screen.query_one(Input).value = str(tmp_path / "sizes.csv")
@@ -151,6 +155,7 @@ def copied(two, tmp_path):
     return look(shutil.copytree(two, tmp_path / "workspace"), FOUND)
 
 
+@pytest.mark.slow
 @SIZES
 async def test_the_guided_form_starts_a_run_with_what_is_known_preselected(sit, copied, no_worker, size):
     async with sit(copied, "F", size=size) as seat:
@@ -174,6 +179,7 @@ async def test_the_guided_form_starts_a_run_with_what_is_known_preselected(sit, 
         assert run.project_id == 1
 
 
+@pytest.mark.slow
 def test_what_the_form_enters_can_be_done(copied):
     workspace = Workspace.open(copied)
     data = stored_data(workspace, 1)[0]
@@ -220,6 +226,7 @@ def test_answers_that_cannot_be_used_are_refused_before_anything_is_stored(two, 
     assert minimisation_recipe(data, {"known": ["age"]}).studies[0].spec.n == 100
 
 
+@pytest.mark.slow
 async def test_a_wrong_answer_is_told_in_the_form(sit, copied, no_worker):
     async with sit(copied, "F", "enter") as seat:
         seat.app.screen.query_one("#field-2", Input).value = "150"

@@ -13,6 +13,7 @@ def breaking(*_, **__):
     raise RuntimeError(SECRET)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "tab"),
     [("workspace.records.record_measures", "records"), ("tui.screens.verdicts.verdict_lines", "verdicts")],

@@ -9,6 +9,8 @@ from tui.widgets.choice import Choice
 from tui.widgets.grid import Grid
 from tui.widgets.tabs import TabLine
 
+pytestmark = pytest.mark.slow
+
 
 def cell_of(seat, words):
     """Where on the terminal a text stands."""

@@ -39,6 +39,7 @@ async def test_n_offers_the_shipped_recipes(sit, empty, size):
         assert "No project yet" in seat.text
 
 
+@pytest.mark.slow
 async def test_a_recipe_file_is_run(sit, empty, recipe, no_worker):
     async with sit(empty, "n", "tab") as seat:
         seat.app.screen.query_one("#recipe", Input).value = str(recipe)
@@ -50,6 +51,7 @@ async def test_a_recipe_file_is_run(sit, empty, recipe, no_worker):
         assert "Typed in" in seat.text
 
 
+@pytest.mark.slow
 async def test_another_data_file_can_be_named(sit, empty, recipe, no_worker):
     other = recipe.parent / "other.csv"
     (recipe.parent / "people.csv").rename(other)
@@ -61,6 +63,7 @@ async def test_another_data_file_can_be_named(sit, empty, recipe, no_worker):
             assert len(list_runs(reader)) == 1
 
 
+@pytest.mark.slow
 async def test_a_recipe_that_cannot_be_run_says_why_and_stores_nothing(sit, empty, recipe, no_worker):
     recipe.write_text(RECIPE.replace('"age"]', '"agee"]'))
     async with sit(empty, "n", "tab") as seat:

@@ -42,11 +42,13 @@ async def test_the_steps_stand_beside_the_text(sit, built_data, size):
     assert stored(built_data)[1] == 0
 
 
+@pytest.mark.slow
 async def test_the_text_follows_the_cursor(sit, built_data):
     async with sit(built_data, "G", size=(80, 24), tab="plan") as seat:
         assert 'target = "visits"' in seat.text
 
 
+@pytest.mark.slow
 async def test_a_step_is_edited_in_a_form_made_from_its_spec(sit, built_data, size):
     async with sit(built_data, "j", "enter", size=size, tab="plan") as seat:
         assert isinstance(seat.app.screen, Form)
@@ -74,6 +76,7 @@ async def test_a_step_is_edited_in_a_form_made_from_its_spec(sit, built_data, si
     assert revision == 1
 
 
+@pytest.mark.slow
 async def test_names_are_completed_and_near_misses_named(sit, built_data):
     async with sit(built_data, "j", "enter", "down", "end", *", visit", tab="plan") as seat:
         assert 'did you mean "visits"?' in seat.text
@@ -82,6 +85,7 @@ async def test_names_are_completed_and_near_misses_named(sit, built_data):
         await seat.press("q", "escape")
 
 
+@pytest.mark.slow
 async def test_a_step_is_added(sit, built_data, size):
     async with sit(built_data, "a", size=size, tab="plan") as seat:
         assert "Add a step" in seat.text
@@ -95,6 +99,7 @@ async def test_a_step_is_added(sit, built_data, size):
     assert plan["threshold"][3]["max"] == 0.1
 
 
+@pytest.mark.slow
 async def test_a_parameter_that_must_be_given_is_asked_for(sit, built_data):
     async with sit(built_data, "a", "slash", *"intruder", "enter", tab="plan") as seat:
         assert "must be given" in seat.text
@@ -103,6 +108,7 @@ async def test_a_parameter_that_must_be_given_is_asked_for(sit, built_data):
     assert stored(built_data)[0]["study"][2] == {"method": "studies.intruder_uncertainty", "variable": "visits"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("down", "up"), [("J", "K"), ("shift+down", "shift+up")])
 async def test_steps_are_moved_among_their_kind(sit, built_data, down, up):
     methods = [m["method"] for m in stored(built_data)[0]["measure"]]
@@ -114,6 +120,7 @@ async def test_steps_are_moved_among_their_kind(sit, built_data, down, up):
         assert [m["method"] for m in stored(built_data)[0]["measure"]] == methods
 
 
+@pytest.mark.slow
 async def test_removing_is_taken_back_and_done_again(sit, built_data, size):
     before, _ = stored(built_data)
     async with sit(built_data, "j", "j", "d", size=size, tab="plan") as seat:
@@ -127,6 +134,7 @@ async def test_removing_is_taken_back_and_done_again(sit, built_data, size):
         assert len(stored(built_data)[0]["measure"]) == 1
 
 
+@pytest.mark.slow
 async def test_the_text_is_edited_and_the_list_keeps_in_step(sit, built_data, size):
     async with sit(built_data, "t", size=size, tab="plan") as seat:
         text_area(seat).move_cursor((0, 0))
@@ -143,6 +151,7 @@ async def test_the_text_is_edited_and_the_list_keeps_in_step(sit, built_data, si
         assert "label" not in stored(built_data)[0]
 
 
+@pytest.mark.slow
 async def test_typing_is_stored_after_a_second(sit, built_data, monkeypatch):
     monkeypatch.setattr("tui.screens.plan.TYPING_SECONDS", 0.02)
     async with sit(built_data, "t", tab="plan") as seat:
@@ -153,6 +162,7 @@ async def test_typing_is_stored_after_a_second(sit, built_data, monkeypatch):
         assert stored(built_data)[1] == 1
 
 
+@pytest.mark.slow
 async def test_text_that_cannot_be_read_is_in_the_way_of_the_list_until_u(sit, built_data):
     async with sit(built_data, "t", tab="plan") as seat:
         text_area(seat).move_cursor((0, 0))
@@ -166,6 +176,7 @@ async def test_text_that_cannot_be_read_is_in_the_way_of_the_list_until_u(sit, b
         assert stored(built_data)[1] == 0
 
 
+@pytest.mark.slow
 async def test_what_is_wrong_is_said_and_marked(sit, built_data, size):
     workspace = Workspace.open(built_data)
     draft = draft_of(workspace, 1)
@@ -178,6 +189,7 @@ async def test_what_is_wrong_is_said_and_marked(sit, built_data, size):
         assert "identificatio" in seat.app.notices[-1]
 
 
+@pytest.mark.slow
 async def test_data_and_release_have_a_form(sit, built_data):
     async with sit(built_data, "enter", size=(80, 24), tab="plan") as seat:
         for words in ("Data and release", "where", "sample", "seed"):
@@ -190,6 +202,7 @@ async def test_data_and_release_have_a_form(sit, built_data):
     assert plan["title"] == "Household survey"
 
 
+@pytest.mark.slow
 async def test_a_plan_is_run_after_a_question_and_its_run_is_shown(sit, built_data, no_worker, size):
     async with sit(built_data, "R", size=size, tab="plan") as seat:
         assert "Run this plan?" in seat.text
@@ -205,6 +218,7 @@ async def test_a_plan_is_run_after_a_question_and_its_run_is_shown(sit, built_da
         assert len(list_runs(reader, 1)) == 5
 
 
+@pytest.mark.slow
 async def test_an_imported_file_is_planned_and_run(sit, empty, tmp_path, no_worker):
     from tui.importing import import_and_describe
     from tui.state import AppState, save_state
@@ -225,6 +239,7 @@ async def test_an_imported_file_is_planned_and_run(sit, empty, tmp_path, no_work
         assert reader.connection.execute("SELECT count(*) FROM dataset").fetchone()[0] == 1
 
 
+@pytest.mark.slow
 async def test_a_run_is_duplicated_with_changes(sit, built_data):
     async with sit(built_data, "7", "8", "G", "d", "1", "G", "d", size=(80, 24), tab="runs") as seat:
         assert "[8 Plan]" in seat.text
@@ -233,6 +248,7 @@ async def test_a_run_is_duplicated_with_changes(sit, built_data):
         assert len(stored(built_data)[0]["threshold"]) == 2
 
 
+@pytest.mark.slow
 async def test_edits_of_the_data_reach_the_plan_and_can_be_taken_back(sit, built_data):
     async with sit(built_data, "8", "7", "enter", "down", "l", "enter", "8", tab="data") as seat:
         assert 'role = "sensitive"' in text_area(seat).text.split("visits")[0]
@@ -240,6 +256,7 @@ async def test_edits_of_the_data_reach_the_plan_and_can_be_taken_back(sit, built
         assert stored(built_data)[0]["variables"]["region"]["role"] == "known"
 
 
+@pytest.mark.slow
 async def test_a_project_without_data_names_the_next_key(sit, directory):
     async with sit(directory, "j", "enter", "8", "enter", "a", "R", "u", "d", size=(80, 24)) as seat:
         assert "This project has no data to plan for" in seat.text
@@ -256,12 +273,14 @@ def test_every_method_has_a_form_with_its_help_and_limits(key):
         assert set(map(str, info.choices)) <= set(fields[info.name].choices)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [60, 100])
 async def test_the_list_names_step_and_method_at_every_width(sit, built_data, width):
     async with sit(built_data, size=(width, 24), tab="plan") as seat:
         assert any(line.startswith("    synthesis  linear_regr") for line in seat.text.splitlines())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"SFUMATO_GLYPHS": "ascii"}])
 async def test_data_plan_and_forms_without_colour_and_without_signs(sit, built_data, monkeypatch, environment):
     for name, value in environment.items():

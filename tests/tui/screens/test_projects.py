@@ -48,6 +48,7 @@ async def test_a_wide_terminal_shows_progress_and_time(sit, directory):
         assert "%" in seat.text
 
 
+@pytest.mark.slow
 async def test_enter_opens_the_project_and_q_comes_back(sit, directory):
     async with sit(directory, "enter") as seat:
         assert "[1 Runs]" in seat.text
@@ -56,6 +57,7 @@ async def test_enter_opens_the_project_and_q_comes_back(sit, directory):
         assert "Second project" in seat.text
 
 
+@pytest.mark.slow
 async def test_a_project_without_runs_says_how_to_start_one(sit, directory):
     async with sit(directory, "j", "enter") as seat:
         assert "No run yet: 8 opens the plan, and R runs it; n runs a recipe" in seat.text
@@ -85,6 +87,7 @@ async def test_a_project_made_elsewhere_appears(sit, empty):
         assert "From the command line" in seat.text
 
 
+@pytest.mark.slow
 async def test_d_opens_the_demo(sit, empty, no_worker, size):
     async with sit(empty, "d", size=size) as seat:
         assert "[1 Runs]" in seat.text
@@ -94,6 +97,7 @@ async def test_d_opens_the_demo(sit, empty, no_worker, size):
         assert find_run(reader, 1).recipe.seed == 1974
 
 
+@pytest.mark.slow
 async def test_i_imports_a_file_and_shows_its_variables(sit, empty, people, size):
     async with sit(empty, "i", size=size) as seat:
         assert "name a file" in seat.text
@@ -111,6 +115,7 @@ async def test_i_imports_a_file_and_shows_its_variables(sit, empty, people, size
         assert "✓ R runs this plan" in seat.text
 
 
+@pytest.mark.slow
 async def test_a_file_that_is_no_table_is_refused_in_words(sit, empty, tmp_path, people):
     (tmp_path / "bad.csv").write_bytes(b"\0\1")
     async with sit(empty, "i") as seat:
@@ -120,6 +125,7 @@ async def test_a_file_that_is_no_table_is_refused_in_words(sit, empty, tmp_path,
         assert "No project yet" in seat.text
 
 
+@pytest.mark.slow
 async def test_w_opens_another_workspace(sit, empty, directory, people, size):
     async with sit(empty, "w", size=size) as seat:
         await type_in(seat, people.parent)
@@ -134,6 +140,7 @@ async def test_w_opens_another_workspace(sit, empty, directory, people, size):
         assert isinstance(seat.app.screen, Project)
 
 
+@pytest.mark.slow
 async def test_w_makes_a_new_workspace(sit, directory, people):
     async with sit(directory, "w") as seat:
         await type_in(seat, people.parent / "new")
@@ -142,6 +149,7 @@ async def test_w_makes_a_new_workspace(sit, directory, people):
     Workspace.open(people.parent / "new").close()
 
 
+@pytest.mark.slow
 async def test_a_form_of_the_first_screen_is_left_with_escape(sit, empty):
     async with sit(empty, "i", "escape", "w", "escape") as seat:
         assert "No project yet" in seat.text

@@ -69,6 +69,7 @@ def look(directory, run_id, tab="results"):
     return directory
 
 
+@pytest.mark.slow
 def test_scores_are_the_stored_rows_and_limits_the_recipes_else_lighthouses(three):
     board = board_of(three, GOOD)
     with Reader(three) as reader:
@@ -124,6 +125,7 @@ def test_only_done_runs_with_such_rows_have_the_view(three):
         assert [views_of(reader, find_run(reader, run_id)) for run_id in (GOOD, PLAIN)] == [{"quality"}, set()]
 
 
+@pytest.mark.slow
 @SIZES
 async def test_the_board_shows_verdict_limits_and_reasons(sit, three, size):
     async with sit(look(three, GOOD), "Q", size=size) as seat:
@@ -148,12 +150,14 @@ async def test_the_board_shows_verdict_limits_and_reasons(sit, three, size):
         assert not isinstance(seat.app.screen, Quality)
 
 
+@pytest.mark.slow
 async def test_a_release_that_fails_says_by_what(sit, three):
     async with sit(look(three, POOR), "Q", size=(80, 24)) as seat:
         assert "✗ FAIL  does NOT meet minimum data quality" in seat.text
         assert "rho 0." in seat.text.splitlines()[1]
 
 
+@pytest.mark.slow
 async def test_keys_and_commands_are_there_only_where_there_is_something(sit, three):
     async with sit(look(three, PLAIN), "Q", "C", "N") as seat:
         assert isinstance(seat.app.screen, Project)
@@ -167,11 +171,13 @@ async def test_keys_and_commands_are_there_only_where_there_is_something(sit, th
         assert "Quality" in seat.text
 
 
+@pytest.mark.slow
 async def test_in_the_list_of_runs_the_key_is_for_the_run_under_the_cursor(sit, three):
     async with sit(look(three, PLAIN, "runs"), "G", "Q") as seat:
         assert "Run 1  ✓ PASS" in seat.text
 
 
+@pytest.mark.slow
 async def test_the_board_is_written_with_all_digits(sit, three, tmp_path):
     async with sit(look(three, GOOD), "Q", "e") as seat:
         seat.app.screen.query_one(Input).value = str(tmp_path / "quality.csv")

@@ -9,6 +9,8 @@ from tui.screens.release import ReleaseScreen
 from workspace.release import releases_of
 from workspace.workspace import Workspace
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def tables(directory, built):

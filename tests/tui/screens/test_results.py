@@ -26,6 +26,7 @@ async def test_averages_are_shown_first(sit, directory, size):
             assert grid.count == len(result_numbers(reader, Selection(1)))
 
 
+@pytest.mark.slow
 async def test_d_adds_the_rows_of_single_datasets_and_takes_them_away(sit, directory):
     async with sit(directory, "d", tab="results") as seat:
         assert "all rows" in head(seat)
@@ -35,6 +36,7 @@ async def test_d_adds_the_rows_of_single_datasets_and_takes_them_away(sit, direc
         assert "synthetic 3" not in seat.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "found", "absent"),
     [
@@ -54,6 +56,7 @@ async def test_slash_filters_by_words(sit, directory, words, found, absent):
         assert isinstance(seat.app.focused, Grid)
 
 
+@pytest.mark.slow
 async def test_letters_typed_into_the_filter_do_nothing_else(sit, directory):
     async with sit(directory, "slash", "q", "x", "3", tab="results") as seat:
         assert seat.app.screen.query_one(Input).value == "qx3"
@@ -61,6 +64,7 @@ async def test_letters_typed_into_the_filter_do_nothing_else(sit, directory):
         assert 'No row has "qx3". Press / for another filter.' in seat.text
 
 
+@pytest.mark.slow
 async def test_escape_leaves_the_filter_as_it_was(sit, directory):
     async with sit(directory, "slash", "z", "escape", tab="results") as seat:
         assert "filter" not in head(seat)
@@ -68,6 +72,7 @@ async def test_escape_leaves_the_filter_as_it_was(sit, directory):
         assert not seat.app.screen.query_one(Input).display
 
 
+@pytest.mark.slow
 async def test_o_goes_through_the_columns_and_comes_back(sit, directory):
     async with sit(directory, tab="results") as seat:
         seen = [head(seat).rsplit("by ", 1)[1]]
@@ -77,6 +82,7 @@ async def test_o_goes_through_the_columns_and_comes_back(sit, directory):
         assert seen == ["measure", "target", "dataset", "level", "value", "status", "measure"]
 
 
+@pytest.mark.slow
 async def test_enter_explains_the_row_under_the_cursor(sit, directory, size):
     save_state(directory, AppState(project=1, run=1, tab="results", filter="identification true_match"))
     async with sit(directory, "j", "enter", size=size) as seat:
@@ -87,11 +93,13 @@ async def test_enter_explains_the_row_under_the_cursor(sit, directory, size):
         assert "[2 Results]" in seat.text
 
 
+@pytest.mark.slow
 async def test_a_run_in_progress_shows_its_rows_so_far(sit, directory):
     async with sit(directory, "enter", "2") as seat:
         assert "rows so far; averages come when the run has ended" in head(seat)
 
 
+@pytest.mark.slow
 async def test_many_rows_are_read_a_page_at_a_time(sit, directory):
     workspace = Workspace.open(directory)
     with workspace.writing() as connection:

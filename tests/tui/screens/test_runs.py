@@ -36,6 +36,7 @@ async def test_a_running_run_shows_tasks_and_what_is_computed(sit, directory):
         assert "~" in line
 
 
+@pytest.mark.slow
 async def test_a_failed_run_says_why(sit, directory):
     async with sit(directory, "enter", size=(200, 60)) as seat:
         assert "the worst R-hat is 1.2" in line_of(seat, FAILED)
@@ -64,6 +65,7 @@ async def paints(seat, monkeypatch):
     return painted
 
 
+@pytest.mark.slow
 async def test_a_screen_on_which_nothing_changes_is_not_repainted(sit, directory, monkeypatch):
     set_sql(directory, "UPDATE run SET state = 'interrupted', finished = created WHERE state = 'running'")
     async with sit(directory, "enter", size=(200, 60)) as seat:
@@ -74,6 +76,7 @@ async def test_a_screen_on_which_nothing_changes_is_not_repainted(sit, directory
         assert painted == []
 
 
+@pytest.mark.slow
 async def test_progress_is_followed_in_its_own_line(sit, directory, monkeypatch):
     async with sit(directory, "enter", size=(200, 60)) as seat:
         for done in (800, 900):  # what the first paint after a layout covers is Textual's affair
@@ -85,6 +88,7 @@ async def test_progress_is_followed_in_its_own_line(sit, directory, monkeypatch)
         assert {y for picture in painted for y, _, _ in picture.spans} == {3}
 
 
+@pytest.mark.slow
 async def test_a_poll_without_a_change_reads_nothing(sit, directory, monkeypatch):
     async with sit(directory, "enter") as seat:
         read = []
@@ -95,6 +99,7 @@ async def test_a_poll_without_a_change_reads_nothing(sit, directory, monkeypatch
         assert read == []
 
 
+@pytest.mark.slow
 async def test_enter_chooses_the_run_of_the_other_tabs(sit, directory):
     async with sit(directory, *keys_to(DONE), "enter") as seat:
         assert "[3 Verdicts]" in seat.text
@@ -119,6 +124,7 @@ async def test_keys_that_cannot_help_are_dim(sit, directory):
         assert can() == {"again"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["n", "q", "enter"])
 async def test_interrupting_asks_and_no_has_the_focus(sit, directory, key):
     async with sit(directory, *keys_to(RUNNING), "x") as seat:
@@ -130,6 +136,7 @@ async def test_interrupting_asks_and_no_has_the_focus(sit, directory, key):
             assert find_run(reader, RUNNING).state is RunState.RUNNING
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", [("y",), ("right", "enter")])
 async def test_interrupting_after_a_yes(sit, directory, keys):
     async with sit(directory, *keys_to(RUNNING), "x", *keys) as seat:
@@ -140,6 +147,7 @@ async def test_interrupting_after_a_yes(sit, directory, keys):
         assert seat.app.notices == ["Run 4 is interrupted"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run_id", [INTERRUPTED, FAILED])
 async def test_resuming_queues_the_run(sit, directory, no_worker, run_id):
     async with sit(directory, *keys_to(run_id), "r") as seat:
@@ -149,6 +157,7 @@ async def test_resuming_queues_the_run(sit, directory, no_worker, run_id):
         assert no_worker == []  # the worker that lives comes to it
 
 
+@pytest.mark.slow
 async def test_running_again_enters_the_same_recipe_and_data(sit, directory, no_worker):
     async with sit(directory, *keys_to(DONE), "s") as seat:
         with Reader(directory) as reader:
@@ -173,6 +182,7 @@ async def test_a_run_whose_worker_died_says_so_and_gets_another(sit, directory, 
             assert find_run(reader, RUNNING).state is RunState.RUNNING
 
 
+@pytest.mark.slow
 async def test_the_cursor_stays_on_its_run_when_another_comes(sit, directory, no_worker):
     async with sit(directory, *keys_to(FAILED)) as seat:
         workspace = Workspace.open(directory)
@@ -187,6 +197,7 @@ async def test_the_cursor_stays_on_its_run_when_another_comes(sit, directory, no
         assert seat.app.screen.query_one(Runs).here.run.id == FAILED
 
 
+@pytest.mark.slow
 async def test_a_run_is_deleted_after_a_question_whose_answer_is_no(sit, directory):
     async with sit(directory, *keys_to(DONE)) as seat:
         await seat.press("X", "enter")
@@ -197,6 +208,7 @@ async def test_a_run_is_deleted_after_a_question_whose_answer_is_no(sit, directo
         assert DONE not in [run.id for run in list_runs(reader)]
 
 
+@pytest.mark.slow
 async def test_a_run_that_goes_on_cannot_be_deleted(sit, directory):
     async with sit(directory, *keys_to(RUNNING), "X") as seat:
         assert isinstance(seat.app.screen.query_one(Runs), Runs)
@@ -211,6 +223,7 @@ async def test_a_running_run_shows_its_rate(sit, directory):
         assert "/min" not in line_of(seat, DONE)
 
 
+@pytest.mark.slow
 async def test_the_run_under_the_cursor_is_shown_at_a_glance(sit, directory):
     async with sit(directory, *keys_to(DONE), size=(80, 24)) as seat:
         assert "not met" in seat.text

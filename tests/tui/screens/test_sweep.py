@@ -1,5 +1,7 @@
 import math
 
+import pytest
+
 from tui.screens.sweep import as_series, by_study, curve_lines, laid_over, numbers, reading
 from tui.widgets.plot import Plot
 from workspace.findings import Curve, curves
@@ -27,6 +29,7 @@ async def test_a_sweep_is_drawn_with_both_data(sit, directory, size):
         assert "left and right move the cursor" in seat.text
 
 
+@pytest.mark.slow
 async def test_m_and_brackets_go_through_measures_and_studies(sit, directory):
     async with sit(directory, tab="sweep") as seat:
         seen = [head(seat).split(" · ")[1]]
@@ -62,6 +65,7 @@ async def test_the_cursor_reads_values_in_their_own_unit_on_both_scales(sit, dir
         assert "linear scale" in head(seat)
 
 
+@pytest.mark.slow
 async def test_t_shows_the_numbers(sit, directory):
     async with sit(directory, "t", tab="sweep") as seat:
         assert "released / confidential" in seat.text
@@ -72,6 +76,7 @@ async def test_t_shows_the_numbers(sit, directory):
         assert isinstance(seat.app.focused, Plot)
 
 
+@pytest.mark.slow
 async def test_marked_runs_are_laid_over_the_sweep(sit, directory, no_worker, size):
     copy_run(directory)
     async with sit(directory, tab="runs", size=size) as seat:
@@ -109,6 +114,7 @@ def test_only_the_same_sweep_of_a_release_is_laid_over():
     assert laid_over([], {7: others}) == []
 
 
+@pytest.mark.slow
 async def test_a_run_without_a_study_yet_says_so(sit, directory):
     async with sit(directory, "enter", "4", "m", "right_square_bracket", "y", "t") as seat:
         assert "This run has no study" in seat.text

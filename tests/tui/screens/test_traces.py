@@ -96,6 +96,7 @@ async def test_f_leaves_what_is_outside_a_limit(sit, chained):
         assert "alpha" in await seat.press("f")
 
 
+@pytest.mark.slow
 async def test_every_plot_of_a_chain_has_its_key(sit, chained, size):
     async with sit(chained, "enter", tab="diagnostics", size=size) as seat:
         assert isinstance(seat.app.screen, Parameter)
@@ -110,6 +111,7 @@ async def test_every_plot_of_a_chain_has_its_key(sit, chained, size):
         assert isinstance(seat.app.screen, Project)
 
 
+@pytest.mark.slow
 async def test_chains_are_shown_alone_and_parameters_one_after_the_other(sit, chained):
     async with sit(chained, "enter", tab="diagnostics", size=(80, 24)) as seat:
         assert "only chain 4" in await seat.press("c")
@@ -123,6 +125,7 @@ async def test_chains_are_shown_alone_and_parameters_one_after_the_other(sit, ch
         assert "c Chain" not in seat.footer
 
 
+@pytest.mark.slow
 async def test_the_cursor_reads_every_chain(sit, chained):
     async with sit(chained, "enter", "end", tab="diagnostics", size=(120, 40)) as seat:
         reading = seat.text.splitlines()[-2]
@@ -132,6 +135,7 @@ async def test_the_cursor_reads_every_chain(sit, chained):
         assert "R-hat 1.4" in await seat.press("0")
 
 
+@pytest.mark.slow
 async def test_weighted_draws_have_a_density_and_weights(sit, weighted, size):
     async with sit(weighted, tab="diagnostics", size=size) as seat:
         lines = seat.text.splitlines()
@@ -148,6 +152,7 @@ async def test_weighted_draws_have_a_density_and_weights(sit, weighted, size):
         assert "Trace" not in seat.footer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "svg"])
 async def test_a_plot_is_written_to_a_file_that_says_it_is_confidential(sit, chained, tmp_path, ending):
     file = tmp_path / f"plot.{ending}"
@@ -165,6 +170,7 @@ async def test_a_plot_is_written_to_a_file_that_says_it_is_confidential(sit, cha
     assert len(rows) == 1 + 5 * 300 + 2
 
 
+@pytest.mark.slow
 async def test_the_parameters_are_written_to_a_file(sit, chained, tmp_path):
     async with sit(chained, "e", tab="diagnostics") as seat:
         seat.app.screen.query_one(Input).value = str(tmp_path / "list.csv")
@@ -174,6 +180,7 @@ async def test_the_parameters_are_written_to_a_file(sit, chained, tmp_path):
     assert ["income", "beta", "1.4", "20.0", "15.0"] in [row[:5] for row in rows]
 
 
+@pytest.mark.slow
 async def test_a_model_without_chains_says_that_there_is_nothing_to_converge(sit, built_data):
     async with sit(built_data, tab="diagnostics", size=(80, 24)) as seat:
         assert "nothing to converge in income" in seat.text.splitlines()[2]
@@ -237,6 +244,7 @@ def test_of_a_long_chain_every_point_is_drawn_once_the_view_is_close():
     assert len(figure_series(figure, bands=True)) == len(figure_series(figure)) + 2
 
 
+@pytest.mark.slow
 async def test_a_closer_look_keeps_view_and_cursor(sit, chained):
     async with sit(chained, "enter", "c", "home", "plus", "plus", tab="diagnostics") as seat:
         plot = seat.app.screen.query_one(Plot)

@@ -1,9 +1,13 @@
+import pytest
+
 from engine.recipe import Recipe
 from tui.screens.project import Project
 from tui.screens.trial import Trial
 from workspace.drafts import draft_of
 from workspace.findings import verdict_lines
 from workspace.queries import Reader, find_run
+
+pytestmark = pytest.mark.slow
 
 RISK = 0
 

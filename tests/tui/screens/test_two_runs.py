@@ -94,6 +94,7 @@ async def compare(seat, *runs):
     return await seat.press("c")
 
 
+@pytest.mark.slow
 async def test_space_marks_two_runs_and_c_compares_them(sit, directory, size):
     async with sit(directory, "enter", size=size) as seat:
         text = await compare(seat, ONE, TWO)
@@ -111,6 +112,7 @@ async def test_space_marks_two_runs_and_c_compares_them(sit, directory, size):
         assert isinstance(seat.app.screen, Project)
 
 
+@pytest.mark.slow
 async def test_the_cursor_reads_what_the_table_has_no_room_for(sit, directory):
     async with sit(directory, "enter", size=(80, 24)) as seat:
         await compare(seat, ONE, TWO)
@@ -122,6 +124,7 @@ async def test_the_cursor_reads_what_the_table_has_no_room_for(sit, directory):
         assert any(" · 2 less 1: " in reading and " .. " in reading for reading in readings)
 
 
+@pytest.mark.slow
 async def test_t_shows_verdicts_and_what_only_one_run_has(sit, directory, size):
     async with sit(directory, "enter", size=size) as seat:
         await compare(seat, ONE, TWO)
@@ -139,6 +142,7 @@ async def test_t_shows_verdicts_and_what_only_one_run_has(sit, directory, size):
         assert "risk.identification.true_match_rate (income ±25%" in text
 
 
+@pytest.mark.slow
 async def test_marks_are_shown_and_the_two_last_are_compared(sit, directory):
     async with sit(directory, "enter") as seat:
         await seat.press("g", "space", "j", "space")
@@ -158,6 +162,7 @@ async def test_c_without_two_runs_says_what_to_do(sit, directory):
         assert "Mark two runs with space" in " ".join(seat.app.notices)
 
 
+@pytest.mark.slow
 async def test_runs_on_different_data_are_compared_on_request_only(sit, directory, size):
     async with sit(directory, "enter", size=size) as seat:
         text = await compare(seat, ONE, OTHER)
@@ -176,6 +181,7 @@ def shown_records(text):
     return [int(line[0]) for line in words if line and line[0].isdigit()]
 
 
+@pytest.mark.slow
 async def test_the_records_tab_lists_the_records_most_at_risk(sit, directory, workspace, size):
     (measure, _) = record_measures(workspace, ONE)
     records = open_records(workspace, ONE, measure)
@@ -192,6 +198,7 @@ async def test_the_records_tab_lists_the_records_most_at_risk(sit, directory, wo
         assert "enter Why" in seat.footer
 
 
+@pytest.mark.slow
 async def test_m_shows_another_measure_and_brackets_another_dataset(sit, directory, workspace):
     _, attribute = record_measures(workspace, ONE)
     async with sit(directory, "enter", "G", "enter", "6") as seat:
@@ -208,11 +215,13 @@ async def test_m_shows_another_measure_and_brackets_another_dataset(sit, directo
         assert "dataset 3" in seat.text
 
 
+@pytest.mark.slow
 async def test_a_run_without_risks_of_records_says_so(sit, directory):
     async with sit(directory, "enter", "g", "enter", "6") as seat:
         assert "This run keeps no values of single records" in seat.text
 
 
+@pytest.mark.slow
 async def test_enter_shows_who_matches_a_record_and_why_but_no_values(sit, directory, workspace, size):
     (measure, _) = record_measures(workspace, ONE)
     top = open_records(workspace, ONE, measure).lines(0, 1)[0].record
@@ -243,6 +252,7 @@ def assert_no_value(text, workspace, record):
     assert not [value for value in value_texts(workspace, record) if value in text]
 
 
+@pytest.mark.slow
 async def test_v_shows_values_after_a_yes_and_hides_them_again(sit, directory, workspace):
     (measure, _) = record_measures(workspace, ONE)
     top = open_records(workspace, ONE, measure).lines(0, 1)[0].record
@@ -268,6 +278,7 @@ async def test_v_shows_values_after_a_yes_and_hides_them_again(sit, directory, w
         assert_no_value(seat.text, workspace, top)
 
 
+@pytest.mark.slow
 async def test_no_value_is_said_or_kept(sit, directory, workspace):
     """Neither messages nor the saved state hold what was shown."""
     async with sit(directory, "enter", "G", "enter", "6", "enter", "v", "y") as seat:
@@ -278,6 +289,7 @@ async def test_no_value_is_said_or_kept(sit, directory, workspace):
             assert b"zqxname" not in file.read_bytes()
 
 
+@pytest.mark.slow
 async def test_the_tab_and_the_footers_fit_a_small_terminal(sit, directory):
     async with sit(directory, "enter", "G", "enter", "6", size=(80, 24)) as seat:
         assert all(len(line) <= 80 for line in seat.text.splitlines())

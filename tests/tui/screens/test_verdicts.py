@@ -62,17 +62,20 @@ async def test_the_board_of_a_finished_run(sit, directory, size):
         assert "at most 0.9" in seat.text
 
 
+@pytest.mark.slow
 async def test_a_run_without_verdicts_says_why(sit, directory):
     async with sit(directory, "enter", "3") as seat:
         assert "No verdicts yet: run 4 is not done (● running)" in seat.text
 
 
+@pytest.mark.slow
 async def test_the_board_follows_the_chosen_run(sit, directory):
     async with sit(directory, "1", "k", "enter", "3", tab="verdicts") as seat:
         assert "run 2" in seat.text
         assert "✓ PASS" not in seat.text
 
 
+@pytest.mark.slow
 async def test_the_board_scrolls_with_the_keys_of_a_pager(sit, directory):
     async with sit(directory, size=(80, 8), tab="verdicts") as seat:
         first = seat.text
@@ -120,6 +123,7 @@ def test_the_gauge_fits(width):
     assert len(used(0.03, 0.02, width)) <= width
 
 
+@pytest.mark.slow
 async def test_enter_explains_the_chosen_verdict(sit, directory):
     async with sit(directory, tab="verdicts") as seat:
         await seat.press("enter")
@@ -127,12 +131,14 @@ async def test_enter_explains_the_chosen_verdict(sit, directory):
         assert "direction" in seat.text
 
 
+@pytest.mark.slow
 async def test_a_threshold_without_a_row_says_so(sit, directory):
     async with sit(directory, tab="verdicts") as seat:
         await seat.press("G", "enter")
         assert "no row of results for this threshold" in seat.app.notices[-1]
 
 
+@pytest.mark.slow
 async def test_the_cursor_goes_from_verdict_to_verdict_and_stays_in_sight(sit, directory):
     async with sit(directory, size=(80, 8), tab="verdicts") as seat:
         await seat.press("j", "j")

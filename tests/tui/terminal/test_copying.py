@@ -55,6 +55,7 @@ def in_tmux(finished: Path, tmp_path: Path) -> Iterator[InTmux]:
     opened.close()
 
 
+@pytest.mark.slow
 def test_outside_tmux_the_terminal_is_asked(finished: Path, tmp_path: Path) -> None:
     with contextlib.closing(Pty([*APP, "--workspace", str(finished)], app_environment(tmp_path))) as terminal:
         terminal.see("rows · averages", "ecdf.*income").press("Y").see_message(
@@ -64,6 +65,7 @@ def test_outside_tmux_the_terminal_is_asked(finished: Path, tmp_path: Path) -> N
         assert "true_match_rate" in table(finished)
 
 
+@pytest.mark.slow
 @needs_tmux
 def test_in_tmux_its_buffer_has_the_text_and_the_terminal_around_it_is_asked(in_tmux: InTmux, finished: Path) -> None:
     in_tmux.terminal.see("rows · averages", "ecdf.*income").press("Y").see_message(

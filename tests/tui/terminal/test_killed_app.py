@@ -19,6 +19,8 @@ from workspace.runs import enter_run
 from workspace.worker import start_worker
 from workspace.workspace import Workspace
 
+pytestmark = pytest.mark.slow
+
 LONG = {
     "release": {"m": 200, "seed": 7},
     "study": [{"method": "studies.intruder_uncertainty", "variable": "age", "levels": [0.0, 0.05, 0.1, 0.15]}],

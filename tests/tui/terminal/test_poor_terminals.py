@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from terminals import APP, Pty, app_environment
 
+pytestmark = pytest.mark.slow
+
 TABS = {
     "Runs": "done +[0-9]", "Results": "ecdf.*income", "Verdicts": "FAIL +utility", "Sweep": "study 1/1", "Diagnost": "income: ",
     "Records": "probability", "Data": "records, ", "Plan": "threshold", "Map": "no run beats it",

@@ -13,6 +13,8 @@ import pandas as pd
 import pytest
 from terminals import APP, Pty, Terminal, Tmux, app_environment, kill_workers, tmux_is_here
 
+pytestmark = pytest.mark.slow
+
 RECORDS, DATASETS = 60, 2
 REASON = "a test of the way"
 HERE = tmux_is_here()

@@ -62,6 +62,7 @@ def test_a_wrong_line_is_recognised_as_wrong(damage):
     assert not draws_segment(mask, *ends)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_many_points_draw_the_same_dots_as_the_same_points_in_small_pieces(seed):
@@ -108,6 +109,7 @@ def test_far_away_ends_leave_a_line_in_its_place():
     assert not line_dots(np.array([-1e200, 1e200]), np.array([1e200, 2e200]), SHAPE).any()
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None)
 @given(st.lists(st.tuples(coordinate, coordinate), max_size=30))
 def test_points_fall_on_the_nearest_dot(points):
@@ -123,6 +125,7 @@ def test_points_fall_on_the_nearest_dot(points):
 bar = st.tuples(st.floats(-5, 25), st.floats(0, 6), st.floats(-3, 15))
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None)
 @given(st.lists(bar, max_size=6), st.floats(-3, 15))
 def test_bars_fill_what_any_of_them_covers(bars, base):
@@ -155,6 +158,7 @@ def braille_by_unicode(cell):
     return sum(1 << (number - 1) for place, number in numbers.items() if cell[place])
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None)
 @given(st.lists(st.booleans(), min_size=64, max_size=64))
 def test_braille_cells_are_encoded_as_the_standard_numbers_them(bits):

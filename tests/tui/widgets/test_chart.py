@@ -25,6 +25,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("glyphs", GLYPHS)
 @pytest.mark.parametrize("series", KINDS, ids=["sweep", "steps", "few", "many", "bars"])
 @pytest.mark.parametrize("colour", [True, False])
@@ -218,6 +219,7 @@ def test_pictures_stay_small():
         assert len(draw_text(series, 120, 40).encode()) < 12_000
 
 
+@pytest.mark.slow
 def test_a_chart_needs_no_screen():
     code = "import sys, tui.widgets.chart, tui.widgets.feed, tui.widgets.table; sys.exit('textual' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

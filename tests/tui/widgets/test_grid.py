@@ -112,6 +112,7 @@ async def test_a_grid_shows_header_and_rows_and_cuts_what_is_long():
         assert app.highlighted == [(0, 0)]
 
 
+@pytest.mark.slow
 async def test_keys_move_the_cursor():
     app = GridApp(table(1000))
     async with app.run_test(size=(160, 25)) as pilot:
@@ -135,6 +136,7 @@ async def test_a_page_keeps_the_cursor_at_its_height():
         assert (app.grid.cursor, records(app)[0]) == (51, 48)
 
 
+@pytest.mark.slow
 async def test_enter_selects_and_so_does_a_double_click():
     app = GridApp(table(50))
     async with app.run_test(size=(160, 25)) as pilot:
@@ -214,6 +216,7 @@ async def test_sideways_scrolling_goes_from_column_to_column():
         assert app.lines[1].startswith("        0")
 
 
+@pytest.mark.slow
 async def test_no_rows_shows_the_text_for_it():
     app = GridApp(table(0), empty="No runs yet. Press n for a new one.")
     async with app.run_test(size=(80, 24)) as pilot:
@@ -272,6 +275,7 @@ async def test_a_source_that_fails_is_reported_without_its_words():
         assert records(app) == list(range(5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(20, 6), (5, 2), (1, 1)])
 async def test_tiny_windows_raise_nothing(size):
     app = GridApp(table(1000))
@@ -282,6 +286,7 @@ async def test_tiny_windows_raise_nothing(size):
         await settle(app, pilot, lambda app: 0 in records(app))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", [None, "textual-light", "ansi-dark", "ansi-light"])
 async def test_the_cursor_is_seen_without_colour(monkeypatch, theme):
     monkeypatch.setenv("NO_COLOR", "1")
@@ -318,6 +323,7 @@ class Parquet:
         ).fetchall()
 
 
+@pytest.mark.slow
 async def test_a_million_rows_of_parquet_are_open_without_being_read(tmp_path):
     path = tmp_path / "table.parquet"
     duckdb.sql(f"copy (select i as id, i / 2 as half from range(1000000) t(i)) to '{path}' (format parquet)")

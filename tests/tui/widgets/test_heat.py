@@ -128,6 +128,7 @@ class HeatApp(App):
         return self.query_one(HeatMap)
 
 
+@pytest.mark.slow
 async def test_keys_move_the_cursor_and_ask_for_other_ranges():
     app = HeatApp()
     async with app.run_test(size=(80, 24)) as pilot:

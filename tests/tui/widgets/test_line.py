@@ -20,6 +20,7 @@ def test_alike_is_what_looks_the_same(one, other, same):
     assert alike(one, other) is same
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [lambda: Line(name="line"), Scroll], ids=["line", "scroll"])
 async def test_a_text_of_other_colours_is_painted_anew(make):
     class Host(App):

@@ -47,6 +47,7 @@ def test_ticks_are_decades_and_round_values_between_them(
     assert log_ticks(low, high, most) == pytest.approx(expected)
 
 
+@pytest.mark.slow
 @seed(5)
 @settings(max_examples=200, deadline=None)
 @given(st.floats(-100, 100), st.floats(0.01, 50), st.integers(1, 20))

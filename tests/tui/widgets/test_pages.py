@@ -25,6 +25,7 @@ def deliver(feed, wanted, keep=False):
     return None if order is None else feed.take(order.fetch(), keep)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None)
 @given(st.text(max_size=40), st.integers(0, 30), st.sampled_from(["left", "right"]))
 def test_fitted_text_has_exactly_its_width(text, width, align):

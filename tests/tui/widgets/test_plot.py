@@ -54,6 +54,7 @@ class PlotApp(App):
         return "\n".join(strip.text for strip in self.strips)
 
 
+@pytest.mark.slow
 async def test_a_plot_shows_its_words_and_reads_the_series_at_the_cursor():
     app = PlotApp()
     async with app.run_test(size=(100, 24)) as pilot:
@@ -133,6 +134,7 @@ async def test_a_click_puts_the_cursor_on_the_nearest_value():
         assert app.plot.cursor == 0.15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("series", [SWEEP, [], [Series("a", [1], [2])], [Series("a", [1, 2], [np.nan, np.nan])]])
 async def test_every_size_and_every_series_can_be_shown_and_moved_in(series):
     app = PlotApp(series)
@@ -177,6 +179,7 @@ async def test_bands_are_tinted_where_there_are_colours_enough(monkeypatch):
         assert len(backgrounds) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", [None, "textual-light", "ansi-dark", "ansi-light"])
 async def test_without_colour_series_differ_in_their_dashes(monkeypatch, theme):
     monkeypatch.setenv("NO_COLOR", "1")

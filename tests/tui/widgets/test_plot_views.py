@@ -35,6 +35,7 @@ class PlotApp(App):
         return self.query_one(Plot)
 
 
+@pytest.mark.slow
 async def test_z_zooms_about_the_value_at_the_cursor_and_arrows_look_higher_and_lower():
     app = PlotApp()
     async with app.run_test(size=(80, 24)) as pilot:

@@ -8,6 +8,7 @@ from tui.widgets.series import Series, stops, x_limits, y_limits
 values = st.lists(st.integers(-100_000, 100_000).map(lambda n: n / 1000), min_size=2, max_size=20)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None)
 @given(values, values, st.floats(-120, 120))
 def test_a_line_is_read_as_numpy_interpolates_it(x, y, at):
@@ -21,6 +22,7 @@ def test_a_line_is_read_as_numpy_interpolates_it(x, y, at):
         assert (reading.value, reading.lower, reading.upper) == pytest.approx((expected, expected - 1, expected + 1))
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None)
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=20), st.floats(-1, 21))
 def test_an_empirical_distribution_is_read_as_the_share_of_values_at_most_x(sample, at):

@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -9,6 +10,7 @@ from tui.widgets.text import cut, fit, narrow, window
 texts = st.text(alphabet="abc é中▌⠿…–x文", max_size=12)
 
 
+@pytest.mark.slow
 @given(st.characters())
 @settings(max_examples=300)
 def test_what_is_narrow_takes_one_cell_a_character(character):

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ WHOLE = (0.0, 100.0)
 moves = st.lists(st.tuples(st.sampled_from([0.5, 2.0, 0.3]), st.floats(0, 100)), max_size=12)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None)
 @given(moves)
 def test_views_stay_inside_the_whole(steps):
@@ -39,6 +41,7 @@ def test_a_value_out_of_view_is_brought_into_it():
     assert view.showing(100).seen == (90, 100)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None)
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=40), st.integers(1, 9), st.data())
 def test_the_next_stop_is_the_first_far_enough(values, cells, data):

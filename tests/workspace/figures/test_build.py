@@ -30,6 +30,7 @@ def runs(workspace: Workspace, enter: Callable[..., int]) -> list[int]:
     return both
 
 
+@pytest.mark.slow
 def test_a_run_with_one_beside_it_has_distributions_intervals_and_sweeps(
     workspace: Workspace, runs: list[int], small_data: Microdata
 ) -> None:
@@ -51,6 +52,7 @@ def test_a_run_with_one_beside_it_has_distributions_intervals_and_sweeps(
     assert {one.name for panel in figures[4].panels for one in panel.series} == {"first", "second", "confidential"}
 
 
+@pytest.mark.slow
 def test_how_many_datasets_and_how_wide_bins_can_be_chosen(workspace: Workspace, runs: list[int]) -> None:
     figures = figures_of(
         workspace, done_together(workspace, runs[1]), datasets=1, bin_widths={"income": 200, "age": 10}
@@ -67,6 +69,7 @@ def test_how_many_datasets_and_how_wide_bins_can_be_chosen(workspace: Workspace,
     np.testing.assert_array_equal(age.series[0].y[age.series[0].y >= 3], age.series[1].y[age.series[1].y >= 3])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("widths", "says"),
     [({"incom": 1.0}, 'did you mean "income"'), ({"region": 1.0}, "has levels"), ({"visits": 0.0}, "above 0"),

@@ -15,6 +15,7 @@ def exact(values: np.ndarray, points: np.ndarray, width: float) -> np.ndarray:
     return norm.pdf(points[:, None], values, width).mean(axis=1)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(-50, 50), min_size=1, max_size=40), st.floats(0.5, 20), st.integers(2, 30))
 def test_the_binned_density_is_the_exact_one(values: list[float], width: float, count: int) -> None:

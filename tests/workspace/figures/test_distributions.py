@@ -34,6 +34,7 @@ def bars(series: Series) -> dict[float, float]:
     return dict(zip(series.x.tolist(), series.y.tolist(), strict=True))
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(small_counts, small_counts, st.sampled_from([None, 1.0, 2.5, 7.0]))
 def test_a_histogram_counts_every_released_record_and_hides_the_few(

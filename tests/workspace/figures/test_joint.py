@@ -28,6 +28,7 @@ def column(name, own, *released, kind=Kind.CONTINUOUS, levels=()):
     )
 
 
+@pytest.mark.slow
 @given(pairs, st.integers(2, 40))
 @settings(max_examples=80)
 def test_bins_are_few_round_and_hold_everything(pair, most):
@@ -39,6 +40,7 @@ def test_bins_are_few_round_and_hold_everything(pair, most):
     assert widths == pytest.approx(widths[0])
 
 
+@pytest.mark.slow
 @given(pairs, st.integers(2, 20), st.integers(2, 12))
 @settings(max_examples=80)
 def test_shares_are_those_of_numpy(pair, columns, rows):

@@ -26,6 +26,7 @@ def by_name(found):
     return {series.name: series for series in found.figure.panels[0].series if not series.thin}
 
 
+@pytest.mark.slow
 @given(samples, samples)
 @settings(max_examples=60)
 def test_a_histogram_has_the_share_of_records_in_each_bin(own, released):
@@ -47,6 +48,7 @@ def test_whole_numbers_are_in_bins_of_their_own_where_there_is_room():
     assert released.y.tolist() == [0, 0.5, 0.25, 0.25]
 
 
+@pytest.mark.slow
 @given(samples, samples)
 @settings(max_examples=60)
 def test_distribution_functions_and_their_distance_are_those_of_scipy(own, released):

@@ -60,6 +60,7 @@ def test_without_a_release_there_is_nothing_to_compare() -> None:
     assert pair_figures([column("x", [1.0]), column("y", [1.0])]) == []
 
 
+@pytest.mark.slow
 def test_columns_are_those_of_the_tables(workspace: Workspace, enter: Enter, small_data: Microdata) -> None:
     run_id = enter()
     work(workspace.directory, idle=0)

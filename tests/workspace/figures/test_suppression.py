@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ from workspace.figures.suppression import LEAST_RECORDS, shown_counts, shown_ran
 numbers = st.lists(st.integers(-30, 30).map(float), min_size=0, max_size=25)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 6), min_size=1))
 def test_counts_below_three_look_like_none(counts: list[int]) -> None:
     shown = shown_counts(np.array(counts))

@@ -147,6 +147,7 @@ def test_names_of_dates_are_thinned_out_and_those_of_runs_are_cut() -> None:
     assert [one[0].text for one in cut] == [long]
 
 
+@pytest.mark.slow
 @given(finite, finite)
 def test_a_scale_is_linear_and_its_ticks_lie_in_it(low: float, high: float) -> None:
     assume(high - low > 1e-3)

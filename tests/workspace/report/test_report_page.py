@@ -121,6 +121,7 @@ def page(opened: Workspace) -> str:
     return report_page(opened, 1)
 
 
+@pytest.mark.slow
 def test_the_page_is_well_formed_and_has_no_script_no_network_and_no_handler(page: str) -> None:
     read = Page(page)
     assert read.open == []
@@ -147,6 +148,7 @@ def test_every_link_leads_somewhere_and_every_id_is_one_element_s(page: str) -> 
     assert {value[1:] for _, name, value in read.attributes if name == "href"} <= set(ids)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -173,6 +175,7 @@ def test_numbers_are_the_run_s_own(opened: Workspace, page: str) -> None:
     assert f"{value:.4g}" in Page(page).words
 
 
+@pytest.mark.slow
 def test_the_same_run_gives_the_same_bytes(opened: Workspace, page: str) -> None:
     assert report_page(opened, 1) == page
 
@@ -208,6 +211,7 @@ def test_a_run_that_has_not_ended_has_no_report(workspace: Workspace, enter: Cal
         report_page(workspace, enter())
 
 
+@pytest.mark.slow
 def test_a_run_without_thresholds_studies_or_figures_has_a_shorter_report(
     workspace: Workspace, enter: Callable[..., int]
 ) -> None:

@@ -17,6 +17,7 @@ SCREENS = {
 LARGE = ("runs", "results", "verdicts", "sweep", "data", "plan")
 
 
+@pytest.mark.slow
 async def test_the_first_screen_looks_as_it_did(sit, desk, hold):
     async with sit(desk, size=(80, 24)) as seat:
         await hold(seat, "projects")
@@ -28,6 +29,7 @@ async def test_an_empty_workspace_looks_as_it_did(sit, empty, hold, monkeypatch)
         await hold(seat, "empty")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCREENS)
 async def test_a_screen_looks_as_it_did(sit, desk, hold, name):
     tab, keys = SCREENS[name]
@@ -36,6 +38,7 @@ async def test_a_screen_looks_as_it_did(sit, desk, hold, name):
         await hold(seat, name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LARGE)
 async def test_a_screen_looks_as_it_did_in_a_larger_terminal(sit, desk, hold, name):
     tab, keys = SCREENS[name]
@@ -44,6 +47,7 @@ async def test_a_screen_looks_as_it_did_in_a_larger_terminal(sit, desk, hold, na
         await hold(seat, f"{name}-120x40")
 
 
+@pytest.mark.slow
 async def test_a_picture_that_differs_is_named(sit, desk, hold, monkeypatch):
     """The negative control: in another theme nothing looks the same."""
     monkeypatch.delenv("SFUMATO_UPDATE_PICTURES", raising=False)
