@@ -18,7 +18,7 @@ from .places import keys_file
 __all__ = ["checkup", "findings_text"]
 
 PACKAGES = (
-    "textual", "duckdb", "pandas", "numpy", "scipy", "statsmodels", "scikit-learn", "emcee", "pyarrow", "joblib",
+    "textual", "duckdb", "pandas", "numpy", "scipy", "statsmodels", "scikit-learn", "emcee", "arviz-stats", "pyarrow", "joblib",
 )  # fmt: skip
 SIGNS = {"ok": "+ ok", "note": "- note", "problem": "x problem"}
 

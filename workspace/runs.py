@@ -38,7 +38,7 @@ __all__ = [
     "tasks_of",
 ]
 
-VERSIONED = ("sfumato", "numpy", "scipy", "pandas", "pyarrow", "statsmodels", "scikit-learn", "emcee")
+VERSIONED = ("sfumato", "numpy", "scipy", "pandas", "pyarrow", "statsmodels", "scikit-learn", "emcee", "arviz-stats")
 
 
 def enter_run(
