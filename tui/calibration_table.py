@@ -28,13 +28,19 @@ def calibration_table(rows: Sequence[Row], published: Sequence[Published] = ()) 
     """
     rows = [row for row in rows if row.level is None]
     scores = dict.fromkeys(row.params["score"] for row in rows if "score" in row.params)
-    found = {(row.measure, row.params.get("score"), row.params.get("generators")): row for row in rows}
+    found = {(row.measure, row.params.get("score"), _whose(row)): row for row in rows}
     lines = [_measure_line(str(score), found, published) for score in scores]
     quoted = any(line[2] for line in lines)
     heads = ("measure", "AUC", "published", "by generator", "AP", "by generator", "good", "suggested threshold")
     kept = [place for place, head in enumerate(heads) if head != "published" or quoted]
     areas = table([heads[i] for i in kept], [[line[i] for i in kept] for line in lines], right=range(1, len(kept)))
     return "\n\n".join(filter(None, (_counts(rows), areas, _errors(rows, published))))
+
+
+def _whose(row: Row) -> object:
+    """ "all" generators, the "best" or the "worst"; None in rows that say only the study's own setting of that name."""
+    generators = row.params.get("generators")
+    return generators if isinstance(generators, str) else None
 
 
 def _counts(rows: Sequence[Row]) -> str:

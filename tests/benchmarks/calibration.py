@@ -73,12 +73,16 @@ def main() -> None:
     table([row.to_dict() for row in calibrated(rows)])
 
 
+def whose(params: dict[str, Any]) -> str | None:
+    """Whose areas they are; a number is the study's setting of that name."""
+    generators = params.get("generators")
+    return generators if isinstance(generators, str) else None
+
+
 def table(rows: Sequence[dict[str, Any]]) -> None:
     """Areas by measure, then errors by verdict."""
     rows = [row for row in rows if row["method"] == "calibration" and row["level"] is None]
-    value = {
-        (row["measure"], row["params"].get("score"), row["params"].get("generators")): row["value"] for row in rows
-    }
+    value = {(row["measure"], row["params"].get("score"), whose(row["params"])): row["value"] for row in rows}
     columns = ("AUC", "paper", "worst", "best", "AP", "worst", "best", "good", "threshold")
     print(f"{'measure':17}" + "".join(f"{name:>10}" for name in columns))
     for score in SCORES:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from engine.methods import find
 from engine.published import Published
 from engine.rows import Row
 from engine.studies.calibrated import calibrated
@@ -41,6 +42,12 @@ def test_areas_and_errors_stand_beside_the_paper_s() -> None:
     assert measure[-1] == "0.51"
     assert ["any", "error", "5.00%", "4.32%", "50.00%", "25.71%"] in shown
     assert ["tests", "20", "20"] in shown
+
+
+def test_a_setting_called_generators_is_not_taken_for_whose_area_a_row_is() -> None:
+    step = find("studies.calibration", "")
+    told = [replace(row, params=step.row_params(row.params, {"generators": 2, "originals": 2})) for row in ROWS]
+    assert calibration_table(told) == calibration_table(ROWS)
 
 
 def test_without_figures_there_are_no_columns_for_them() -> None:
