@@ -38,7 +38,7 @@ def calibration_table(rows: Sequence[Row], published: Sequence[Published] = ()) 
 
 
 def _whose(row: Row) -> object:
-    """ "all" generators, the "best" or the "worst"; None in rows that say only the study's own setting of that name."""
+    """Of all generators, the best or the worst; None in rows that say only the study's own setting of that name."""
     generators = row.params.get("generators")
     return generators if isinstance(generators, str) else None
 
