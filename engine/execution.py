@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .anonymised import AnonymisationSpec, Anonymised
+from .anonymisation._base import AnonymisationSpec, Anonymised
+from .anonymisation._output import check_limits
 from .errors import EngineError, NotComputable
 from .methods import Method, registry
 from .microdata import DAY, Microdata
-from .quasi_identifiers import check_limits
 from .recipe import Recipe
 from .results import Diagnostic, Estimate, Fit, Measure, StudyPoint
 from .rows import Row, averages, from_estimate, with_confidential_baseline

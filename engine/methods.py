@@ -18,17 +18,20 @@ What the function takes and returns depends on the family:
                       for every point of ``spec.grid()``
 
 A method may also have ``check(data: Microdata, target: str, spec, place)``, which raises BadInput when the confidential
-data cannot be used so; it runs before anything is computed (``engine.checks``). ``target`` is empty outside synthesis.
+data cannot be used so; it runs before anything is computed (``sfumato.engine.checks``). ``target`` is empty outside
+synthesis.
 
 A synthesis method that learns a whole table at once may also have ``tables(data: Microdata, spec, run) -> make``, where
 make(size: int, rng) -> Microdata draws a table of all variables of the data. Studies that generate data then train it once,
-rather than fit it to one variable after another. ``extra`` is the part of the package that a method needs (``engine.extras``).
+rather than fit it to one variable after another. ``extra`` is the part of the package that a method needs
+(``sfumato.engine.extras``).
 
-Rows of the m released datasets are averaged, series by series (``engine.rows.averages``), unless the method has a rule of
-its own: ``combine(rows: Sequence[Row], records: int | None) -> list[Row]`` gets all its rows of single datasets that share
-dataset and level, those of ``intermediate`` outputs included, and the number of confidential records, and gives one row with
-``draw`` None for each of their series. A study may also have ``summarise(rows) -> list[Row]``: it gets
-all rows of its points at once and adds what only they together say; those of ``intermediate`` outputs then leave.
+Rows of the m released datasets are averaged, series by series (``sfumato.engine.rows.averages``), unless the method has
+a rule of its own: ``combine(rows: Sequence[Row], records: int | None) -> list[Row]`` gets all its rows of single
+datasets that share dataset and level, those of ``intermediate`` outputs included, and the number of confidential
+records, and gives one row with ``draw`` None for each of their series. A study may also have ``summarise(rows) ->
+list[Row]``: it gets all rows of its points at once and adds what only they together say; those of ``intermediate``
+outputs then leave.
 
 Key, family and name come from the path of the file; nothing else has to be touched to add one.
 """

@@ -90,7 +90,8 @@ class Microdata:
     def numbers(self, name: str) -> NDArray[np.float64]:
         """One variable as floats, (n,): level codes, numbers, or days since 1970; NaN where it is missing.
 
-        A time of day is a fraction of the day, to the second; ``engine.execution.as_column`` is the way back. Raises NotComputable like ``column``.
+        A time of day is a fraction of the day, to the second; ``sfumato.engine.execution.as_column`` is the way back.
+        Raises NotComputable like ``column``.
         """
         values, kind = self.column(name), self.schema[name].kind
         if not kind.has_levels and kind is not Kind.DATE:
@@ -131,8 +132,8 @@ def conform(
     """Microdata from a frame as it was read.
 
     Keeps the schema's columns only, turns missing codes into missing values, applies the policy, converts each
-    column to its kind, however its values are written (``engine.written_values``). Raises BadInput that names the column,
-    the rule and how many records break it, never a value.
+    column to its kind, however its values are written (``sfumato.engine.written_values``). Raises BadInput that names
+    the column, the rule and how many records break it, never a value.
     """
     raw = raw.set_axis([str(name) for name in raw.columns], axis=1)
     _check_columns(raw, schema, place)

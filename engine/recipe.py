@@ -12,15 +12,15 @@ from typing import Any
 
 import tomli_w
 
-from .anonymised import AnonymisationSpec
+from .anonymisation._base import AnonymisationSpec
 from .errors import BadInput, suggestion
 from .methods import Method, find, registry
 from .microdata import MissingPolicy, Origin
+from .overrides import with_settings
 from .published import Published, read_published
 from .release_form import KEYS as FORM_KEYS
 from .release_form import ReleaseForm
 from .schema import Role, Schema, Variable
-from .settings import with_settings
 from .spec import Spec
 from .terms import parse_term
 from .thresholds import Threshold

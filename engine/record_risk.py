@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import NotComputable
+from .matching.intruder import Knowledge
+from .matching.leave_one_out import candidates_without
+from .matching.matching import Matcher
+from .matching.radius import Radius
 from .microdata import Microdata
 from .recipe import Recipe
-from .statistics.intruder import Knowledge
-from .statistics.leave_one_out import candidates_without
-from .statistics.matching import Matcher
-from .statistics.radius import Radius
 
 __all__ = ["Driver", "LeaveOneOut", "RecordRisk", "has_record_risk", "knowledge_of", "leave_one_out", "matching_records",
            "record_risk"]  # fmt: skip

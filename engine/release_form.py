@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from .anonymised import as_generalised, as_micro_aggregated
+from .anonymisation._base import as_generalised, as_micro_aggregated
 from .errors import BadInput
 from .schema import Role, Schema
 

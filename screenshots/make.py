@@ -21,9 +21,9 @@ from typing import Any
 import tomli_w
 from textual.pilot import Pilot
 
-from tui.app import SfumatoApp
-from workspace.database import DATABASE
-from workspace.queries import Reader, find_run
+from sfumato.tui.app import SfumatoApp
+from sfumato.workspace.store.database import DATABASE
+from sfumato.workspace.views.queries import Reader, find_run
 
 HERE = Path(__file__).resolve().parent
 CELL = 12.2
@@ -88,10 +88,10 @@ STUDY: dict[str, Any] = {
 
 def study_workspace(directory: Path) -> None:
     """A finished run of the study above."""
-    from workspace.prepare import prepare_run
-    from workspace.recipes import find_recipe
-    from workspace.worker import work
-    from workspace.workspace import Workspace
+    from sfumato.workspace.jobs.worker import work
+    from sfumato.workspace.plan.prepare import prepare_run
+    from sfumato.workspace.recipes import find_recipe
+    from sfumato.workspace.store.workspace import Workspace
 
     recipe = directory.with_suffix(".toml")
     recipe.write_text(tomli_w.dumps(STUDY), "utf-8")
@@ -105,17 +105,17 @@ def study_workspace(directory: Path) -> None:
 
 def empty_workspace(directory: Path) -> None:
     """A workspace as a newcomer sees it."""
-    from workspace.workspace import Workspace
+    from sfumato.workspace.store.workspace import Workspace
 
     Workspace.create(directory).close()
 
 
 def demo_workspace(directory: Path) -> None:
     """Two finished runs of the recipe that ships with data: with the demo's leaves and with fine ones."""
-    from workspace.prepare import prepare_run
-    from workspace.recipes import find_recipe
-    from workspace.worker import work
-    from workspace.workspace import Workspace
+    from sfumato.workspace.jobs.worker import work
+    from sfumato.workspace.plan.prepare import prepare_run
+    from sfumato.workspace.recipes import find_recipe
+    from sfumato.workspace.store.workspace import Workspace
 
     workspace = Workspace.create(directory)
     for settings in (["synthesis[1].minbucket=5"], []):

@@ -12,11 +12,11 @@ import pandas as pd
 import pytest
 from hypothesis import settings
 
-from engine.microdata import Microdata, conform
-from engine.recipe import Recipe
-from workspace.ingest import Source
-from workspace.runs import enter_run
-from workspace.workspace import Workspace
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.recipe import Recipe
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.store.workspace import Workspace
 
 ROOT = Path(__file__).parents[1]
 settings.register_profile("sfumato", deadline=None, derandomize=True)  # the same examples everywhere, however slow

@@ -22,23 +22,23 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.screen import Screen
 
-from workspace.errors import WorkspaceError
-from workspace.queries import Reader, find_run
-from workspace.views import run_line
+from sfumato.workspace.errors import WorkspaceError
+from sfumato.workspace.views.queries import Reader, find_run
+from sfumato.workspace.views.runs import run_line
 
 from . import jobs
-from .hang_up import HUNG_UP, terminal_is_there
-from .in_turn import InTurn
-from .keeper import Keeper
+from .glyph_choice import CHOICE
 from .messages import JobDone, KeysRead, Trouble, WorkspaceChanged, WorkspaceOpened
 from .places import keys_file
-from .screens.arriving import Arriving
-from .screens.mishap import Outspoken
 from .screens.projects import Projects
-from .signs import CHOICE
+from .screens.worker_errors import Outspoken
 from .state import AppState, load_state
+from .state_writer import Keeper
+from .terminal.diff_output import Thinned, Wire
+from .terminal.hang_up import HUNG_UP, terminal_is_there
+from .terminal.key_queue import InTurn
+from .terminal.single_paint import Arriving
 from .themes import THEMES, first_theme
-from .wire import Thinned, Wire
 
 __all__ = ["SfumatoApp", "launch"]
 
@@ -111,7 +111,7 @@ class SfumatoApp(Outspoken, InTurn):
     @work(thread=True, exit_on_error=False)
     def _import_screens(self) -> None:
         """The first picture does not wait for the other screens, nor the first key after it."""
-        importlib.import_module("tui.screens.project")
+        importlib.import_module("sfumato.tui.screens.project")
         self._spare_modules()
         self._read_keys()
 
@@ -258,7 +258,7 @@ class SfumatoApp(Outspoken, InTurn):
     @work(thread=True, group="jobs", exit_on_error=False)
     def job(self, task: Callable[[], Message]) -> None:
         """Do something to the workspace, off the event loop."""
-        from engine.errors import EngineError
+        from sfumato.engine.errors import EngineError
 
         try:
             self.post_message(task())

@@ -15,8 +15,9 @@ from textual.dom import DOMNode
 from textual.keys import Keys, _character_to_key, format_key
 from textual.screen import Screen
 
-import tui.screens
-import tui.widgets
+import sfumato.tui.screens
+import sfumato.tui.terminal
+import sfumato.tui.widgets
 
 __all__ = ["Bound", "bindings", "is_key", "long_name", "meet"]
 
@@ -35,10 +36,10 @@ class Bound:
 
 
 def _modules() -> Iterator[ModuleType]:
-    for package in (tui.screens, tui.widgets):
+    for package in (sfumato.tui.screens, sfumato.tui.widgets, sfumato.tui.terminal):
         for info in pkgutil.iter_modules(package.__path__):
             yield importlib.import_module(f"{package.__name__}.{info.name}")
-    yield importlib.import_module("tui.app")
+    yield importlib.import_module("sfumato.tui.app")
 
 
 def _declared(owner: type[DOMNode]) -> Iterator[Bound]:
@@ -98,7 +99,7 @@ def _screens() -> frozenset[type[DOMNode]]:
 def _kinds(module: ModuleType) -> Iterator[type[DOMNode]]:
     """The classes of ours that a module knows."""
     for value in vars(module).values():
-        if isinstance(value, type) and issubclass(value, DOMNode) and value.__module__.startswith("tui."):
+        if isinstance(value, type) and issubclass(value, DOMNode) and value.__module__.startswith("sfumato.tui."):
             yield value
 
 

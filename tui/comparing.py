@@ -6,16 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from workspace.uses import NOTHING
+from sfumato.workspace.reporting.uses import NOTHING
 
 from .console import number, table
 from .words import full_params, interval, params_text
 
 if TYPE_CHECKING:
-    from engine.comparison import Compared, ComparedVerdict, Side
-    from engine.thresholds import Verdict
-    from workspace.comparison import RunComparison
-    from workspace.uses import Apart
+    from sfumato.engine.comparison import Compared, ComparedVerdict, Side
+    from sfumato.engine.thresholds import Verdict
+    from sfumato.workspace.reporting.uses import Apart
+    from sfumato.workspace.views.comparison import RunComparison
 
 __all__ = [
     "confidential_text", "headline", "limits_text", "method_of", "name_of", "observed_text", "only_lines", "outcome", "summarise_comparison",

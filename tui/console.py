@@ -6,7 +6,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 
-from workspace.numbers import duration, number
+from sfumato.workspace.reporting.numbers import duration, number
 
 from .widgets.text import printable
 

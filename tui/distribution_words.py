@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from workspace.figures.figure import CONFIDENTIAL, Bins, Figure, Panel
-from workspace.figures.figure import Series as FigureSeries
-from workspace.figures.joint import Joint, Scatter
-from workspace.figures.marginal import Marginal
-from workspace.figures.shades import percent
-from workspace.figures.units import unit_text
+from sfumato.workspace.plots.figure import CONFIDENTIAL, Bins, Figure, Panel
+from sfumato.workspace.plots.figure import Series as FigureSeries
+from sfumato.workspace.plots.joint import Joint, Scatter
+from sfumato.workspace.plots.marginal import Marginal
+from sfumato.workspace.plots.shades import percent
+from sfumato.workspace.plots.units import unit_text
 
 from .console import number
 from .distributions import Shown, Subject, Wanted
-from .exhibits import Exhibit, Lines
+from .export import Exhibit, Lines
 from .widgets.series import Reading, Series
 
 __all__ = [

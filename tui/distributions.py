@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from engine.schema import Variable
-from workspace.figures.column import Column
-from workspace.figures.figure import CONFIDENTIAL
-from workspace.figures.joint import Joint, Scatter, Window, joint, scatter
-from workspace.figures.marginal import Draws, Marginal, marginal, pictures_of
-from workspace.figures.marginal import Picture as OneVariable
-from workspace.figures.shades import percent
-from workspace.queries import Run, find_run
+from sfumato.engine.schema import Variable
+from sfumato.workspace.plots.column import Column
+from sfumato.workspace.plots.figure import CONFIDENTIAL
+from sfumato.workspace.plots.joint import Joint, Scatter, Window, joint, scatter
+from sfumato.workspace.plots.marginal import Draws, Marginal, marginal, pictures_of
+from sfumato.workspace.plots.marginal import Picture as OneVariable
+from sfumato.workspace.plots.shades import percent
+from sfumato.workspace.views.queries import Run, find_run
 
 if TYPE_CHECKING:
-    from workspace.workspace import Workspace
+    from sfumato.workspace.store.workspace import Workspace
 
 __all__ = [
     "Picture", "Shelf", "Shown", "Subject", "Wanted", "answer", "can_log", "same_axes", "subject_of", "with_draws",
@@ -50,8 +50,8 @@ class Subject:
 
 def subject_of(workspace: Workspace, project_id: int, run_id: int | None) -> Subject | None:
     """The data of a run, or without one of the project's plan; None where there are none."""
-    from workspace.drafts import draft_of
-    from workspace.figures.beside import released_draws
+    from sfumato.workspace.plan.drafts import draft_of
+    from sfumato.workspace.views.columns_beside import released_draws
 
     run = None if run_id is None else find_run(workspace, run_id)
     draft = None if run is not None else draft_of(workspace, project_id)
@@ -70,7 +70,7 @@ class Shelf:
 
     def read(self, workspace: Workspace, subject: Subject, names: Sequence[str]) -> list[Column]:
         """The variables of these names."""
-        from workspace.figures.beside import columns_beside
+        from sfumato.workspace.views.columns_beside import columns_beside
 
         known = dict(self.columns)
         wanted = [name for name in dict.fromkeys(names) if name not in known]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from engine.errors import BadInput
+from sfumato.engine.errors import BadInput
 
 __all__ = ["Field", "FieldKind", "read_fields", "shown_value", "typed_value"]
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.statistics.ticks import Limits
-from workspace.figures.figure import CONFIDENTIAL, Bins
-from workspace.figures.joint import Joint
-from workspace.figures.shades import shading
+from sfumato.workspace.plots.figure import CONFIDENTIAL, Bins
+from sfumato.workspace.plots.joint import Joint
+from sfumato.workspace.plots.shades import shading
+from sfumato.workspace.plots.ticks import Limits
 
 from .widgets.heat import Pane
 from .widgets.view import View

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from .messages import JobDone, PlanSaved, WorkspaceOpened
 
 if TYPE_CHECKING:
-    from workspace.drafts import Draft
-    from workspace.guided_minimisation import StoredData
-    from workspace.workspace import Workspace
+    from sfumato.workspace.plan.drafts import Draft
+    from sfumato.workspace.plan.guided_minimisation import StoredData
+    from sfumato.workspace.store.workspace import Workspace
 
 __all__ = [
     "delete_project",
@@ -38,7 +38,7 @@ JOBS = min(2, os.cpu_count() or 1)
 
 def run_again(directory: Path, run_id: int) -> JobDone:
     """Enter a run's recipe and data once more, with a worker. Raises NotFound."""
-    from workspace.runs import enter_again
+    from sfumato.workspace.jobs.runs import enter_again
 
     workspace = _open(directory)
     try:
@@ -50,8 +50,8 @@ def run_again(directory: Path, run_id: int) -> JobDone:
 
 def run_recipe(directory: Path, recipe: str, data_file: str | None) -> JobDone:
     """Start a run of a recipe, a file or a shipped name. Raises BadInput; then nothing was stored."""
-    from workspace.prepare import prepare_run
-    from workspace.recipes import find_recipe
+    from sfumato.workspace.plan.prepare import prepare_run
+    from sfumato.workspace.recipes import find_recipe
 
     prepared = prepare_run(find_recipe(recipe), data_file)
     workspace = _open(directory)
@@ -64,7 +64,7 @@ def run_recipe(directory: Path, recipe: str, data_file: str | None) -> JobDone:
 
 def open_demo(directory: Path) -> JobDone:
     """Start the shipped study, to be looked at. Raises BadInput."""
-    from workspace.queries import Reader, find_run
+    from sfumato.workspace.views.queries import Reader, find_run
 
     done = run_recipe(directory, DEMO, None)
     with Reader(directory) as reader:
@@ -77,12 +77,20 @@ def import_file(directory: Path, file: str, project: str) -> JobDone:
 
     Raises BadInput; then nothing was stored.
     """
-    from engine.errors import BadInput
-    from workspace.queries import Reader
+    from sfumato.engine.errors import BadInput
+    from sfumato.workspace.views.queries import Reader
 
     name = project or Path(file).stem
     path = str(Path(file).expanduser())
-    command = [sys.executable, "-P", "-c", "from tui.cli import main; main()", "import", "--workspace", str(directory)]
+    command = [
+        sys.executable,
+        "-P",
+        "-c",
+        "from sfumato.tui.cli.main import main; main()",
+        "import",
+        "--workspace",
+        str(directory),
+    ]
     done = subprocess.run([*command, "--project", name, "--", path], capture_output=True, text=True, check=False)
     if done.returncode:
         raise BadInput(
@@ -95,7 +103,7 @@ def import_file(directory: Path, file: str, project: str) -> JobDone:
 
 def open_workspace(directory: Path) -> WorkspaceOpened:
     """Open another workspace, made if there is none. Raises NotAWorkspace."""
-    from workspace.workspace import Workspace
+    from sfumato.workspace.store.workspace import Workspace
 
     from .places import remember_workspace
 
@@ -109,8 +117,8 @@ def save_plan(directory: Path, draft: Draft) -> PlanSaved:
     """Store an edit of a plan; the answer says what went wrong, if anything did."""
     import sqlite3
 
-    from workspace.drafts import save_draft
-    from workspace.errors import WorkspaceError
+    from sfumato.workspace.errors import WorkspaceError
+    from sfumato.workspace.plan.drafts import save_draft
 
     try:
         workspace = _open(directory)
@@ -124,7 +132,7 @@ def save_plan(directory: Path, draft: Draft) -> PlanSaved:
 
 def run_plan(directory: Path, draft: Draft) -> JobDone:
     """Start a run of a project's plan. Raises BadInput; then nothing was stored."""
-    from workspace.prepare_plan import run_plan as enter_plan
+    from sfumato.workspace.plan.prepare_plan import run_plan as enter_plan
 
     workspace = _open(directory)
     try:
@@ -137,7 +145,7 @@ def run_plan(directory: Path, draft: Draft) -> JobDone:
 
 def find_smallest_sample(directory: Path, data: StoredData, answers: Mapping[str, Any]) -> JobDone:
     """Start a run that looks for the smallest sufficient sample. Raises BadInput; then nothing was stored."""
-    from workspace.guided_minimisation import prepare_minimisation
+    from sfumato.workspace.plan.guided_minimisation import prepare_minimisation
 
     workspace = _open(directory)
     try:
@@ -149,7 +157,7 @@ def find_smallest_sample(directory: Path, data: StoredData, answers: Mapping[str
 
 def resume(directory: Path, run_id: int) -> JobDone:
     """Go on with an interrupted, cancelled or failed run, or give a run that nobody works on a worker."""
-    from workspace.queue import resume as queue_again
+    from sfumato.workspace.jobs.queue import resume as queue_again
 
     workspace = _open(directory)
     try:
@@ -161,8 +169,8 @@ def resume(directory: Path, run_id: int) -> JobDone:
 
 def interrupt(directory: Path, run_id: int) -> JobDone:
     """Stop a run; its finished tasks stay, and it can be resumed."""
-    from workspace.queries import RunState
-    from workspace.queue import request_stop
+    from sfumato.workspace.jobs.queue import request_stop
+    from sfumato.workspace.views.queries import RunState
 
     workspace = _open(directory)
     try:
@@ -174,7 +182,7 @@ def interrupt(directory: Path, run_id: int) -> JobDone:
 
 def delete_run(directory: Path, run_id: int) -> JobDone:
     """Delete a run that has ended. Raises NotReady."""
-    from workspace.deletion import delete_run as delete
+    from sfumato.workspace.store.deletion import delete_run as delete
 
     workspace = _open(directory)
     try:
@@ -185,7 +193,7 @@ def delete_run(directory: Path, run_id: int) -> JobDone:
 
 def delete_project(directory: Path, project_id: int) -> JobDone:
     """Delete a project with its data. Raises NotReady."""
-    from workspace.deletion import delete_project as delete
+    from sfumato.workspace.store.deletion import delete_project as delete
 
     workspace = _open(directory)
     try:
@@ -203,21 +211,21 @@ def still_there(tables: int) -> str:
 
 def recipe_titles() -> list[tuple[str, str]]:
     """Name and title of every shipped recipe."""
-    from workspace.recipes import shipped_recipes
+    from sfumato.workspace.recipes import shipped_recipes
 
     return [(recipe.name, str(recipe.table.get("title", ""))) for recipe in shipped_recipes()]
 
 
 def _open(directory: Path) -> Workspace:
-    from workspace.workspace import Workspace
+    from sfumato.workspace.store.workspace import Workspace
 
     return Workspace.open(directory)
 
 
 def _started(workspace: Workspace, run_id: int, text: str) -> JobDone:
     """Start a worker, unless one that computes now will come to this run by itself."""
-    from workspace.views import attended
-    from workspace.worker import start_worker
+    from sfumato.workspace.jobs.worker import start_worker
+    from sfumato.workspace.views.runs import attended
 
     busy = workspace.connection.execute("SELECT EXISTS (SELECT 1 FROM task WHERE state = 'running')").fetchone()[0]
     if busy and attended(workspace):

@@ -15,7 +15,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from engine.errors import suggestion
+from sfumato.engine.errors import suggestion
 
 from .bindings import Bound, bindings, is_key, long_name, meet
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 if TYPE_CHECKING:
-    from workspace.drafts import Draft
+    from sfumato.workspace.plan.drafts import Draft
 
 __all__ = ["JobDone", "KeysRead", "PlanSaved", "Trouble", "WorkspaceChanged", "WorkspaceOpened"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from workspace.figures.figure import Figure, Panel
+from sfumato.workspace.plots.figure import Figure, Panel
 
 from .widgets.series import Series
 

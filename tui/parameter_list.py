@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from workspace.convergence import ALL, ParameterLine, parameter_lines
-from workspace.findings import DiagnosticLine
+from sfumato.workspace.views.convergence import ALL, ParameterLine, parameter_lines
+from sfumato.workspace.views.results import DiagnosticLine
 
 from .console import number
 from .widgets.pages import Column

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from workspace.drafts import Draft
+from sfumato.workspace.plan.drafts import Draft
 
 __all__ = ["PlanHistory"]
 

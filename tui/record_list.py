@@ -10,9 +10,9 @@ from .widgets.text import printable
 from .words import params_text
 
 if TYPE_CHECKING:
-    from engine.record_risk import Driver, LeaveOneOut
-    from workspace.records import RecordLine, Records
-    from workspace.workspace import Workspace
+    from sfumato.engine.record_risk import Driver, LeaveOneOut
+    from sfumato.workspace.store.workspace import Workspace
+    from sfumato.workspace.views.records import RecordLine, Records
 
 __all__ = ["driver_text", "meaning_of", "most_at_risk", "record_object", "record_text"]
 
@@ -128,8 +128,8 @@ def most_at_risk(
 
     Raises NotFound, NotReady, DamagedTable.
     """
-    from workspace.queries import find_run
-    from workspace.records import drivers, find_measure, open_records, record_measures, values
+    from sfumato.workspace.views.queries import find_run
+    from sfumato.workspace.views.records import drivers, find_measure, open_records, record_measures, values
 
     run = find_run(workspace, run_id)
     found = find_measure(record_measures(workspace, run.id), measure, run.id)

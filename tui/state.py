@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from workspace.findings import SORTS
+from sfumato.workspace.views.results import SORTS
 
 __all__ = ["AppState", "load_state", "save_state"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workspace.findings import DiagnosticLine
+from sfumato.workspace.views.results import DiagnosticLine
 
 from .console import number
 from .widgets.pages import Column

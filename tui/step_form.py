@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING
 from typing import Any, Literal
 
-from engine.errors import BadInput
-from engine.methods import Method, registry
-from engine.microdata import MissingPolicy
-from engine.recipe import Recipe
-from engine.spec import ParamInfo, written
-from engine.thresholds import BOUNDS
-from workspace.plan_table import Place, with_sections, with_step
+from sfumato.engine.errors import BadInput
+from sfumato.engine.methods import Method, registry
+from sfumato.engine.microdata import MissingPolicy
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.spec import ParamInfo, written
+from sfumato.engine.thresholds import BOUNDS
+from sfumato.workspace.plan.edits import Place, with_sections, with_step
 
 from .fields import Field, FieldKind
 

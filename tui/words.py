@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from workspace.queries import Run, RunState
-from workspace.uses import NOTHING
-from workspace.views import RunLine, Tally
+from sfumato.workspace.reporting.uses import NOTHING
+from sfumato.workspace.views.queries import Run, RunState
+from sfumato.workspace.views.runs import RunLine, Tally
 
 from .console import duration, number
 
@@ -96,7 +96,8 @@ def _rough(value: float) -> str:
 def params_text(params: Mapping[str, Any] | None, apart: Mapping[str, Any] = NOTHING) -> str:
     """What tells a row from its neighbours: short parameters, radii by variable, and settings ``apart`` with their defaults.
 
-    ``apart`` are those in which uses of the method differ (``workspace.uses``); they are spelled out however long they are.
+    ``apart`` are those in which uses of the method differ (``sfumato.workspace.reporting.uses``); they are spelled out
+    however long they are.
     """
     shown = {**{name: value for name, value in apart.items() if value is not None}, **(params or {})}
     radius = shown.get("radius")

@@ -13,23 +13,16 @@ from typing import Annotated
 import numpy as np
 import pandas as pd
 
-from ..anonymised import AnonymisationSpec, Anonymised, Hierarchies, QuasiIdentifiers, as_generalised
 from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
-from ..quasi_identifiers import (
-    anonymised_table,
-    check_hierarchies,
-    notes_of,
-    numbers_of_labels,
-    require_complete,
-    tree_of,
-)
+from ..partition.equivalence_classes import equivalence_classes
+from ..partition.hierarchies import interval_hierarchy
 from ..run import Run
 from ..schema import Kind, Schema, Variable
 from ..spec import Param
-from ..statistics.equivalence_classes import equivalence_classes
-from ..statistics.hierarchies import interval_hierarchy
+from ._base import AnonymisationSpec, Anonymised, Hierarchies, QuasiIdentifiers, as_generalised
+from ._output import anonymised_table, check_hierarchies, notes_of, numbers_of_labels, require_complete, tree_of
 
 __all__ = ["GeneralisationSpec", "generalisation"]
 

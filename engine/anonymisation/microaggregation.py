@@ -12,16 +12,16 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from ..anonymised import AnonymisationSpec, Anonymised, as_micro_aggregated
 from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
-from ..quasi_identifiers import anonymised_table, class_values, notes_of, require_complete, require_records
+from ..partition.mdav import mdav_groups
+from ..partition.sensitive_values import Limits
 from ..run import Progress, Run
 from ..schema import Kind, Schema, Variable
 from ..spec import Param
-from ..statistics.mdav import mdav_groups
-from ..statistics.sensitive_values import Limits
+from ._base import AnonymisationSpec, Anonymised, as_micro_aggregated
+from ._output import anonymised_table, class_values, notes_of, require_complete, require_records
 
 __all__ = ["MicroaggregationSpec", "microaggregation"]
 

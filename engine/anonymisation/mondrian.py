@@ -17,15 +17,15 @@ from typing import Annotated
 
 import numpy as np
 
-from ..anonymised import Anonymised
 from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
-from ..partitioned import PartitionSpec, check_partition, partitioned
+from ..partition.sensitive_values import Diversity, Limits, Sensitive
 from ..run import Run
 from ..schema import Schema
 from ..spec import Param
-from ..statistics.sensitive_values import Diversity, Limits, Sensitive
+from ._base import Anonymised
+from ._partition import PartitionSpec, check_partition, partitioned
 
 __all__ = ["MondrianSpec", "mondrian"]
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from ..anonymised import Anonymised
 from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
-from ..partitioned import PartitionSpec, check_partition, partitioned
+from ..partition.sensitive_values import Limits, Sensitive
 from ..run import Run
 from ..schema import Schema
 from ..spec import Param
-from ..statistics.sensitive_values import Limits, Sensitive
+from ._base import Anonymised
+from ._partition import PartitionSpec, check_partition, partitioned
 
 __all__ = ["PSensitiveSpec", "p_sensitive"]
 

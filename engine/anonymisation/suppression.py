@@ -10,16 +10,16 @@ from typing import Annotated
 
 import numpy as np
 
-from ..anonymised import AnonymisationSpec, Anonymised, QuasiIdentifiers
 from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
-from ..quasi_identifiers import anonymised_table, notes_of, require_records
+from ..partition.equivalence_classes import class_sizes, equivalence_classes
+from ..partition.sensitive_values import Limits
 from ..run import Run
 from ..schema import Schema
 from ..spec import Param
-from ..statistics.equivalence_classes import class_sizes, equivalence_classes
-from ..statistics.sensitive_values import Limits
+from ._base import AnonymisationSpec, Anonymised, QuasiIdentifiers
+from ._output import anonymised_table, notes_of, require_records
 
 __all__ = ["SuppressionSpec", "suppression"]
 

@@ -12,13 +12,13 @@ from typing import Annotated, Self
 from ..errors import BadInput, NotComputable
 from ..methods import Output, method
 from ..microdata import Microdata
+from ..partition.geometric_size import numerical_loss
+from ..partition.pairs import NUMBERS, Pairs, quasi_identifiers
 from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Schema
 from ..spec import Param, Spec
 from ..statistics.bounded_interval import AT_MOST_ONE, NON_NEGATIVE
-from ..statistics.geometric_size import numerical_loss
-from ..statistics.pairs import NUMBERS, Pairs, quasi_identifiers
 
 __all__ = ["IlmSpec", "ilm"]
 

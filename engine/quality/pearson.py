@@ -14,7 +14,7 @@ from ..microdata import Microdata
 from ..results import Measure
 from ..run import Run
 from ..statistics.bounded_interval import SHARE
-from .columns import ColumnsSpec, measure_columns
+from ._columns import ColumnsSpec, measure_columns
 
 __all__ = ["pearson", "rho"]
 

@@ -14,14 +14,14 @@ from typing import Annotated, Self
 from ..errors import BadInput, NotComputable
 from ..methods import Output, method
 from ..microdata import Microdata
+from ..partition.geometric_size import categorical_loss, numerical_loss
+from ..partition.hierarchies import Hierarchy, flat
+from ..partition.pairs import CATEGORIES, NUMBERS, Pairs, minimum, quasi_identifiers
 from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Schema
 from ..spec import Param, Spec
 from ..statistics.bounded_interval import SHARE
-from ..statistics.geometric_size import categorical_loss, numerical_loss
-from ..statistics.hierarchies import Hierarchy, flat
-from ..statistics.pairs import CATEGORIES, NUMBERS, Pairs, minimum, quasi_identifiers
 
 __all__ = ["RilmSpec", "rilm"]
 

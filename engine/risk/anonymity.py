@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from ..errors import BadInput
 from ..methods import Output, method
 from ..microdata import Microdata
+from ..partition.diversity import Composition
+from ..partition.equivalence_classes import class_sizes, equivalence_classes
+from ..partition.sensitive_values import Sensitive
 from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Role, Schema
 from ..spec import Param, Spec
 from ..statistics.bounded_interval import AT_LEAST_ONE, NON_NEGATIVE, SHARE
-from ..statistics.diversity import Composition
-from ..statistics.equivalence_classes import class_sizes, equivalence_classes
-from ..statistics.sensitive_values import Sensitive
 
 __all__ = ["AnonymitySpec", "anonymity"]
 

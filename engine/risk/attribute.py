@@ -7,6 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Self
 
 from ..errors import BadInput, NotComputable
+from ..matching.intruder import Knowledge, check_log_scale, check_radii, known_by_default
+from ..matching.match_risk import attribute_probabilities
+from ..matching.matching import Matcher, Matches
+from ..matching.radius import Radius
 from ..methods import Output, method
 from ..microdata import Microdata
 from ..results import Estimate, Measure
@@ -14,10 +18,6 @@ from ..run import Run
 from ..schema import Kind, Schema
 from ..spec import Param, Spec
 from ..statistics.bounded_interval import NON_NEGATIVE
-from ..statistics.intruder import Knowledge, check_log_scale, check_radii, known_by_default
-from ..statistics.match_risk import attribute_probabilities
-from ..statistics.matching import Matcher, Matches
-from ..statistics.radius import Radius
 
 __all__ = ["AttributeSpec", "attribute"]
 

@@ -10,6 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import NotComputable
+from ..matching.intruder import Knowledge, check_log_scale, check_radii, known_by_default
+from ..matching.match_risk import IDENTIFICATION_SUMMARIES
+from ..matching.matching import Matcher, Matches, match
+from ..matching.radius import Radius
 from ..methods import Output, method
 from ..microdata import Microdata
 from ..results import Estimate, Measure
@@ -17,10 +21,6 @@ from ..run import Run
 from ..schema import Kind, Schema
 from ..spec import Param, Spec
 from ..statistics.bounded_interval import NON_NEGATIVE, SHARE
-from ..statistics.intruder import Knowledge, check_log_scale, check_radii, known_by_default
-from ..statistics.match_risk import IDENTIFICATION_SUMMARIES
-from ..statistics.matching import Matcher, Matches, match
-from ..statistics.radius import Radius
 
 __all__ = ["OUTPUTS", "IdentificationSpec", "candidates_of", "identification"]
 

@@ -16,12 +16,12 @@ import numpy as np
 from ..errors import BadInput, NotComputable
 from ..methods import Output, method
 from ..microdata import Microdata
+from ..partition.equivalence_classes import class_sizes, equivalence_classes, joint_classes
 from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Role, Schema
 from ..spec import Param, Spec
 from ..statistics.bounded_interval import NON_NEGATIVE, SHARE
-from ..statistics.equivalence_classes import class_sizes, equivalence_classes, joint_classes
 
 __all__ = ["UniquenessSpec", "uniqueness"]
 

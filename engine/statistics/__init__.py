@@ -1,1 +1,1 @@
-"""Shared mathematics, at the level of arrays."""
+"""Statistics of general use that no library has, at the level of arrays."""

@@ -55,7 +55,7 @@ def mean_estimate(values: Floats, confidence: float = 0.95, within: Range = UNBO
 def quantile_estimate(values: Floats, p: float, confidence: float = 0.95) -> IntervalEstimate:
     """The p-quantile of values (n,), interpolated, with its bootstrap percentile interval and standard error.
 
-    Both are those of infinitely many resamples (``engine.statistics.bootstrap_quantiles``).
+    Both are those of infinitely many resamples (``sfumato.engine.statistics.bootstrap_quantiles``).
 
     Raises:
         NotComputable: when there are fewer than two values.

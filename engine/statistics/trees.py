@@ -3,8 +3,9 @@
 Breiman, Friedman, Olshen & Stone (1984). Growth and pruning follow rpart (Therneau & Atkinson 2019): leaves
 of at least ``minbucket`` records, no split of fewer than 3 ``minbucket``, depth at most 30, and no branch that saves less
 than ``cp`` of what the root has for each of its splits: of squared error where the target is a number (grown by scikit-learn,
-whose ``ccp_alpha`` is ``cp`` x root variance), of misclassified records where it is a class (``engine.statistics.class_trees``).
-A split after which the leaves differ in their class shares but not in their majority saves nothing and goes, as in rpart.
+whose ``ccp_alpha`` is ``cp`` x root variance), of misclassified records where it is a class
+(``sfumato.engine.statistics.class_trees``). A split after which the leaves differ in their class shares but not in
+their majority saves nothing and goes, as in rpart.
 """
 
 from __future__ import annotations

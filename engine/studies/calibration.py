@@ -4,7 +4,7 @@ A generator, trained anew on a bootstrap sample each time, makes original tables
 the paper (``synthesis.ctgan``), trees unless the recipe says so. Each is anonymised with
 various quasi-identifiers and k. On every quasi-identifier and for every group of the sensitive variable against the
 others, a t-test (numbers) or a G-test (categories) is done on the original and on the anonymised table: a label is good
-where significance and sign agree. What a measure says of the quasi-identifier is its score. ``calibrated`` turns the
+where significance and sign agree. What a measure says of the quasi-identifier is its score. ``_calibrated`` turns the
 scores and labels of all simulations into areas, thresholds and rates of error.
 
 Cells of a category that a class does not share are suppressed, as by a flat tree, and not tested.
@@ -21,17 +21,17 @@ import numpy as np
 from ..errors import BadInput
 from ..methods import Output, method
 from ..microdata import Microdata
+from ..partition.pairs import NUMBERS
 from ..results import Estimate, StudyPoint
 from ..run import Progress, Run, silent
 from ..schema import Role, Schema
 from ..spec import Param, Spec
 from ..statistics.agreement import Agreement
 from ..statistics.bounded_interval import AT_LEAST_ONE, AT_MOST_ONE, SHARE
-from ..statistics.pairs import NUMBERS
-from .anonymising import anonymised, anonymiser, narrowed, own_tables, require_present, scores
-from .calibrated import MEASURES_OF, SCORES, SOURCES, SUMMARIES, calibrated
-from .generating import check_generator, check_trainable, generator_of
-from .group_tests import GroupTests
+from ._anonymising import anonymised, anonymiser, narrowed, own_tables, require_present, scores
+from ._calibrated import MEASURES_OF, SCORES, SOURCES, SUMMARIES, calibrated
+from ._generating import check_generator, check_trainable, generator_of
+from ._group_tests import GroupTests
 
 __all__ = ["CalibrationSpec", "calibrated", "calibration"]
 

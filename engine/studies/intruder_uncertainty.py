@@ -2,9 +2,9 @@
 
 The m released datasets all meet the same R beliefs, so that what is found is a crossed layout: a value for every dataset
 and belief. The row of a release is the layout's mean, its interval that of the mean over fresh datasets and fresh beliefs
-(``engine.statistics.crossed_layout``). The rows of the confidential data and of a single dataset, which are what they are,
-are means over the beliefs, with the interval of the mean over fresh beliefs. At level 0 all beliefs are the truth: only the
-datasets vary there.
+(``sfumato.engine.statistics.crossed_layout``). The rows of the confidential data and of a single dataset, which are
+what they are, are means over the beliefs, with the interval of the mean over fresh beliefs. At level 0 all beliefs are
+the truth: only the datasets vary there.
 """
 
 from __future__ import annotations
@@ -17,6 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BadInput, NotComputable
+from ..matching.intruder import Knowledge, belief, check_log_scale, check_radii, known_by_default
+from ..matching.intruder_noise import NOISE_ON_NUMBERS, NoiseModel
+from ..matching.match_risk import IDENTIFICATION_SUMMARIES, attribute_probabilities
+from ..matching.matching import Exact, Matcher, Matches, Within
+from ..matching.radius import Radius
 from ..methods import Output, method
 from ..microdata import Microdata
 from ..results import Estimate, Measure, StudyPoint
@@ -28,11 +33,6 @@ from ..spec import Param, Spec
 from ..statistics.bounded_interval import NON_NEGATIVE, SHARE, UNBOUNDED, Range, narrowed
 from ..statistics.combining import monte_carlo_mean
 from ..statistics.crossed_layout import crossed_mean, without_holes
-from ..statistics.intruder import Knowledge, belief, check_log_scale, check_radii, known_by_default
-from ..statistics.intruder_noise import NOISE_ON_NUMBERS, NoiseModel
-from ..statistics.match_risk import IDENTIFICATION_SUMMARIES, attribute_probabilities
-from ..statistics.matching import Exact, Matcher, Matches, Within
-from ..statistics.radius import Radius
 
 __all__ = ["REPLICATES", "SHARES", "IntruderUncertaintySpec", "intruder_uncertainty"]
 

@@ -15,14 +15,14 @@ import numpy as np
 from ..errors import BadInput
 from ..methods import Output, method
 from ..microdata import Microdata
+from ..partition.pairs import CATEGORIES, NUMBERS
 from ..results import Estimate, StudyPoint
 from ..rows import Row
 from ..run import Run
 from ..schema import Role, Schema
 from ..spec import Param, Spec
 from ..statistics.bounded_interval import AT_LEAST_ONE, SHARE
-from ..statistics.pairs import CATEGORIES, NUMBERS
-from .anonymising import anonymised, anonymiser, narrowed, own_tables, require_present, scores
+from ._anonymising import anonymised, anonymiser, narrowed, own_tables, require_present, scores
 
 __all__ = ["MinimisationSpec", "minimisation", "smallest_size"]
 

@@ -100,8 +100,8 @@ def _without_sets(fit: Fit) -> Mapping[str, NDArray[np.generic]]:
 def cart(data: Microdata, target: str, spec: CartSpec, run: Run, draws: int) -> Fit:
     """The trees, one for each draw if ``proper``, else one for all.
 
-    Arrays: those of ``engine.statistics.trees.Trees``, and for each predictor with levels the order (trees, levels) in
-    which a tree for numbers splits its levels; trees for classes find sets of levels at each node.
+    Arrays: those of ``sfumato.engine.statistics.trees.Trees``, and for each predictor with levels the order (trees,
+    levels) in which a tree for numbers splits its levels; trees for classes find sets of levels at each node.
     """
     grown = list(run.over(partial(_grown, data, target, spec), range(draws if spec.proper else 1), f"tree of {target}"))
     trees = joined([tree for tree, _ in grown])

@@ -1,7 +1,7 @@
 """Linear regression of a variable, or of its logarithm, drawn from its posterior predictive distribution.
 
 Guo & Hu §2.2, eq. 6-8: coefficients ~ Normal(0, 2), sigma ~ half-t with 1 df and scale 1. The m posterior draws are exact
-and independent (``engine.statistics.bayesian_linear_regression``).
+and independent (``sfumato.engine.posterior.bayesian_linear_regression``).
 
 Those priors were made for the logarithm of a price. For a variable in large units Normal(0, 2) outweighs the records;
 the diagnostics ``prior_shift`` and ``prior_weight`` then fail, and ``prior = "scaled"`` is what to use.
@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
+from ..posterior.bayesian_linear_regression import LinearPosterior, Moments
+from ..posterior.truncated_normal import truncated_normal
 from ..requirements import require_complete, require_full_rank
 from ..results import Diagnostic, Fit
 from ..run import Progress, Run
 from ..schema import Kind, Variable
 from ..spec import Param, Spec
-from ..statistics.bayesian_linear_regression import LinearPosterior, Moments
-from ..statistics.truncated_normal import truncated_normal
 from ..terms import Design, parse_term
 from ..traces import NoTrace
 

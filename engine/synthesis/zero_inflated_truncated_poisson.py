@@ -1,7 +1,7 @@
 """Counts with too many zeros and an upper bound: a zero-inflated truncated Poisson regression with random effects.
 
 Guo & Hu §2.1, eq. 1-5. The random effects are integrated out of the posterior
-(``engine.statistics.zero_inflated_poisson``), which leaves 2K + 1 smooth parameters for either sampler.
+(``sfumato.engine.posterior.zero_inflated_poisson``), which leaves 2K + 1 smooth parameters for either sampler.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from ..errors import BadInput, NotConverged
 from ..methods import method
 from ..microdata import Microdata
+from ..posterior.posterior import Posterior
+from ..posterior.zero_inflated_draws import draw_counts
+from ..posterior.zero_inflated_poisson import TauScale, ZeroInflatedPoisson
 from ..requirements import require_complete, require_full_rank
 from ..results import Diagnostic, Fit
 from ..run import Run
 from ..schema import Kind, Variable
 from ..spec import Param, Spec
-from ..statistics.posterior import Posterior
-from ..statistics.zero_inflated_draws import draw_counts
-from ..statistics.zero_inflated_poisson import TauScale, ZeroInflatedPoisson
 from ..terms import Design, parse_term
 
 __all__ = ["ZeroInflatedSpec", "zero_inflated_truncated_poisson"]
@@ -124,10 +124,10 @@ def zero_inflated_truncated_poisson(data: Microdata, target: str, spec: ZeroInfl
 
 def _sampled(model: ZeroInflatedPoisson, spec: ZeroInflatedSpec, run: Run, draws: int) -> Posterior:
     if spec.sampler == "laplace":
-        from ..statistics.laplace import sample_laplace
+        from ..posterior.laplace import sample_laplace
 
         return sample_laplace(model, draws, run.rng, run.report, accept_unconverged=spec.accept_unconverged)
-    from ..statistics.ensemble import sample_emcee
+    from ..posterior.ensemble import sample_emcee
 
     return sample_emcee(
         model,

@@ -3,10 +3,10 @@
 For a mean, a quantile or a regression coefficient, ``overlap`` I^l of the interval of released dataset l with that of the
 confidential data (Karr et al. 2006; Guo & Hu §3.2, eq. 10), averaged over l. Beside it ``estimate``, with its interval,
 and ``standard_error``; those of the m datasets together follow the combining rules of partial or of full synthesis
-(``engine.statistics.combining``), so that the interval speaks of the population and not of the simulation.
+(``sfumato.engine.statistics.combining``), so that the interval speaks of the population and not of the simulation.
 
 Intervals of a mean, of one dataset or of all, and those of a quantile of all datasets stay between the bounds of the variable:
-0 and 1 for a binary one, 0 for a count (``engine.statistics.bounded_interval``). Coefficients have no bounds.
+0 and 1 for a binary one, 0 for a count (``sfumato.engine.statistics.bounded_interval``). Coefficients have no bounds.
 
 Where values are missing, means and quantiles are of the values present and regressions of the records that lack none of
 their variables, as analysts' programs do; the rows say how many records are left out.
@@ -26,7 +26,7 @@ from ..combining_rules import BOUNDS, by_combining_rules, stated_bounds
 from ..errors import BadInput, NotComputable
 from ..methods import Output, method
 from ..microdata import Microdata
-from ..models import Answer, Model
+from ..regressions import Answer, Model
 from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Kind, Schema

@@ -19,11 +19,11 @@ from pathlib import Path
 
 import tomli_w
 
-from workspace.prepare import prepare_run
-from workspace.recipes import RecipeFile, find_recipe
-from workspace.runs import find_run, list_runs
-from workspace.worker import start_worker
-from workspace.workspace import Workspace
+from sfumato.workspace.jobs.runs import find_run, list_runs
+from sfumato.workspace.jobs.worker import start_worker
+from sfumato.workspace.plan.prepare import prepare_run
+from sfumato.workspace.recipes import RecipeFile, find_recipe
+from sfumato.workspace.store.workspace import Workspace
 
 
 @dataclass(frozen=True)

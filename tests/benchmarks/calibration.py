@@ -24,13 +24,13 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from engine.execution import study_point
-from engine.microdata import Microdata
-from engine.recipe import Recipe
-from engine.rows import Row
-from engine.studies.calibrated import SCORES, calibrated
-from workspace.prepare import prepare_run
-from workspace.recipes import find_recipe
+from sfumato.engine.execution import study_point
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.rows import Row
+from sfumato.engine.studies._calibrated import SCORES, calibrated
+from sfumato.workspace.plan.prepare import prepare_run
+from sfumato.workspace.recipes import find_recipe
 
 DATA = Path(os.environ.get("SFUMATO_DATA", Path(__file__).parents[3] / "shared" / "data")) / "adult.csv"
 PAPER_AUC = {"nmi_v1": 0.69, "nmi_v2": 0.66}

@@ -12,8 +12,8 @@ from concurrent.futures import BrokenExecutor
 
 import numpy as np
 
-from workspace.pool import ProcessPool
-from workspace.processes import birth_of
+from sfumato.workspace.jobs.pool import ProcessPool
+from sfumato.workspace.jobs.processes import birth_of
 
 TIMES = 10
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from engine.execution import draw_dataset, execute, fit_model
-from engine.microdata import Microdata, conform
-from engine.recipe import Recipe
+from sfumato.engine.execution import draw_dataset, execute, fit_model
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.recipe import Recipe
 
 FOLDER = Path(os.environ.get("SFUMATO_DATA", Path(__file__).parents[3] / "shared" / "data"))
 KNOWN = ["room_type", "neighbourhood_group", "number_of_reviews"]

@@ -21,11 +21,11 @@ import pandas as pd
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import pdist
 
-from engine.execution import draw_dataset, fit_model
-from engine.microdata import Microdata, conform
-from engine.recipe import Recipe
-from engine.run import Run
-from engine.utility.cluster import ClusterSpec, _points, cluster
+from sfumato.engine.execution import draw_dataset, fit_model
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import Run
+from sfumato.engine.utility.cluster import ClusterSpec, _points, cluster
 
 FOLDER = Path(os.environ.get("SFUMATO_DATA", Path(__file__).parents[3] / "shared" / "data"))
 KNOWN = ["room_type", "neighbourhood_group", "number_of_reviews"]

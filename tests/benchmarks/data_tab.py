@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 from large_workspace import large_data
 
-from tui.app import SfumatoApp
-from tui.state import AppState, save_state
-from workspace.workspace import Workspace
+from sfumato.tui.app import SfumatoApp
+from sfumato.tui.state import AppState, save_state
+from sfumato.workspace.store.workspace import Workspace
 
 
 async def waits(directory: Path, keys: list[str], beats: int) -> tuple[list[float], float]:

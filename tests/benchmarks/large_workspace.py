@@ -14,19 +14,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from engine.microdata import Microdata, conform
-from engine.plan import TaskKind
-from engine.recipe import Recipe
-from engine.results import Diagnostic
-from engine.rows import Row
-from engine.schema import Kind, Schema, Variable
-from engine.thresholds import Verdict
-from workspace.ingest import Source
-from workspace.queue import Outcome, claim, finish
-from workspace.record_tables import write_records
-from workspace.runs import enter_run
-from workspace.worker import work
-from workspace.workspace import Workspace
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.plan import TaskKind
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.results import Diagnostic
+from sfumato.engine.rows import Row
+from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.thresholds import Verdict
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.queue import Outcome, claim, finish
+from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.record_tables import write_records
+from sfumato.workspace.store.workspace import Workspace
 
 RECORDS, ROWS = 1_000_000, 100_000
 TARGETS = [f"{name}_{i}" for i in range(4) for name in ("level", "count", "value")]

@@ -17,12 +17,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from engine.microdata import Microdata, conform
-from engine.risk.attribute import AttributeSpec, attribute
-from engine.risk.identification import IdentificationSpec, identification
-from engine.run import Run
-from engine.schema import Kind, Role, Schema, Variable
-from engine.studies.intruder_uncertainty import IntruderUncertaintySpec, intruder_uncertainty
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.risk.attribute import AttributeSpec, attribute
+from sfumato.engine.risk.identification import IdentificationSpec, identification
+from sfumato.engine.run import Run
+from sfumato.engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.studies.intruder_uncertainty import IntruderUncertaintySpec, intruder_uncertainty
 
 FOLDER = Path(os.environ.get("SFUMATO_DATA", Path(__file__).parents[3] / "shared" / "data"))
 SCHEMA = Schema(

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from engine.execution import anonymise
-from engine.microdata import conform
-from engine.recipe import Recipe
-from engine.statistics.partitioning import Dimension, mondrian_classes
+from sfumato.engine.execution import anonymise
+from sfumato.engine.microdata import conform
+from sfumato.engine.partition.partitioning import Dimension, mondrian_classes
+from sfumato.engine.recipe import Recipe
 
 DATA = Path(os.environ.get("SFUMATO_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 KEYS = ("age", "workclass", "education", "marital_status", "occupation", "race", "sex", "native_country")

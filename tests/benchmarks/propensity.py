@@ -18,12 +18,12 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from engine.microdata import Microdata, conform
-from engine.results import Measure
-from engine.run import Run
-from engine.schema import Kind, Role, Schema, Variable
-from engine.utility.interval_overlap import IntervalOverlapSpec, interval_overlap
-from engine.utility.propensity import PropensitySpec, propensity
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.results import Measure
+from sfumato.engine.run import Run
+from sfumato.engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.utility.interval_overlap import IntervalOverlapSpec, interval_overlap
+from sfumato.engine.utility.propensity import PropensitySpec, propensity
 
 FOLDER = Path(os.environ.get("SFUMATO_DATA", Path(__file__).parents[3] / "shared" / "data"))
 SCHEMA = Schema(

@@ -25,7 +25,7 @@ KEYS = {
     "escape": b"\x1b", "tab": b"\t", "pagedown": b"\x1b[6~", "pageup": b"\x1b[5~", "end": b"\x1b[F", "home": b"\x1b[H",
     "space": b" ", "slash": b"/", "backspace": b"\x7f", "clear": b"\x15", "ctrl+d": b"\x04", "ctrl+u": b"\x15",
 }  # fmt: skip
-START = "import sys; from pathlib import Path; from tui.app import launch; launch(Path(sys.argv[1]))"
+START = "import sys; from pathlib import Path; from sfumato.tui.app import launch; launch(Path(sys.argv[1]))"
 _ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z$]|\x1b[()][0-9A-B]")
 _POINTER = re.compile(rb"(\x1b\]22;[a-z-]*\x07)*")
 """Asks for another shape of the mouse's pointer: nothing is painted."""

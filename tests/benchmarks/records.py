@@ -16,14 +16,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from engine.microdata import conform
-from engine.recipe import Recipe
-from tui.app import SfumatoApp
-from workspace.ingest import Source
-from workspace.records import candidates, drivers, open_records, record_measures
-from workspace.runs import enter_run
-from workspace.worker import work
-from workspace.workspace import Workspace
+from sfumato.engine.microdata import conform
+from sfumato.engine.recipe import Recipe
+from sfumato.tui.app import SfumatoApp
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.records import candidates, drivers, open_records, record_measures
 
 TICK, QUIET = 0.002, 0.3
 

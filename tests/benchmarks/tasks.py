@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from engine.execution import execute
-from engine.microdata import conform
-from engine.recipe import Recipe
-from workspace.ingest import Source
-from workspace.runs import enter_run, find_run
-from workspace.worker import work
-from workspace.workspace import Workspace
+from sfumato.engine.execution import execute
+from sfumato.engine.microdata import conform
+from sfumato.engine.recipe import Recipe
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.runs import enter_run, find_run
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.workspace import Workspace
 
 RECORDS = 200
 DRAWS = 50

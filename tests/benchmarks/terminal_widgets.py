@@ -22,14 +22,14 @@ from pty_app import Answer, Terminal
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 
-from tui.widgets.grid import Grid
-from tui.widgets.heat import Pane, most_bins, room_for
-from tui.widgets.heatmap import HeatMap
-from tui.widgets.pages import Column, Row
-from tui.widgets.plot import Plot
-from tui.widgets.series import Series
-from workspace.figures.figure import Bins, Cells
-from workspace.figures.shades import shading
+from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.heat import Pane, most_bins, room_for
+from sfumato.tui.widgets.heatmap import HeatMap
+from sfumato.tui.widgets.pages import Column, Row
+from sfumato.tui.widgets.plot import Plot
+from sfumato.tui.widgets.series import Series
+from sfumato.workspace.plots.figure import Bins, Cells
+from sfumato.workspace.plots.shades import shading
 
 REPEATS = 8
 

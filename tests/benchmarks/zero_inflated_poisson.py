@@ -18,20 +18,20 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from engine.run import Progress
-from engine.statistics.chain_trace import chain_trace
-from engine.statistics.diagnostics import (
+from sfumato.engine.posterior.chain_trace import chain_trace
+from sfumato.engine.posterior.diagnostics import (
     bulk_effective_sample_size,
     rank_normalised_split_r_hat,
     tail_effective_sample_size,
 )
-from engine.statistics.ensemble import sample_emcee
-from engine.statistics.laplace import find_mode, sample_laplace
-from engine.statistics.zero_inflated_draws import draw_counts
-from engine.statistics.zero_inflated_poisson import ZeroInflatedPoisson
-from engine.traces import Trace
-from workspace.tables import Tables
-from workspace.trace_tables import write_trace
+from sfumato.engine.posterior.ensemble import sample_emcee
+from sfumato.engine.posterior.laplace import find_mode, sample_laplace
+from sfumato.engine.posterior.zero_inflated_draws import draw_counts
+from sfumato.engine.posterior.zero_inflated_poisson import ZeroInflatedPoisson
+from sfumato.engine.run import Progress
+from sfumato.engine.traces import Trace
+from sfumato.workspace.store.tables import Tables
+from sfumato.workspace.store.trace_tables import write_trace
 
 FOLDER = Path(os.environ.get("SFUMATO_DATA", Path(__file__).parents[3] / "shared" / "data"))
 BOUND = 365

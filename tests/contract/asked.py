@@ -10,10 +10,10 @@ from method_contract import run_of
 from oracles import TELLING_APART, Answers, Case, series
 from tables import SCHEMA, SYNTHESISED
 
-from engine.errors import NotComputable
-from engine.methods import Method
-from engine.results import Estimate
-from engine.schema import Schema
+from sfumato.engine.errors import NotComputable
+from sfumato.engine.methods import Method
+from sfumato.engine.results import Estimate
+from sfumato.engine.schema import Schema
 
 
 def spec_of(method: Method, table: Mapping[str, Any], schema: Schema = SCHEMA) -> Any:

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.errors import NotInstalled
-from engine.microdata import Microdata, conform
-from engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.errors import NotInstalled
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.schema import Kind, Role, Schema, Variable
 
 
 @pytest.hookimpl(wrapper=True)

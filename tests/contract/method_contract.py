@@ -10,15 +10,15 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from engine.checks import check_steps
-from engine.errors import BadInput
-from engine.methods import Method, registry
-from engine.microdata import Microdata
-from engine.recipe import Recipe
-from engine.results import Estimate, Measure
-from engine.run import Run
-from engine.schema import Kind, Role, Schema
-from engine.spec import ParamInfo
+from sfumato.engine.checks import check_steps
+from sfumato.engine.errors import BadInput
+from sfumato.engine.methods import Method, registry
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.results import Estimate, Measure
+from sfumato.engine.run import Run
+from sfumato.engine.schema import Kind, Role, Schema
+from sfumato.engine.spec import ParamInfo
 
 SYNTHESISED = ("days", "income")
 DRAWS = 3

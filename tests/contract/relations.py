@@ -15,8 +15,8 @@ import pytest
 from oracles import Answers, Series
 from tables import SCHEMA, SYNTHESISED, larger, microdata, resynthesised
 
-from engine.microdata import Microdata
-from engine.schema import Schema
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.schema import Schema
 
 Rule = Callable[[Answers, Answers], None]
 RECORDS = 60

@@ -17,14 +17,14 @@ import pandas as pd
 import pytest
 from method_contract import METHODS, SETTINGS, recipe_of
 
-from engine.checks import check_steps
-from engine.errors import BadInput, NotConverged
-from engine.execution import execute
-from engine.methods import Method, registry
-from engine.microdata import Microdata, MissingPolicy, conform
-from engine.recipe import Recipe
-from engine.rows import Row
-from engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.checks import check_steps
+from sfumato.engine.errors import BadInput, NotConverged
+from sfumato.engine.execution import execute
+from sfumato.engine.methods import Method, registry
+from sfumato.engine.microdata import Microdata, MissingPolicy, conform
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.rows import Row
+from sfumato.engine.schema import Kind, Role, Schema, Variable
 
 pytestmark = pytest.mark.slow
 

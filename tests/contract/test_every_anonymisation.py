@@ -16,14 +16,14 @@ from method_contract import (
     without_identifiers,
 )
 
-from engine.anonymised import AnonymisationSpec, Anonymised
-from engine.checks import check_steps
-from engine.execution import anonymise
-from engine.methods import Method
-from engine.microdata import Microdata
-from engine.recipe import Recipe
-from engine.run import Run
-from engine.schema import Kind
+from sfumato.engine.anonymisation._base import AnonymisationSpec, Anonymised
+from sfumato.engine.checks import check_steps
+from sfumato.engine.execution import anonymise
+from sfumato.engine.methods import Method
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import Run
+from sfumato.engine.schema import Kind
 
 
 def anonymised(method: Method, data: Microdata, run: Run) -> Anonymised:

@@ -21,13 +21,13 @@ from method_contract import (
     without_identifiers,
 )
 
-from engine.errors import NotComputable
-from engine.execution import anonymise, combined_rows, rows_of
-from engine.methods import Method, registry
-from engine.microdata import Microdata
-from engine.recipe import Recipe
-from engine.results import Estimate, Measure
-from engine.run import Run
+from sfumato.engine.errors import NotComputable
+from sfumato.engine.execution import anonymise, combined_rows, rows_of
+from sfumato.engine.methods import Method, registry
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.results import Estimate, Measure
+from sfumato.engine.run import Run
 
 
 def measured(method: Method, confidential: Microdata, released: Microdata, run: Run) -> Measure:

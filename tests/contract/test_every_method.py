@@ -19,15 +19,15 @@ from method_contract import (
     without_identifiers,
 )
 
-from engine.anonymised import AnonymisationSpec
-from engine.checks import check_steps
-from engine.errors import BadInput
-from engine.methods import FAMILIES, Method, registry
-from engine.microdata import Microdata
-from engine.recipe import Recipe
-from engine.results import Estimate
-from engine.schema import Kind
-from engine.spec import Spec
+from sfumato.engine.anonymisation._base import AnonymisationSpec
+from sfumato.engine.checks import check_steps
+from sfumato.engine.errors import BadInput
+from sfumato.engine.methods import FAMILIES, Method, registry
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.results import Estimate
+from sfumato.engine.schema import Kind
+from sfumato.engine.spec import Spec
 
 
 def test_there_are_methods() -> None:

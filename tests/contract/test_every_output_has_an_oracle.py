@@ -13,11 +13,11 @@ from method_contract import REGIONS
 from oracles import NO_ORACLE, ORACLES, WITHIN, Answers, Case
 from tables import SCHEMA, Record, larger, microdata, records, resynthesised
 
-from engine.errors import NotComputable
-from engine.execution import anonymise
-from engine.methods import Method, registry
-from engine.microdata import Microdata
-from engine.recipe import Recipe
+from sfumato.engine.errors import NotComputable
+from sfumato.engine.execution import anonymise
+from sfumato.engine.methods import Method, registry
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.recipe import Recipe
 
 pytestmark = pytest.mark.slow
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.methods import Method, Output, registry
-from engine.results import Estimate
-from engine.rows import Row, average, from_estimate
+from sfumato.engine.methods import Method, Output, registry
+from sfumato.engine.results import Estimate
+from sfumato.engine.rows import Row, average, from_estimate
 
 OUTPUTS = [(method, output) for method in registry().values() for output in method.outputs]
 IDS = [f"{method.key}.{output.name}" for method, output in OUTPUTS]

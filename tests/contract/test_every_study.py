@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from method_contract import answers, assert_sound, every_study, refuses_missing, run_of, spec_of, with_missing
 
-from engine.methods import Method
-from engine.microdata import Microdata
+from sfumato.engine.methods import Method
+from sfumato.engine.microdata import Microdata
 
 pytestmark = pytest.mark.slow
 

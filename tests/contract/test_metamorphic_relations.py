@@ -28,10 +28,10 @@ from relations import (
 )
 from tables import SCHEMA
 
-from engine.methods import Method, registry
-from engine.microdata import Microdata
-from engine.recipe import DataSource
-from workspace.ingest import Source, ingest
+from sfumato.engine.methods import Method, registry
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.recipe import DataSource
+from sfumato.workspace.ingest.files import Source, ingest
 
 RADIUS = {"days": 1, "income": "5%"}
 SETTINGS: dict[str, dict[str, Any]] = {

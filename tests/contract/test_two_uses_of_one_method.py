@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from method_contract import MEASURES, STUDIES, SYNTHESISED, table_of
 
-from engine.errors import BadInput
-from engine.execution import execute
-from engine.methods import Method
-from engine.microdata import Microdata
-from engine.recipe import Recipe
-from engine.rows import Row
-from engine.schema import Schema
-from engine.spec import ParamInfo
+from sfumato.engine.errors import BadInput
+from sfumato.engine.execution import execute
+from sfumato.engine.methods import Method
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.rows import Row
+from sfumato.engine.schema import Schema
+from sfumato.engine.spec import ParamInfo
 
 pytestmark = pytest.mark.slow
 

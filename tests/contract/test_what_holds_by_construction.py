@@ -18,10 +18,10 @@ from method_contract import (
     without_identifiers,
 )
 
-from engine.execution import anonymise, draw_dataset, fit_model
-from engine.methods import Method
-from engine.microdata import Microdata
-from engine.schema import Kind, Schema
+from sfumato.engine.execution import anonymise, draw_dataset, fit_model
+from sfumato.engine.methods import Method
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.schema import Kind, Schema
 
 Change = Callable[[Microdata], Microdata]
 

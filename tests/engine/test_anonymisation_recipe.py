@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.errors import BadInput, NotComputable
-from engine.execution import anonymise, execute
-from engine.methods import registry
-from engine.microdata import Microdata
-from engine.plan import TaskKind, plan
-from engine.recipe import Recipe
-from engine.schema import Kind
+from sfumato.engine.errors import BadInput, NotComputable
+from sfumato.engine.execution import anonymise, execute
+from sfumato.engine.methods import registry
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.plan import TaskKind, plan
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.schema import Kind
 
 MONDRIAN = {"method": "mondrian", "k": 5}
 MEASURES = [{"method": "utility.ecdf"}, {"method": "risk.identification"}]

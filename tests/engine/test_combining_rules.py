@@ -11,13 +11,13 @@ import pytest
 from scipy.special import expit
 from scipy.stats import norm, t
 
-from engine.combining_rules import by_combining_rules
-from engine.execution import combined_rows, execute
-from engine.methods import find
-from engine.microdata import Microdata
-from engine.recipe import Recipe
-from engine.rows import Row, averages, by_series
-from engine.statistics.combining import full_synthesis, partial_synthesis
+from sfumato.engine.combining_rules import by_combining_rules
+from sfumato.engine.execution import combined_rows, execute
+from sfumato.engine.methods import find
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.rows import Row, averages, by_series
+from sfumato.engine.statistics.combining import full_synthesis, partial_synthesis
 
 ESTIMATES = (2.0, 4.0, 6.0)
 VARIANCES = (1.0, 2.0, 3.0)

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_ind
 
-from engine.comparison import Compared, compare, compare_verdicts, goal_of
-from engine.methods import registry
-from engine.results import Goal
-from engine.rows import Row, average
-from engine.thresholds import Verdict
+from sfumato.engine.comparison import Compared, compare, compare_verdicts, goal_of
+from sfumato.engine.methods import registry
+from sfumato.engine.results import Goal
+from sfumato.engine.rows import Row, average
+from sfumato.engine.thresholds import Verdict
 
 RATE = Row("risk", "identification", "true_match_rate", "", "synthetic", None, None, None, params={"known": ["a", "b"]})
 

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.errors import BadInput
-from engine.microdata import Microdata, MissingPolicy, conform
-from engine.schema import Kind, Schema, Variable
+from sfumato.engine.errors import BadInput
+from sfumato.engine.microdata import Microdata, MissingPolicy, conform
+from sfumato.engine.schema import Kind, Schema, Variable
 
 
 def one(values: Any, kind: Kind, policy: MissingPolicy = MissingPolicy.REFUSE, **variable: Any) -> Microdata:

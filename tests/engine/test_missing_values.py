@@ -10,21 +10,21 @@ import pandas as pd
 import pytest
 from scipy.stats import chisquare
 
-from engine.checks import check_steps
-from engine.errors import BadInput, EngineError
-from engine.execution import as_column
-from engine.microdata import Microdata, MissingPolicy, conform
-from engine.recipe import Recipe
-from engine.results import Estimate
-from engine.rows import Row, average
-from engine.run import Run
-from engine.schema import Kind, Schema, Variable
-from engine.synthesis.cart import CartSpec, cart, draw
-from engine.utility.cluster import ClusterSpec, cluster
-from engine.utility.ecdf import EcdfSpec, ecdf, ecdf_difference
-from engine.utility.interval_overlap import IntervalOverlapSpec, interval_overlap
-from engine.utility.propensity import PropensitySpec, propensity
-from engine.utility.summary import SummarySpec, summary
+from sfumato.engine.checks import check_steps
+from sfumato.engine.errors import BadInput, EngineError
+from sfumato.engine.execution import as_column
+from sfumato.engine.microdata import Microdata, MissingPolicy, conform
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.results import Estimate
+from sfumato.engine.rows import Row, average
+from sfumato.engine.run import Run
+from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.synthesis.cart import CartSpec, cart, draw
+from sfumato.engine.utility.cluster import ClusterSpec, cluster
+from sfumato.engine.utility.ecdf import EcdfSpec, ecdf, ecdf_difference
+from sfumato.engine.utility.interval_overlap import IntervalOverlapSpec, interval_overlap
+from sfumato.engine.utility.propensity import PropensitySpec, propensity
+from sfumato.engine.utility.summary import SummarySpec, summary
 
 SCHEMA = Schema(
     (

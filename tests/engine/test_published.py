@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from engine.errors import BadInput
-from engine.methods import find
-from engine.published import Published, figure_beside, read_published
-from engine.recipe import Recipe
-from engine.rows import Row
-from engine.schema import Kind, Schema, Variable
+from sfumato.engine.errors import BadInput
+from sfumato.engine.methods import find
+from sfumato.engine.published import Published, figure_beside, read_published
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.rows import Row
+from sfumato.engine.schema import Kind, Schema, Variable
 
 SCHEMA = Schema((Variable("price", Kind.CONTINUOUS), Variable("days", Kind.COUNT)))
 METHODS = [find("utility.ecdf", ""), find("risk.attribute", ""), find("studies.intruder_uncertainty", "")]

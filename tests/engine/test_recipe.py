@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from engine.errors import BadInput
-from engine.microdata import MissingPolicy
-from engine.recipe import DataSource, Recipe, with_settings
-from engine.thresholds import Threshold
+from sfumato.engine.errors import BadInput
+from sfumato.engine.microdata import MissingPolicy
+from sfumato.engine.recipe import DataSource, Recipe, with_settings
+from sfumato.engine.thresholds import Threshold
 
 TOML = """
 title = "New York Airbnb listings"

@@ -10,17 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.errors import NotComputable
-from engine.execution import draw_dataset, fit_model, measure_dataset
-from engine.microdata import Microdata
-from engine.recipe import Recipe
-from engine.record_risk import (
-    has_record_risk,
-    knowledge_of,
-    leave_one_out,
-    matching_records,
-    record_risk,
-)
+from sfumato.engine.errors import NotComputable
+from sfumato.engine.execution import draw_dataset, fit_model, measure_dataset
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.record_risk import has_record_risk, knowledge_of, leave_one_out, matching_records, record_risk
 
 Make = Callable[..., Recipe]
 COUNTS = st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=3, max_size=3)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.published import Published
-from engine.reproduction import Cell, Findings, ratio, source_tables
-from engine.rows import Row
+from sfumato.engine.published import Published
+from sfumato.engine.reproduction import Cell, Findings, ratio, source_tables
+from sfumato.engine.rows import Row
 
 RISK, GAP = "risk.attribute.risk", "utility.ecdf.max_abs_difference"
 

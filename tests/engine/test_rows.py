@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from engine.methods import find
-from engine.results import Estimate
-from engine.rows import Row, average, from_estimate, with_confidential_baseline
+from sfumato.engine.methods import find
+from sfumato.engine.results import Estimate
+from sfumato.engine.rows import Row, average, from_estimate, with_confidential_baseline
 
 ECDF = find("utility.ecdf", "")
 SUMMARY = find("utility.summary", "")

@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from engine.errors import Cancelled
-from engine.run import Progress, Run, generator, legacy_state
+from sfumato.engine.errors import Cancelled
+from sfumato.engine.run import Progress, Run, generator, legacy_state
 
 
 def first(rng: np.random.Generator) -> float:

@@ -7,9 +7,9 @@ import tomli_w
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.errors import BadInput
-from engine.recipe import read_toml
-from engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.errors import BadInput
+from sfumato.engine.recipe import read_toml
+from sfumato.engine.schema import Kind, Role, Schema, Variable
 
 SCHEMA = Schema(
     (

@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 
 import pytest
 
-from engine.errors import BadInput
-from engine.schema import Kind, Schema, Variable
-from engine.spec import Param, Spec
-from engine.statistics.radius import Radius
+from sfumato.engine.errors import BadInput
+from sfumato.engine.matching.radius import Radius
+from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.spec import Param, Spec
 
 SCHEMA = Schema(
     (Variable("room", Kind.CATEGORICAL), Variable("reviews", Kind.COUNT), Variable("price", Kind.CONTINUOUS))

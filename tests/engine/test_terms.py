@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.errors import BadInput
-from engine.microdata import Microdata, conform
-from engine.schema import Kind, Schema, Variable
-from engine.terms import Design, parse_term
+from sfumato.engine.errors import BadInput
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.terms import Design, parse_term
 
 SCHEMA = Schema(
     (

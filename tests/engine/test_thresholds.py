@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from engine.errors import BadInput
-from engine.methods import find
-from engine.rows import Row
-from engine.schema import Kind, Schema, Variable
-from engine.thresholds import Threshold, judge
+from sfumato.engine.errors import BadInput
+from sfumato.engine.methods import find
+from sfumato.engine.rows import Row
+from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.thresholds import Threshold, judge
 
 SCHEMA = Schema((Variable("price", Kind.CONTINUOUS), Variable("days", Kind.COUNT)))
 JUDGED = [(find("utility.ecdf", ""), {}), (find("utility.propensity", ""), {"model": "cart", "permutations": 9})]

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.comparison import compare
-from engine.errors import BadInput
-from engine.execution import execute
-from engine.microdata import Microdata
-from engine.recipe import Recipe
-from engine.rows import Row
+from sfumato.engine.comparison import compare
+from sfumato.engine.errors import BadInput
+from sfumato.engine.execution import execute
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.rows import Row
 
 Make = Callable[..., Recipe]
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.errors import BadInput
-from engine.microdata import MissingPolicy, conform
-from engine.schema import Kind, Schema, Variable
-from engine.written_values import (
+from sfumato.engine.errors import BadInput
+from sfumato.engine.microdata import MissingPolicy, conform
+from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.written_values import (
     digits_and_decimals,
     has_decimal_commas,
     level_spellings,

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tui.cli import main
+from sfumato.tui.cli.main import main
 
 RECIPE = """
 title = "Visits"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tui.clipboard import CAP, COPY_FILE, send
+from sfumato.tui.clipboard import CAP, COPY_FILE, send
 
 FakeTmux = Callable[[int], Path]
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.errors import BadInput
-from tui.fields import Field, read_fields, shown_value, typed_value
-from tui.widgets.completion import LastWord, PathName
-from tui.widgets.sparkline import BLOCKS, sparkline
+from sfumato.engine.errors import BadInput
+from sfumato.tui.fields import Field, read_fields, shown_value, typed_value
+from sfumato.tui.widgets.completion import LastWord, PathName
+from sfumato.tui.widgets.sparkline import BLOCKS, sparkline
 
 TEXT = st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), max_size=8)
 SCALAR = st.one_of(st.integers(-(10**6), 10**6), st.floats(allow_nan=False, allow_infinity=False), st.booleans(), TEXT)

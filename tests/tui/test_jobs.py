@@ -2,13 +2,13 @@
 
 import pytest
 
-from tui import jobs
+from sfumato.tui import jobs
 
 pytestmark = pytest.mark.slow
 
 
 def test_a_file_is_imported_beside_modules_named_like_ours(tmp_path, monkeypatch):
-    for name in ("engine", "tui", "pandas"):
+    for name in ("engine", "sfumato", "tui", "pandas"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('not this one')")
     (tmp_path / "people.csv").write_text("age,cost\n" + "\n".join(f"{20 + i},{i / 2}" for i in range(30)))
     monkeypatch.chdir(tmp_path)

@@ -1,7 +1,7 @@
 import pytest
 
-from tui.bindings import Bound, bindings, is_key, meet
-from tui.keymap import BadKeymap, default_keys, read_keymap
+from sfumato.tui.bindings import Bound, bindings, is_key, meet
+from sfumato.tui.keymap import BadKeymap, default_keys, read_keymap
 
 SAID = [
     ('app.help = "f2"\nproject.swep = "f4"', 2, 'did you mean "project.sweep"?'),

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workspace.audit import (
+from sfumato.workspace.audit import (
     HEAD_FILE,
     Act,
     AuditRow,
@@ -25,10 +25,10 @@ from workspace.audit import (
     kept_head,
     verify,
 )
-from workspace.queue import claim, fail, request_stop, resume
-from workspace.runs import RunState
-from workspace.worker import work
-from workspace.workspace import Workspace
+from sfumato.workspace.jobs.queue import claim, fail, request_stop, resume
+from sfumato.workspace.jobs.runs import RunState
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.workspace import Workspace
 
 Enter = Callable[..., int]
 COLUMNS = ("number", "time", "act", "subject", "details", "previous", "hash")

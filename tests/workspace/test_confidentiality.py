@@ -13,12 +13,12 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from engine.errors import BadInput
-from engine.microdata import MissingPolicy
-from engine.recipe import DataSource
-from engine.schema import Kind, Schema, Variable
-from workspace.ingest import Source, ingest
-from workspace.where import select_where
+from sfumato.engine.errors import BadInput
+from sfumato.engine.microdata import MissingPolicy
+from sfumato.engine.recipe import DataSource
+from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.workspace.ingest.files import Source, ingest
+from sfumato.workspace.ingest.where import select_where
 
 MARKER = "zqxjkvbw"
 NUMBER = 918273.6455
@@ -133,7 +133,7 @@ def test_no_file_makes_a_message_repeat_a_value(
 
 
 def test_the_engines_own_checks_count_records_and_show_none(small_recipe: Any, small_data: Any) -> None:
-    from engine.checks import check_steps
+    from sfumato.engine.checks import check_steps
 
     recipe = small_recipe(
         synthesis=[{"target": "income", "method": "linear_regression", "transform": "log", "predictors": ["region"]}],

@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from tui.widgets.entry import Entry
+from sfumato.tui.widgets.entry import Entry
 
 from .page import Dialog
 
@@ -53,7 +53,7 @@ class AddStep(Dialog[str]):
 
     @work(thread=True, exit_on_error=False)
     def _find(self) -> None:
-        from engine.methods import registry
+        from sfumato.engine.methods import registry
 
         found = [(method.key, method.title) for method in registry().values()]
         self.post_message(self.Arrived([*found, ("threshold", "A limit that a measure must keep")]))

@@ -14,24 +14,24 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 
-from tui.auditing import in_words, verified
-from tui.exhibits import Exhibit, lines_of
-from tui.widgets.columns import cells, fitted
-from tui.widgets.grid import Grid
-from tui.widgets.key_line import KeyLine
-from tui.widgets.line import Line
-from tui.widgets.live import LiveGrid
-from tui.widgets.pages import Column
-from tui.widgets.text import printable
-from tui.words import mark
-from workspace.audit import AuditRow, audit_rows
+from sfumato.tui.cli.auditing import in_words, verified
+from sfumato.tui.export import Exhibit, lines_of
+from sfumato.tui.widgets.columns import cells, fitted
+from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.key_line import KeyLine
+from sfumato.tui.widgets.line import Line
+from sfumato.tui.widgets.live import LiveGrid
+from sfumato.tui.widgets.pages import Column
+from sfumato.tui.widgets.text import printable
+from sfumato.tui.words import mark
+from sfumato.workspace.audit import AuditRow, audit_rows
 
 from .exhibiting import Exhibits
 from .page import Dialog
 from .threads import Computes
 
 if TYPE_CHECKING:
-    from workspace.workspace import Workspace
+    from sfumato.workspace.store.workspace import Workspace
 
 __all__ = ["Audit"]
 

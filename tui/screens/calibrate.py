@@ -13,22 +13,22 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.message import Message
 
-from tui.console import number, table
-from tui.exhibits import Exhibit, Lines
-from tui.messages import WorkspaceChanged
-from tui.widgets.key_line import KeyLine
-from tui.widgets.line import Line
-from tui.widgets.plot import Plot
-from tui.widgets.scroll import Scroll
-from tui.widgets.series import Series
-from tui.words import mark
-from workspace.quality_views import CalibratedMeasure, Calibration, calibrations
+from sfumato.tui.console import number, table
+from sfumato.tui.export import Exhibit, Lines
+from sfumato.tui.messages import WorkspaceChanged
+from sfumato.tui.widgets.key_line import KeyLine
+from sfumato.tui.widgets.line import Line
+from sfumato.tui.widgets.plot import Plot
+from sfumato.tui.widgets.scroll import Scroll
+from sfumato.tui.widgets.series import Series
+from sfumato.tui.words import mark
+from sfumato.workspace.views.quality import CalibratedMeasure, Calibration, calibrations
 
 from .exhibiting import Exhibits
 from .page import Dialog, Reads
 
 if TYPE_CHECKING:
-    from workspace.figures.figure import Figure
+    from sfumato.workspace.plots.figure import Figure
 
 __all__ = ["Calibrate"]
 
@@ -303,8 +303,8 @@ def curve_lines(shown: CalibratedMeasure) -> Lines:
 
 def curve_figure(shown: CalibratedMeasure) -> Figure:
     """ROC and PR, drawn for a file."""
-    from workspace.figures.figure import Figure, Panel
-    from workspace.figures.figure import Series as FigureSeries
+    from sfumato.workspace.plots.figure import Figure, Panel
+    from sfumato.workspace.plots.figure import Series as FigureSeries
 
     at = level_of(shown)
     panels = (

@@ -15,10 +15,10 @@ from textual.message import Message
 from textual.widgets import Input, Static
 from textual.worker import get_current_worker
 
-from tui.widgets.entry import Entry
-from tui.widgets.grid import Grid
-from tui.widgets.pages import PAGE, Column, Row
-from tui.widgets.text import printable
+from sfumato.tui.widgets.entry import Entry
+from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.pages import PAGE, Column, Row
+from sfumato.tui.widgets.text import printable
 
 from .page import Dialog
 

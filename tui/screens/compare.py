@@ -12,26 +12,26 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.message import Message
 
-from tui.comparing import confidential_text, limits_text, method_of, name_of, observed_text, outcome, tally
-from tui.console import number
-from tui.exhibits import Exhibit
-from tui.widgets.columns import cells, fitted
-from tui.widgets.grid import Grid
-from tui.widgets.key_line import KeyLine
-from tui.widgets.line import Line
-from tui.widgets.pages import Column, ListPages
-from tui.words import interval, measured, outcome_text, params_text
+from sfumato.tui.comparing import confidential_text, limits_text, method_of, name_of, observed_text, outcome, tally
+from sfumato.tui.console import number
+from sfumato.tui.export import Exhibit
+from sfumato.tui.widgets.columns import cells, fitted
+from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.key_line import KeyLine
+from sfumato.tui.widgets.line import Line
+from sfumato.tui.widgets.pages import Column, ListPages
+from sfumato.tui.words import interval, measured, outcome_text, params_text
 
 from .exhibiting import Exhibits, grid_exhibit
 from .page import Dialog
 from .threads import Computes
 
 if TYPE_CHECKING:
-    from engine.comparison import Compared, ComparedVerdict
-    from engine.thresholds import Verdict
-    from workspace.comparison import RunComparison
-    from workspace.uses import Apart
-    from workspace.workspace import Workspace
+    from sfumato.engine.comparison import Compared, ComparedVerdict
+    from sfumato.engine.thresholds import Verdict
+    from sfumato.workspace.reporting.uses import Apart
+    from sfumato.workspace.store.workspace import Workspace
+    from sfumato.workspace.views.comparison import RunComparison
 
 __all__ = ["Compare"]
 
@@ -104,8 +104,8 @@ class Compare(Dialog[None], Exhibits, Computes):
         runs = self._runs
 
         def query(workspace: Workspace) -> RunComparison | tuple[str, str]:
-            from workspace.comparison import compare_runs
-            from workspace.errors import DifferentData
+            from sfumato.workspace.errors import DifferentData
+            from sfumato.workspace.views.comparison import compare_runs
 
             try:
                 return compare_runs(workspace, *runs, any_data=any_data)

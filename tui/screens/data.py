@@ -13,29 +13,29 @@ from textual.containers import Container, Vertical
 from textual.message import Message
 from textual.worker import get_current_worker
 
-from engine.schema import Kind, Role, Variable
-from tui.console import number
-from tui.fields import Field
-from tui.messages import Trouble
-from tui.widgets.columns import cells, fitted
-from tui.widgets.grid import Grid
-from tui.widgets.line import Line
-from tui.widgets.live import LiveGrid
-from tui.widgets.pages import Column
-from tui.widgets.plot import Plot
-from tui.widgets.sparkline import sparkline
-from tui.words import mark
-from workspace.apart import data_view_apart
-from workspace.drafts import Draft, draft_of, save_draft
-from workspace.errors import WorkspaceError
-from workspace.variable_lines import DataView, VariableLine, outline
+from sfumato.engine.schema import Kind, Role, Variable
+from sfumato.tui.console import number
+from sfumato.tui.fields import Field
+from sfumato.tui.messages import Trouble
+from sfumato.tui.widgets.columns import cells, fitted
+from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.line import Line
+from sfumato.tui.widgets.live import LiveGrid
+from sfumato.tui.widgets.pages import Column
+from sfumato.tui.widgets.plot import Plot
+from sfumato.tui.widgets.sparkline import sparkline
+from sfumato.tui.words import mark
+from sfumato.workspace.errors import WorkspaceError
+from sfumato.workspace.ingest.profile_process import data_view_apart
+from sfumato.workspace.plan.drafts import Draft, draft_of, save_draft
+from sfumato.workspace.views.variable_lines import DataView, VariableLine, outline
 
 from .form import Form
 from .plan_pane import PlanPane
 from .profile import summary, variable_series
 
 if TYPE_CHECKING:
-    from workspace.workspace import Workspace
+    from sfumato.workspace.store.workspace import Workspace
 
 __all__ = ["Data"]
 
@@ -205,13 +205,13 @@ class Data(PlanPane):
 
 
 def _view(project_id: int, workspace: Workspace) -> DataView | None:
-    from workspace.data_view import data_view
+    from sfumato.workspace.views.data_view import data_view
 
     return data_view(workspace, project_id)
 
 
 def _save(project_id: int, name: str, table: dict[str, Any], workspace: Workspace) -> Draft:
-    from workspace.plan_table import with_variable
+    from sfumato.workspace.plan.edits import with_variable
 
     draft = draft_of(workspace, project_id)
     assert draft is not None

@@ -7,11 +7,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tui.widgets.series import Series
-from workspace.findings import DiagnosticLine
+from sfumato.tui.widgets.series import Series
+from sfumato.workspace.views.results import DiagnosticLine
 
 if TYPE_CHECKING:
-    from workspace.figures.figure import Figure
+    from sfumato.workspace.plots.figure import Figure
 
 __all__ = ["by_statistic", "rule_limit", "statistic_figure", "statistic_series", "statistic_text"]
 
@@ -63,8 +63,8 @@ def _value(line: DiagnosticLine) -> float:
 
 def statistic_figure(lines: Sequence[DiagnosticLine]) -> Figure:
     """The statistic, drawn for a file."""
-    from workspace.figures.figure import Figure, Panel
-    from workspace.figures.figure import Series as FigureSeries
+    from sfumato.workspace.plots.figure import Figure, Panel
+    from sfumato.workspace.plots.figure import Series as FigureSeries
 
     name = lines[0].name
     rule = next((line.rule for line in lines if line.rule), "")

@@ -13,20 +13,20 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import ContentSwitcher
 
-from tui.console import number
-from tui.exhibits import Exhibit, lines_of
-from tui.parameter_list import COLUMNS as PARAMETER_COLUMNS
-from tui.parameter_list import DROPS, OLD, ModelLine, known_text, model_lines, summary, values, why_text
-from tui.statistic_list import COLUMNS as STATISTIC_COLUMNS
-from tui.statistic_list import statistic_values, statistics_summary
-from tui.traced import Traced, read_traced
-from tui.widgets.columns import cells, fitted
-from tui.widgets.grid import Grid
-from tui.widgets.line import Line
-from tui.widgets.live import LiveGrid
-from tui.widgets.plot import Plot
-from workspace.convergence import ALL, ParameterLine, parameter_lines
-from workspace.findings import DiagnosticLine, diagnostic_lines
+from sfumato.tui.console import number
+from sfumato.tui.export import Exhibit, lines_of
+from sfumato.tui.parameter_list import COLUMNS as PARAMETER_COLUMNS
+from sfumato.tui.parameter_list import DROPS, OLD, ModelLine, known_text, model_lines, summary, values, why_text
+from sfumato.tui.statistic_list import COLUMNS as STATISTIC_COLUMNS
+from sfumato.tui.statistic_list import statistic_values, statistics_summary
+from sfumato.tui.trace_data import Traced, read_traced
+from sfumato.tui.widgets.columns import cells, fitted
+from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.line import Line
+from sfumato.tui.widgets.live import LiveGrid
+from sfumato.tui.widgets.plot import Plot
+from sfumato.workspace.views.convergence import ALL, ParameterLine, parameter_lines
+from sfumato.workspace.views.results import DiagnosticLine, diagnostic_lines
 
 from .diagnostic_plot import by_statistic, statistic_figure, statistic_series, statistic_text
 from .page import Pane

@@ -12,8 +12,8 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import ContentSwitcher
 
-from tui.console import number
-from tui.distribution_words import (
+from sfumato.tui.console import number
+from sfumato.tui.distribution_words import (
     cell_reading,
     exhibit_of,
     heading,
@@ -22,7 +22,7 @@ from tui.distribution_words import (
     scatter_reading,
     shown_lines,
 )
-from tui.distributions import (
+from sfumato.tui.distributions import (
     Shelf,
     Shown,
     Subject,
@@ -34,19 +34,19 @@ from tui.distributions import (
     with_second,
     with_variable,
 )
-from tui.exhibits import Exhibit
-from tui.heat_views import HeatView, bin_of, middle, panes_of
-from tui.panel_series import plot_series
-from tui.widgets.heat import most_bins, room_for
-from tui.widgets.heatmap import HeatMap
-from tui.widgets.key_line import KeyLine
-from tui.widgets.line import Line
-from tui.widgets.live import LiveGrid
-from tui.widgets.pages import Column
-from tui.widgets.plot import Plot
-from tui.widgets.series import x_limits, y_limits
-from workspace.figures.joint import Joint, Scatter, Window
-from workspace.figures.marginal import Marginal
+from sfumato.tui.export import Exhibit
+from sfumato.tui.heat_views import HeatView, bin_of, middle, panes_of
+from sfumato.tui.panel_series import plot_series
+from sfumato.tui.widgets.heat import most_bins, room_for
+from sfumato.tui.widgets.heatmap import HeatMap
+from sfumato.tui.widgets.key_line import KeyLine
+from sfumato.tui.widgets.line import Line
+from sfumato.tui.widgets.live import LiveGrid
+from sfumato.tui.widgets.pages import Column
+from sfumato.tui.widgets.plot import Plot
+from sfumato.tui.widgets.series import x_limits, y_limits
+from sfumato.workspace.plots.joint import Joint, Scatter, Window
+from sfumato.workspace.plots.marginal import Marginal
 
 from .choose import Choose
 from .exhibiting import Exhibits

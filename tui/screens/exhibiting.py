@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
-from tui.clipboard import send
-from tui.exhibits import Exhibit, of_pages, save, tab_separated
-from tui.host import host
-from tui.messages import JobDone
-from tui.widgets.grid import Grid
+from sfumato.tui.app_protocol import host
+from sfumato.tui.clipboard import send
+from sfumato.tui.export import Exhibit, of_pages, save, tab_separated
+from sfumato.tui.messages import JobDone
+from sfumato.tui.widgets.grid import Grid
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,11 +14,11 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from tui.console import number
-from tui.widgets.scroll import Scroll
-from tui.widgets.text import fit, printable
-from tui.words import full_params, interval, use_text
-from workspace.findings import ResultLine
+from sfumato.tui.console import number
+from sfumato.tui.widgets.scroll import Scroll
+from sfumato.tui.widgets.text import fit, printable
+from sfumato.tui.words import full_params, interval, use_text
+from sfumato.workspace.views.results import ResultLine
 
 from .page import Dialog
 
@@ -101,8 +101,8 @@ class Explain(Dialog[None]):
 
 def meaning_of(row: ResultLine) -> Meaning:
     """What this version's method says of the measure of a row; slow the first time."""
-    from engine.methods import registry
-    from engine.spec import written
+    from sfumato.engine.methods import registry
+    from sfumato.engine.spec import written
 
     method = registry().get(f"{row.family}.{row.method}")
     outputs = [] if method is None else [output for output in method.outputs if output.name == row.measure]

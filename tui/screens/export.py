@@ -9,9 +9,9 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Input, Static
 
-from tui.exhibits import Exhibit, NotExported, check_path
-from tui.widgets.completion import PathName
-from tui.widgets.entry import Entry
+from sfumato.tui.export import Exhibit, NotExported, check_path
+from sfumato.tui.widgets.completion import PathName
+from sfumato.tui.widgets.entry import Entry
 
 from .page import Dialog
 

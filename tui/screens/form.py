@@ -15,11 +15,11 @@ from textual.message import Message
 from textual.widgets import Input, Label, Static
 from textual.worker import get_current_worker
 
-from tui.fields import Field, read_fields, shown_value
-from tui.widgets.choice import Choice
-from tui.widgets.completion import LastWord, PathName
-from tui.widgets.entry import Entry
-from tui.words import mark
+from sfumato.tui.fields import Field, read_fields, shown_value
+from sfumato.tui.widgets.choice import Choice
+from sfumato.tui.widgets.completion import LastWord, PathName
+from sfumato.tui.widgets.entry import Entry
+from sfumato.tui.words import mark
 
 from .page import Dialog
 
@@ -107,7 +107,7 @@ class Form(Dialog[dict[str, Any]]):
 
     @work(thread=True, exclusive=True, group="check", exit_on_error=False)
     def _check_in_thread(self, number: int, texts: dict[str, str]) -> None:
-        from engine.errors import BadInput
+        from sfumato.engine.errors import BadInput
 
         worker = get_current_worker()
         table: dict[str, Any] = {}

@@ -15,16 +15,16 @@ from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from tui import jobs
-from tui.fields import Field
-from tui.widgets.text import printable
-from workspace.guided_minimisation import StoredData, stored_data
+from sfumato.tui import jobs
+from sfumato.tui.fields import Field
+from sfumato.tui.widgets.text import printable
+from sfumato.workspace.plan.guided_minimisation import StoredData, stored_data
 
 from .form import Form
 from .page import Dialog, Reads
 
 if TYPE_CHECKING:
-    from tui.host import Host
+    from sfumato.tui.app_protocol import Host
 
 __all__ = ["GuidedMinimisation", "guide"]
 
@@ -115,6 +115,6 @@ def fields_of(data: StoredData) -> list[Field]:
 
 
 def _check(data: StoredData, answers: dict[str, Any]) -> None:
-    from workspace.guided_minimisation import minimisation_recipe
+    from sfumato.workspace.plan.guided_minimisation import minimisation_recipe
 
     minimisation_recipe(data, answers)

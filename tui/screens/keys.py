@@ -9,7 +9,7 @@ from textual.keys import format_key
 from textual.screen import Screen
 from textual.widgets import Static
 
-from tui.widgets.scroll import Scroll
+from sfumato.tui.widgets.scroll import Scroll
 
 from .page import Dialog
 

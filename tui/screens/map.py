@@ -12,27 +12,27 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import ContentSwitcher
 
-from tui.console import number
-from tui.exhibits import Exhibit, Lines
-from tui.widgets.columns import cells, fitted
-from tui.widgets.grid import Grid
-from tui.widgets.line import Line
-from tui.widgets.live import LiveGrid
-from tui.widgets.pages import Column
-from tui.widgets.plot import Plot
-from tui.widgets.series import Series
-from tui.words import interval, mark, measured
-from workspace.findings import VerdictLine, verdict_lines
-from workspace.queries import Reader
-from workspace.risk_utility import Axis, Point, RiskUtilityMap, done_runs, risk_utility_map
-from workspace.views import RunLine
+from sfumato.tui.console import number
+from sfumato.tui.export import Exhibit, Lines
+from sfumato.tui.widgets.columns import cells, fitted
+from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.line import Line
+from sfumato.tui.widgets.live import LiveGrid
+from sfumato.tui.widgets.pages import Column
+from sfumato.tui.widgets.plot import Plot
+from sfumato.tui.widgets.series import Series
+from sfumato.tui.words import interval, mark, measured
+from sfumato.workspace.views.queries import Reader
+from sfumato.workspace.views.results import VerdictLine, verdict_lines
+from sfumato.workspace.views.risk_utility import Axis, Point, RiskUtilityMap, done_runs, risk_utility_map
+from sfumato.workspace.views.runs import RunLine
 
 from .choose import Choose
 from .map_limits import Limit, limit_series, limit_words, limits_on
 from .page import Pane
 
 if TYPE_CHECKING:
-    from workspace.figures.figure import Figure
+    from sfumato.workspace.plots.figure import Figure
 
 __all__ = ["Map"]
 
@@ -367,8 +367,8 @@ def map_figure(
     points: Sequence[Point], x: Axis, y: Axis, limits: tuple[Sequence[Limit], Sequence[Limit]] = ((), ())
 ) -> Figure:
     """The runs and the thresholds, drawn for a file."""
-    from workspace.figures.figure import Figure, Panel
-    from workspace.figures.figure import Series as FigureSeries
+    from sfumato.workspace.plots.figure import Figure, Panel
+    from sfumato.workspace.plots.figure import Series as FigureSeries
 
     series = tuple(FigureSeries.of(one.name, one.x, one.y) for one in point_series(points))
     across, up = (f"{name_of(axis)}, {GOALS[axis.goal]}" for axis in (x, y))

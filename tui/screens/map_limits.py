@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tui.widgets.series import Series
-from tui.words import limit_text
-from workspace.findings import VerdictLine
-from workspace.risk_utility import Axis, Point, made_with
+from sfumato.tui.widgets.series import Series
+from sfumato.tui.words import limit_text
+from sfumato.workspace.views.results import VerdictLine
+from sfumato.workspace.views.risk_utility import Axis, Point, made_with
 
 __all__ = ["Limit", "limit_series", "limit_words", "limits_on"]
 

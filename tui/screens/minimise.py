@@ -14,18 +14,18 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import ContentSwitcher
 
-from tui.console import number
-from tui.exhibits import Exhibit, Lines
-from tui.messages import WorkspaceChanged
-from tui.widgets.columns import cells, fitted
-from tui.widgets.key_line import KeyLine
-from tui.widgets.line import Line
-from tui.widgets.live import LiveGrid
-from tui.widgets.pages import Column
-from tui.widgets.plot import Plot
-from tui.widgets.series import Series
-from tui.words import mark
-from workspace.quality_views import Minimisation, minimisations
+from sfumato.tui.console import number
+from sfumato.tui.export import Exhibit, Lines
+from sfumato.tui.messages import WorkspaceChanged
+from sfumato.tui.widgets.columns import cells, fitted
+from sfumato.tui.widgets.key_line import KeyLine
+from sfumato.tui.widgets.line import Line
+from sfumato.tui.widgets.live import LiveGrid
+from sfumato.tui.widgets.pages import Column
+from sfumato.tui.widgets.plot import Plot
+from sfumato.tui.widgets.series import Series
+from sfumato.tui.words import mark
+from sfumato.workspace.views.quality import Minimisation, minimisations
 
 from .exhibiting import Exhibits
 from .page import Dialog, Reads

@@ -13,9 +13,9 @@ from textual.message import Message
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from tui import jobs
-from tui.widgets.completion import PathName
-from tui.widgets.entry import Entry
+from sfumato.tui import jobs
+from sfumato.tui.widgets.completion import PathName
+from sfumato.tui.widgets.entry import Entry
 
 from .page import Dialog
 

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Static
 
-from tui.widgets.scroll import Scroll
+from sfumato.tui.widgets.scroll import Scroll
 
 from .page import Dialog
 

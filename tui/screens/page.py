@@ -19,19 +19,19 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.worker import get_current_worker
 
-from tui.exhibits import Exhibit
-from tui.host import Host, host
-from tui.messages import Trouble, WorkspaceChanged
-from tui.widgets.bare_lines import Backdrop
-from tui.widgets.key_line import KeyLine
-from tui.widgets.line import Line
-from workspace.errors import WorkspaceError
-from workspace.queries import Reader
-from workspace.views import RunLine
+from sfumato.tui.app_protocol import Host, host
+from sfumato.tui.export import Exhibit
+from sfumato.tui.messages import Trouble, WorkspaceChanged
+from sfumato.tui.terminal.raw_lines import Backdrop
+from sfumato.tui.widgets.key_line import KeyLine
+from sfumato.tui.widgets.line import Line
+from sfumato.workspace.errors import WorkspaceError
+from sfumato.workspace.views.queries import Reader
+from sfumato.workspace.views.runs import RunLine
 
-from .arriving import Arriving
+from ..terminal.single_paint import Arriving
 from .exhibiting import Exhibits
-from .mishap import Outspoken
+from .worker_errors import Outspoken
 
 __all__ = ["Dialog", "Page", "Pane", "Reads", "stage"]
 

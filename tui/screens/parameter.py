@@ -14,21 +14,21 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import Footer
 
-from tui.console import number
-from tui.exhibits import Exhibit, Lines
-from tui.parameter_list import known_text
-from tui.widgets.axes import Limits
-from tui.widgets.line import Line
-from tui.widgets.plot import Plot
-from tui.widgets.series import Series
-from workspace.convergence import ALL, ParameterLine
+from sfumato.tui.console import number
+from sfumato.tui.export import Exhibit, Lines
+from sfumato.tui.parameter_list import known_text
+from sfumato.tui.widgets.axes import Limits
+from sfumato.tui.widgets.line import Line
+from sfumato.tui.widgets.plot import Plot
+from sfumato.tui.widgets.series import Series
+from sfumato.workspace.views.convergence import ALL, ParameterLine
 
 from .exhibiting import Exhibits
 from .page import Dialog
 
 if TYPE_CHECKING:
-    from workspace.figures.figure import Figure
-    from workspace.trace_tables import ModelTrace
+    from sfumato.workspace.plots.figure import Figure
+    from sfumato.workspace.store.trace_tables import ModelTrace
 
 __all__ = ["Parameter"]
 
@@ -55,7 +55,7 @@ class Parameter(Dialog[None], Exhibits):
     def __init__(self, run_id: int, model: ModelTrace, lines: Mapping[str, ParameterLine], at: int) -> None:
         """``at`` is the place of the parameter in the model's trace; ``lines`` have the statistics by parameter."""
         super().__init__()
-        from workspace.figures.traces import plots_of
+        from sfumato.workspace.plots.traces import plots_of
 
         self._run_id, self._model, self._lines, self._at = run_id, model, lines, at
         self._names: Sequence[str] = getattr(model.trace, "parameters", ())
@@ -77,12 +77,12 @@ class Parameter(Dialog[None], Exhibits):
 
     @property
     def _parts(self) -> Sequence[str]:
-        from workspace.figures.traces import parts_of
+        from sfumato.workspace.plots.traces import parts_of
 
         return parts_of(self._model.trace, self._shown)
 
     def _figure(self) -> Figure:
-        from workspace.figures.traces import trace_figure
+        from sfumato.workspace.plots.traces import trace_figure
 
         assert self._model.trace is not None
         name = f"{self._model.target} {self._names[self._at]}"
@@ -181,7 +181,7 @@ def figure_lines(figure: Figure) -> Lines:
 
 
 def _points(one: object) -> Iterator[Sequence[object]]:
-    from workspace.figures.figure import Series as FigureSeries
+    from sfumato.workspace.plots.figure import Series as FigureSeries
 
     assert isinstance(one, FigureSeries)
     ends = [[None] * one.x.size if bound is None else bound.tolist() for bound in (one.lower, one.upper)]

@@ -16,16 +16,16 @@ from textual.timer import Timer
 from textual.widgets import TextArea
 from textual.worker import get_current_worker
 
-from tui import jobs
-from tui.messages import PlanSaved
-from tui.plan_history import PlanHistory
-from tui.widgets.columns import cells, fitted
-from tui.widgets.grid import Grid
-from tui.widgets.line import Line
-from tui.widgets.live import LiveGrid
-from tui.widgets.toml_text import TomlText
-from tui.words import mark
-from workspace.drafts import Draft, draft_of_run
+from sfumato.tui import jobs
+from sfumato.tui.messages import PlanSaved
+from sfumato.tui.plan_history import PlanHistory
+from sfumato.tui.widgets.columns import cells, fitted
+from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.line import Line
+from sfumato.tui.widgets.live import LiveGrid
+from sfumato.tui.widgets.toml_text import TomlText
+from sfumato.tui.words import mark
+from sfumato.workspace.plan.drafts import Draft, draft_of_run
 
 from .add_step import AddStep
 from .confirm import Confirm
@@ -33,8 +33,8 @@ from .plan_lines import COLUMNS, keys, run_text, values
 from .plan_pane import PlanPane
 
 if TYPE_CHECKING:
-    from workspace.plan_table import Place
-    from workspace.plan_view import PlanView
+    from sfumato.workspace.plan.edits import Place
+    from sfumato.workspace.plan.steps import PlanView
 
 __all__ = ["Plan"]
 
@@ -144,7 +144,7 @@ class Plan(PlanPane):
 
     @work(thread=True, exclusive=True, group="examine", exit_on_error=False)
     def _examine(self, toml: str) -> None:
-        from workspace.plan_view import plan_view
+        from sfumato.workspace.plan.steps import plan_view
 
         worker = get_current_worker()
         view = plan_view(toml)
@@ -256,7 +256,7 @@ class Plan(PlanPane):
         """Move the step up or down among those of its kind."""
         place = self.here
         if place is not None and self._view is not None:
-            from workspace.plan_table import Place, with_moved
+            from sfumato.workspace.plan.edits import Place, with_moved
 
             to = Place(place.section, place.index + by)
             self.edit(lambda toml: with_moved(toml, place, by), str(to) if str(to) in keys(self._view) else None)
@@ -265,7 +265,7 @@ class Plan(PlanPane):
         """Take the step out; u brings it back."""
         place = self.here
         if place is not None:
-            from workspace.plan_table import without_step
+            from sfumato.workspace.plan.edits import without_step
 
             self.edit(lambda toml: without_step(toml, place), said=f"{place} was taken out; u brings it back")
 

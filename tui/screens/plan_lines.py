@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tui.fields import shown_value
-from tui.widgets.pages import Column
-from tui.words import mark
+from sfumato.tui.fields import shown_value
+from sfumato.tui.widgets.pages import Column
+from sfumato.tui.words import mark
 
 if TYPE_CHECKING:
-    from workspace.plan_view import PlanView, StepLine
+    from sfumato.workspace.plan.steps import PlanView, StepLine
 
 __all__ = ["COLUMNS", "SETTINGS", "keys", "run_text", "values"]
 

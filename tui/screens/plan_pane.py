@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from textual.message import Message
 
-from workspace.drafts import Draft, draft_of
-from workspace.queries import Reader
-from workspace.views import RunLine
+from sfumato.workspace.plan.drafts import Draft, draft_of
+from sfumato.workspace.views.queries import Reader
+from sfumato.workspace.views.runs import RunLine
 
 from .page import Pane
 from .threads import Computes

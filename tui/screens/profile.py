@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from engine.schema import Kind, Variable
-from tui.console import number
-from tui.widgets.series import Series
-from tui.words import mark
+from sfumato.engine.schema import Kind, Variable
+from sfumato.tui.console import number
+from sfumato.tui.widgets.series import Series
+from sfumato.tui.words import mark
 
 if TYPE_CHECKING:
-    from workspace.variable_lines import Profile, VariableLine
+    from sfumato.workspace.views.variable_lines import Profile, VariableLine
 
 __all__ = ["summary", "variable_series"]
 

@@ -13,14 +13,14 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import ContentSwitcher, Static
 
-from tui.console import duration
-from tui.exhibits import Exhibit
-from tui.widgets.bare_lines import Backdrop
-from tui.widgets.tabs import TabLine
-from tui.words import mark, state_text, tally_text
-from workspace.quality_views import views_of
-from workspace.queries import Reader, RunState
-from workspace.views import RunLine, project_lines, run_lines
+from sfumato.tui.console import duration
+from sfumato.tui.export import Exhibit
+from sfumato.tui.terminal.raw_lines import Backdrop
+from sfumato.tui.widgets.tabs import TabLine
+from sfumato.tui.words import mark, state_text, tally_text
+from sfumato.workspace.views.quality import views_of
+from sfumato.workspace.views.queries import Reader, RunState
+from sfumato.workspace.views.runs import RunLine, project_lines, run_lines
 
 from .data import Data
 from .diagnostics import Diagnostics

@@ -14,18 +14,18 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from engine.errors import BadInput
-from tui import jobs
-from tui.console import duration
-from tui.exhibits import Exhibit
-from tui.fields import Field
-from tui.widgets.columns import cells, fitted
-from tui.widgets.grid import Grid
-from tui.widgets.live import LiveGrid
-from tui.widgets.pages import Column
-from tui.words import progress, state_text, tally_text
-from workspace.database import DATABASE
-from workspace.views import ProjectLine, project_lines
+from sfumato.engine.errors import BadInput
+from sfumato.tui import jobs
+from sfumato.tui.console import duration
+from sfumato.tui.export import Exhibit
+from sfumato.tui.fields import Field
+from sfumato.tui.widgets.columns import cells, fitted
+from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.live import LiveGrid
+from sfumato.tui.widgets.pages import Column
+from sfumato.tui.words import progress, state_text, tally_text
+from sfumato.workspace.store.database import DATABASE
+from sfumato.workspace.views.runs import ProjectLine, project_lines
 
 from .exhibiting import grid_exhibit
 from .keys import key_for

@@ -12,18 +12,18 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from tui.console import number
-from tui.exhibits import Exhibit, Lines
-from tui.messages import WorkspaceChanged
-from tui.widgets.columns import cells, fitted
-from tui.widgets.grid import Grid
-from tui.widgets.key_line import KeyLine
-from tui.widgets.line import Line
-from tui.widgets.live import LiveGrid
-from tui.widgets.pages import Column
-from tui.widgets.text import printable
-from tui.words import mark, outcome_text
-from workspace.quality_views import Metric, QualityBoard, Score, quality_board
+from sfumato.tui.console import number
+from sfumato.tui.export import Exhibit, Lines
+from sfumato.tui.messages import WorkspaceChanged
+from sfumato.tui.widgets.columns import cells, fitted
+from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.key_line import KeyLine
+from sfumato.tui.widgets.line import Line
+from sfumato.tui.widgets.live import LiveGrid
+from sfumato.tui.widgets.pages import Column
+from sfumato.tui.widgets.text import printable
+from sfumato.tui.words import mark, outcome_text
+from sfumato.workspace.views.quality import Metric, QualityBoard, Score, quality_board
 
 from .exhibiting import Exhibits
 from .page import Dialog, Reads

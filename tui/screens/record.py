@@ -16,14 +16,14 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from tui.console import number
-from tui.exhibits import Exhibit
-from tui.record_list import driver_text
-from tui.widgets.grid import Grid
-from tui.widgets.key_line import KeyLine
-from tui.widgets.line import Line
-from tui.widgets.pages import Column, Row
-from tui.widgets.text import cut, fit, printable
+from sfumato.tui.console import number
+from sfumato.tui.export import Exhibit
+from sfumato.tui.record_list import driver_text
+from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.key_line import KeyLine
+from sfumato.tui.widgets.line import Line
+from sfumato.tui.widgets.pages import Column, Row
+from sfumato.tui.widgets.text import cut, fit, printable
 
 from .confirm import Confirm
 from .exhibiting import Exhibits, grid_exhibit
@@ -31,9 +31,9 @@ from .page import Dialog
 from .threads import Computes
 
 if TYPE_CHECKING:
-    from workspace.records import Candidates
-    from workspace.records import Records as OpenRecords
-    from workspace.workspace import Workspace
+    from sfumato.workspace.store.workspace import Workspace
+    from sfumato.workspace.views.records import Candidates
+    from sfumato.workspace.views.records import Records as OpenRecords
 
 __all__ = ["Record"]
 
@@ -72,8 +72,8 @@ class CandidatePages:
         ]
 
     def _values(self, numbers: Sequence[int]) -> Sequence[Values]:
-        from workspace.records import values
-        from workspace.workspace import Workspace
+        from sfumato.workspace.store.workspace import Workspace
+        from sfumato.workspace.views.records import values
 
         with closing(Workspace.open(self.directory)) as workspace:
             return values(workspace, self.run_id, numbers, self.found.draw)
@@ -124,7 +124,7 @@ class Record(Dialog[None], Exhibits, Computes):
         records, record, draw, with_values = self._records, self._record, self._draw, self._values
 
         def query(workspace: Workspace) -> tuple[Candidates, Values | None]:
-            from workspace.records import candidates, values, worst_draw
+            from sfumato.workspace.views.records import candidates, values, worst_draw
 
             chosen = worst_draw(workspace, records.measure, record) if draw is None else draw
             found = candidates(workspace, records.run_id, records.measure, record, chosen)

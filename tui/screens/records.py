@@ -11,14 +11,14 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from tui.console import number
-from tui.exhibits import Exhibit
-from tui.record_list import driver_text
-from tui.widgets.columns import cells, fitted
-from tui.widgets.grid import Grid
-from tui.widgets.line import Line
-from tui.widgets.pages import Column, Row
-from tui.words import params_text
+from sfumato.tui.console import number
+from sfumato.tui.export import Exhibit
+from sfumato.tui.record_list import driver_text
+from sfumato.tui.widgets.columns import cells, fitted
+from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.line import Line
+from sfumato.tui.widgets.pages import Column, Row
+from sfumato.tui.words import params_text
 
 from .exhibiting import grid_exhibit
 from .page import Pane
@@ -26,10 +26,10 @@ from .record import Record
 from .threads import Computes
 
 if TYPE_CHECKING:
-    from engine.record_risk import LeaveOneOut
-    from workspace.records import RecordLine, RecordMeasure
-    from workspace.records import Records as OpenRecords
-    from workspace.workspace import Workspace
+    from sfumato.engine.record_risk import LeaveOneOut
+    from sfumato.workspace.store.workspace import Workspace
+    from sfumato.workspace.views.records import RecordLine, RecordMeasure
+    from sfumato.workspace.views.records import Records as OpenRecords
 
 __all__ = ["Records"]
 
@@ -125,7 +125,7 @@ class Records(Pane, Computes):
             measure = draw = self._measure = self._draw = 0
 
         def query(workspace: Workspace) -> tuple[Sequence[RecordMeasure], OpenRecords | None]:
-            from workspace.records import open_records, record_measures
+            from sfumato.workspace.views.records import open_records, record_measures
 
             measures = record_measures(workspace, run_id)
             if not measures:
@@ -232,7 +232,7 @@ def _same(one: OpenRecords | None, other: OpenRecords | None) -> bool:
 
 def _drivers(workspace: Workspace, records: OpenRecords) -> Mapping[int, str]:
     """The drivers of the first records, by number."""
-    from workspace.records import drivers
+    from sfumato.workspace.views.records import drivers
 
     numbers = [line.record for line in records.lines(0, DRIVEN)]
     found: LeaveOneOut = drivers(workspace, records, numbers)

@@ -16,24 +16,24 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input
 
-from tui.messages import Trouble
-from tui.widgets.completion import PathName
-from tui.widgets.entry import Entry
-from tui.widgets.key_line import KeyLine
-from tui.widgets.line import Line
-from tui.widgets.scroll import Scroll
-from tui.widgets.text import printable
-from tui.widgets.verdicts import board
-from workspace.findings import VerdictLine
-from workspace.uses import settings_apart
+from sfumato.tui.messages import Trouble
+from sfumato.tui.widgets.completion import PathName
+from sfumato.tui.widgets.entry import Entry
+from sfumato.tui.widgets.key_line import KeyLine
+from sfumato.tui.widgets.line import Line
+from sfumato.tui.widgets.scroll import Scroll
+from sfumato.tui.widgets.text import printable
+from sfumato.tui.widgets.verdicts import board
+from sfumato.workspace.reporting.uses import settings_apart
+from sfumato.workspace.views.results import VerdictLine
 
 from .confirm import Confirm
 from .page import Dialog
 from .threads import Computes
 
 if TYPE_CHECKING:
-    from workspace.release import Form, PastRelease, Released, ReleasePlan
-    from workspace.workspace import Workspace
+    from sfumato.workspace.release.package import Form, PastRelease, Released, ReleasePlan
+    from sfumato.workspace.store.workspace import Workspace
 
 __all__ = ["ReleaseScreen"]
 
@@ -96,7 +96,7 @@ class ReleaseScreen(Dialog[None], Computes):
         run_id = self._run_id
 
         def query(workspace: Workspace) -> tuple[ReleasePlan, Sequence[PastRelease]]:
-            from workspace.release import plan_release, releases_of
+            from sfumato.workspace.release.package import plan_release, releases_of
 
             return plan_release(workspace, run_id), releases_of(workspace, run_id)
 
@@ -155,7 +155,7 @@ class ReleaseScreen(Dialog[None], Computes):
         run_id, form = self._run_id, self._form
 
         def query(workspace: Workspace) -> Released:
-            from workspace.release import NotReleased, release
+            from sfumato.workspace.release.package import NotReleased, release
 
             try:
                 return release(workspace, run_id, Path(directory), form, reason)

@@ -14,18 +14,18 @@ from textual.message import Message
 from textual.widgets import Input
 from textual.worker import get_current_worker
 
-from tui.console import number
-from tui.exhibits import Exhibit, Lines, lines_of
-from tui.widgets.columns import cells, fitted
-from tui.widgets.entry import Entry
-from tui.widgets.grid import Grid
-from tui.widgets.line import Line
-from tui.widgets.pages import Column, Row
-from tui.words import interval, measured
-from workspace.findings import SORTS, ResultLine, Selection, has_averages, result_lines
-from workspace.queries import Reader, recipe_toml
-from workspace.result_orders import ResultOrders
-from workspace.uses import Apart, settings_apart
+from sfumato.tui.console import number
+from sfumato.tui.export import Exhibit, Lines, lines_of
+from sfumato.tui.widgets.columns import cells, fitted
+from sfumato.tui.widgets.entry import Entry
+from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.line import Line
+from sfumato.tui.widgets.pages import Column, Row
+from sfumato.tui.words import interval, measured
+from sfumato.workspace.reporting.uses import Apart, settings_apart
+from sfumato.workspace.views.queries import Reader, recipe_toml
+from sfumato.workspace.views.result_orders import ResultOrders
+from sfumato.workspace.views.results import SORTS, ResultLine, Selection, has_averages, result_lines
 
 from .explain import Explain
 from .page import Pane, stage

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual import on
 from textual.timer import Timer
 
-from tui.widgets.grid import Grid
+from sfumato.tui.widgets.grid import Grid
 
 from .page import Page, Pane
 

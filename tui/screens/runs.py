@@ -14,19 +14,19 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import Static
 
-from tui import jobs
-from tui.console import duration
-from tui.exhibits import Exhibit
-from tui.widgets.columns import cells, fitted
-from tui.widgets.grid import Grid
-from tui.widgets.line import alike
-from tui.widgets.live import LiveGrid
-from tui.widgets.pages import Column
-from tui.widgets.run_detail import glance
-from tui.words import progress, rate, seconds_left, state_text, tally_text
-from workspace.queries import RunState
-from workspace.run_detail import RunDetail, run_detail
-from workspace.views import RunLine
+from sfumato.tui import jobs
+from sfumato.tui.console import duration
+from sfumato.tui.export import Exhibit
+from sfumato.tui.widgets.columns import cells, fitted
+from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.line import alike
+from sfumato.tui.widgets.live import LiveGrid
+from sfumato.tui.widgets.pages import Column
+from sfumato.tui.widgets.run_detail import glance
+from sfumato.tui.words import progress, rate, seconds_left, state_text, tally_text
+from sfumato.workspace.views.queries import RunState
+from sfumato.workspace.views.run_detail import RunDetail, run_detail
+from sfumato.workspace.views.runs import RunLine
 
 from .compare import Compare
 from .confirm import Confirm

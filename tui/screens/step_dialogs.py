@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from engine.errors import BadInput
-from engine.methods import registry
-from tui.step_form import (
+from sfumato.engine.errors import BadInput
+from sfumato.engine.methods import registry
+from sfumato.tui.step_form import (
     check_settings,
     check_step,
     method_of,
@@ -18,8 +18,8 @@ from tui.step_form import (
     step_table,
     threshold_fields,
 )
-from workspace.plan_table import Place, with_sections, with_step
-from workspace.plan_view import PlanView
+from sfumato.workspace.plan.edits import Place, with_sections, with_step
+from sfumato.workspace.plan.steps import PlanView
 
 from .form import Form
 

@@ -14,23 +14,23 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import ContentSwitcher
 
-from tui.console import number
-from tui.exhibits import Exhibit, Lines
-from tui.widgets.columns import cells, fitted
-from tui.widgets.line import Line
-from tui.widgets.live import LiveGrid
-from tui.widgets.pages import Column
-from tui.widgets.plot import Plot
-from tui.widgets.series import Series
-from tui.words import interval, params_text
-from workspace.findings import BAND_SHARES, Curve, curves
-from workspace.numbers import percentages
-from workspace.queries import Reader
+from sfumato.tui.console import number
+from sfumato.tui.export import Exhibit, Lines
+from sfumato.tui.widgets.columns import cells, fitted
+from sfumato.tui.widgets.line import Line
+from sfumato.tui.widgets.live import LiveGrid
+from sfumato.tui.widgets.pages import Column
+from sfumato.tui.widgets.plot import Plot
+from sfumato.tui.widgets.series import Series
+from sfumato.tui.words import interval, params_text
+from sfumato.workspace.reporting.numbers import percentages
+from sfumato.workspace.views.queries import Reader
+from sfumato.workspace.views.results import BAND_SHARES, Curve, curves
 
 from .page import Pane
 
 if TYPE_CHECKING:
-    from workspace.figures.figure import Figure
+    from sfumato.workspace.plots.figure import Figure
 
 __all__ = ["Sweep"]
 
@@ -266,8 +266,8 @@ def share_columns(curve: Curve) -> list[tuple[float | None, ...]]:
 
 def curve_figure(shown: Sequence[Curve], *, log: bool = False) -> Figure:
     """The curves, drawn for a file, on the scale that is shown."""
-    from workspace.figures.figure import Figure, Panel
-    from workspace.figures.figure import Series as FigureSeries
+    from sfumato.workspace.plots.figure import Figure, Panel
+    from sfumato.workspace.plots.figure import Series as FigureSeries
 
     drawn = [as_series(curve) for curve in shown]
     series = tuple(FigureSeries.of(one.name, one.x, one.y, one.lower, one.upper) for one in drawn)

@@ -11,13 +11,13 @@ from textual import work
 from textual.message import Message
 from textual.worker import get_current_worker
 
-from tui.messages import Trouble
-from workspace.errors import WorkspaceError
+from sfumato.tui.messages import Trouble
+from sfumato.workspace.errors import WorkspaceError
 
 from .page import Reads
 
 if TYPE_CHECKING:
-    from workspace.workspace import Workspace
+    from sfumato.workspace.store.workspace import Workspace
 
 __all__ = ["Computes"]
 
@@ -33,8 +33,8 @@ class Computes(Reads):
 
         The engine's and the workspace's own errors, whose words hold no values of the data, are told.
         """
-        from engine.errors import EngineError
-        from workspace.workspace import Workspace
+        from sfumato.engine.errors import EngineError
+        from sfumato.workspace.store.workspace import Workspace
 
         worker = get_current_worker()
         message: Message

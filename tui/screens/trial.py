@@ -15,23 +15,23 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input
 
-from tui.console import number
-from tui.widgets.entry import Entry
-from tui.widgets.key_line import KeyLine
-from tui.widgets.line import Line
-from tui.widgets.scroll import Scroll
-from tui.widgets.verdicts import board, overall
-from tui.words import limit_text, measured
-from workspace.findings import VerdictLine
-from workspace.uses import Apart, settings_apart
+from sfumato.tui.console import number
+from sfumato.tui.widgets.entry import Entry
+from sfumato.tui.widgets.key_line import KeyLine
+from sfumato.tui.widgets.line import Line
+from sfumato.tui.widgets.scroll import Scroll
+from sfumato.tui.widgets.verdicts import board, overall
+from sfumato.tui.words import limit_text, measured
+from sfumato.workspace.reporting.uses import Apart, settings_apart
+from sfumato.workspace.views.results import VerdictLine
 
 from .page import Dialog
 from .threads import Computes
 
 if TYPE_CHECKING:
-    from engine.rows import Row
-    from engine.thresholds import Threshold
-    from workspace.workspace import Workspace
+    from sfumato.engine.rows import Row
+    from sfumato.engine.thresholds import Threshold
+    from sfumato.workspace.store.workspace import Workspace
 
 __all__ = ["Trial"]
 
@@ -160,7 +160,7 @@ class Trial(Dialog[None], Computes):
         tried, rows = self._tried, self._rows
 
         def query(_: Workspace) -> Sequence[VerdictLine]:
-            from engine.thresholds import judge
+            from sfumato.engine.thresholds import judge
 
             return [VerdictLine(**verdict.to_dict()) for verdict in judge(tried, rows)]
 
@@ -205,7 +205,7 @@ class Trial(Dialog[None], Computes):
             return
 
         def query(workspace: Workspace) -> int:
-            from workspace.plan_limits import keep_limits
+            from sfumato.workspace.plan.limits import keep_limits
 
             keep_limits(workspace, project_id, changed)
             return len(changed)
@@ -228,8 +228,8 @@ def _number(text: str) -> float | None:
 
 
 def _load(workspace: Workspace, run_id: int) -> tuple[Sequence[Threshold], Sequence[Row], Sequence[VerdictLine], Apart]:
-    from workspace.findings import verdict_lines
-    from workspace.runs import find_run, result_rows
+    from sfumato.workspace.jobs.runs import find_run, result_rows
+    from sfumato.workspace.views.results import verdict_lines
 
     rows = [row for row in result_rows(workspace, run_id) if row.draw is None]
     run = find_run(workspace, run_id)

@@ -10,12 +10,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from tui.exhibits import Exhibit, lines_of
-from tui.widgets.verdict_board import VerdictBoard
-from tui.words import state_text
-from workspace.findings import ResultLine, VerdictLine, judged_line, verdict_lines
-from workspace.queries import recipe_toml
-from workspace.uses import Apart, settings_apart
+from sfumato.tui.export import Exhibit, lines_of
+from sfumato.tui.widgets.verdict_board import VerdictBoard
+from sfumato.tui.words import state_text
+from sfumato.workspace.reporting.uses import Apart, settings_apart
+from sfumato.workspace.views.queries import recipe_toml
+from sfumato.workspace.views.results import ResultLine, VerdictLine, judged_line, verdict_lines
 
 from .page import Pane
 from .trial import Trial

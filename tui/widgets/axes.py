@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.statistics.ticks import LARGEST, Floats, Limits, limits, nice_ticks, short_number, tick_labels
-from workspace.figures.units import AxisUnit, log_ticks, unit_text, unit_ticks
+from sfumato.workspace.plots.ticks import LARGEST, Floats, Limits, limits, nice_ticks, short_number, tick_labels
+from sfumato.workspace.plots.units import AxisUnit, log_ticks, unit_text, unit_ticks
 
 __all__ = [
     "LARGEST", "AxisUnit", "Floats", "Limits", "Scale", "fit_ticks", "limits", "log_ticks", "nice_ticks", "place",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.content import Content
 
-from tui.words import mark
+from sfumato.tui.words import mark
 
 __all__ = ["gauge"]
 

@@ -15,7 +15,7 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from .bare_lines import BareLines
+from ..terminal.raw_lines import BareLines
 from .feed import Delivery, Feed, Order
 from .glyphs import glyphs_named
 from .pages import ColumnLike, Pages, Row

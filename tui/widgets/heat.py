@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.cells import cell_len
 
-from workspace.figures.figure import Bins, Cells
-from workspace.figures.shades import SHADES, SIDES, Shading, percent
+from sfumato.workspace.plots.figure import Bins, Cells
+from sfumato.workspace.plots.shades import SHADES, SIDES, Shading, percent
 
 from .axes import Scale, fit_ticks, place, unit_ticks
 from .glyphs import Glyphs

@@ -6,8 +6,8 @@ from collections.abc import Hashable, Sequence
 
 from textual import on
 
-from tui.widgets.grid import Grid
-from tui.widgets.pages import ColumnLike, ListPages
+from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.pages import ColumnLike, ListPages
 
 
 class LiveGrid(Grid):

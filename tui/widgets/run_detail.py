@@ -7,11 +7,11 @@ from typing import Any
 
 from textual.content import Content
 
-from tui.console import duration, number
-from tui.widgets.text import cut, printable
-from tui.words import limit_text, mark
-from workspace.findings import VerdictLine
-from workspace.run_detail import Change, Phase, RunDetail
+from sfumato.tui.console import duration, number
+from sfumato.tui.widgets.text import cut, printable
+from sfumato.tui.words import limit_text, mark
+from sfumato.workspace.views.results import VerdictLine
+from sfumato.workspace.views.run_detail import Change, Phase, RunDetail
 
 __all__ = ["glance"]
 

@@ -11,8 +11,8 @@ from textual.content import Content
 from textual.geometry import Region
 from textual.message import Message
 
-from workspace.findings import VerdictLine
-from workspace.uses import NOTHING, Apart
+from sfumato.workspace.reporting.uses import NOTHING, Apart
+from sfumato.workspace.views.results import VerdictLine
 
 from .scroll import Scroll
 from .verdicts import blocks, heads, overall

@@ -7,12 +7,12 @@ from textwrap import wrap
 
 from textual.content import Content
 
-from tui.console import number
-from tui.widgets.gauge import gauge
-from tui.widgets.text import cut, fit, printable
-from tui.words import limit_text, mark, measured, outcome_text
-from workspace.findings import VerdictLine
-from workspace.uses import NOTHING, Apart
+from sfumato.tui.console import number
+from sfumato.tui.widgets.gauge import gauge
+from sfumato.tui.widgets.text import cut, fit, printable
+from sfumato.tui.words import limit_text, mark, measured, outcome_text
+from sfumato.workspace.reporting.uses import NOTHING, Apart
+from sfumato.workspace.views.results import VerdictLine
 
 __all__ = ["blocks", "board", "heads", "overall"]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.errors import BadInput, suggestion
-from engine.recipe import read_toml
+from sfumato.engine.errors import BadInput, suggestion
+from sfumato.engine.recipe import read_toml
 
 __all__ = ["RecipeFile", "find_recipe", "shipped_recipes"]
 

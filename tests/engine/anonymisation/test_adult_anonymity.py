@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.errors import BadInput
-from engine.execution import anonymise
-from engine.microdata import Microdata, conform
-from engine.recipe import Recipe
+from sfumato.engine.errors import BadInput
+from sfumato.engine.execution import anonymise
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.recipe import Recipe
 
 KEYS = ("age", "workclass", "education", "marital_status", "occupation", "race", "sex", "native_country")
 VARIABLES = {

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
-from engine.anonymisation.mondrian import MondrianSpec
-from engine.anonymised import Anonymised
-from engine.checks import check_steps
-from engine.errors import BadInput
-from engine.execution import anonymise
-from engine.microdata import Microdata, conform
-from engine.quasi_identifiers import numbers_of_labels
-from engine.recipe import Recipe
-from engine.schema import Kind
-from engine.statistics.generalised_labels import outside_of
-from engine.statistics.mdav import mdav_groups
+from sfumato.engine.anonymisation._base import Anonymised
+from sfumato.engine.anonymisation._output import numbers_of_labels
+from sfumato.engine.anonymisation.mondrian import MondrianSpec
+from sfumato.engine.checks import check_steps
+from sfumato.engine.errors import BadInput
+from sfumato.engine.execution import anonymise
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.partition.generalised_labels import outside_of
+from sfumato.engine.partition.mdav import mdav_groups
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.schema import Kind
 
 VARIABLES: dict[str, Any] = {
     "city": {"kind": "categorical", "role": "known", "levels": ["foo", "bar", "test"]},

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from engine.anonymised import Anonymised
-from engine.errors import BadInput
-from engine.execution import anonymise, execute
-from engine.microdata import Microdata, conform
-from engine.recipe import Recipe
-from engine.schema import Kind
-from engine.statistics.generalised_labels import interval
-from engine.statistics.mdav import mdav_groups
+from sfumato.engine.anonymisation._base import Anonymised
+from sfumato.engine.errors import BadInput
+from sfumato.engine.execution import anonymise, execute
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.partition.generalised_labels import interval
+from sfumato.engine.partition.mdav import mdav_groups
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.schema import Kind
 
 KEYS = ["age", "city", "smokes", "size"]
 LEVELS = ["small", "medium", "large"]

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.errors import BadInput, NotComputable
-from engine.execution import execute
-from engine.methods import find
-from engine.microdata import Microdata, MissingPolicy, conform
-from engine.quality.pearson import rho
-from engine.recipe import Recipe
-from engine.results import Estimate
-from engine.run import Run
-from engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.errors import BadInput, NotComputable
+from sfumato.engine.execution import execute
+from sfumato.engine.methods import find
+from sfumato.engine.microdata import Microdata, MissingPolicy, conform
+from sfumato.engine.quality.pearson import rho
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.results import Estimate
+from sfumato.engine.run import Run
+from sfumato.engine.schema import Kind, Role, Schema, Variable
 
 SCHEMA = Schema(
     (

@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from engine.execution import Outcome, execute
-from engine.microdata import Microdata, conform
-from engine.recipe import Recipe
+from sfumato.engine.execution import Outcome, execute
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.recipe import Recipe
 
 NUMERICAL = ("age", "hours_per_week")
 CATEGORICAL = ("workclass", "sex")

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
-from engine.errors import BadInput
-from engine.execution import execute
-from engine.microdata import Microdata, conform
-from engine.recipe import Recipe
+from sfumato.engine.errors import BadInput
+from sfumato.engine.execution import execute
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.recipe import Recipe
 
 VARIABLES: dict[str, Any] = {
     "zip": {"kind": "categorical", "role": "known"},

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.errors import BadInput
-from engine.execution import execute
-from engine.microdata import Microdata, conform
-from engine.recipe import Recipe
-from engine.thresholds import Verdict
+from sfumato.engine.errors import BadInput
+from sfumato.engine.execution import execute
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.thresholds import Verdict
 
 VARIABLES = {
     "age": {"kind": "count", "role": "known"},

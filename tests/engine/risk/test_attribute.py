@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.errors import BadInput
-from engine.microdata import Microdata, conform
-from engine.results import Measure
-from engine.risk.attribute import AttributeSpec, attribute
-from engine.run import Run
-from engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.errors import BadInput
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.results import Measure
+from sfumato.engine.risk.attribute import AttributeSpec, attribute
+from sfumato.engine.run import Run
+from sfumato.engine.schema import Kind, Role, Schema, Variable
 
 SCHEMA = Schema(
     (

@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.errors import BadInput, NotComputable
-from engine.methods import find
-from engine.microdata import Microdata, conform
-from engine.results import Measure
-from engine.risk.identification import IdentificationSpec, candidates_of, identification
-from engine.run import Run
-from engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.errors import BadInput, NotComputable
+from sfumato.engine.methods import find
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.results import Measure
+from sfumato.engine.risk.identification import IdentificationSpec, candidates_of, identification
+from sfumato.engine.run import Run
+from sfumato.engine.schema import Kind, Role, Schema, Variable
 
 SCHEMA = Schema(
     (

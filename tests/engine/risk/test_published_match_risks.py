@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.microdata import Microdata, conform
-from engine.risk.attribute import AttributeSpec, attribute
-from engine.risk.identification import IdentificationSpec, identification
-from engine.run import Run
-from engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.risk.attribute import AttributeSpec, attribute
+from sfumato.engine.risk.identification import IdentificationSpec, identification
+from sfumato.engine.run import Run
+from sfumato.engine.schema import Kind, Role, Schema, Variable
 
 FOLDER = Path(os.environ.get("SFUMATO_DATA", Path(__file__).parents[4] / "shared" / "data"))
 RUN = Run(np.random.default_rng(0))

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from engine.errors import Cancelled
-from engine.statistics.average_linkage import average_linkage
-from engine.statistics.dendrogram import Dendrogram
+from sfumato.engine.errors import Cancelled
+from sfumato.engine.statistics.average_linkage import average_linkage
+from sfumato.engine.statistics.dendrogram import Dendrogram
 
 
 def parts(labels: np.ndarray) -> set[frozenset[int]]:

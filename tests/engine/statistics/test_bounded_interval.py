@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import expit, logit
 from scipy.stats import t
 
-from engine.statistics.bounded_interval import (
+from sfumato.engine.statistics.bounded_interval import (
     AT_LEAST_ONE,
     AT_MOST_ONE,
     NON_NEGATIVE,
@@ -19,7 +19,7 @@ from engine.statistics.bounded_interval import (
     Range,
     bounded_interval,
 )
-from engine.statistics.combining import monte_carlo_mean
+from sfumato.engine.statistics.combining import monte_carlo_mean
 
 RANGES: tuple[Range, ...] = (UNBOUNDED, NON_NEGATIVE, AT_LEAST_ONE, AT_MOST_ONE, SHARE, (0.0, 0.25), (-3.0, 365.0))
 Draws = Callable[[np.random.Generator, int], np.ndarray]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
-from engine.statistics.class_trees import ClassTree, class_tree
+from sfumato.engine.statistics.class_trees import ClassTree, class_tree
 
 DATA = Path(os.environ.get("SFUMATO_DATA", Path(__file__).resolve().parents[4] / "shared" / "data"))
 TABLES = {

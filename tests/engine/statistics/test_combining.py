@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from scipy.stats import norm, t
 
-from engine.statistics.bounded_interval import Range
-from engine.statistics.combining import Combined, full_synthesis, monte_carlo_mean, partial_synthesis
+from sfumato.engine.statistics.bounded_interval import Range
+from sfumato.engine.statistics.combining import Combined, full_synthesis, monte_carlo_mean, partial_synthesis
 
 POPULATIONS = 3000
 RECORDS = 100

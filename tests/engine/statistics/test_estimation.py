@@ -6,9 +6,9 @@ import statsmodels.api as sm
 from scipy.special import expit
 from scipy.stats import binom, t
 
-from engine.errors import NotComputable
-from engine.statistics.bounded_interval import Range
-from engine.statistics.estimation import (
+from sfumato.engine.errors import NotComputable
+from sfumato.engine.statistics.bounded_interval import Range
+from sfumato.engine.statistics.estimation import (
     IntervalEstimate,
     linear_coefficients,
     logistic_coefficients,

@@ -9,8 +9,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import digamma
 
-from engine.statistics.entropy import plug_in_entropy
-from engine.statistics.mutual_information import (
+from sfumato.engine.statistics.entropy import plug_in_entropy
+from sfumato.engine.statistics.mutual_information import (
     EntropyEstimate,
     entropy_of,
     nearest_neighbour_information,

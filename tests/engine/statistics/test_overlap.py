@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.errors import NotComputable
-from engine.statistics.overlap import interval_overlap
+from sfumato.engine.errors import NotComputable
+from sfumato.engine.statistics.overlap import interval_overlap
 
 widths = st.floats(0.1, 100)
 places = st.floats(-100, 100)

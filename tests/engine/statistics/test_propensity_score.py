@@ -5,8 +5,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from engine.run import Run
-from engine.statistics.propensity_score import logit_pmse, permutation_null, tree_pmse
+from sfumato.engine.run import Run
+from sfumato.engine.statistics.propensity_score import logit_pmse, permutation_null, tree_pmse
 
 
 def run(seed: int = 1) -> Run:

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.microdata import Microdata, MissingPolicy, conform
-from engine.schema import Kind, Schema, Variable
-from engine.statistics.table_codes import TableCodes
+from sfumato.engine.microdata import Microdata, MissingPolicy, conform
+from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.statistics.table_codes import TableCodes
 
 SCHEMA = Schema(
     (

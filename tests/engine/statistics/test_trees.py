@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeRegressor
 
-from engine.statistics.trees import Trees, grow, grow_classes, joined, level_order
+from sfumato.engine.statistics.trees import Trees, grow, grow_classes, joined, level_order
 
 
 def tree_of(x: np.ndarray, y: np.ndarray, *, classes: bool = False, minbucket: int = 5, cp: float = 1e-8) -> Trees:

@@ -12,14 +12,14 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from engine.errors import BadInput
-from engine.execution import combine, study_point
-from engine.microdata import Microdata, conform
-from engine.recipe import Recipe
-from engine.rows import Row
-from engine.studies.calibrated import SCORES, calibrated
-from engine.studies.generating import generator_of
-from engine.studies.group_tests import GroupTests
+from sfumato.engine.errors import BadInput
+from sfumato.engine.execution import combine, study_point
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.rows import Row
+from sfumato.engine.studies._calibrated import SCORES, calibrated
+from sfumato.engine.studies._generating import generator_of
+from sfumato.engine.studies._group_tests import GroupTests
 
 VARIABLES = {
     "age": {"kind": "count", "role": "known"},

@@ -9,19 +9,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.errors import BadInput
-from engine.execution import execute
-from engine.methods import find
-from engine.microdata import Microdata, conform
-from engine.recipe import Recipe
-from engine.results import Measure, StudyPoint
-from engine.risk.attribute import AttributeSpec, attribute
-from engine.risk.identification import IdentificationSpec, identification
-from engine.run import Run, generator
-from engine.schema import Kind, Role, Schema, Variable
-from engine.statistics.intruder_noise import log_normal
-from engine.statistics.matching import Exact, Within, match
-from engine.studies.intruder_uncertainty import REPLICATES, IntruderUncertaintySpec, intruder_uncertainty
+from sfumato.engine.errors import BadInput
+from sfumato.engine.execution import execute
+from sfumato.engine.matching.intruder_noise import log_normal
+from sfumato.engine.matching.matching import Exact, Within, match
+from sfumato.engine.methods import find
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.results import Measure, StudyPoint
+from sfumato.engine.risk.attribute import AttributeSpec, attribute
+from sfumato.engine.risk.identification import IdentificationSpec, identification
+from sfumato.engine.run import Run, generator
+from sfumato.engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.studies.intruder_uncertainty import REPLICATES, IntruderUncertaintySpec, intruder_uncertainty
 
 FOLDER = Path(os.environ.get("SFUMATO_DATA", Path(__file__).parents[4] / "shared" / "data"))
 SCHEMA = Schema(

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.checks import check_steps
-from engine.errors import BadInput
-from engine.execution import execute, study_point
-from engine.microdata import Microdata, conform
-from engine.recipe import Recipe
-from engine.rows import Row
-from engine.studies.minimisation import MinimisationSpec, smallest_size
+from sfumato.engine.checks import check_steps
+from sfumato.engine.errors import BadInput
+from sfumato.engine.execution import execute, study_point
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.rows import Row
+from sfumato.engine.studies.minimisation import MinimisationSpec, smallest_size
 
 VARIABLES = {
     "age": {"kind": "count", "role": "known"},

@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from engine.execution import Outcome, execute
-from engine.microdata import Microdata, conform
-from engine.recipe import Recipe
-from engine.rows import Row
-from engine.statistics.combining import monte_carlo_mean
-from engine.studies.intruder_uncertainty import (
+from sfumato.engine.execution import Outcome, execute
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.rows import Row
+from sfumato.engine.statistics.combining import monte_carlo_mean
+from sfumato.engine.studies.intruder_uncertainty import (
     ALL_EQUAL,
     DATASETS_ALONE,
     EXACT,

@@ -12,15 +12,15 @@ import pandas as pd
 import pytest
 from scipy.stats import chisquare
 
-from engine.checks import check_steps
-from engine.errors import BadInput
-from engine.execution import Outcome, as_column, execute
-from engine.microdata import Microdata, conform
-from engine.recipe import Recipe
-from engine.results import Fit
-from engine.run import Run
-from engine.schema import Kind, Role, Schema, Variable
-from engine.synthesis.cart import CartSpec, cart, draw
+from sfumato.engine.checks import check_steps
+from sfumato.engine.errors import BadInput
+from sfumato.engine.execution import Outcome, as_column, execute
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.results import Fit
+from sfumato.engine.run import Run
+from sfumato.engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.synthesis.cart import CartSpec, cart, draw
 
 DATA = Path(os.environ.get("SFUMATO_DATA", Path(__file__).resolve().parents[4] / "shared" / "data"))
 AIRBNB = DATA / "AB_NYC_2019.csv"
@@ -210,7 +210,7 @@ def test_a_fit_from_storage_draws_without_scikit_learn() -> None:
     fit = fitted(data, "income", spec)
     stored = Fit({name: np.frombuffer(a.tobytes(), a.dtype).reshape(a.shape) for name, a in fit.arrays.items()})
     assert np.array_equal(drawn(data, "income", spec, stored), drawn(data, "income", spec, fit))
-    code = "import sys, engine.synthesis.cart; sys.exit('sklearn' in sys.modules)"
+    code = "import sys, sfumato.engine.synthesis.cart; sys.exit('sklearn' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

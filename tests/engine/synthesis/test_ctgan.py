@@ -12,15 +12,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.checks import check_steps
-from engine.errors import NotInstalled
-from engine.methods import registry
-from engine.microdata import Microdata, MissingPolicy, conform
-from engine.recipe import Recipe
-from engine.results import Fit
-from engine.run import Run
-from engine.schema import Kind, Schema, Variable
-from engine.studies.generating import generator_of
+from sfumato.engine.checks import check_steps
+from sfumato.engine.errors import NotInstalled
+from sfumato.engine.methods import registry
+from sfumato.engine.microdata import Microdata, MissingPolicy, conform
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.results import Fit
+from sfumato.engine.run import Run
+from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.studies._generating import generator_of
 
 CTGAN = registry()["synthesis.ctgan"]
 VARIABLES = {
@@ -70,7 +70,7 @@ def test_without_the_extra_a_step_says_how_to_install_it(data: Microdata) -> Non
 
 @pytest.mark.slow
 def test_nothing_of_the_extra_is_imported_before_it_is_used() -> None:
-    script = "import engine.methods, sys; engine.methods.registry(); print(*sys.modules)"
+    script = "import sfumato.engine.methods, sys; sfumato.engine.methods.registry(); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120)
     assert not {"torch", "ctgan", "rdt"} & set(done.stdout.split())
 

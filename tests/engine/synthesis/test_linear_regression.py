@@ -8,15 +8,15 @@ import pandas as pd
 import pytest
 from scipy.stats import chisquare, ks_2samp, kstest, norm, truncnorm
 
-from engine.checks import check_steps
-from engine.errors import BadInput
-from engine.execution import execute
-from engine.microdata import Microdata, conform
-from engine.recipe import Recipe
-from engine.results import Fit
-from engine.run import Run
-from engine.schema import Kind, Schema, Variable
-from engine.synthesis.linear_regression import LinearRegressionSpec, draw, linear_regression
+from sfumato.engine.checks import check_steps
+from sfumato.engine.errors import BadInput
+from sfumato.engine.execution import execute
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.results import Fit
+from sfumato.engine.run import Run
+from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.synthesis.linear_regression import LinearRegressionSpec, draw, linear_regression
 
 DATA = Path(os.environ.get("SFUMATO_DATA", Path(__file__).resolve().parents[4] / "shared" / "data"))
 AIRBNB = DATA / "AB_NYC_2019.csv"

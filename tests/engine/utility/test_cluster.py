@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from engine.errors import NotComputable
-from engine.execution import draw_dataset, fit_model
-from engine.microdata import Microdata, conform
-from engine.recipe import Recipe
-from engine.results import Estimate
-from engine.run import Progress, Run
-from engine.schema import Kind, Role, Schema, Variable
-from engine.utility.cluster import ClusterSpec, cluster, cluster_difference
+from sfumato.engine.errors import NotComputable
+from sfumato.engine.execution import draw_dataset, fit_model
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.results import Estimate
+from sfumato.engine.run import Progress, Run
+from sfumato.engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.utility.cluster import ClusterSpec, cluster, cluster_difference
 
 DATA = Path(os.environ.get("SFUMATO_DATA", Path(__file__).resolve().parents[4] / "shared" / "data"))
 AIRBNB = DATA / "AB_NYC_2019.csv"

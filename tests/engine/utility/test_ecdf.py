@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import cramervonmises_2samp, ks_2samp
 
-from engine.errors import BadInput
-from engine.microdata import Microdata, conform
-from engine.recipe import Recipe
-from engine.run import Run
-from engine.schema import Kind, Role, Schema, Variable
-from engine.utility.ecdf import EcdfSpec, ecdf, ecdf_difference
+from sfumato.engine.errors import BadInput
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import Run
+from sfumato.engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.utility.ecdf import EcdfSpec, ecdf, ecdf_difference
 
 few_values = st.lists(st.integers(0, 5).map(float), min_size=1, max_size=12)
 many_values = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=12)

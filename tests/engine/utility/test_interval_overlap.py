@@ -8,16 +8,16 @@ import pandas as pd
 import pytest
 from scipy.stats import norm, t
 
-from engine.checks import check_steps
-from engine.errors import BadInput
-from engine.execution import Outcome, execute
-from engine.microdata import Microdata, conform
-from engine.recipe import Recipe
-from engine.results import Estimate
-from engine.rows import Row
-from engine.run import Run
-from engine.schema import Kind, Role, Schema, Variable
-from engine.utility.interval_overlap import IntervalOverlapSpec, interval_overlap
+from sfumato.engine.checks import check_steps
+from sfumato.engine.errors import BadInput
+from sfumato.engine.execution import Outcome, execute
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.results import Estimate
+from sfumato.engine.rows import Row
+from sfumato.engine.run import Run
+from sfumato.engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.utility.interval_overlap import IntervalOverlapSpec, interval_overlap
 
 VARIABLES = {
     "group": {"kind": "categorical", "role": "known", "levels": ["a", "b"]},

@@ -15,12 +15,12 @@ import pandas as pd
 import pytest
 from threadpoolctl import threadpool_limits
 
-from engine.execution import combined_rows, fit_model, measure_dataset
-from engine.microdata import Microdata, conform
-from engine.recipe import Recipe
-from engine.rows import Row, averages
-from engine.run import generator
-from engine.statistics.combining import t_quantile
+from sfumato.engine.execution import combined_rows, fit_model, measure_dataset
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.rows import Row, averages
+from sfumato.engine.run import generator
+from sfumato.engine.statistics.combining import t_quantile
 
 pytestmark = pytest.mark.slow
 

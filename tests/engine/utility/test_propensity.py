@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 
-from engine.errors import NotComputable
-from engine.microdata import Microdata, conform
-from engine.run import Run
-from engine.schema import Kind, Role, Schema, Variable
-from engine.utility.propensity import PropensitySpec, propensity
+from sfumato.engine.errors import NotComputable
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.run import Run
+from sfumato.engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.utility.propensity import PropensitySpec, propensity
 
 SCHEMA = Schema(
     (

@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.errors import BadInput
-from engine.execution import execute
-from engine.microdata import Microdata, conform
-from engine.recipe import Recipe
-from engine.run import Run
-from engine.schema import Kind, Role, Schema, Variable
-from engine.utility.summary import SummarySpec, summary
+from sfumato.engine.errors import BadInput
+from sfumato.engine.execution import execute
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import Run
+from sfumato.engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.utility.summary import SummarySpec, summary
 
 DATA = Path(os.environ.get("SFUMATO_DATA", Path(__file__).resolve().parents[4] / "shared" / "data"))
 AIRBNB = DATA / "AB_NYC_2019.csv"

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.microdata import conform
-from engine.run import Run
-from engine.schema import Kind, Schema, Variable
-from engine.utility.propensity import PropensitySpec, propensity
+from sfumato.engine.microdata import conform
+from sfumato.engine.run import Run
+from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.utility.propensity import PropensitySpec, propensity
 
 DATA = Path(os.environ.get("SFUMATO_DATA", Path(__file__).resolve().parents[4] / "shared" / "data"))
 

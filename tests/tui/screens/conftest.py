@@ -9,17 +9,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.microdata import conform
-from engine.recipe import Recipe
-from tui.app import SfumatoApp
-from tui.state import AppState, save_state
-from workspace.database import DATABASE
-from workspace.ingest import Source
-from workspace.queue import Outcome as TaskOutcome
-from workspace.queue import claim, fail, finish, progress, request_stop
-from workspace.runs import RunState, enter_run
-from workspace.worker import work
-from workspace.workspace import Workspace
+from sfumato.engine.microdata import conform
+from sfumato.engine.recipe import Recipe
+from sfumato.tui.app import SfumatoApp
+from sfumato.tui.state import AppState, save_state
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.queue import Outcome as TaskOutcome
+from sfumato.workspace.jobs.queue import claim, fail, finish, progress, request_stop
+from sfumato.workspace.jobs.runs import RunState, enter_run
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.database import DATABASE
+from sfumato.workspace.store.workspace import Workspace
 
 SIZES = [(80, 24), *(pytest.param(size, marks=pytest.mark.sizes) for size in ((120, 40), (200, 60)))]
 DONE, FAILED, INTERRUPTED, RUNNING = 1, 2, 3, 4
@@ -193,5 +193,5 @@ def no_worker(monkeypatch):
     def start_worker(directory, jobs=1):
         asked.append((directory, jobs))
 
-    monkeypatch.setattr("workspace.worker.start_worker", start_worker)
+    monkeypatch.setattr("sfumato.workspace.jobs.worker.start_worker", start_worker)
     return asked

@@ -5,11 +5,12 @@ import pytest
 from textual.binding import Binding
 from textual.dom import DOMNode
 
-import tui.screens
-import tui.widgets
-from tui.app import SfumatoApp
-from tui.screens.project import TABS, Project
-from tui.widgets.live import LiveGrid
+import sfumato.tui.screens
+import sfumato.tui.terminal
+import sfumato.tui.widgets
+from sfumato.tui.app import SfumatoApp
+from sfumato.tui.screens.project import TABS, Project
+from sfumato.tui.widgets.live import LiveGrid
 
 FORBIDDEN = {f"ctrl+{letter}" for letter in "abhijm"}
 FOOTERS = {
@@ -26,7 +27,7 @@ FOOTERS = {
 
 
 def our_bindings():
-    for package in (tui.screens, tui.widgets):
+    for package in (sfumato.tui.screens, sfumato.tui.widgets, sfumato.tui.terminal):
         for info in pkgutil.iter_modules(package.__path__):
             module = importlib.import_module(f"{package.__name__}.{info.name}")
             for value in vars(module).values():

@@ -4,10 +4,10 @@ import threading
 
 import pytest
 
-from tui.app import SfumatoApp
-from tui.screens.page import Reads
-from tui.themes import THEMES
-from workspace.queries import Reader
+from sfumato.tui.app import SfumatoApp
+from sfumato.tui.screens.page import Reads
+from sfumato.tui.themes import THEMES
+from sfumato.workspace.views.queries import Reader
 
 WALK = ["2", "d", "enter", "q", "3", "4", "right", "y", "t", "5", "question_mark", "q", "1"]
 
@@ -69,8 +69,17 @@ def test_the_themes_are_ours_and_ansi(directory):
 
 @pytest.mark.slow
 def test_starting_imports_no_numerical_library():
-    heavy = ("engine.methods", "engine.recipe", "pandas", "scipy", "pyarrow", "duckdb", "statsmodels", "sklearn")
-    code = f"import sys, tui.app, tui.screens.project; print([name for name in {heavy!r} if name in sys.modules])"
+    heavy = (
+        "sfumato.engine.methods",
+        "sfumato.engine.recipe",
+        "pandas",
+        "scipy",
+        "pyarrow",
+        "duckdb",
+        "statsmodels",
+        "sklearn",
+    )
+    code = f"import sys, sfumato.tui.app, sfumato.tui.screens.project; print([name for name in {heavy!r} if name in sys.modules])"
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )

@@ -3,11 +3,11 @@ import csv
 import pytest
 from textual.widgets import Input
 
-from tui.screens.audit import Audit
-from tui.screens.project import Project
-from tui.screens.projects import Projects
-from workspace.audit import HEAD_FILE, Act, append, head_of, keep_head
-from workspace.workspace import Workspace
+from sfumato.tui.screens.audit import Audit
+from sfumato.tui.screens.project import Project
+from sfumato.tui.screens.projects import Projects
+from sfumato.workspace.audit import HEAD_FILE, Act, append, head_of, keep_head
+from sfumato.workspace.store.workspace import Workspace
 
 
 @pytest.fixture

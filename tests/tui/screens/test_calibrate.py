@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 from textual.widgets import Input
 
-from engine.microdata import conform
-from engine.recipe import Recipe
-from tui.screens.calibrate import (
+from sfumato.engine.microdata import conform
+from sfumato.engine.recipe import Recipe
+from sfumato.tui.screens.calibrate import (
     Calibrate,
     areas_text,
     error_series,
@@ -19,13 +19,13 @@ from tui.screens.calibrate import (
     slider,
     tables_text,
 )
-from tui.state import AppState, save_state
-from workspace.ingest import Source
-from workspace.quality_views import CalibratedMeasure, Calibration, calibrations
-from workspace.queries import Reader
-from workspace.runs import enter_run
-from workspace.worker import work
-from workspace.workspace import Workspace
+from sfumato.tui.state import AppState, save_state
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.quality import CalibratedMeasure, Calibration, calibrations
+from sfumato.workspace.views.queries import Reader
 
 SIZES = pytest.mark.parametrize("size", [(80, 24), pytest.param((160, 50), marks=pytest.mark.sizes)], ids=str)
 RECIPE = {

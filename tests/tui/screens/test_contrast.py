@@ -5,7 +5,7 @@ import re
 import pytest
 from textual.color import Color
 
-from tui.themes import THEMES
+from sfumato.tui.themes import THEMES
 
 LEAST = {"dark": 4.5, "light": 4.5, "high-contrast": 6.5}
 """WCAG 2.2 asks for 4.5 (AA), and 7 (AAA); a key that cannot be used now may step back a little."""

@@ -1,11 +1,11 @@
 import pytest
 
-from tui.screens.form import Form
-from tui.state import AppState, save_state
-from workspace.audit import audit_rows
-from workspace.drafts import draft_of
-from workspace.queries import Reader
-from workspace.workspace import Workspace
+from sfumato.tui.screens.form import Form
+from sfumato.tui.state import AppState, save_state
+from sfumato.workspace.audit import audit_rows
+from sfumato.workspace.plan.drafts import draft_of
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.queries import Reader
 
 
 def plan_of(directory):
@@ -16,7 +16,7 @@ def plan_of(directory):
 @pytest.fixture
 def imported(empty, tmp_path, monkeypatch):
     """A project that was made by an import: 60 people, two of whom have no cost; a column of identifiers."""
-    from tui.importing import import_and_describe
+    from sfumato.tui.cli.importing import import_and_describe
 
     rows = "\n".join(
         f"P{i:03},{20 + i % 30},{'' if i < 2 else (i * 37) % 91 + 0.5},{'no' if i % 3 else 'yes'}" for i in range(60)
@@ -101,7 +101,7 @@ async def test_open_ends_labels_and_levels_are_typed_plainly(sit, imported):
 @pytest.mark.slow
 async def test_a_column_that_the_plan_leaves_out_can_be_taken_in(sit, imported):
     workspace = Workspace.open(imported)
-    from workspace.drafts import save_draft
+    from sfumato.workspace.plan.drafts import save_draft
 
     draft = draft_of(workspace, 1)
     save_draft(workspace, draft.saying(draft.toml.replace("smoker = {", "# smoker = {")))
@@ -115,7 +115,7 @@ async def test_a_column_that_the_plan_leaves_out_can_be_taken_in(sit, imported):
 
 @pytest.mark.slow
 async def test_a_plan_that_is_not_toml_says_so_and_loses_nothing(sit, imported):
-    from workspace.drafts import save_draft
+    from sfumato.workspace.plan.drafts import save_draft
 
     workspace = Workspace.open(imported)
     save_draft(workspace, draft_of(workspace, 1).saying("title = "))

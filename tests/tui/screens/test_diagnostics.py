@@ -1,11 +1,11 @@
 import pytest
 from textual.widgets import Input
 
-from tui.screens.diagnostic_plot import by_statistic, rule_limit, statistic_series
-from tui.widgets.grid import Grid
-from tui.widgets.plot import Plot
-from workspace.findings import DiagnosticLine
-from workspace.workspace import Workspace
+from sfumato.tui.screens.diagnostic_plot import by_statistic, rule_limit, statistic_series
+from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.plot import Plot
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.results import DiagnosticLine
 
 
 @pytest.fixture

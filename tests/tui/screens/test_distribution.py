@@ -8,18 +8,18 @@ import pandas as pd
 import pytest
 from textual.widgets import Input
 
-from engine.microdata import MissingPolicy, conform
-from engine.recipe import Recipe
-from tui.screens.choose import Choose
-from tui.screens.distribution import Distributions, SidePlot
-from tui.screens.keys import Keys
-from tui.state import AppState, save_state
-from tui.widgets.heatmap import HeatMap
-from tui.widgets.plot import Plot
-from workspace.ingest import Source
-from workspace.runs import enter_run
-from workspace.worker import work
-from workspace.workspace import Workspace
+from sfumato.engine.microdata import MissingPolicy, conform
+from sfumato.engine.recipe import Recipe
+from sfumato.tui.screens.choose import Choose
+from sfumato.tui.screens.distribution import Distributions, SidePlot
+from sfumato.tui.screens.keys import Keys
+from sfumato.tui.state import AppState, save_state
+from sfumato.tui.widgets.heatmap import HeatMap
+from sfumato.tui.widgets.plot import Plot
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.workspace import Workspace
 
 RECIPE = {
     "title": "Household survey",

@@ -4,10 +4,10 @@ import sys
 import pytest
 from textual.widgets import Input
 
-from tui.clipboard import COPY_FILE
-from tui.screens.compare import Compare
-from tui.screens.export import Export
-from tui.screens.project import Project
+from sfumato.tui.clipboard import COPY_FILE
+from sfumato.tui.screens.compare import Compare
+from sfumato.tui.screens.export import Export
+from sfumato.tui.screens.project import Project
 
 TABLES = {"runs": 4, "results": 44, "verdicts": 4, "sweep": 6, "diagnostics": 3}
 

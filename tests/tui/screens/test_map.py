@@ -8,19 +8,19 @@ import pandas as pd
 import pytest
 from textual.widgets import Input
 
-from engine.microdata import conform
-from engine.recipe import Recipe
-from tui.console import number
-from tui.screens.choose import Choose
-from tui.screens.map_limits import limit_series, limits_on
-from tui.screens.project import Project
-from tui.state import AppState, save_state
-from workspace.findings import VerdictLine
-from workspace.ingest import Source
-from workspace.risk_utility import Axis, Place, Point
-from workspace.runs import enter_run
-from workspace.worker import work
-from workspace.workspace import Workspace
+from sfumato.engine.microdata import conform
+from sfumato.engine.recipe import Recipe
+from sfumato.tui.console import number
+from sfumato.tui.screens.choose import Choose
+from sfumato.tui.screens.map_limits import limit_series, limits_on
+from sfumato.tui.screens.project import Project
+from sfumato.tui.state import AppState, save_state
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.results import VerdictLine
+from sfumato.workspace.views.risk_utility import Axis, Place, Point
 
 FULL, POOR, PLAIN = 1, 2, 3
 RECIPE = {

@@ -7,21 +7,21 @@ import pandas as pd
 import pytest
 from textual.widgets import Input
 
-from engine.errors import BadInput
-from engine.microdata import conform
-from engine.recipe import Recipe
-from tui.screens.form import Form
-from tui.screens.guided_minimisation import GuidedMinimisation
-from tui.screens.minimise import Minimise, answer_text, size_series
-from tui.state import AppState, save_state
-from tui.widgets.plot import Plot
-from workspace.guided_minimisation import minimisation_recipe, prepare_minimisation, stored_data
-from workspace.ingest import Source
-from workspace.quality_views import Minimisation, minimisations
-from workspace.queries import Reader, RunState, find_run, list_runs
-from workspace.runs import enter_run, result_rows
-from workspace.worker import work
-from workspace.workspace import Workspace
+from sfumato.engine.errors import BadInput
+from sfumato.engine.microdata import conform
+from sfumato.engine.recipe import Recipe
+from sfumato.tui.screens.form import Form
+from sfumato.tui.screens.guided_minimisation import GuidedMinimisation
+from sfumato.tui.screens.minimise import Minimise, answer_text, size_series
+from sfumato.tui.state import AppState, save_state
+from sfumato.tui.widgets.plot import Plot
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.runs import enter_run, result_rows
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.plan.guided_minimisation import minimisation_recipe, prepare_minimisation, stored_data
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.quality import Minimisation, minimisations
+from sfumato.workspace.views.queries import Reader, RunState, find_run, list_runs
 
 FOUND, NONE = 1, 2
 SIZES = pytest.mark.parametrize("size", [(80, 24), pytest.param((160, 50), marks=pytest.mark.sizes)], ids=str)

@@ -3,11 +3,11 @@
 import pytest
 from textual.widgets import Input
 
-from tui.screens.form import Form
-from tui.screens.keys import Keys
-from tui.widgets.choice import Choice
-from tui.widgets.grid import Grid
-from tui.widgets.tabs import TabLine
+from sfumato.tui.screens.form import Form
+from sfumato.tui.screens.keys import Keys
+from sfumato.tui.widgets.choice import Choice
+from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.tabs import TabLine
 
 pytestmark = pytest.mark.slow
 

@@ -1,8 +1,8 @@
 import pytest
 from textual.widgets import Input, OptionList
 
-from workspace.queries import Reader, list_runs
-from workspace.recipes import shipped_recipes
+from sfumato.workspace.recipes import shipped_recipes
+from sfumato.workspace.views.queries import Reader, list_runs
 
 RECIPE = """
 title = "Typed in"

@@ -3,14 +3,14 @@ import tomllib
 
 import pytest
 
-from engine.methods import registry
-from tui.screens.form import Form
-from tui.screens.plan import Plan
-from tui.step_form import section_of, step_fields
-from tui.widgets.toml_text import TomlText
-from workspace.drafts import draft_of, save_draft
-from workspace.queries import Reader, find_run, list_runs
-from workspace.workspace import Workspace
+from sfumato.engine.methods import registry
+from sfumato.tui.screens.form import Form
+from sfumato.tui.screens.plan import Plan
+from sfumato.tui.step_form import section_of, step_fields
+from sfumato.tui.widgets.toml_text import TomlText
+from sfumato.workspace.plan.drafts import draft_of, save_draft
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.queries import Reader, find_run, list_runs
 
 
 def stored(directory):
@@ -21,7 +21,7 @@ def stored(directory):
 
 def listed(seat):
     """The keys of the rows of the list."""
-    from tui.screens.plan_lines import keys
+    from sfumato.tui.screens.plan_lines import keys
 
     return keys(seat.app.screen.query_one(Plan)._view)
 
@@ -153,7 +153,7 @@ async def test_the_text_is_edited_and_the_list_keeps_in_step(sit, built_data, si
 
 @pytest.mark.slow
 async def test_typing_is_stored_after_a_second(sit, built_data, monkeypatch):
-    monkeypatch.setattr("tui.screens.plan.TYPING_SECONDS", 0.02)
+    monkeypatch.setattr("sfumato.tui.screens.plan.TYPING_SECONDS", 0.02)
     async with sit(built_data, "t", tab="plan") as seat:
         text_area(seat).move_cursor((0, 0))
         await seat.press("#")
@@ -220,8 +220,8 @@ async def test_a_plan_is_run_after_a_question_and_its_run_is_shown(sit, built_da
 
 @pytest.mark.slow
 async def test_an_imported_file_is_planned_and_run(sit, empty, tmp_path, no_worker):
-    from tui.importing import import_and_describe
-    from tui.state import AppState, save_state
+    from sfumato.tui.cli.importing import import_and_describe
+    from sfumato.tui.state import AppState, save_state
 
     rows = "\n".join(f"{20 + i % 30},{(i * 37) % 91 + 0.5}" for i in range(60))
     (tmp_path / "people.csv").write_text(f"age,cost\n{rows}\n")

@@ -1,10 +1,10 @@
 import pytest
 from textual.widgets import Input
 
-from tui.screens.form import Form
-from tui.screens.project import Project
-from workspace.queries import Reader, find_run
-from workspace.workspace import Workspace
+from sfumato.tui.screens.form import Form
+from sfumato.tui.screens.project import Project
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.queries import Reader, find_run
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ async def test_q_quits_from_the_projects(sit, directory):
 
 
 async def test_a_project_made_elsewhere_appears(sit, empty):
-    from workspace.workspace import Workspace
+    from sfumato.workspace.store.workspace import Workspace
 
     async with sit(empty) as seat:
         workspace = Workspace.open(empty)

@@ -5,17 +5,17 @@ import pandas as pd
 import pytest
 from textual.widgets import Input
 
-from engine.microdata import conform
-from engine.recipe import Recipe
-from tui.screens.project import Project
-from tui.screens.quality import Quality, reading, why
-from tui.state import AppState, save_state
-from workspace.ingest import Source
-from workspace.quality_views import QualityBoard, Score, quality_board, views_of
-from workspace.queries import Reader, find_run
-from workspace.runs import enter_run
-from workspace.worker import work
-from workspace.workspace import Workspace
+from sfumato.engine.microdata import conform
+from sfumato.engine.recipe import Recipe
+from sfumato.tui.screens.project import Project
+from sfumato.tui.screens.quality import Quality, reading, why
+from sfumato.tui.state import AppState, save_state
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.quality import QualityBoard, Score, quality_board, views_of
+from sfumato.workspace.views.queries import Reader, find_run
 
 GOOD, POOR, PLAIN = 1, 2, 3
 SIZES = pytest.mark.parametrize("size", [(80, 24), pytest.param((160, 50), marks=pytest.mark.sizes)], ids=str)

@@ -3,11 +3,11 @@ import json
 import pytest
 from textual.widgets import Input
 
-from tui.screens.confirm import Confirm
-from tui.screens.project import Project
-from tui.screens.release import ReleaseScreen
-from workspace.release import releases_of
-from workspace.workspace import Workspace
+from sfumato.tui.screens.confirm import Confirm
+from sfumato.tui.screens.project import Project
+from sfumato.tui.screens.release import ReleaseScreen
+from sfumato.workspace.release.package import releases_of
+from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = pytest.mark.slow
 

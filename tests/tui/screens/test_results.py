@@ -1,15 +1,15 @@
 import pytest
 from textual.widgets import Input
 
-from tui.console import number
-from tui.screens.explain import facts, meaning_of
-from tui.screens.results import name_in
-from tui.state import AppState, save_state
-from tui.widgets.grid import Grid
-from tui.words import interval, measured, params_text
-from workspace.findings import ResultLine, Selection, result_lines, result_numbers
-from workspace.queries import Reader
-from workspace.workspace import Workspace
+from sfumato.tui.console import number
+from sfumato.tui.screens.explain import facts, meaning_of
+from sfumato.tui.screens.results import name_in
+from sfumato.tui.state import AppState, save_state
+from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.words import interval, measured, params_text
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.queries import Reader
+from sfumato.workspace.views.results import ResultLine, Selection, result_lines, result_numbers
 
 
 def head(seat):

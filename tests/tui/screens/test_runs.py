@@ -1,9 +1,9 @@
 import pytest
 
-from tui.screens.runs import Runs
-from workspace.queries import Reader, RunState, find_run, list_runs
-from workspace.queue import claim, progress
-from workspace.workspace import Workspace
+from sfumato.tui.screens.runs import Runs
+from sfumato.workspace.jobs.queue import claim, progress
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.queries import Reader, RunState, find_run, list_runs
 
 DONE, FAILED, INTERRUPTED, RUNNING = 1, 2, 3, 4
 DOWN = {RUNNING: 0, INTERRUPTED: 1, FAILED: 2, DONE: 3}
@@ -188,7 +188,7 @@ async def test_the_cursor_stays_on_its_run_when_another_comes(sit, directory, no
         workspace = Workspace.open(directory)
         held = claim(workspace, "w")
         progress(workspace, held, 1, 2, "x")
-        from workspace.runs import enter_again
+        from sfumato.workspace.jobs.runs import enter_again
 
         enter_again(workspace, DONE)
         workspace.close()

@@ -2,11 +2,11 @@ import math
 
 import pytest
 
-from tui.screens.sweep import as_series, by_study, curve_lines, laid_over, numbers, reading
-from tui.widgets.plot import Plot
-from workspace.findings import Curve, curves
-from workspace.queries import Reader
-from workspace.workspace import Workspace
+from sfumato.tui.screens.sweep import as_series, by_study, curve_lines, laid_over, numbers, reading
+from sfumato.tui.widgets.plot import Plot
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.queries import Reader
+from sfumato.workspace.views.results import Curve, curves
 
 
 def curve(dataset="synthetic", measure="risk", values=(4.0, 2.0, None), **changes):

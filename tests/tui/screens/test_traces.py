@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 from textual.widgets import Input
 
-from engine.statistics.chain_trace import chain_trace
-from engine.traces import ImportanceTrace
-from tui.parameter_list import model_lines, parameter_text, summary
-from tui.screens.parameter import Parameter, figure_series
-from tui.screens.project import Project
-from tui.widgets.plot import Plot
-from tui.widgets.trend import trend
-from workspace.convergence import ALL, ParameterLine
-from workspace.figures.traces import trace_figure
-from workspace.findings import DiagnosticLine
-from workspace.trace_tables import write_trace
-from workspace.workspace import Workspace
+from sfumato.engine.posterior.chain_trace import chain_trace
+from sfumato.engine.traces import ImportanceTrace
+from sfumato.tui.parameter_list import model_lines, parameter_text, summary
+from sfumato.tui.screens.parameter import Parameter, figure_series
+from sfumato.tui.screens.project import Project
+from sfumato.tui.widgets.plot import Plot
+from sfumato.tui.widgets.trend import trend
+from sfumato.workspace.plots.traces import trace_figure
+from sfumato.workspace.store.trace_tables import write_trace
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.convergence import ALL, ParameterLine
+from sfumato.workspace.views.results import DiagnosticLine
 
 RNG = np.random.default_rng(5)
 WEIGHTED = ImportanceTrace(

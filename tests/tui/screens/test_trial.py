@@ -1,11 +1,11 @@
 import pytest
 
-from engine.recipe import Recipe
-from tui.screens.project import Project
-from tui.screens.trial import Trial
-from workspace.drafts import draft_of
-from workspace.findings import verdict_lines
-from workspace.queries import Reader, find_run
+from sfumato.engine.recipe import Recipe
+from sfumato.tui.screens.project import Project
+from sfumato.tui.screens.trial import Trial
+from sfumato.workspace.plan.drafts import draft_of
+from sfumato.workspace.views.queries import Reader, find_run
+from sfumato.workspace.views.results import verdict_lines
 
 pytestmark = pytest.mark.slow
 

@@ -6,16 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.microdata import conform
-from engine.recipe import Recipe
-from tui.screens.compare import Compare
-from tui.screens.project import Project
-from tui.screens.record import Record
-from workspace.ingest import Source
-from workspace.records import candidates, drivers, open_records, record_measures, values
-from workspace.runs import enter_run
-from workspace.worker import work
-from workspace.workspace import Workspace
+from sfumato.engine.microdata import conform
+from sfumato.engine.recipe import Recipe
+from sfumato.tui.screens.compare import Compare
+from sfumato.tui.screens.project import Project
+from sfumato.tui.screens.record import Record
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.records import candidates, drivers, open_records, record_measures, values
 
 ONE, TWO, OTHER, PLAIN = 1, 2, 3, 4
 SECRET = "zqxregion"

@@ -1,8 +1,8 @@
 import pytest
 
-from tui.widgets.gauge import gauge
-from tui.widgets.verdicts import board, overall
-from workspace.findings import VerdictLine
+from sfumato.tui.widgets.gauge import gauge
+from sfumato.tui.widgets.verdicts import board, overall
+from sfumato.workspace.views.results import VerdictLine
 
 
 def verdict(outcome, observed=0.01, **changes):

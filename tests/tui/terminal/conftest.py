@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.microdata import conform
-from engine.recipe import Recipe
-from tui.state import AppState, save_state
-from workspace.ingest import Source
-from workspace.runs import enter_run
-from workspace.worker import work
-from workspace.workspace import Workspace
+from sfumato.engine.microdata import conform
+from sfumato.engine.recipe import Recipe
+from sfumato.tui.state import AppState, save_state
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.workspace import Workspace
 
 RECIPE = {
     "title": "Household survey",

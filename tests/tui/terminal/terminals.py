@@ -34,7 +34,7 @@ __all__ = [
 PATIENCE = 30.0
 GLANCE = 0.02
 SIZE = (80, 24)
-APP = (sys.executable, "-P", "-c", "from tui.cli import main; main()")
+APP = (sys.executable, "-P", "-c", "from sfumato.tui.cli.main import main; main()")
 """The command ``sfumato``."""
 NOT_OURS = ("NO_COLOR", "SFUMATO_GLYPHS", "SFUMATO_WORKSPACE", "SSH_CONNECTION", "SSH_TTY", "TMUX", "TMUX_PANE", "COLUMNS", "LINES")  # fmt: skip
 KEYS = {

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from terminals import APP, PATIENCE, Pty, app_environment, kill_workers
 
-from engine.microdata import Microdata
-from engine.recipe import Recipe
-from workspace.ingest import Source
-from workspace.queries import Reader, find_run
-from workspace.runs import enter_run
-from workspace.worker import start_worker
-from workspace.workspace import Workspace
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.recipe import Recipe
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.jobs.worker import start_worker
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.queries import Reader, find_run
 
 pytestmark = pytest.mark.slow
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from rich.cells import cell_len
 
-from tui.widgets.chart import colours, draw, draw_text, readings, with_cursor
-from tui.widgets.frame import Labels
-from tui.widgets.glyphs import ASCII, BLOCK, BRAILLE, GLYPHS
-from tui.widgets.look import Look
-from tui.widgets.picture import CURSOR, SERIES
-from tui.widgets.series import Series
+from sfumato.tui.widgets.chart import colours, draw, draw_text, readings, with_cursor
+from sfumato.tui.widgets.frame import Labels
+from sfumato.tui.widgets.glyphs import ASCII, BLOCK, BRAILLE, GLYPHS
+from sfumato.tui.widgets.look import Look
+from sfumato.tui.widgets.picture import CURSOR, SERIES
+from sfumato.tui.widgets.series import Series
 
 LEVEL = np.linspace(0, 0.15, 16)
 RISK = 0.04 * np.exp(-9 * LEVEL)
@@ -221,5 +221,5 @@ def test_pictures_stay_small():
 
 @pytest.mark.slow
 def test_a_chart_needs_no_screen():
-    code = "import sys, tui.widgets.chart, tui.widgets.feed, tui.widgets.table; sys.exit('textual' in sys.modules)"
+    code = "import sys, sfumato.tui.widgets.chart, sfumato.tui.widgets.feed, sfumato.tui.widgets.table; sys.exit('textual' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

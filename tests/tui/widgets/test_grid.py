@@ -5,8 +5,8 @@ import duckdb
 import pytest
 from textual.app import App
 
-from tui.widgets.grid import Grid
-from tui.widgets.pages import Column, ListPages
+from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.pages import Column, ListPages
 
 COLUMNS = (
     Column("id", "Record", 8, "right"),

@@ -7,12 +7,12 @@ from rich.color import ColorSystem
 from textual import constants
 from textual.app import App
 
-from tui.widgets.glyphs import GLYPHS
-from tui.widgets.heat import FEWER, MORE, Pane, draw_heat, heat_frame, with_heat_cursor
-from tui.widgets.heatmap import HeatMap
-from tui.widgets.picture import CURSOR
-from workspace.figures.figure import Bins, Cells
-from workspace.figures.shades import SHADES, SIDES, shading
+from sfumato.tui.widgets.glyphs import GLYPHS
+from sfumato.tui.widgets.heat import FEWER, MORE, Pane, draw_heat, heat_frame, with_heat_cursor
+from sfumato.tui.widgets.heatmap import HeatMap
+from sfumato.tui.widgets.picture import CURSOR
+from sfumato.workspace.plots.figure import Bins, Cells
+from sfumato.workspace.plots.shades import SHADES, SIDES, shading
 
 
 def pane(shares, *, signed=False, names=(), title="confidential"):

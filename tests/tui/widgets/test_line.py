@@ -4,8 +4,8 @@ import pytest
 from textual.app import App
 from textual.content import Content
 
-from tui.widgets.line import Line, alike
-from tui.widgets.scroll import Scroll
+from sfumato.tui.widgets.line import Line, alike
+from sfumato.tui.widgets.scroll import Scroll
 
 PLAIN, BOLD = Content("ab"), Content("ab").stylize("bold", 0, 1)
 

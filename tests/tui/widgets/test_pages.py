@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tui.widgets.feed import Feed
-from tui.widgets.pages import PAGE, Column, ListPages, PageCache
-from tui.widgets.table import Table
-from tui.widgets.text import cells, cut, fit, printable, shown
+from sfumato.tui.widgets.feed import Feed
+from sfumato.tui.widgets.pages import PAGE, Column, ListPages, PageCache
+from sfumato.tui.widgets.table import Table
+from sfumato.tui.widgets.text import cells, cut, fit, printable, shown
 
 COLUMNS = (Column("id", "Record", 6, "right"), Column("room", "Room type", 8), Column("price", "Price", 7, "right"))
 

@@ -3,8 +3,8 @@ import pytest
 from textual import constants
 from textual.app import App
 
-from tui.widgets.plot import Plot
-from tui.widgets.series import Series
+from sfumato.tui.widgets.plot import Plot
+from sfumato.tui.widgets.series import Series
 
 LEVEL = np.linspace(0, 0.15, 16)
 SWEEP = [

@@ -5,7 +5,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from textual.strip import Strip
 
-from tui.widgets.text import cut, fit, narrow, window
+from sfumato.tui.widgets.text import cut, fit, narrow, window
 
 texts = st.text(alphabet="abc é中▌⠿…–x文", max_size=12)
 

@@ -14,14 +14,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.microdata import conform
-from engine.recipe import Recipe
-from workspace.database import DATABASE
-from workspace.ingest import Source
-from workspace.queue import claim, fail, request_stop
-from workspace.runs import RunState, enter_run
-from workspace.worker import work
-from workspace.workspace import Workspace
+from sfumato.engine.microdata import conform
+from sfumato.engine.recipe import Recipe
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.queue import claim, fail, request_stop
+from sfumato.workspace.jobs.runs import RunState, enter_run
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.database import DATABASE
+from sfumato.workspace.store.workspace import Workspace
 
 HERE = Path(__file__).parent
 FIRST = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
@@ -95,8 +95,8 @@ def pin(directory):
 def fixed(tmp_path_factory):
     """Runs that are done, failed and interrupted."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("workspace.audit.datetime", Clock)
-        patch.setattr("workspace.audit._user", lambda: "analyst")
+        patch.setattr("sfumato.workspace.audit.datetime", Clock)
+        patch.setattr("sfumato.workspace.audit._user", lambda: "analyst")
         workspace = Workspace.create(tmp_path_factory.mktemp("fixed") / "workspace")
         recipe, data = survey()
         runs = [enter_run(workspace, recipe, Source("survey.csv", b"simulated"), data)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui.state import AppState, save_state
+from sfumato.tui.state import AppState, save_state
 
 SCREENS = {
     "runs": ("runs", ()), "results": ("results", ()), "explain": ("results", ("enter",)),

@@ -1,0 +1,1 @@
+"""The intruder: radii, windows, range counting, knowledge and its noise. Arrays in, arrays out."""

@@ -1,0 +1,1 @@
+"""Equivalence classes, hierarchies, labels, micro-aggregation: what anonymised tables are made of."""

@@ -1,0 +1,1 @@
+"""Posteriors and draws from them: modes, Laplace, importance resampling, diagnostics."""

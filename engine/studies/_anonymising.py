@@ -1,0 +1,67 @@
+"""What studies that anonymise tables of their own share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ..errors import BadInput
+from ..methods import Method, find
+from ..microdata import Microdata
+from ..results import Estimate, Measure, StudyPoint
+from ..run import Run
+from ..schema import Role, Schema
+
+if TYPE_CHECKING:
+    from ..anonymisation._base import AnonymisationSpec, Anonymised
+
+__all__ = ["OWN_TABLES", "anonymised", "anonymiser", "narrowed", "own_tables", "require_present", "scores"]
+
+OWN_TABLES = "the study makes tables of its own from the confidential data; its numbers stand with those"
+
+
+def anonymiser(
+    key: str, schema: Schema, quasi_identifiers: Sequence[str], k: int, options: Mapping[str, Any], place: str
+) -> tuple[Method, AnonymisationSpec]:
+    """The anonymisation method of this key and its parameters. Raises BadInput at ``place``."""
+    found = find(key, f"{place}.anonymisation", ("anonymisation",))
+    spec: AnonymisationSpec = found.spec.from_table(  # type: ignore[assignment]
+        {"quasi_identifiers": list(quasi_identifiers), "k": k, **options}, place
+    )
+    spec.check(schema, place)
+    return found, spec
+
+
+def narrowed(schema: Schema, names: Sequence[str] = ()) -> Schema:
+    """Only these variables, or all but the identifiers: they have no place in a table that is anonymised."""
+    return Schema(tuple(v for v in schema if (v.name in names if names else v.role is not Role.IDENTIFIER)))
+
+
+def require_present(data: Microdata, names: Sequence[str], place: str) -> None:
+    """BadInput where a quasi-identifier or one of the variables has missing values: they cannot be tested or averaged."""
+    for name in dict.fromkeys((*names, *data.schema.of_role(Role.KNOWN))):
+        if missing := int(data.missing(name).sum()):
+            raise BadInput(place, f'{missing:,} records have no value of "{name}"; say missing = "drop" under [data]')
+
+
+def anonymised(data: Microdata, by: tuple[Method, AnonymisationSpec], run: Run) -> Microdata:
+    """The anonymised table of ``data`` with the class of each of its records."""
+    method, spec = by
+    made: Anonymised = method.func(data, spec, run)
+    return replace(made.data, origin="anonymised", classes=made.classes, generalised=spec.generalised(data.schema))
+
+
+def scores(
+    key: str, original: Microdata, released: Microdata, table: Mapping[str, Any], run: Run
+) -> dict[tuple[str, str], float | None]:
+    """The values of a data quality method by measure and column, None where one cannot be computed."""
+    found = find(key, "", ("quality",))
+    spec = found.spec.from_table(table, key).for_release(original.schema, ())
+    return {(one.measure, one.target): one.value for one in found.func(original, released, spec, run).estimates}
+
+
+def own_tables(found: Sequence[Estimate], releases: Sequence[Microdata]) -> StudyPoint:
+    """The point of a study that looks at no release: every release has one row that says so."""
+    instead = Measure((Estimate.not_computed(found[0].measure, OWN_TABLES),)) if found else Measure(())
+    return StudyPoint(Measure(tuple(found)), tuple(instead for _ in releases))

@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.formula.api as smf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.engine.errors import BadInput, NotComputable
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.regressions import Model
+from sfumato.engine.schema import Kind, Schema, Variable
+
+SCHEMA = Schema(
+    (
+        Variable("room", Kind.CATEGORICAL, levels=("flat", "house", "tent")),
+        Variable("smoker", Kind.BINARY),
+        Variable("age", Kind.COUNT),
+        Variable("price", Kind.CONTINUOUS),
+        Variable("born", Kind.DATE),
+    )
+)
+names = st.sampled_from(["age", "log(price)", "room:age", "sqrt(age)", "number of rooms"])
+
+
+def frame(n: int = 200, seed: int = 1) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    age = rng.integers(18, 80, n)
+    return pd.DataFrame(
+        {
+            "room": rng.choice(["flat", "house", "tent"], n),
+            "smoker": np.where(rng.random(n) < 1 / (1 + np.exp(2 - age / 30)), "yes", "no"),
+            "age": age,
+            "price": np.exp(3 + 0.01 * age + 0.3 * rng.normal(size=n)),
+            "born": pd.Timestamp("1990-01-01") + pd.to_timedelta(rng.integers(0, 900, n), unit="D"),
+        }
+    )
+
+
+def data(**columns: object) -> Microdata:
+    return conform(frame().assign(**columns), SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("text", "model"),
+    [
+        ("log(price) ~ room + age", Model("log(price)", ("room", "age"))),
+        ("  linear :price~age ", Model("price", ("age",))),
+        ("logit: smoker ~ room:age + sqrt(age)", Model("smoker", ("room:age", "sqrt(age)"), "logit")),
+    ],
+)
+def test_a_model_is_read_as_it_is_written(text: str, model: Model) -> None:
+    assert Model.parse(text) == model
+    assert Model.parse(model) == model
+
+
+@settings(derandomize=True, deadline=None)
+@given(names, st.lists(names, min_size=1, unique=True), st.sampled_from(["linear", "logit"]))
+def test_a_model_comes_back_from_what_it_writes(response: str, terms: list[str], family: str) -> None:
+    model = Model(response, tuple(terms), family)  # type: ignore[arg-type]
+    assert Model.parse(model.written) == model
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("price", "is not a model"),
+        ("price ~ age ~ room", "is not a model"),
+        (5, "is not a model"),
+        (["price", "age"], "is not a model"),
+        ("price ~ age + ", "lacks a response or a term"),
+        ("price ~ ", "lacks a response or a term"),
+        (" ~ age", "lacks a response or a term"),
+        ("price ~ age + room + age", 'has the term "age" twice'),
+    ],
+)
+def test_what_is_not_a_model_is_refused(value: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Model.parse(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("prize ~ age", 'no column "prize"; did you mean "price"?'),
+        ("price ~ agee", 'no column "agee"; did you mean "age"?'),
+        ("exp(price) ~ age", 'no function "exp"'),
+        ("price ~ __import__('os').system('x')", 'no function "__import__"'),
+        ("price:age ~ room", "must be a column, or a function of one"),
+        ("smoker ~ age", 'write "logit: smoker ~ age"'),
+        ("born ~ age", 'the response "born" is date; this needs count or continuous'),
+        ("logit: price ~ age", 'the response "price" is continuous; this needs binary'),
+        ("log(price) ~ room + price:age", '"price" is the response'),
+    ],
+)
+def test_what_does_not_suit_the_variables_is_refused_at_its_place(text: str, message: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        Model.parse(text).check(SCHEMA, "measure[0].models[1]")
+    assert caught.value.place == "measure[0].models[1]"
+    assert message in caught.value.message
+
+
+def test_a_function_outside_its_domain_is_refused_for_response_and_terms() -> None:
+    for text in ("log(price) ~ age", "age ~ log(price)"):
+        Model.parse(text).check_domains(data(), "place")
+        with pytest.raises(BadInput, match=r"^place: log\(price\) is undefined for 200 records"):
+            Model.parse(text).check_domains(data(price=0.0), "place")
+
+
+@pytest.mark.parametrize(
+    ("text", "formula", "fit"),
+    [
+        ("log(price) ~ room + age", "np.log(price) ~ C(room) + age", smf.ols),
+        (
+            "age ~ room:log(price) + smoker",
+            "age ~ I((room == 'house') * np.log(price)) + I((room == 'tent') * np.log(price)) + C(smoker)",
+            smf.ols,
+        ),
+        ("logit: smoker ~ sqrt(age) + room", "I(1 * (smoker == 'yes')) ~ np.sqrt(age) + C(room)", smf.logit),
+    ],
+)
+def test_coefficients_are_those_of_statsmodels(text: str, formula: str, fit: Callable[..., Any]) -> None:
+    """Of two factors with levels the reference has no slope of its own: terms are coded one by one, without a formula."""
+    options = {"disp": 0} if fit is smf.logit else {}
+    result = fit(formula, frame()).fit(**options).conf_int().sort_values(0).to_numpy()
+    answers = Model.parse(text).estimates(data(), data()).values()
+    ours = sorted(answer.interval for answer in answers if not isinstance(answer, NotComputable))
+    assert np.array(ours) == pytest.approx(result, abs=1e-5)
+
+
+def test_coefficients_have_the_names_of_the_levels() -> None:
+    found = Model.parse("price ~ room + smoker:age").estimates(data(), data())
+    assert list(found) == ["intercept", "room=house", "room=tent", "smoker=yes:age"]
+
+
+def test_a_level_that_a_release_has_lost_has_no_coefficient_and_leaves_the_others() -> None:
+    model = Model.parse("price ~ room + age")
+    lost = frame().replace({"room": {"tent": "flat"}})
+    found = model.estimates(data(), conform(lost, SCHEMA, origin="synthetic"))
+    answer = found["room=tent"]
+    assert isinstance(answer, NotComputable)
+    assert "no record has the level" in answer.reason
+    assert sum(not isinstance(answer, NotComputable) for answer in found.values()) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "reason"),
+    [
+        ("log(price) ~ age", {"price": -1.0}, "undefined for 200 records"),
+        ("logit: smoker ~ age", {"smoker": np.where(frame()["age"] > 40, "yes", "no")}, "separates"),
+        ("price ~ age", {"price": frame()["age"] * 2.0}, "without error"),
+    ],
+)
+def test_a_regression_that_a_release_does_not_allow_says_why(
+    text: str, columns: dict[str, object], reason: str
+) -> None:
+    released = data(**columns)
+    for answer in Model.parse(text).estimates(data(), released).values():
+        assert isinstance(answer, NotComputable)
+        assert reason in answer.reason
+
+
+@pytest.mark.parametrize("gap", [1000.0, 0.1, 0.01, 1e-4, 1e-8, 0.0])
+def test_predictors_that_are_nearly_collinear_at_a_large_scale_do_not_end_a_run(gap: float) -> None:
+    """Gross and net pay in cents; net pay is aliased, which is said, where the gap is below 1e-10 of it."""
+    rng = np.random.default_rng(1)
+    gross = rng.integers(10**7, 9 * 10**7, 400).astype(float)
+    net = 0.7 * gross + gap * rng.normal(size=400)
+    schema = Schema(
+        (Variable("gross", Kind.CONTINUOUS), Variable("net", Kind.CONTINUOUS), Variable("ill", Kind.BINARY))
+    )
+    table = pd.DataFrame({"gross": gross, "net": net, "ill": np.where(rng.random(400) < 0.3, "yes", "no")})
+    found = Model.parse("logit: ill ~ gross + net").estimates(conform(table, schema), conform(table, schema))
+    alone = Model.parse("logit: ill ~ gross").estimates(conform(table, schema), conform(table, schema))
+    if gap < 1e-3:
+        assert isinstance(found["net"], NotComputable)
+        assert "aliased" in found["net"].reason
+        assert found["gross"] == alone["gross"]
+    else:
+        assert not isinstance(found["net"], NotComputable)
+        assert found["net"].standard_error * gap == pytest.approx(1 / np.sqrt(400 * 0.21), rel=0.15)

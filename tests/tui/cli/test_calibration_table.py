@@ -1,0 +1,61 @@
+"""What the command line says of a calibration."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from sfumato.engine.methods import find
+from sfumato.engine.published import Published
+from sfumato.engine.rows import Row
+from sfumato.engine.studies._calibrated import calibrated
+from sfumato.tui.cli.calibration_table import calibration_table
+
+
+def simulated(level: float, score: float, lost: int) -> Row:
+    counts = {"tests": 10, "lost": lost, "spurious": 0, "sign_flip": 0}
+    params = {"generator": int(level) % 2, "size": 100, "subset": 0, "k": 2, **counts}
+    return Row("studies", "calibration", "rho", "age", "confidential", None, level, score, params=params)
+
+
+ROWS = calibrated([simulated(0, 0.99, 0), simulated(1, 0.95, 1), simulated(2, 0.50, 6), simulated(3, 0.4, 4)])
+
+
+def published(measure: str, figure: float, **params: Any) -> Published:
+    return Published(f"studies.calibration.{measure}", "confidential", figure, "the paper", params=params)
+
+
+def lines(*figures: Published) -> list[list[str]]:
+    return [line.split() for line in calibration_table(ROWS, figures).splitlines()]
+
+
+def test_areas_and_errors_stand_beside_the_paper_s() -> None:
+    shown = lines(
+        published("auc", 0.69, score="rho", generators="all"),
+        published("errors", 0.0432, passed=True),
+        published("errors", 0.2571, passed=False),
+    )
+    assert shown[0] == ["2", "generators,", "4", "originals,", "4", "anonymisations"]
+    auc = next(row.value for row in ROWS if row.measure == "auc" and row.params["generators"] == "all")
+    measure = next(line for line in shown if line and line[0] == "rho")
+    assert measure[1:3] == [f"{auc:.2f}", "0.69"]
+    assert measure[-1] == "0.51"
+    assert ["any", "error", "5.00%", "4.32%", "50.00%", "25.71%"] in shown
+    assert ["tests", "20", "20"] in shown
+
+
+def test_a_setting_called_generators_is_not_taken_for_whose_area_a_row_is() -> None:
+    step = find("studies.calibration", "")
+    told = [replace(row, params=step.row_params(row.params, {"generators": 2, "originals": 2})) for row in ROWS]
+    assert calibration_table(told) == calibration_table(ROWS)
+
+
+def test_without_figures_there_are_no_columns_for_them() -> None:
+    assert "published" not in calibration_table(ROWS)
+    assert ["any", "error", "5.00%", "50.00%"] in lines()
+
+
+def test_what_was_not_computed_is_a_dash() -> None:
+    lacking = [replace(row, value=None) if row.measure == "suggested_threshold" else row for row in ROWS]
+    measure = next(line for line in calibration_table(lacking).splitlines() if line.startswith("rho"))
+    assert measure.split()[-1] == "-"

@@ -1,0 +1,27 @@
+"""What the summary of a run says of models that break their rules."""
+
+from __future__ import annotations
+
+from sfumato.engine.results import Diagnostic
+from sfumato.tui.cli.summary import doubt_lines
+
+SHIFT = "at most 0.5"
+
+
+def test_the_worst_parameter_of_each_broken_rule_is_named() -> None:
+    found = [
+        ("income", Diagnostic("prior_shift", "age", 2.0, SHIFT, passed=False)),
+        ("income", Diagnostic("prior_shift", "region", 17.7, SHIFT, passed=False)),
+        ("income", Diagnostic("prior_weight", "age", 0.1, SHIFT, passed=True)),
+        ("days", Diagnostic("effective_sample_size", "alpha", 120.0, "at least 400", passed=False)),
+        ("days", Diagnostic("effective_sample_size", "beta", 90.0, "at least 400", passed=False)),
+        ("days", Diagnostic("autocorrelation_time", "alpha", 50.0)),
+    ]
+    assert doubt_lines(found) == [
+        "income: prior_shift of region is 17.7, at most 0.5, and 1 more",
+        "days: effective_sample_size of beta is 90, at least 400, and 1 more",
+    ]
+
+
+def test_models_that_keep_their_rules_need_no_line() -> None:
+    assert doubt_lines([("income", Diagnostic("prior_shift", "age", 0.1, SHIFT, passed=True))]) == []

@@ -1,0 +1,257 @@
+"""The command line, from an empty home to results: what it prints, writes and exits with."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from sfumato.engine.recipe import Recipe
+from sfumato.workspace.store.database import DATABASE
+from sfumato.workspace.store.tables import Tables
+from sfumato.workspace.store.workspace import Workspace
+
+Command = Callable[..., int]
+ROW = {
+    "family", "method", "measure", "target", "dataset", "draw", "level", "value", "lower", "upper", "baseline", "unit",
+    "status", "reason", "params",
+}  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_run_prints_risk_and_verdicts_and_writes_the_contract_s_json(
+    study: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = sfumato("run", str(study), "--workspace", "w", "--jobs", "1", "--json", "out.json")
+
+    out = capsys.readouterr().out
+    assert status == 0
+    assert "Disclosure risk" in out
+    assert "+ PASS" in out
+    found = json.loads(Path("out.json").read_text())
+    assert set(found) == {"run", "recipe_sha256", "data_sha256", "seed", "versions", "seconds", "rows", "verdicts",
+                          "published"}  # fmt: skip
+    assert all(set(row) == ROW for row in found["rows"])
+    assert {(row["dataset"], row["draw"]) for row in found["rows"]} == {
+        ("confidential", None), ("synthetic", None), ("synthetic", 1), ("synthetic", 2),
+    }  # fmt: skip
+    assert {row["level"] for row in found["rows"]} == {None, 0.0, 0.1}
+
+
+@pytest.mark.slow
+def test_a_threshold_that_fails_exits_1(study: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    study.write_text(study.read_text().replace("max = 0.5", "max = -1"))
+    assert sfumato("run", str(study), "--workspace", "w", "--jobs", "1") == 1
+    assert "x FAIL" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_one_job_and_two_give_the_same_rows(study: Path, sfumato: Command) -> None:
+    for jobs in ("1", "2"):
+        assert (
+            sfumato("run", str(study), "--workspace", f"w{jobs}", "--jobs", jobs, "--json", f"{jobs}.json", "--quiet")
+            == 0
+        )
+    one, two = (json.loads(Path(f"{jobs}.json").read_text()) for jobs in ("1", "2"))
+    assert json.dumps(one["rows"]) == json.dumps(two["rows"])
+    assert one["verdicts"] == two["verdicts"]
+
+
+@pytest.mark.slow
+def test_another_seed_gives_other_rows(study: Path, sfumato: Command) -> None:
+    """The negative control of the test above."""
+    for seed in ("1", "2"):
+        assert sfumato("run", str(study), "--workspace", "w", "--seed", seed, "--json", f"{seed}.json", "--quiet") == 0
+    one, two = (json.loads(Path(f"{seed}.json").read_text()) for seed in ("1", "2"))
+    assert one["rows"] != two["rows"]
+
+
+@pytest.mark.slow
+def test_settings_change_the_recipe(study: Path, sfumato: Command) -> None:
+    sfumato("run", str(study), "--workspace", "w", "--set", "release.m=3", "--json", "out.json", "--quiet")
+    assert {row["draw"] for row in json.loads(Path("out.json").read_text())["rows"]} == {None, 1, 2, 3}
+
+
+@pytest.mark.slow
+def test_runs_and_results_show_what_was_done(study: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    assert sfumato("init", "w") == 0
+    assert sfumato("runs") == 0
+    assert "no runs yet" in capsys.readouterr().out
+    assert sfumato("run", str(study), "--quiet") == 0
+    assert capsys.readouterr().out == ""
+    assert sfumato("runs") == 0
+    assert "all 1 pass" in capsys.readouterr().out
+    assert sfumato("results", "1", "--draws") == 0
+    out = capsys.readouterr().out
+    assert "Every dataset" in out
+    assert "identification.expected_match_risk" in out
+    assert sfumato("cancel", "1") == 0
+    assert "ended already" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_evaluate_scores_a_release_as_the_run_that_made_it_did(study: Path, sfumato: Command) -> None:
+    assert sfumato("run", str(study), "--workspace", "w", "--json", "run.json", "--quiet") == 0
+    workspace = Workspace.open(Path("w"))
+    dataset = workspace.dataset(1)
+    names = []
+    for draw in (1, 2):
+        sha256 = workspace.connection.execute(
+            "SELECT sha256 FROM artefact WHERE name = ?", (f"draw/{draw}",)
+        ).fetchone()[0]
+        released = workspace.tables.read_microdata(sha256, dataset.schema, "synthetic")
+        names.append(f"released{draw}.csv")
+        released.frame.to_csv(names[-1], index=False)
+    workspace.close()
+
+    status = sfumato(
+        "evaluate", str(study), "--original", "visits.csv", "--released", names[0], "--released", names[1],
+        "--workspace", "v", "--json", "evaluated.json", "--quiet",
+    )  # fmt: skip
+
+    assert status == 0
+    run, evaluated = (json.loads(Path(f).read_text())["rows"] for f in ("run.json", "evaluated.json"))
+    assert [r["value"] for r in run if r["level"] is None] == [r["value"] for r in evaluated if r["level"] is None]
+
+
+def test_evaluate_refuses_a_release_of_other_records(
+    study: Path, visits_table: pd.DataFrame, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    visits_table.head(50).to_csv("fewer.csv", index=False)
+    assert (
+        sfumato("evaluate", str(study), "--original", "visits.csv", "--released", "fewer.csv", "--workspace", "v") == 2
+    )
+    assert "fewer.csv: 50 records, the original has 60" in capsys.readouterr().err
+    assert not Path("v").exists()
+
+
+def test_evaluate_refuses_a_release_in_another_order(
+    study: Path, visits_table: pd.DataFrame, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A shuffled release would look safer than it is."""
+    visits_table.sort_values("age").to_csv("sorted.csv", index=False)
+    assert (
+        sfumato("evaluate", str(study), "--original", "visits.csv", "--released", "sorted.csv", "--workspace", "v") == 2
+    )
+    assert "differ from the original, and it is not released" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_evaluate_pairs_a_release_with_the_records_that_have_no_missing_value(
+    study: Path, visits_table: pd.DataFrame, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Leaving different records out of both files would pair strangers; equal numbers must not hide it."""
+    study.write_text(study.read_text().replace("[data]", '[data]\nmissing = "drop"'))
+    original, released = visits_table.astype({"age": object}), visits_table.astype({"age": object})
+    original.loc[3, "age"], released.loc[9, "age"] = None, None
+    original.to_csv("visits.csv", index=False)
+    arguments = ("evaluate", str(study), "--original", "visits.csv", "--workspace", "v", "--quiet", "--released")
+    released.to_csv("other.csv", index=False)
+    assert sfumato(*arguments, "other.csv") == 2
+    assert "no value" in capsys.readouterr().err
+    visits_table.drop(index=3).to_csv("same.csv", index=False)
+    assert sfumato(*arguments, "same.csv") == 1  # the confidential values themselves were released
+    assert capsys.readouterr().err == ""
+
+
+def test_import_describes_a_file_and_drafts_a_recipe_that_is_valid(
+    study: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sfumato("import", "visits.csv", "--workspace", "w", "--recipe", "draft.toml") == 0
+    out = capsys.readouterr().out
+    assert '60 records in project "visits"' in out
+    assert Recipe.from_toml(Path("draft.toml").read_text()).schema["visits"].kind == "categorical"
+    workspace = Workspace.open(Path("w"))
+    assert [dataset.records for dataset in workspace.datasets(1)] == [60]
+    workspace.close()
+    assert sfumato("import", "visits.csv", "--workspace", "w", "--recipe", "draft.toml") == 2
+
+
+def test_others_can_write_while_an_import_writes_its_table(
+    study: Path, sfumato: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In SQLite a second writer waits until the first one's transaction ends."""
+    assert sfumato("init", "w") == 0
+    written, write = [], Tables.write
+
+    def beside_a_writer(tables: Tables, table: pa.Table) -> str:
+        with closing(sqlite3.connect(tables.directory.parent / DATABASE, timeout=0)) as other:
+            other.execute("BEGIN IMMEDIATE")
+        written.append(table.num_rows)
+        return write(tables, table)
+
+    monkeypatch.setattr(Tables, "write", beside_a_writer)
+    assert sfumato("import", "visits.csv", "--workspace", "w") == 0
+    assert written == [60]
+
+
+def test_the_answer_of_a_minimisation_is_printed_under_its_own_heading(
+    study: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = study.read_text().partition("[[measure]]")[0]
+    minimisation = '[[study]]\nmethod = "studies.minimisation"\nk = 2\nn = 20\nstep = 1.0\nsubsamples = 1\n'
+    limits = "rho = 0.0\nnmi = 0.0\nrilm_categorical = 0.0\nnon_suppressed = 0.0\n"
+    study.write_text(f"{recipe}{minimisation}{limits}")
+    assert sfumato("run", str(study), "--workspace", "w", "--jobs", "1") == 0
+    out = capsys.readouterr().out
+    heading = "Smallest sufficient sample\nsmallest size whose sub-samples all meet every threshold: 20 records\n"
+    assert heading in out
+    assert "Intruder knowledge" not in out
+
+
+def test_methods_and_recipes_are_listed(sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    assert sfumato("methods") == 0
+    assert "risk.identification" in capsys.readouterr().out
+    assert sfumato("methods", "identification") == 0
+    assert "Reiter & Mitra" in capsys.readouterr().out
+    assert sfumato("recipes") == 0
+    out = capsys.readouterr().out
+    assert "airbnb" in out
+    assert "randhie" in out
+
+
+def test_every_shipped_recipe_is_valid_and_is_printed_as_it_is(
+    sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("airbnb", "randhie"):
+        assert sfumato("recipes", name) == 0
+        recipe = Recipe.from_toml(capsys.readouterr().out)
+        assert Recipe.from_toml(recipe.to_toml()) == recipe
+
+
+@pytest.mark.slow
+def test_doctor_finds_a_damaged_table(study: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    assert sfumato("run", str(study), "--workspace", "w", "--quiet") == 0
+    assert sfumato("doctor", "--workspace", "w", "--json") == 0
+    assert all(finding["state"] != "problem" for finding in json.loads(capsys.readouterr().out))
+    table = next(Path("w/tables").iterdir())
+    content = bytearray(table.read_bytes())
+    content[len(content) // 2] ^= 1
+    table.chmod(0o600)
+    table.write_bytes(bytes(content))
+    assert sfumato("doctor", "--workspace", "w") == 2
+    assert table.name in capsys.readouterr().out
+
+
+def test_the_app_needs_a_terminal(home: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    assert sfumato() == 2
+    assert "needs a terminal" in capsys.readouterr().err
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys\nfrom sfumato.tui.cli.main import main\n"
+        "try: main(['--help'])\nexcept SystemExit: pass\n"
+        "heavy = {'textual', 'numpy', 'pandas', 'scipy', 'duckdb', 'pyarrow'} & set(sys.modules)\n"
+        "sys.exit(f'imported {heavy}' if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,60 @@
+"""The command release, and its exit statuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.workspace import Workspace
+
+pytestmark = pytest.mark.slow
+
+Command = Callable[..., int]
+UNMET = [{"value": "utility.ecdf.max_abs_difference", "max": 1e-9, "target": "income"}]
+
+
+@pytest.fixture
+def done(home: Path, workspace: Workspace, enter: Callable[..., int]) -> str:
+    """A workspace with a run that meets its threshold, 1, and one that does not, 2."""
+    enter()
+    enter(threshold=UNMET)
+    work(workspace.directory, idle=0)
+    return str(workspace.directory)
+
+
+def test_a_run_that_meets_its_thresholds_is_released(
+    done: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sfumato("release", "1", "--workspace", done, "-o", "out", "--format", "parquet") == 0
+    told = capsys.readouterr().out
+    assert "out: 8 files, manifest sha256 " in told
+    assert (
+        "3 datasets of 80 records, rows shuffled\nreplaced: visits, income\nas they are in the confidential data: region, age\n"
+        in told
+    )
+    assert "not met" not in told
+    assert Path("out/dataset-03.parquet").read_bytes()[:4] == b"PAR1"
+    assert json.loads(Path("out/manifest.json").read_text("utf-8"))["run"] == 1
+
+
+def test_one_that_does_not_needs_a_reason(done: str, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    assert sfumato("release", "last", "--workspace", done, "-o", "out") == 2
+    assert "give a reason" in capsys.readouterr().err
+    assert not Path("out").exists()
+    assert sfumato("release", "last", "--workspace", done, "-o", "out", "--reason", "agreed with the data owner") == 0
+    assert "not met, the reason is in the audit log" in capsys.readouterr().out
+    assert sfumato("audit", "list", "--workspace", done) == 0
+    assert "run released" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments", [["9", "-o", "out"], ["1", "-o", "visits.csv"], ["1"], ["1", "-o", "x", "--format", "sas"]]
+)
+def test_bad_input_is_status_2(done: str, sfumato: Command, arguments: list[str]) -> None:
+    Path("visits.csv").write_text("mine")
+    assert sfumato("release", *arguments, "--workspace", done) == 2
+    assert Path("visits.csv").read_text() == "mine"

@@ -1,0 +1,91 @@
+"""A sweep in the summary and in the report: its values, and what the variance behind its intervals is made of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sfumato.engine.methods import registry
+from sfumato.engine.rows import Row
+from sfumato.tui.cli.summary import study_summary, sweep_table
+from sfumato.workspace.reporting.findings import sweep_section
+
+SHARES = {"dataset_share": 0.304, "noise_share": 0.606, "interaction_share": 0.09}
+
+
+def swept(measure: str, value: float, dataset: str = "synthetic", **params: object) -> Row:
+    ends = (None, None) if dataset == "confidential" else (value - 1, value + 1)
+    given = {"variable": "age", "model": "log_normal", **params}
+    return Row(
+        "studies", "intruder_uncertainty", measure, "", dataset, None, 0.1, value, *ends, unit="records", params=given
+    )
+
+
+def rows(**params: object) -> list[Row]:
+    shares = [swept(name, share, of="expected_match_risk", **params) for name, share in SHARES.items()]
+    own = [
+        swept("expected_match_risk", value, data, **params)
+        for data, value in (("confidential", 9.0), ("synthetic", 4.0))
+    ]
+    return [*own, *shares]
+
+
+def test_the_summary_says_the_shares_below_the_values_and_not_as_measures() -> None:
+    text = sweep_table(rows())
+    values, shares = text.split("\nVariance of the release's intervals: datasets / noise / both, in %\n")
+    assert "EMR" in values
+    assert "noise_share" not in text
+    assert shares.splitlines()[-1].split() == ["0.1", "30/61/9"]
+
+
+def test_without_shares_the_summary_has_none() -> None:
+    assert "Variance" not in sweep_table(rows()[:2])
+
+
+def test_sweeps_of_other_settings_are_tables_of_their_own() -> None:
+    text = sweep_table([*rows(), *rows(replicates=20)])
+    assert text.count("age, log_normal:") == 2
+    assert text.count("30/61/9") == 2
+
+
+def point(measure: str, level: float | None, value: float | None, dataset: str = "confidential") -> Row:
+    size = {} if level is None else {"size": round(100 * level)}
+    return Row("studies", "minimisation", measure, "", dataset, None, level, value, unit="records" if level is None else "",
+               status="not computed" if value is None else "computed", reason="" if value is not None else "none is enough",
+               params={"k": 5, **size})  # fmt: skip
+
+
+def test_a_study_that_sums_up_gives_its_answer_first_and_then_a_line_a_point() -> None:
+    points = [
+        *(point("rho", level, value) for level, value in ((1.0, 0.91), (1.5, 0.93), (2.0, 0.97))),
+        *(point("passing", level, value) for level, value in ((1.0, 0.5), (1.5, 1.0), (2.0, 1.0))),
+        *(point("rho", level, None, "synthetic") for level in (1.0, 1.5, 2.0)),
+    ]
+    method = registry()["studies.minimisation"]
+    title, text = study_summary(method, [*points, point("smallest_size", None, 150.0)])
+    assert title == "Smallest sufficient sample"
+    answer, blank, heads, _, *lines = text.splitlines()
+    assert answer == "smallest size whose sub-samples all meet every threshold: 150 records"
+    assert (blank, heads.split()) == ("", ["level", "size", "rho", "passing"])
+    assert [line.split() for line in lines] == [
+        ["1", "100", "0.91", "0.5"], ["1.5", "150", "0.93", "1"], ["2", "200", "0.97", "1"]
+    ]  # fmt: skip
+    without = study_summary(method, [*points, point("smallest_size", None, None)])[1]
+    assert without.startswith("smallest size whose sub-samples all meet every threshold: none is enough\n")
+
+
+def test_the_report_has_the_shares_beside_the_interval_and_not_as_measures() -> None:
+    section = sweep_section(rows())
+    assert section is not None
+    text = str(section.markup)
+    assert text.count("<table") == 1
+    table = text[text.index("<table") : text.index("</table")]
+    assert "30/61/9" in table
+    assert "datasets/noise/both %" in table
+    assert "noise_share" not in table
+
+
+def test_the_report_has_the_interval_of_the_confidential_data_too() -> None:
+    own = [replace(row, lower=8.5, upper=9.5) if row.dataset == "confidential" else row for row in rows()]
+    section = sweep_section(own)
+    assert section is not None
+    assert "8.5 to 9.5" in str(section.markup)

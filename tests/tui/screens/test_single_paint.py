@@ -1,0 +1,86 @@
+"""A screen that comes is laid out for the terminal and painted whole once, and still follows every change of size."""
+
+import pytest
+from textual._styles_cache import StylesCache
+
+from sfumato.tui.state import AppState, save_state
+from sfumato.tui.terminal.single_paint import Arriving
+
+DIALOGS = {"help": "question_mark", "new run": "n", "export": "e", "audit": "A"}
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Every line of a widget that was drawn."""
+    lines = []
+    render_line = StylesCache.render_line
+
+    def counted(self, styles, y, *arguments, **options):
+        lines.append((self, y))
+        return render_line(self, styles, y, *arguments, **options)
+
+    monkeypatch.setattr(StylesCache, "render_line", counted)
+    return lines
+
+
+async def drawn_again(sit, directory, drawn, key):
+    """The share of the lines of a dialog that were drawn before, while it came."""
+    save_state(directory, AppState())
+    async with sit(directory, size=(80, 24)) as seat:
+        await seat.app.open_project(1, 1, "runs")
+        await seat.press("shift")
+        drawn.clear()
+        await seat.press(key)
+        assert len(seat.app.screen_stack) == 3
+        return len(drawn) / len(set(drawn)) - 1
+
+
+def texts(seat):
+    return [strip.text for strip in seat.app.screen._compositor.render_strips()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", DIALOGS.values(), ids=DIALOGS)
+async def test_the_lines_of_a_dialog_are_drawn_once(sit, built_data, no_worker, drawn, monkeypatch, key):
+    """What threads bring, when the dialog may have been drawn already, stays away."""
+    monkeypatch.setattr("sfumato.tui.jobs.recipe_titles", list)
+    monkeypatch.setattr("sfumato.tui.screens.audit.Audit._verify", lambda self: None)
+    assert await drawn_again(sit, built_data, drawn, key) < 0.3
+
+
+async def test_they_are_drawn_several_times_as_the_toolkit_has_it(sit, built_data, no_worker, drawn, monkeypatch):
+    for name in ("_on_screen_resume", "_screen_resized", "refresh"):
+        monkeypatch.delattr(Arriving, name)
+    monkeypatch.setattr(Arriving, "fit", lambda self, width: None)
+    assert await drawn_again(sit, built_data, drawn, "question_mark") > 0.5
+
+
+@pytest.mark.slow
+async def test_screens_below_follow_the_size_of_the_terminal(sit, built_data, no_worker):
+    save_state(built_data, AppState())
+    async with sit(built_data, size=(80, 24)) as seat:
+        await seat.app.open_project(1, 1, "runs")
+        await seat.press("shift")
+        wide = texts(seat)
+        await seat.press("question_mark")
+        await seat.pilot.resize_terminal(60, 20)
+        await seat.press("shift", "escape")
+        assert {len(text) for text in texts(seat)} == {60}
+        assert len(texts(seat)) == 20
+        await seat.press("question_mark")
+        await seat.pilot.resize_terminal(80, 24)
+        await seat.press("shift", "escape")
+        assert [len(text) for text in texts(seat)] == [len(text) for text in wide]
+        assert texts(seat)[0] == wide[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "name"), [(80, "-narrow"), (120, "-normal"), (200, "-wide")])
+async def test_a_screen_knows_from_the_start_how_wide_it_is(sit, built_data, no_worker, width, name):
+    save_state(built_data, AppState())
+    async with sit(built_data, size=(width, 40)) as seat:
+        await seat.press("question_mark")
+        assert [one for one in seat.app.screen.classes if one in ("-narrow", "-normal", "-wide")] == [name]
+        await seat.pilot.resize_terminal(120 if width != 120 else 80, 40)
+        await seat.press("shift")
+        assert [one for one in seat.app.screen.classes if one in ("-narrow", "-normal", "-wide")] != [name]

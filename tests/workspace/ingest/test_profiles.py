@@ -1,0 +1,73 @@
+"""Profiles: counts against brute force, quantiles against pandas, and nothing of one or two records shown."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.workspace.ingest.profiles import FEWEST, QUANTILES, bin_width, profile
+
+NUMBERS = st.floats(-1e6, 1e6, allow_nan=False)
+
+
+def table(kind: Kind, values: list[object]) -> Microdata:
+    return conform(pd.DataFrame({"x": values}), Schema((Variable("x", kind),)))
+
+
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None)
+@given(st.lists(NUMBERS, min_size=1, max_size=60))
+def test_every_value_is_in_its_bin_or_withheld_with_at_most_one_other(values: list[float]) -> None:
+    found = profile(table(Kind.CONTINUOUS, list(values)), "x")
+    inside = [sum(start <= v < start + found.width * (1 + 1e-12) for v in values) for start in found.starts]
+    assert all(count == 0 or count >= FEWEST for count in found.counts)
+    assert sum(found.counts) <= len(values) <= sum(found.counts) + 2 * found.withheld
+    assert all(shown <= count + 1e-9 for shown, count in zip(found.counts, inside, strict=True))
+    assert found.distinct == len({v + 0.0 for v in values})
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(1e-6, 1e9), st.integers(1, 50))
+def test_the_width_is_the_least_round_one_that_suffices(span: float, bins: int) -> None:
+    width = bin_width(span, bins, whole=False)
+    lead = width / 10 ** math.floor(math.log10(width) + 1e-9)
+    assert min(abs(lead - round_one) for round_one in (1, 2, 5, 10)) < 1e-6
+    assert width * bins >= span * (1 - 1e-9)
+    assert width / 2.5 * bins < span * (1 + 1e-9)
+
+
+def test_whole_numbers_are_never_split() -> None:
+    assert bin_width(3, 40, whole=True) == 1.0
+    found = profile(table(Kind.COUNT, [0, 0, 0, 1, 1, 1, 1, 3]), "x")
+    assert dict(zip(found.starts, found.counts, strict=True)) == {0.0: 3, 1.0: 4, 2.0: 0, 3.0: 0}
+    assert found.withheld == 1
+
+
+def test_quantiles_mean_and_deviation_are_those_of_pandas() -> None:
+    values = pd.Series(np.random.default_rng(3).lognormal(size=500))
+    found = profile(table(Kind.CONTINUOUS, list(values)), "x")
+    assert dict(found.quantiles) == pytest.approx({q: values.quantile(q) for q in QUANTILES})
+    assert (found.mean, found.sd) == pytest.approx((values.mean(), values.std()))
+
+
+def test_rare_levels_are_withheld() -> None:
+    found = profile(table(Kind.CATEGORICAL, ["a"] * 5 + ["b"] * 2 + ["c"] * 3 + ["d"]), "x")
+    assert dict(zip(found.levels, found.counts, strict=True)) == {"a": 5, "b": 0, "c": 3, "d": 0}
+    assert (found.withheld, found.distinct, found.quantiles) == (2, 4, ())
+
+
+def test_dates_are_days() -> None:
+    found = profile(table(Kind.DATE, ["1970-01-11"] * 3 + ["1970-01-21"] * 3), "x")
+    assert found.mean == 15
+    assert sum(found.counts) == 6
+
+
+def test_one_value_is_one_bin() -> None:
+    assert profile(table(Kind.CONTINUOUS, [2.5] * 4), "x").counts == (4,)

@@ -1,0 +1,174 @@
+"""A recipe with anonymisation through the workspace: the same as the engine alone, with its trees from files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sfumato.engine.errors import BadInput
+from sfumato.engine.execution import execute
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.recipe import Recipe
+from sfumato.workspace.jobs.runs import diagnostics_of, enter_again, find_run, result_rows, verdicts_of
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.plan.prepare import prepare_evaluation, prepare_run
+from sfumato.workspace.recipes import find_recipe
+from sfumato.workspace.release.package import release
+from sfumato.workspace.reporting.page import report_page
+from sfumato.workspace.store.released_tables import released_dataset
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.figures import figures_of
+
+Enter = Callable[..., int]
+MEASURES = [
+    {"method": "utility.ecdf"},
+    {"method": "risk.anonymity"},
+    {"method": "risk.identification", "radius": {"age": 5}},
+    {"method": "quality.non_suppressed"},
+]
+
+
+def sections(**step: Any) -> dict[str, Any]:
+    threshold = [{"value": "risk.anonymity.k", "min": 4}]
+    making = [{"method": "mondrian", "k": 4, **step}]
+    return {
+        "synthesis": [],
+        "release": {"seed": 7},
+        "anonymisation": making,
+        "measure": MEASURES,
+        "threshold": threshold,
+    }
+
+
+HOW = [{}, {"output": "generalised"}, {"max_suppressed": 0.05, "output": "generalised"}, {"max_suppressed": 0.05}]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", HOW)
+def test_a_run_finds_what_the_engine_finds(
+    workspace: Workspace, enter: Enter, small_recipe: Callable[..., Recipe], small_data: Microdata, how: dict[str, Any]
+) -> None:
+    run_id = enter(**sections(**how))
+    work(workspace.directory, idle=0)
+    alone = execute(small_recipe(**sections(**how)), small_data)
+    assert result_rows(workspace, run_id) == list(alone.rows)
+    (verdict,) = verdicts_of(workspace, run_id)
+    assert (verdict.value, verdict.outcome, verdict.limit) == ("risk.anonymity.k", "pass", 4)
+    assert (verdict.observed or 0) >= 4
+    assert [diagnostic for _, diagnostic in diagnostics_of(workspace, run_id)] == list(alone.notes)
+    run = find_run(workspace, run_id)
+    released = released_dataset(workspace, run_id, run.recipe, 1)
+    assert released is not None
+    assert (released.schema, released.generalised) == (alone.releases[0].schema, alone.releases[0].generalised)
+    assert released.classes is not None
+    assert np.array_equal(released.classes, alone.releases[0].classes)
+    assert released.frame.astype("str").equals(alone.releases[0].frame.astype("str"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", HOW)
+def test_reports_and_figures_are_made_of_anonymised_runs(
+    workspace: Workspace, enter: Enter, how: dict[str, Any]
+) -> None:
+    run_id = enter(**sections(**how))
+    work(workspace.directory, idle=0)
+    page = report_page(workspace, run_id)
+    assert "Anonymisation, in this order" in page
+    assert "LeFevre" in page
+    drawn = figures_of(workspace, [find_run(workspace, run_id)])
+    assert bool(drawn) == ("output" not in how), "labels have no distribution beside the confidential values"
+
+
+def test_a_run_can_be_done_again(workspace: Workspace, enter: Enter) -> None:
+    first = enter(**sections())
+    second = enter_again(workspace, first)
+    work(workspace.directory, idle=0)
+    assert result_rows(workspace, first) == result_rows(workspace, second)
+
+
+@pytest.fixture
+def recipe_file(tmp_path: Path) -> Path:
+    """A recipe whose tree lies in a file beside it, and its data."""
+    pd.DataFrame({"city": ["foo", "bar", "test"] * 4, "income": range(12)}).to_csv(tmp_path / "data.csv", index=False)
+    (tmp_path / "city.csv").write_text("foo;foobar;*\nbar;foobar;*\ntest;test;*\n")
+    path = tmp_path / "recipe.toml"
+    path.write_text(
+        """
+        [data]
+        file = "data.csv"
+        [variables]
+        city = { kind = "categorical", role = "known" }
+        income = { kind = "count", role = "sensitive" }
+        [[anonymisation]]
+        method = "generalisation"
+        levels = { city = 1 }
+        hierarchies = { city = "city.csv" }
+        [[measure]]
+        method = "risk.anonymity"
+        """
+    )
+    return path
+
+
+def test_trees_are_read_into_the_recipe(recipe_file: Path, tmp_path: Path) -> None:
+    prepared = prepare_run(find_recipe(str(recipe_file)))
+    assert "foobar" in prepared.recipe.to_toml()
+    again = Recipe.from_toml(prepared.recipe.to_toml())
+    (tmp_path / "city.csv").unlink()
+    shown = execute(again, prepared.data).releases[0].frame["city"].unique()
+    assert list(shown) == ["foobar", "test"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, '"city.csv" cannot be read'),
+        (b"\xff\xfe", '"city.csv" is not text in UTF-8'),
+        (b"", "has no rows"),
+        (b"foo;a;*\nbar;b\n", "every row needs as many levels"),
+        (b"foo;a;*\nbar;a;*\n", "1 of 3 values of the data are not in the tree"),
+    ],
+)
+def test_a_tree_that_cannot_be_used_is_refused_at_its_place(
+    recipe_file: Path, tmp_path: Path, content: bytes | None, message: str
+) -> None:
+    tree = tmp_path / "city.csv"
+    tree.unlink() if content is None else tree.write_bytes(content)
+    with pytest.raises(BadInput) as caught:
+        prepare_run(find_recipe(str(recipe_file)))
+    assert caught.value.place == "anonymisation[0].hierarchies.city"
+    assert message in caught.value.message
+
+
+@pytest.mark.slow
+def test_what_another_tool_anonymised_is_scored(recipe_file: Path, tmp_path: Path, workspace: Workspace) -> None:
+    released = pd.DataFrame({"city": ["test"] * 12, "income": range(12)})
+    released.to_csv(tmp_path / "released.csv", index=False)
+    found = prepare_evaluation(
+        find_recipe(str(recipe_file)), str(tmp_path / "data.csv"), [str(tmp_path / "released.csv")]
+    )
+    run_id = found.enter(workspace)
+    work(workspace.directory, idle=0)
+    rows = {row.measure: row.value for row in result_rows(workspace, run_id) if row.draw == 1 and not row.target}
+    assert (rows["k"], rows["p"]) == (12, 12)
+
+
+@pytest.mark.slow
+def test_the_release_holds_the_anonymised_table_and_not_the_classes(
+    workspace: Workspace, enter: Enter, tmp_path: Path
+) -> None:
+    run_id = enter(**sections(output="generalised", max_suppressed=0.05))
+    work(workspace.directory, idle=0)
+    found = release(workspace, run_id, tmp_path / "out")
+    assert [name for name in found.files if name.startswith("dataset")] == ["dataset-01.csv"]
+    table = pd.read_csv(tmp_path / "out" / "dataset-01.csv", keep_default_na=False)
+    assert table.groupby(["region", "age"]).size().min() >= 4
+    codebook = pd.read_csv(tmp_path / "out" / "variables.csv")
+    assert codebook.set_index("variable")["kind"].to_dict() == {
+        "region": "categorical", "age": "categorical", "visits": "count", "income": "continuous"
+    }  # fmt: skip

@@ -1,0 +1,91 @@
+"""A run on a real Dask cluster finds what the engine finds. Skipped where the package distributed is absent."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from sfumato.engine.execution import execute
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.recipe import Recipe
+from sfumato.workspace.errors import WorkspaceError
+from sfumato.workspace.jobs import pool
+from sfumato.workspace.jobs.runs import RunState, find_run, result_rows, tasks_of
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.workspace import Workspace
+
+Enter = Callable[..., int]
+
+
+def cluster_of(threads: int) -> Any:
+    distributed = pytest.importorskip("distributed")
+    return distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=threads,
+        processes=threads == 1,
+        dashboard_address=None,
+        host="127.0.0.1",
+        protocol="tcp://",
+    )
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    with cluster_of(1) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_run_on_a_cluster_finds_what_the_engine_finds(
+    address: str, workspace: Workspace, enter: Enter, small_recipe: Callable[..., Recipe], small_data: Microdata
+) -> None:
+    run_id = enter()
+    work(workspace.directory, idle=0, dask=address)
+    assert find_run(workspace, run_id).state is RunState.DONE
+    assert result_rows(workspace, run_id) == list(execute(small_recipe(), small_data).rows)
+    assert all(task.seconds is not None and task.peak_bytes for task in tasks_of(workspace, run_id))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_task_that_fails_on_a_cluster_fails_its_run_in_the_same_words(
+    address: str, workspace: Workspace, enter: Enter
+) -> None:
+    run_id = enter()
+    table = next(workspace.tables.directory.glob("*.parquet"))
+    table.write_bytes(table.read_bytes()[:-1])
+    work(workspace.directory, idle=0, dask=address)
+    run = find_run(workspace, run_id)
+    assert run.state is RunState.FAILED
+    assert f"{table.name} has changed" in run.error
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_of_workers_with_several_threads_is_refused() -> None:
+    with (
+        cluster_of(2) as cluster,
+        pytest.raises(WorkspaceError, match="--nthreads 1"),
+        pool.pool(1, cluster.scheduler_address),
+    ):
+        pass
+
+
+def test_without_the_package_the_message_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(WorkspaceError, match=r"install sfumato\[dask\]"), pool.pool(1, "tcp://127.0.0.1:1"):
+        pass
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_where_no_scheduler_answers_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed")
+    from sfumato.workspace.jobs import dask_pool
+
+    monkeypatch.setattr(dask_pool, "PATIENCE_SECONDS", 1)
+    with pytest.raises(WorkspaceError, match="no Dask scheduler answers at tcp"), pool.pool(1, "tcp://127.0.0.1:9"):
+        pass

@@ -1,0 +1,151 @@
+"""Where tasks are computed: one thread each, killed alone, gone with their worker; memory counted for each."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Future
+from typing import Any
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from sfumato.engine.plan import TaskKind
+from sfumato.workspace.jobs import run_task
+from sfumato.workspace.jobs.memory import forget_peak, peak_bytes
+from sfumato.workspace.jobs.pool import IN_PROCESS, Pool, ProcessPool, pool
+from sfumato.workspace.jobs.processes import birth_of, gone, host
+from sfumato.workspace.jobs.queue import Outcome
+from sfumato.workspace.jobs.run_log import run_log
+from sfumato.workspace.jobs.runs import tasks_of
+from sfumato.workspace.jobs.task_input import Order
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.tables import Tables
+from sfumato.workspace.store.workspace import Workspace
+
+MEGABYTE = 1 << 20
+
+
+@pytest.fixture
+def two() -> Iterator[ProcessPool]:
+    opened = ProcessPool(2)
+    yield opened
+    opened.close()
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_takes_no_other_along(two: ProcessPool) -> None:
+    slow, other = two.submit(time.sleep, 60), two.submit(os.getpid)
+    first = other.result(30)
+    two.stop(slow)
+    again = two.submit(os.getpid), two.submit(os.getpid)
+    assert first in {future.result(30) for future in again}
+    assert os.getpid() not in {future.result(30) for future in again}
+
+
+@pytest.mark.slow
+def test_a_process_that_dies_breaks_its_own_task_and_is_started_again(two: ProcessPool) -> None:
+    dying = two.submit(os._exit, 1)
+    with pytest.raises(BrokenExecutor):
+        dying.result(30)
+    assert [two.submit(abs, -number).result(30) for number in range(4)] == [0, 1, 2, 3]
+
+
+@pytest.mark.slow
+def test_an_error_comes_back_and_the_process_stays(two: ProcessPool) -> None:
+    with pytest.raises(ZeroDivisionError):
+        two.submit(divmod, 1, 0).result(30)
+    assert two.submit(abs, -1).result(30) == 1
+
+
+@pytest.mark.slow
+def test_processes_do_not_outlive_a_worker_that_is_killed() -> None:
+    script = (
+        "import os, time\nfrom sfumato.workspace.jobs.pool import ProcessPool\np = ProcessPool(1)\n"
+        "print(p.submit(os.getpid).result(), flush=True)\np.submit(time.sleep, 60)\ntime.sleep(60)"
+    )
+    worker = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    assert worker.stdout is not None
+    computing = int(worker.stdout.readline())
+    born = birth_of(computing)
+    worker.send_signal(signal.SIGKILL)
+    worker.communicate()
+    wait_until(lambda: gone(computing, host(), born))
+
+
+def test_no_jobs_means_in_this_process() -> None:
+    with pool(IN_PROCESS) as opened:
+        assert type(opened) is Pool
+        assert opened.submit(os.getpid).result() == os.getpid()
+
+
+def test_every_blas_has_one_thread_while_a_task_is_computed(
+    workspace: Workspace, enter: Callable[..., int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    plain = dict(run_task._KINDS)
+
+    def looking(tables: Tables, order: Order, report: Any) -> Outcome:
+        np.ones((50, 50)) @ np.ones((50, 50))
+        seen.extend(library["num_threads"] for library in threadpool_info())
+        return plain[TaskKind(order.held.kind)](tables, order, report)
+
+    for kind in plain:
+        monkeypatch.setitem(run_task._KINDS, kind, looking)
+    enter()
+    work(workspace.directory, idle=0)
+    assert seen
+    assert set(seen) == {1}
+
+
+def test_the_peak_is_that_of_the_task_and_not_of_the_processs_life() -> None:
+    if not os.access("/proc/self/clear_refs", os.W_OK):
+        pytest.skip("the system keeps no peak that can be reset")
+    forget_peak()
+    large = np.ones(64 * MEGABYTE // 8)
+    with_large = peak_bytes()
+    del large
+    forget_peak()
+    without = peak_bytes()
+    assert 48 * MEGABYTE < with_large - without < 96 * MEGABYTE
+
+
+def test_a_process_is_gone_when_its_number_belongs_to_another() -> None:
+    own = birth_of(os.getpid())
+    assert not gone(os.getpid(), host(), own)
+    assert gone(os.getpid(), host(), "1")
+    assert not gone(os.getpid(), "another machine", "1")
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    assert gone(ended.pid, host(), "") or birth_of(ended.pid)
+
+
+def test_a_worker_that_is_told_to_end_notes_what_it_had_in_hand(
+    workspace: Workspace, enter: Callable[..., int]
+) -> None:
+    class Endless(Pool):
+        def submit(self, func: Callable[..., Any], *args: Any) -> Future[Any]:
+            threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
+            return Future()
+
+    run_id = enter()
+    with pytest.raises(KeyboardInterrupt):
+        work(workspace.directory, opened=Endless())
+    assert "fit/0" in (said := run_log(workspace.directory, run_id).read_text())
+    assert "given back unfinished: the worker ends" in said
+    assert {task.state for task in tasks_of(workspace, run_id)} == {"waiting"}

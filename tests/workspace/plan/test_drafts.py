@@ -1,0 +1,168 @@
+"""Plans: where one starts, that edits are kept and written down, and that a text edited by a form means what was meant."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.engine.errors import BadInput
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.recipe import Recipe, read_toml
+from sfumato.workspace.audit import audit_rows, broken, head_of
+from sfumato.workspace.errors import NotFound
+from sfumato.workspace.plan.drafts import Draft, draft_of, draft_of_run, keep_missing, missing_of, save_draft
+from sfumato.workspace.plan.edits import (
+    Place,
+    places,
+    with_moved,
+    with_sections,
+    with_step,
+    with_variable,
+    without_step,
+)
+from sfumato.workspace.plan.text import plan_text
+from sfumato.workspace.recipes import shipped_recipes
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.queries import Reader
+
+Enter = Callable[..., int]
+
+
+def test_a_project_with_nothing_has_no_plan(workspace: Workspace) -> None:
+    with workspace.writing():
+        project_id = workspace.ensure_project("empty")
+    assert draft_of(workspace, project_id) is None
+
+
+def test_a_project_with_data_starts_from_their_description(workspace: Workspace, small_data: Microdata) -> None:
+    with workspace.writing():
+        project_id = workspace.ensure_project("imported")
+        dataset_id = workspace.add_dataset(project_id, "people.csv", "0" * 64, small_data)
+    draft = draft_of(workspace, project_id)
+    assert draft is not None
+    assert (draft.dataset_id, draft.revision) == (dataset_id, 0)
+    assert Recipe.from_toml(draft.toml).schema == small_data.schema
+
+
+def test_a_project_with_runs_starts_from_the_newest_ones_recipe(workspace: Workspace, enter: Enter) -> None:
+    enter()
+    newest = enter()
+    draft = draft_of(workspace, 1)
+    assert draft == draft_of_run(workspace, newest)
+    assert draft.is_drawn_from(read_toml(draft.toml))
+    assert not draft.is_drawn_from({**read_toml(draft.toml), "data": {"file": "another.csv"}})
+
+
+def test_an_edit_is_kept_counted_and_written_down(workspace: Workspace, enter: Enter) -> None:
+    enter()
+    first = draft_of(workspace, 1)
+    assert first is not None
+    saved = save_draft(workspace, first.saying('title = "one"'))
+    again = save_draft(workspace, saved.saying('title = "two"'))
+    assert (saved.revision, again.revision) == (1, 2)
+    with Reader(workspace.directory) as reader:
+        assert draft_of(reader, 1) == again
+    acts = [row.act for row in audit_rows(workspace.connection)]
+    assert acts.count("plan edited") == 2
+    assert broken(audit_rows(workspace.connection), head_of(workspace.connection)) == ""
+    assert not any("one" in row.details for row in audit_rows(workspace.connection))
+
+
+def test_a_plan_of_a_project_that_is_gone_is_refused(workspace: Workspace) -> None:
+    with pytest.raises(NotFound, match="no project 7"):
+        save_draft(workspace, Draft(7, 1, "{}", ""))
+
+
+def test_missing_values_are_kept_as_shares(workspace: Workspace, small_data: Microdata) -> None:
+    with workspace.writing() as connection:
+        dataset_id = workspace.add_dataset(workspace.ensure_project("p"), "people.csv", "0" * 64, small_data)
+        keep_missing(connection, dataset_id, {"a": 1, "b": 0}, 8)
+    assert missing_of(workspace, dataset_id) == {"a": 0.125, "b": 0.0}
+
+
+def test_a_workspace_of_the_version_before_gets_the_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sfumato.workspace.store import migrations
+
+    before = [step for step in migrations.MIGRATIONS if step.__name__ != "plans"]
+    at = migrations.MIGRATIONS.index(next(step for step in migrations.MIGRATIONS if step.__name__ == "plans"))
+    with monkeypatch.context() as older:
+        older.setattr(migrations, "MIGRATIONS", before[:at])
+        Workspace.create(tmp_path / "old").close()
+    with closing(Workspace.open(tmp_path / "old")) as workspace:
+        assert draft_of(workspace, 1) is None
+
+
+TABLE: dict[str, Any] = {
+    "variables": {"a": {"kind": "count"}},
+    "synthesis": [{"target": "a"}, {"target": "b"}, {"target": "c"}],
+    "measure": [{"method": "utility.ecdf"}],
+}
+TOML = tomli_w.dumps(TABLE)
+
+
+def test_steps_are_listed_in_the_recipes_order() -> None:
+    assert list(map(str, places(TABLE))) == ["synthesis[0]", "synthesis[1]", "synthesis[2]", "measure[0]"]
+    with pytest.raises(BadInput, match=r"measure: must be tables"):
+        places({"measure": 3})
+
+
+@pytest.mark.slow
+@given(st.permutations(["a", "b", "c"]), st.integers(0, 2), st.integers(-3, 3))
+def test_moving_is_taking_out_and_putting_in(targets: list[str], index: int, by: int) -> None:
+    toml = tomli_w.dumps({"synthesis": [{"target": target} for target in targets]})
+    moved = [step["target"] for step in read_toml(with_moved(toml, Place("synthesis", index), by))["synthesis"]]
+    if not 0 <= index + by < 3:
+        assert moved == targets
+    else:
+        assert moved[index + by] == targets[index]
+        assert [t for t in moved if t != targets[index]] == [t for t in targets if t != targets[index]]
+
+
+def test_adding_changing_and_removing() -> None:
+    added = with_step(TOML, Place("study", 0), {"method": "x"})
+    assert read_toml(added) == {**TABLE, "study": [{"method": "x"}]}
+    changed = with_step(TOML, Place("synthesis", 1), {"target": "z"})
+    assert [step["target"] for step in read_toml(changed)["synthesis"]] == ["a", "z", "c"]
+    assert "measure" not in read_toml(without_step(TOML, Place("measure", 0)))
+    assert [step["target"] for step in read_toml(without_step(TOML, Place("synthesis", 0)))["synthesis"]] == ["b", "c"]
+    assert read_toml(with_variable(TOML, "b", {"kind": "date"}))["variables"] == {
+        "a": {"kind": "count"},
+        "b": {"kind": "date"},
+    }
+    assert "variables" not in read_toml(with_sections(TOML, {"variables": None, "title": "t"}))
+
+
+VALUE = st.recursive(
+    st.one_of(st.integers(-(2**60), 2**60), st.booleans(), st.floats(allow_nan=False), st.text(max_size=6)),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=4), inner, max_size=3)),
+    max_leaves=8,
+)
+
+
+@pytest.mark.slow
+@settings(max_examples=80, deadline=None)
+@given(st.dictionaries(st.sampled_from(["title", "data", "measure", "x y", ""]), VALUE, max_size=4))
+def test_a_plan_is_written_as_it_is_read(table: dict[str, Any]) -> None:
+    assert tomllib.loads(plan_text(table)) == table
+
+
+def test_the_shipped_recipes_are_written_as_they_are_read() -> None:
+    for recipe in shipped_recipes():
+        text = plan_text(recipe.table)
+        assert read_toml(text) == recipe.table
+        assert "[[measure]]" in text
+
+
+def test_a_text_that_is_no_plan_is_refused() -> None:
+    with pytest.raises(BadInput, match="not valid TOML"):
+        with_variable("title = ", "a", {})
+    with pytest.raises(BadInput, match="variables: must be a table"):
+        with_variable("variables = 3", "a", {})

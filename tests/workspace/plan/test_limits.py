@@ -1,0 +1,62 @@
+"""Limits of a trial in the plan of a project."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from sfumato.engine.errors import BadInput
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.thresholds import Threshold
+from sfumato.workspace.errors import NotFound
+from sfumato.workspace.plan.drafts import draft_of, save_draft
+from sfumato.workspace.plan.limits import keep_limits, with_limits
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.queries import find_run
+
+RATE = Threshold("risk.identification.true_match_rate", "max", 0.5)
+
+
+def test_a_limit_takes_the_place_of_the_plans_and_nothing_else_changes(
+    workspace: Workspace, enter: Callable[..., int]
+) -> None:
+    run_id = enter()
+    keep_limits(workspace, 1, [replace(RATE, limit=0.1)])
+    draft = draft_of(workspace, 1)
+    assert draft is not None
+    before, after = find_run(workspace, run_id).recipe, Recipe.from_toml(draft.toml)
+    assert [one.limit for one in after.thresholds] == [0.1]
+    assert replace(after, thresholds=before.thresholds) == before
+    assert (find_run(workspace, run_id).recipe.thresholds[0].limit, draft.revision) == (0.5, 1)
+
+
+def test_each_threshold_finds_its_own_table_and_strange_ones_are_added() -> None:
+    tables = [
+        {"value": "a.b.c", "max": 1, "level": 0.1},
+        {"value": "a.b.c", "min": 0},
+        {"value": "a.b.c", "max": 2},
+        {"value": "a.b.c", "max": 3},
+    ]
+    tried = [Threshold("a.b.c", "max", 20.0), Threshold("a.b.c", "max", 30.0), Threshold("a.b.c", "max", 4.0, "price")]
+    assert with_limits(tables, tried) == [
+        *tables[:2], {"value": "a.b.c", "max": 20.0}, {"value": "a.b.c", "max": 30.0},
+        {"value": "a.b.c", "target": "price", "max": 4.0},
+    ]  # fmt: skip
+    assert tables[2]["max"] == 2
+
+
+def test_a_plan_that_cannot_be_read_stays_as_it_is(workspace: Workspace, enter: Callable[..., int]) -> None:
+    enter()
+    draft = draft_of(workspace, 1)
+    assert draft is not None
+    for broken in ("title = ", "threshold = 1"):
+        save_draft(workspace, draft.saying(broken))
+        with pytest.raises(BadInput):
+            keep_limits(workspace, 1, [RATE])
+        found = draft_of(workspace, 1)
+        assert found is not None
+        assert found.toml == broken
+    with pytest.raises(NotFound):
+        keep_limits(workspace, 9, [RATE])

@@ -1,0 +1,172 @@
+"""Histograms, shares and densities: the bars of the data, less what would point at single confidential records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.workspace.plots.distributions import Group, bin_edges, distribution_figure
+from sfumato.workspace.plots.figure import Figure, Series, description
+
+small_counts = st.lists(st.integers(0, 40), min_size=1, max_size=60)
+
+
+def table(kind: Kind, values: object, origin: str = "confidential", levels: tuple[str, ...] = ()) -> Microdata:
+    frame = pd.DataFrame({"v": values})
+    return conform(frame, Schema((Variable("v", kind, levels=levels),)), origin=origin)  # type: ignore[arg-type]
+
+
+def drawn(
+    kind: Kind, own: object, *released: object, width: float | None = None, levels: tuple[str, ...] = ()
+) -> Figure:
+    group = Group("release", tuple(table(kind, one, "synthetic", levels) for one in released))
+    return distribution_figure(Variable("v", kind, levels=levels), table(kind, own, levels=levels), [group], width)
+
+
+def bars(series: Series) -> dict[float, float]:
+    return dict(zip(series.x.tolist(), series.y.tolist(), strict=True))
+
+
+@pytest.mark.slow
+@settings(max_examples=80, deadline=None)
+@given(small_counts, small_counts, st.sampled_from([None, 1.0, 2.5, 7.0]))
+def test_a_histogram_counts_every_released_record_and_hides_the_few(
+    own: list[int], released: list[int], width: float | None
+) -> None:
+    figure = drawn(Kind.COUNT, own, released, width=width)
+    (panel,) = figure.panels
+    confidential, dataset = panel.series
+    assert figure.kind == "histogram"
+    for middle, count in bars(dataset).items():
+        low, high = middle - panel.bar / 2, middle + panel.bar / 2
+        assert count == sum(low - 1e-9 <= v < high - 1e-9 for v in released)
+        exact = sum(low - 1e-9 <= v < high - 1e-9 for v in own)
+        assert np.isnan(bars(confidential)[middle]) if exact < 3 else bars(confidential)[middle] == exact
+    assert dataset.y.sum() == len(released)
+
+
+def test_an_outlier_is_neither_drawn_nor_does_it_stretch_the_axis() -> None:
+    own = [*range(30), *range(30), *range(30), 97_153, 97_154]
+    (panel,) = drawn(Kind.COUNT, own, list(range(30))).panels
+    assert max(panel.series[0].x) < 40
+    (unsuppressed,) = drawn(Kind.COUNT, own, own).panels
+    assert max(unsuppressed.series[0].x) > 90_000, "the negative control: as a released value it would be seen"
+
+
+def test_the_paper_s_bins_of_25_days_come_by_themselves() -> None:
+    edges = bin_edges((0.0, 365.0), None, whole=True)
+    assert edges.tolist() == list(range(0, 376, 25))
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), st.booleans())
+def test_bins_hold_the_span_at_round_places_and_are_few(low: float, size: float, whole: bool) -> None:
+    span = (float(np.floor(low)), float(np.floor(low) + np.ceil(size))) if whole else (low, low + size)
+    edges = bin_edges(span, None, whole=whole)
+    step = edges[1] - edges[0]
+    assert edges[0] <= span[0] + 1e-9 * abs(span[0])
+    assert edges[-1] >= span[1] - 1e-9 * abs(span[1])
+    assert len(edges) - 1 <= 16
+    assert not whole or step == round(step)
+
+
+def test_one_value_makes_one_bin() -> None:
+    (panel,) = drawn(Kind.COUNT, [5] * 4, [5] * 7).panels
+    assert [one.y.tolist() for one in panel.series] == [[4.0], [7.0]]
+
+
+def test_levels_are_counted_and_rare_confidential_ones_left_out() -> None:
+    own = ["a"] * 5 + ["b"] * 2 + ["c"] + ["d"] * 3
+    (panel,) = drawn(Kind.CATEGORICAL, own, ["a"] * 6 + ["b"] * 5, levels=("a", "b", "c", "d", "e")).panels
+    assert panel.x_names == ("a", "b", "d")
+    np.testing.assert_array_equal(panel.series[0].y, [5.0, np.nan, 3.0])
+    assert panel.series[1].y.tolist() == [6.0, 5.0, 0.0]
+
+
+def test_many_levels_are_counted_together() -> None:
+    levels = tuple(f"l{i:02}" for i in range(30))
+    own = [level for i, level in enumerate(levels) for _ in range(40 - i)]
+    (panel,) = drawn(Kind.CATEGORICAL, own, own, levels=levels).panels
+    assert panel.x_names == (*levels[:20], "10 other levels")
+    assert panel.series[0].y[-1] == sum(40 - i for i in range(20, 30))
+    assert panel.series[1].y.sum() == len(own)
+
+
+def test_dates_are_binned_by_days_and_named() -> None:
+    days = pd.date_range("2020-01-01", periods=90).strftime("%Y-%m-%d")
+    (panel,) = drawn(Kind.DATE, list(days), list(days)).panels
+    assert panel.series[1].y.sum() == 90
+    np.testing.assert_array_equal(panel.series[0].y, np.where(panel.series[1].y < 3, np.nan, panel.series[1].y))
+    assert all(name.startswith(("2019-12", "2020-")) for name in panel.x_names)
+
+
+def test_bins_of_dates_with_times_of_day_are_whole_days_each_named_once() -> None:
+    moments = pd.date_range("1969-12-30 06:00", periods=30, freq="5h").strftime("%Y-%m-%d %H:%M").tolist()
+    (panel,) = drawn(Kind.DATE, moments, moments).panels
+    assert panel.series[1].y.sum() == 30
+    assert len(set(panel.x_names)) == len(panel.x_names)
+
+
+def test_a_density_is_hidden_where_few_confidential_records_are() -> None:
+    rng = np.random.default_rng(8)
+    own = np.append(rng.normal(0, 1, 400), [30.0])
+    released = np.append(rng.normal(0, 1, 400), [40.0])
+    (panel,) = drawn(Kind.CONTINUOUS, own, released).panels
+    confidential, dataset = panel.series
+    around = np.abs(confidential.x - 30) < 3
+    assert around.any()
+    assert np.isnan(confidential.y[around]).all()
+    assert np.isfinite(confidential.y[np.abs(confidential.x) < 1]).all()
+    assert np.isfinite(dataset.y).all()
+    (shown,) = drawn(Kind.CONTINUOUS, np.append(own, [30.1, 30.2]), released).panels
+    assert np.isfinite(shown.series[0].y[np.abs(shown.series[0].x - 30) < 0.3]).all(), "three records may be shown"
+
+
+def test_long_tails_are_drawn_on_a_log_scale_in_the_variable_s_own_numbers() -> None:
+    rng = np.random.default_rng(9)
+    own, released = rng.lognormal(5, 1, 2000), rng.lognormal(5, 1, 2000)
+    (panel,) = drawn(Kind.CONTINUOUS, own, released).panels
+    assert panel.log_x
+    assert 1 < panel.series[0].x.min() < panel.series[0].x.max() < 1e5
+    area = np.trapezoid(panel.series[1].y, np.log10(panel.series[1].x))
+    assert area == pytest.approx(1, abs=0.01)
+    (plain,) = drawn(Kind.CONTINUOUS, own, np.append(released, -1.0)).panels
+    assert not plain.log_x
+
+
+def test_a_continuous_variable_with_a_bin_width_is_a_histogram() -> None:
+    figure = drawn(Kind.CONTINUOUS, [0.5, 0.6, 0.7, 1.5], [0.1, 1.9], width=1.0)
+    assert figure.kind == "histogram"
+    assert figure.panels[0].series[1].y.tolist() == [1.0, 1.0]
+
+
+def test_every_run_has_a_panel_with_the_same_confidential_bars() -> None:
+    own = table(Kind.COUNT, [1, 1, 1, 2, 2, 2])
+    groups = [Group(name, (table(Kind.COUNT, values, "synthetic"),) * 2) for name, values in (("A", [1]), ("B", [9]))]
+    figure = distribution_figure(Variable("v", Kind.COUNT), own, groups)
+    assert [panel.title for panel in figure.panels] == ["A", "B"]
+    assert figure.names == ("confidential", "dataset 1", "dataset 2")
+    assert figure.panels[0].series[0] is figure.panels[1].series[0]
+    assert "first 2 released datasets" in figure.caption
+    assert "fewer than 3" in figure.caption
+
+
+def test_the_description_does_not_tell_a_few_from_none() -> None:
+    words = description(drawn(Kind.COUNT, [0] * 9 + [3, 3] + [9] * 4, [0] * 3 + [9], width=1.0))
+    assert "at 0.5 9," in words
+    assert "at 3.5 not shown" in words
+    assert "at 4.5 not shown" in words
+
+
+def test_few_records_at_all_show_nothing_of_the_confidential(request: pytest.FixtureRequest) -> None:
+    make: Callable[..., Figure] = drawn
+    for kind, own in ((Kind.COUNT, [3, 4]), (Kind.CONTINUOUS, [3.0, 4.0]), (Kind.CATEGORICAL, ["a", "b"])):
+        released = ["a", "b"] if kind is Kind.CATEGORICAL else [1, 2, 9]
+        (panel,) = make(kind, own, released).panels
+        assert np.isnan(panel.series[0].y).all()

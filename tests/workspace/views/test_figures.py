@@ -1,0 +1,91 @@
+"""The figures of runs in a workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from sfumato.engine.errors import BadInput
+from sfumato.engine.microdata import Microdata
+from sfumato.workspace.errors import NotFound, NotReady
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.plan.companions import done_together
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.figures import figures_of
+
+SWEEP = {"method": "studies.intruder_uncertainty", "variable": "age", "levels": [0.0, 0.1]}
+INTERVALS = {"method": "utility.interval_overlap", "means": ["income"]}
+RISK = {"method": "risk.identification", "radius": {"income": "5%", "visits": 2}}
+
+
+@pytest.fixture
+def runs(workspace: Workspace, enter: Callable[..., int]) -> list[int]:
+    """Two runs, the second beside the first."""
+    both = [enter(measure=[RISK, INTERVALS], study=[SWEEP], label=label) for label in ("first", "second")]
+    with workspace.writing() as connection:
+        connection.execute("INSERT INTO companion VALUES (?, 0, ?)", both)
+    work(workspace.directory, idle=0)
+    return both
+
+
+@pytest.mark.slow
+def test_a_run_with_one_beside_it_has_distributions_intervals_and_sweeps(
+    workspace: Workspace, runs: list[int], small_data: Microdata
+) -> None:
+    done = done_together(workspace, runs[0])
+    assert [run.id for run in done] == runs
+    figures = figures_of(workspace, done)
+    assert [figure.kind for figure in figures] == ["histogram", "density", "heat", "intervals", "sweep"]
+    visits = figures[0]
+    assert [panel.title for panel in visits.panels] == ["first", "second"]
+    assert visits.names == ("confidential", "dataset 1", "dataset 2", "dataset 3")
+    assert visits.panels[0].series[1].y.sum() == len(small_data)
+    assert np.nansum(visits.panels[0].series[0].y) <= len(small_data)
+    assert [panel.title for panel in figures[2].panels] == [
+        "confidential",
+        "synthetic, mean of 3",
+        "synthetic, mean of 3 less confidential",
+    ]
+    assert figures[3].panels[0].x_names == ("confidential", "first", "second")
+    assert {one.name for panel in figures[4].panels for one in panel.series} == {"first", "second", "confidential"}
+
+
+@pytest.mark.slow
+def test_how_many_datasets_and_how_wide_bins_can_be_chosen(workspace: Workspace, runs: list[int]) -> None:
+    figures = figures_of(
+        workspace, done_together(workspace, runs[1]), datasets=1, bin_widths={"income": 200, "age": 10}
+    )
+    assert [figure.title for figure in figures[:3]] == [
+        "Histogram of visits",
+        "Histogram of income",
+        "Histogram of age",
+    ]
+    assert [panel.title for panel in figures[0].panels] == ["second"]
+    assert figures[1].panels[0].bar == 200
+    assert figures[0].names == ("confidential", "dataset 1")
+    age = figures[2].panels[0]
+    np.testing.assert_array_equal(age.series[0].y[age.series[0].y >= 3], age.series[1].y[age.series[1].y >= 3])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("widths", "says"),
+    [({"incom": 1.0}, 'did you mean "income"'), ({"region": 1.0}, "has levels"), ({"visits": 0.0}, "above 0"),
+     ({"visits": float("nan")}, "above 0"), ({"income": 1e-6}, "no more than 1,000 bins")],
+)  # fmt: skip
+def test_bins_that_cannot_be_are_refused(
+    workspace: Workspace, runs: list[int], widths: dict[str, float], says: str
+) -> None:
+    with pytest.raises(BadInput, match=says) as caught:
+        figures_of(workspace, done_together(workspace, runs[0]), bin_widths=widths)
+    assert caught.value.place.startswith("--bin-width")
+
+
+def test_a_run_that_has_not_ended_has_no_figures_yet(workspace: Workspace, enter: Callable[..., int]) -> None:
+    run_id = enter()
+    with pytest.raises(NotReady, match=f"run {run_id} is queued"):
+        done_together(workspace, run_id)
+    with pytest.raises(NotFound):
+        done_together(workspace, 17)

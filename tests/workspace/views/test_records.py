@@ -1,0 +1,215 @@
+"""Record-level output of a run: what is kept, that it adds up to the run's own numbers, and that values stay inside."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+from sfumato.engine.execution import draw_dataset, fit_model, measure_dataset
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.recipe import Recipe
+from sfumato.workspace.errors import NotFound, NotReady
+from sfumato.workspace.jobs import attempt
+from sfumato.workspace.jobs.queue import claim
+from sfumato.workspace.jobs.runs import enter_again, result_rows
+from sfumato.workspace.jobs.task_input import order_for
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.record_tables import read_records, write_records
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.records import candidates, drivers, find_measure, open_records, record_measures, values
+
+Enter = Callable[..., int]
+RISKS = [
+    {"method": "utility.ecdf"},
+    {"method": "risk.identification", "radius": {"income": "20%", "visits": 3}},
+    {"method": "risk.attribute", "radius": {"income": "20%", "visits": 3, "age": 10}},
+    {"method": "risk.attribute", "radius": {"income": "5%", "visits": 3, "age": 10}},
+]
+
+
+@pytest.fixture
+def finished(workspace: Workspace, enter: Enter) -> int:
+    """A finished run with one identification risk and two attribute risks; its number."""
+    run_id = enter(measure=RISKS)
+    work(workspace.directory, idle=0)
+    return run_id
+
+
+def sorted_text(table: object) -> str:
+    return json.dumps(table, sort_keys=True)
+
+
+def artefacts(workspace: Workspace, run_id: int) -> dict[str, str]:
+    rows = workspace.connection.execute("SELECT name, sha256 FROM artefact WHERE run_id = ?", (run_id,))
+    return {row["name"]: row["sha256"] for row in rows}
+
+
+@pytest.mark.slow
+def test_every_measure_that_has_them_leaves_a_table_a_dataset(workspace: Workspace, finished: int) -> None:
+    names = {name for name in artefacts(workspace, finished) if name.startswith("records/")}
+    assert names == {f"records/{item}/{which}" for item in (1, 2, 3) for which in ("confidential", 1, 2, 3)}
+
+
+def test_the_tables_are_small_and_readable_by_any_parquet_reader(workspace: Workspace, finished: int) -> None:
+    sha256 = artefacts(workspace, finished)["records/1/2"]
+    found = duckdb.sql(
+        f"SELECT count(*), sum(candidates), sum(hit::int) FROM '{workspace.tables.path(sha256)}'"
+    ).fetchall()[0]
+    arrays = read_records(workspace.tables, sha256)
+    assert {name: values.dtype.str for name, values in arrays.items()} == {"candidates": "|u1", "hit": "|b1"}
+    assert found == (80, arrays["candidates"].sum(), arrays["hit"].sum())
+
+
+@pytest.mark.parametrize(
+    ("given", "dtype"),
+    [([0, 255], "uint8"), ([0, 256], "uint16"), ([-1, 5], "int16"), ([0, 2**40], "uint64"), ([True, False], "bool")],
+)
+def test_numbers_take_no_more_room_than_they_need(workspace: Workspace, given: list[int], dtype: str) -> None:
+    found = read_records(workspace.tables, write_records(workspace.tables, {"x": np.array(given)}))["x"]
+    assert found.tolist() == given
+    assert found.dtype.itemsize <= np.dtype(dtype).itemsize
+
+
+def test_the_tables_end_with_the_task_that_made_them(
+    workspace: Workspace, enter: Enter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task that is lost after its table was written leaves no record of it; done again, it leaves the same one."""
+    run_id = enter(measure=RISKS)
+    held = []
+    while (task := claim(workspace, "somebody")) is not None:
+        held.append(task)
+    measure = next(task for task in held if task.key == "measure/1/confidential")
+    assert isinstance(attempt.attempt(workspace.directory, order_for(workspace, measure)), attempt.Outcome)
+    assert "records/1/confidential" not in artefacts(workspace, run_id)
+    with workspace.writing() as connection:
+        connection.execute("UPDATE task SET state = 'waiting', lease_until = NULL, worker = NULL")
+    work(workspace.directory, idle=0)
+    assert "records/1/confidential" in artefacts(workspace, run_id)
+
+
+@pytest.mark.slow
+def test_a_run_done_again_leaves_the_same_tables_and_another_seed_others(
+    workspace: Workspace, enter: Enter, finished: int
+) -> None:
+    """The second half is the negative control."""
+    again = enter_again(workspace, finished)
+    other = enter(measure=RISKS, release={"m": 3, "seed": 8})
+    work(workspace.directory, idle=0)
+    assert artefacts(workspace, again) == artefacts(workspace, finished)
+    assert artefacts(workspace, other)["records/1/1"] != artefacts(workspace, finished)["records/1/1"]
+
+
+def test_the_records_add_up_to_the_runs_own_numbers(workspace: Workspace, finished: int) -> None:
+    own = {(row.measure, row.draw, row.dataset, sorted_text(row.params["radius"])): row.value for row in result_rows(workspace, finished)
+           if row.family == "risk"}  # fmt: skip
+    measures = record_measures(workspace, finished)
+    assert [measure.place for measure in measures] == ["measure[1]", "measure[2]", "measure[3]"]
+    for measure in measures:
+        name = "expected_match_risk" if measure.item == 1 else "risk"
+        radius = sorted_text(measure.params["radius"])
+        for draw in (None, 2):
+            records = open_records(workspace, finished, measure, draw)
+            assert len(records) == 80
+            assert records.risk.probability.sum() == pytest.approx(own[name, draw, "synthetic", radius])
+            assert records.own is not None
+            assert records.own.probability.sum() == pytest.approx(own[name, None, "confidential", radius])
+
+
+def test_lines_come_most_at_risk_first_and_count_records_from_1(workspace: Workspace, finished: int) -> None:
+    (measure, *_) = record_measures(workspace, finished)
+    records = open_records(workspace, finished, measure)
+    lines = records.lines(0, 80)
+    assert sorted(line.record for line in lines) == list(range(1, 81))
+    assert [line.probability for line in lines] == sorted((line.probability for line in lines), reverse=True)
+    assert records.lines(3, 2) == lines[3:5]
+    assert all(line.probability == records.risk.probability[line.record - 1] for line in lines)
+
+
+@pytest.mark.slow
+def test_drivers_and_candidates_agree_with_the_engine(
+    workspace: Workspace, finished: int, small_recipe: Callable[..., Recipe], small_data: Microdata
+) -> None:
+    recipe = small_recipe(measure=RISKS)
+    fits = [fit_model(recipe, item, small_data) for item in range(2)]
+    made = {draw: draw_dataset(recipe, draw, small_data, fits) for draw in (1, 2, 3)}
+    measure = find_measure(record_measures(workspace, finished), "risk.identification")
+    records = open_records(workspace, finished, measure)
+    top = [line.record for line in records.lines(0, 4)]
+    found = drivers(workspace, records, top)
+    counts = [measure_dataset(recipe, 1, small_data, made[draw], draw)[0].per_record for draw in made]
+    assert found.candidates == pytest.approx([np.mean([c["candidates"][i - 1] for c in counts]) for i in top])
+    for record in top:
+        one = candidates(workspace, finished, measure, record, 2)
+        assert len(one.matching) == counts[1]["candidates"][record - 1]
+        assert one.hit == counts[1]["hit"][record - 1]
+        assert one.within == {"region": "equal", "age": "equal", "visits": "3", "income": "20%"}
+
+
+def test_values_are_those_of_the_tables(workspace: Workspace, finished: int, small_data: Microdata) -> None:
+    found = values(workspace, finished, [80, 1])
+    assert found == [small_data.frame.iloc[i].to_dict() for i in (79, 0)]
+    released = values(workspace, finished, [80], draw=1)
+    assert released[0]["age"] == found[0]["age"]
+    assert released[0]["income"] != found[0]["income"]
+
+
+def test_a_measure_is_found_by_key_part_of_it_or_place(workspace: Workspace, finished: int) -> None:
+    measures = record_measures(workspace, finished)
+    for name, item in (("", 1), ("risk.attribute", 2), ("attribute", 2), ("measure[3]", 3), ("identification", 1)):
+        assert find_measure(measures, name).item == item
+    with pytest.raises(NotFound, match=r"there are measure\[1\] risk.identification, measure\[2\] risk.attribute"):
+        find_measure(measures, "utility.ecdf")
+
+
+@pytest.mark.slow
+def test_what_is_not_there_is_said_in_one_message(workspace: Workspace, finished: int, enter: Enter) -> None:
+    (measure, *_) = record_measures(workspace, finished)
+    with pytest.raises(NotFound, match=r"has no dataset 4 measured by risk\.identification; there are 1 to 3"):
+        open_records(workspace, finished, measure, 4)
+    for record in (0, 81):
+        with pytest.raises(NotFound, match=f"there is no record {record}; the table has records 1 to 80"):
+            candidates(workspace, finished, measure, record, 1)
+    with pytest.raises(NotFound, match="no released dataset 9"):
+        values(workspace, finished, [1], draw=9)
+    queued = enter()
+    with pytest.raises(NotReady, match=f"run {queued} keeps no values of single records"):
+        find_measure(record_measures(workspace, queued), "", queued)
+
+
+def test_a_run_without_risks_has_no_record_tables(workspace: Workspace, enter: Enter) -> None:
+    run_id = enter(measure=[{"method": "utility.ecdf"}], threshold=[])
+    work(workspace.directory, idle=0)
+    assert record_measures(workspace, run_id) == []
+    assert set(artefacts(workspace, run_id)) == {"fit/0", "fit/1", "draw/1", "draw/2", "draw/3", "trace/0", "trace/1"}
+
+
+@pytest.mark.slow
+def test_a_table_that_says_nothing_of_single_records_is_not_listed(workspace: Workspace, finished: int) -> None:
+    sha256 = write_records(workspace.tables, {"posterior": np.zeros(80)})
+    with workspace.writing() as connection:
+        connection.execute("UPDATE artefact SET sha256 = ? WHERE name LIKE 'records/2/%'", (sha256,))
+    assert [measure.item for measure in record_measures(workspace, finished)] == [1, 3]
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_records_open_from_twenty_tables(
+    workspace: Workspace, tmp_path: Path, finished: int
+) -> None:
+    """The averages of large tables are those of NumPy."""
+    rng = np.random.default_rng(0)
+    made = [{"candidates": rng.integers(0, 400, 100_000), "hit": rng.random(100_000) < 0.1} for _ in range(20)]
+    tables = {draw: write_records(workspace.tables, arrays) for draw, arrays in enumerate(made, start=1)}
+    (measure, *_) = record_measures(workspace, finished)
+    records = open_records(workspace, finished, replace(measure, draws=tables, confidential=None))
+    expected = np.mean(
+        [np.where(a["hit"] & (a["candidates"] > 0), 1 / np.maximum(a["candidates"], 1), 0) for a in made], axis=0
+    )
+    assert records.risk.probability == pytest.approx(expected)
+    assert records.lines(0, 1)[0].probability == expected.max()
+    assert records.lines(0, 1)[0].own_probability is None

@@ -1,0 +1,163 @@
+import itertools
+import json
+
+import pytest
+
+from sfumato.engine.methods import find
+from sfumato.workspace.jobs.queue import Outcome, claim, finish
+from sfumato.workspace.jobs.runs import diagnostics_of, raw_rows, result_rows, verdicts_of
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.views.results import (
+    BAND_SHARES,
+    SORTS,
+    Selection,
+    curves,
+    diagnostic_lines,
+    has_averages,
+    result_lines,
+    result_numbers,
+    verdict_lines,
+)
+
+STUDY = {"method": "studies.intruder_uncertainty", "variable": "age", "levels": [0.2, 0.0, 0.1]}
+
+
+@pytest.fixture
+def run_id(workspace, enter):
+    number = enter(study=[STUDY])
+    work(workspace.directory, idle=0)
+    return number
+
+
+def as_tuple(row):
+    return (row.key, row.target, row.dataset, row.draw, row.level, row.value, row.lower, row.upper, dict(row.params))
+
+
+@pytest.mark.slow
+def test_all_results_are_the_rows_of_the_run_in_another_order(workspace, run_id):
+    found = result_lines(workspace, Selection(run_id, draws=True), 0, 10_000)
+    expected = result_rows(workspace, run_id)
+    assert len(found) == len(expected) == len(result_numbers(workspace, Selection(run_id, draws=True)))
+    assert sorted(map(str, map(as_tuple, found))) == sorted(map(str, map(as_tuple, expected)))
+
+
+@pytest.mark.slow
+def test_without_draws_there_are_averages_and_confidential_rows(workspace, run_id):
+    found = result_lines(workspace, Selection(run_id), 0, 10_000)
+    assert found
+    assert all(row.draw is None for row in found)
+    assert {row.dataset for row in found} == {"confidential", "synthetic"}
+
+
+@pytest.mark.slow
+def test_the_same_number_of_different_datasets_stands_together(workspace, run_id):
+    found = result_lines(workspace, Selection(run_id, draws=True), 0, 10_000)
+    series = [(row.key, row.target, str(row.params), row.level) for row in found]
+    changes = sum(one != other for one, other in itertools.pairwise(series))
+    assert changes + 1 == len(set(series))
+    families = [row.family for row in found]
+    assert families == sorted(families, key=["utility", "risk", "studies"].index)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sort", SORTS)
+def test_every_order_gives_the_same_rows_and_pages_that_fit_together(workspace, run_id, sort):
+    selection = Selection(run_id, draws=True, sort=sort)
+    whole = result_lines(workspace, selection, 0, 10_000)
+    pages = [row for offset in range(0, len(whole), 9) for row in result_lines(workspace, selection, offset, 9)]
+    assert pages == whole
+    assert sorted(map(repr, whole)) == sorted(map(repr, result_lines(workspace, Selection(run_id, True), 0, 10_000)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ["risk", "RISK !identification", "true_match synthetic", "income 5%", "!a !b"])
+def test_words_filter_as_they_do_in_python(workspace, run_id, text):
+    def has(row):
+        line = f"{row.key} {row.target} {row.dataset} {row.status} {json.dumps(row.params, sort_keys=True)}".lower()
+        words = text.lower().split()
+        return all(word[1:] not in line if word.startswith("!") else word in line for word in words)
+
+    whole = result_lines(workspace, Selection(run_id), 0, 10_000)
+    assert result_lines(workspace, Selection(run_id, text=text), 0, 10_000) == [row for row in whole if has(row)]
+
+
+def test_before_the_averages_the_rows_so_far_are_shown(workspace, enter):
+    number = enter(study=[STUDY])
+    assert len(result_numbers(workspace, Selection(number, draws=True))) == 0
+    assert curves(workspace, number) == []
+    work(workspace.directory, idle=0)
+    with workspace.writing() as connection:
+        connection.execute(
+            "DELETE FROM result WHERE task_id IN (SELECT id FROM task WHERE kind = 'combine' AND run_id = ?)", (number,)
+        )
+    assert not has_averages(workspace, number)
+    assert len(result_numbers(workspace, Selection(number, draws=True))) == len(raw_rows(workspace, number))
+
+
+@pytest.mark.slow
+def test_curves_are_the_averages_along_rising_levels(workspace, run_id):
+    averages = {
+        (row.measure, row.dataset, row.level): (row.value, row.lower, row.upper)
+        for row in result_rows(workspace, run_id)
+        if row.draw is None and row.family == "studies" and row.measure not in BAND_SHARES
+    }
+    found = curves(workspace, run_id)
+    assert {(c.measure, c.dataset) for c in found} == {(measure, dataset) for measure, dataset, _ in averages}
+    for curve in found:
+        assert curve.levels == (0.0, 0.1, 0.2)
+        for i, level in enumerate(curve.levels):
+            point = (curve.values[i], curve.lower[i], curve.upper[i])
+            assert point == pytest.approx(averages[curve.measure, curve.dataset, level], nan_ok=True)
+
+
+@pytest.mark.slow
+def test_a_release_s_curves_say_what_the_variance_behind_their_intervals_is_made_of(workspace, run_id):
+    rows = {
+        (row.params["of"], row.level, row.measure): row.value
+        for row in result_rows(workspace, run_id)
+        if row.measure in BAND_SHARES
+    }
+    found = {(curve.measure, curve.dataset): curve for curve in curves(workspace, run_id)}
+    risk = found["expected_match_risk", "synthetic"]
+    for level, shares in zip(risk.levels, risk.shares, strict=True):
+        assert (shares or (None,) * 3) == tuple(rows["expected_match_risk", level, name] for name in BAND_SHARES)
+        assert shares is None or sum(shares) == pytest.approx(1)
+    assert risk.shares[0] == (1.0, 0.0, 0.0)
+    assert found["expected_match_risk", "confidential"].shares == ()
+
+
+def test_what_is_no_curve_is_called_as_the_method_calls_it():
+    names = {output.name for output in find("studies.intruder_uncertainty", "").outputs}
+    assert {*BAND_SHARES, "replicates"} <= names
+
+
+@pytest.mark.slow
+def test_curves_of_a_run_in_progress_are_means_of_the_rows_so_far(workspace, run_id):
+    before = {(c.measure, c.dataset): c for c in curves(workspace, run_id)}
+    with workspace.writing() as connection:
+        connection.execute("DELETE FROM result WHERE task_id IN (SELECT id FROM task WHERE kind = 'combine')")
+    after = {(c.measure, c.dataset): c for c in curves(workspace, run_id)}
+    assert after.keys() == before.keys()
+    for name, curve in after.items():
+        assert curve.values == pytest.approx(before[name].values)
+        assert curve.lower == (None, None, None)
+
+
+@pytest.mark.slow
+def test_verdicts_and_statistics_are_those_of_the_engine(workspace, run_id):
+    for line, verdict in zip(verdict_lines(workspace, run_id), verdicts_of(workspace, run_id), strict=True):
+        assert (line.value, line.bound, line.limit, line.observed, line.margin, line.outcome) == (
+            verdict.value, verdict.bound, verdict.limit, verdict.observed, verdict.margin, verdict.outcome,
+        )  # fmt: skip
+    found = [(d.target, d.name, d.parameter, d.value, d.rule, d.passed) for d in diagnostic_lines(workspace, run_id)]
+    assert found == [
+        (target, d.name, d.parameter, d.value, d.rule, d.passed) for target, d in diagnostics_of(workspace, run_id)
+    ]
+
+
+def test_a_run_that_found_nothing_has_nothing_to_show(workspace, enter):
+    number = enter()
+    finish(workspace, claim(workspace, "w"), Outcome())
+    assert result_lines(workspace, Selection(number, draws=True), 0, 10) == []
+    assert verdict_lines(workspace, number) == []
+    assert diagnostic_lines(workspace, number) == []

@@ -1,0 +1,70 @@
+"""The risk-utility map: which runs stand where, and which none of the others beats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from sfumato.workspace.jobs.runs import result_rows
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.queries import Reader
+from sfumato.workspace.views.risk_utility import Axis, Place, RiskUtilityMap, done_runs, risk_utility_map
+
+Enter = Callable[..., int]
+RISK = Axis("risk.a.rate", "", "{}", None, "low", "")
+USE = Axis("utility.b.overlap", "", "{}", None, "high", "")
+SPARSE = [{"target": name, "method": "linear_regression", "predictors": ["region"]} for name in ("visits", "income")]
+PLAIN = Axis("utility.b.estimate", "", "{}", None, "none", "")
+
+
+def test_every_average_of_every_run_that_is_done_is_an_axis(workspace: Workspace, enter: Enter) -> None:
+    one, two = enter(), enter(synthesis=SPARSE)
+    work(workspace.directory, idle=0)
+    enter()
+    with Reader(workspace.directory) as reader:
+        found = risk_utility_map(reader, 1)
+        assert done_runs(reader, 1) == tuple(found.runs) == (one, two)
+    for run_id in (one, two):
+        for row in result_rows(workspace, run_id):
+            if row.draw is None and row.dataset != "confidential" and row.value is not None:
+                (axis,) = [a for a in found.axes if (a.key, a.target, a.settings) == (row.key, row.target, row.params)]
+                place = found.places[axis.ident][run_id]
+                assert (place.value, place.lower, place.upper) == (row.value, row.lower, row.upper)
+    own = {
+        row.key: row.value
+        for row in result_rows(workspace, one)
+        if row.dataset == "confidential" and row.value is not None
+    }
+    named = {axis.ident: axis for axis in found.axes}
+    assert {named[ident].key for ident in found.confidential if ident in named} <= set(own)
+    assert any(
+        found.confidential[axis.ident] == own[axis.key] for axis in found.axes if axis.ident in found.confidential
+    )
+    goals = {axis.key: axis.goal for axis in found.axes}
+    assert goals["risk.identification.true_match_rate"] == goals["utility.ecdf.max_abs_difference"] == "low"
+
+
+def on(*values: tuple[float, float], axes: tuple[Axis, Axis] = (RISK, USE)) -> RiskUtilityMap:
+    places = {
+        axis.ident: {run: Place(pair[i], None, None) for run, pair in enumerate(values, start=1)}
+        for i, axis in enumerate(axes)
+    }
+    return RiskUtilityMap({run: f"run {run}" for run in range(1, len(values) + 1)}, axes, places, {})
+
+
+def test_a_run_is_efficient_by_the_goals_of_both_axes() -> None:
+    found = on((0.1, 0.5), (0.2, 0.9), (0.3, 0.8), (0.05, 0.1)).points(RISK, USE)
+    assert {point.run_id: point.efficient for point in found} == {4: True, 1: True, 2: True, 3: False}
+    assert [point.x.value for point in found] == [0.05, 0.1, 0.2, 0.3]
+
+
+def test_without_a_goal_no_run_is_better() -> None:
+    found = on((1, 1), (2, 2), axes=(RISK, PLAIN)).points(RISK, PLAIN)
+    assert [point.efficient for point in found] == [None, None]
+
+
+@pytest.mark.parametrize("axes", [(RISK, PLAIN), (PLAIN, PLAIN)])
+def test_a_run_without_one_of_the_numbers_is_left_out(axes: tuple[Axis, Axis]) -> None:
+    assert on((1, 1), axes=(RISK, USE)).points(*axes) == []

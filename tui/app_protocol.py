@@ -1,0 +1,73 @@
+"""What screens ask of the app that they are in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+if TYPE_CHECKING:
+    from textual.app import App
+    from textual.message import Message
+
+    from .state import AppState
+    from .terminal.single_paint import Arriving
+
+__all__ = ["Host", "host"]
+
+
+class Host(Protocol):
+    """The app, as its screens know it: they are below it, and do not import it."""
+
+    @property
+    def alone(self) -> bool:
+        """Whether the process is there for nothing but the app."""
+
+    @property
+    def directory(self) -> Path:
+        """The workspace."""
+
+    @property
+    def state(self) -> AppState:
+        """What is kept between sessions."""
+
+    def remember(self, **changes: Any) -> None:
+        """Change what is kept between sessions, and write it down."""
+
+    def refresh_page(self) -> None:
+        """Have the screen read the workspace again."""
+
+    def say(self, text: str, severity: Any = "information") -> None:
+        """Show a message for a while, and keep it."""
+
+    async def open(self, screen: Arriving[Any], answered: Callable[[Any], None] | None = None) -> None:
+        """Show a screen above the others; ``answered`` is given what it ends with."""
+
+    async def open_project(self, project_id: int, run_id: int | None = None, tab: str = "runs") -> None:
+        """Show a project above the list of projects."""
+
+    def job(self, task: Callable[[], Message]) -> object:
+        """Do something to the workspace in a thread; what it returns is posted to the app."""
+
+    def run_again(self, run_id: int) -> None:
+        """Repeat a run."""
+
+    def resume(self, run_id: int) -> None:
+        """Go on with a run."""
+
+    def interrupt(self, run_id: int) -> None:
+        """Stop a run."""
+
+    def call_later(self, callback: Any, *args: Any) -> Any:
+        """Call something when what is being handled has been handled."""
+
+    def call_from_thread(self, callback: Any, *args: Any, **named: Any) -> Any:
+        """Have the app's thread call something."""
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Send OSC 52 to the terminal."""
+
+
+def host(app: App[Any]) -> Host:
+    """The app that runs a screen."""
+    return cast("Host", app)

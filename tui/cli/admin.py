@@ -1,0 +1,180 @@
+"""Commands that look after runs and their workspace: runs, cancel, delete, worker, audit, doctor, keys."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+
+import click
+
+from ..places import default_workspace, keys_file
+from .options import WORKSPACE, open_workspace
+
+__all__ = ["audit", "cancel", "delete", "doctor", "keys", "runs", "worker"]
+
+
+@click.command()
+@click.argument("run_id", metavar="[RUN]", required=False)
+@WORKSPACE
+def runs(run_id: str | None, directory: Path | None) -> None:
+    """List the runs of the workspace, newest first, or the tasks of one RUN (a number, or last)."""
+    from sfumato.workspace.jobs.runs import find_run, list_runs, tasks_of
+    from sfumato.workspace.views.runs import run_line
+
+    from .summary import outcome_in_words, run_lines
+    from .task_list import run_head, task_table
+
+    workspace = open_workspace(directory)
+    if run_id is not None:
+        found = find_run(workspace, run_id)
+        click.echo(f"{run_head(workspace, found)}\n\n{task_table(tasks_of(workspace, found.id))}")
+        return
+    every = list_runs(workspace)
+    if not every:
+        click.echo("no runs yet; start one with: sfumato run RECIPE (sfumato recipes lists what ships)")
+        return
+    remarks = [
+        f"nobody works on it; sfumato resume {one.id}"
+        if run_line(workspace, one.id).stalled
+        else outcome_in_words(workspace, one)
+        for one in every
+    ]
+    click.echo(run_lines(every, remarks))
+
+
+@click.command()
+@click.argument("run_id", metavar="RUN")
+@WORKSPACE
+def cancel(run_id: str, directory: Path | None) -> None:
+    """Stop a RUN; what it has finished stays readable, and it can be resumed."""
+    from sfumato.workspace.jobs.queue import request_stop
+    from sfumato.workspace.jobs.runs import RunState, find_run
+
+    workspace = open_workspace(directory)
+    found = find_run(workspace, run_id)
+    stopped = request_stop(workspace, found.id, RunState.CANCELLED)
+    click.echo(f"run {found.id} is cancelled" if stopped else f"run {found.id} had ended already: {found.state}")
+
+
+@click.command()
+@click.argument("run_id", metavar="[RUN]", required=False)
+@click.option("--project", metavar="NAME", help="Delete a project with its runs and its data instead.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@WORKSPACE
+def delete(run_id: str | None, project: str | None, directory: Path | None, *, yes: bool) -> None:
+    """Delete a RUN, or a whole project, for good; the audit log keeps that it was there."""
+    from sfumato.workspace.errors import NotFound
+    from sfumato.workspace.jobs.runs import find_run
+    from sfumato.workspace.store.deletion import delete_project, delete_run
+
+    from ..jobs import still_there
+
+    if (run_id is None) == (project is None):
+        raise click.UsageError("name a run, or a project with --project")
+    workspace = open_workspace(directory)
+    if run_id is not None:
+        found = find_run(workspace, run_id)
+        what, remove = f"run {found.id}", partial(delete_run, workspace, found.id)
+    else:
+        ids = [one.id for one in workspace.projects() if one.name == project]
+        if not ids:
+            raise NotFound(f"there is no project {project}; sfumato lists them")
+        what, remove = f"project {project}", partial(delete_project, workspace, ids[0])
+    if not yes:
+        click.confirm(f"Delete {what} and everything in it for good?", abort=True)
+    click.echo(f"{what} is deleted{still_there(remove())}")
+
+
+@click.command()
+@WORKSPACE
+@click.option(
+    "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Tasks at a time, each in a process."
+)
+@click.option(
+    "--idle",
+    type=click.FloatRange(0),
+    default=3.0,
+    show_default=True,
+    metavar="S",
+    help="End when idle so many seconds.",
+)
+@click.option(
+    "--dask", default="", metavar="ADDRESS", help="Compute on the cluster of this Dask scheduler (needs sfumato[dask])."
+)
+def worker(directory: Path | None, jobs: int, idle: float, dask: str) -> None:
+    """Work on the runs of the workspace here, until none is left. Any number of workers may share a workspace.
+
+    Ctrl+C, SIGTERM and the loss of the terminal end it; its unfinished tasks go back to the queue.
+    """
+    from sfumato.workspace.errors import WorkspaceError
+    from sfumato.workspace.jobs.worker_main import serve
+    from sfumato.workspace.store.disk import TROUBLES
+
+    workspace = open_workspace(directory)
+    workspace.close()
+    try:
+        serve(workspace.directory, jobs, idle, dask)
+    except SystemExit as ended:
+        if isinstance(ended.code, int) and ended.code in TROUBLES:
+            raise WorkspaceError(TROUBLES[ended.code]) from None
+        raise
+
+
+@click.group()
+def audit() -> None:
+    """List the acts that changed the workspace, or verify that the list was not changed."""
+
+
+@audit.command("list")
+@WORKSPACE
+def list_acts(directory: Path | None) -> None:
+    """List every act, oldest first."""
+    from .auditing import act_table
+
+    click.echo(act_table(open_workspace(directory)))
+
+
+@audit.command()
+@WORKSPACE
+@click.option(
+    "--head", "noted", metavar="NUMBER:HASH", help="A head that an earlier verify printed: it must be in the chain."
+)
+def verify(directory: Path | None, noted: str | None) -> None:
+    """Check every row of the audit log; exit status 1 and the first broken row when it was changed."""
+    from .auditing import verified
+
+    whole, text = verified(open_workspace(directory), noted)
+    click.echo(text, err=not whole)
+    sys.exit(0 if whole else 1)
+
+
+@click.command()
+@WORKSPACE
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+@click.option("--fix", is_flag=True, help="Remove files that no run needs.")
+def doctor(directory: Path | None, *, as_json: bool, fix: bool) -> None:
+    """Check this installation, the terminal and the workspace."""
+    import json
+
+    from .doctor import checkup, findings_text
+
+    if fix:
+        from sfumato.workspace.store.orphans import remove_orphans
+
+        removed = remove_orphans(open_workspace(directory))
+        click.echo(f"{removed} files removed that no run needed", err=True)
+    findings = checkup(directory or default_workspace())
+    if as_json:
+        click.echo(json.dumps([finding.to_dict() for finding in findings], indent=1))
+    else:
+        click.echo(findings_text(findings))
+    sys.exit(2 if any(finding.state == "problem" for finding in findings) else 0)
+
+
+@click.command()
+def keys() -> None:
+    """Print the app's keys, as a file to change them with."""
+    from ..keymap import default_keys
+
+    click.echo(default_keys(keys_file()))

@@ -1,0 +1,87 @@
+"""What ``sfumato methods`` and ``sfumato recipes`` print."""
+
+from __future__ import annotations
+
+import textwrap
+import typing
+
+from sfumato.engine.methods import Method, Output, find, registry
+from sfumato.engine.spec import ParamInfo, written
+from sfumato.workspace.recipes import shipped_recipes
+
+from ..console import table
+
+__all__ = ["method_list", "method_page", "recipe_list"]
+
+GOALS = {"low": "lower is better", "high": "higher is better", "none": "no direction"}
+INTERVALS = (
+    "Intervals stay inside the range: they are computed on the logarithm of the distance from one end, on the log odds between "
+    "two ends, and taken back. A mean or a quantile has the bounds of its variable."
+)
+
+
+def method_list() -> str:
+    """Every method, one a line."""
+    return table(("method", "what it does"), [[key, found.title + _extra(found)] for key, found in registry().items()])
+
+
+def _extra(found: Method) -> str:
+    return f" (extra [{found.extra.name}])" if found.extra else ""
+
+
+def method_page(key: str) -> str:
+    """One method: title, source, measures, parameters with their limits and defaults, and what their values mean."""
+    near = [name for name in registry() if name.partition(".")[2] == key]
+    found = registry()[near[0]] if len(near) == 1 and key not in registry() else find(key, "methods")
+    parts = [f"{found.key}: {found.title}", f"source: {found.source}"]
+    if found.extra:
+        state = "is installed" if found.extra.installed else f"is not installed here: {found.extra.command}"
+        parts.append(f"needs the extra [{found.extra.name}], which {state}")
+    if found.results:
+        parts.append("measures\n" + table(("key", "meaning", "direction", "range"), _outputs(found)))
+        parts.append(INTERVALS)
+    lines = [
+        [info.name, _default(info), "; ".join(filter(None, (info.param.help, _choices(info))))]
+        for info in found.spec.params()
+    ]
+    if lines:
+        parts.append("parameters\n" + table(("name", "default", "what it is"), lines))
+    parts.extend(f"{name}\n{textwrap.fill(meaning, 96)}" for name, meaning in _meanings(found))
+    return "\n\n".join(parts)
+
+
+def _meanings(found: Method) -> list[tuple[str, str]]:
+    """The parameters whose values are of a type that says itself what they mean, each with that."""
+    types = [(info.name, kind) for info in found.spec.params() for kind in typing.get_args(info.type)]
+    return [(name, kind.meaning) for name, kind in types if hasattr(kind, "meaning")]
+
+
+def _outputs(found: Method) -> list[list[str]]:
+    return [[f"{found.key}.{o.name}", o.meaning, GOALS[o.goal], _range(o)] for o in found.results]
+
+
+def _range(output: Output) -> str:
+    low, high = output.range
+    if low is not None and high is not None:
+        return f"{low:g} to {high:g}"
+    return " and ".join(f"{word} {end:g}" for word, end in (("at least", low), ("at most", high)) if end is not None)
+
+
+def _default(info: ParamInfo) -> str:
+    if info.required:
+        return "required"
+    value = written(info.default)
+    return "" if value in (None, [], {}, "") else str(value)
+
+
+def _choices(info: ParamInfo) -> str:
+    return f"one of {', '.join(info.choices)}" if info.choices else info.param.limits
+
+
+def recipe_list() -> str:
+    """Every shipped recipe with its description."""
+    parts = []
+    for recipe in shipped_recipes():
+        text = str(recipe.table.get("description", "")).strip()
+        parts.append(f"{recipe.name}: {recipe.table['title']}\n{textwrap.indent(textwrap.fill(text, 96), '    ')}")
+    return "\n\n".join([*parts, "sfumato recipes NAME prints one; sfumato run NAME carries it out."])

@@ -1,0 +1,119 @@
+"""Figures on the terminal: every panel a chart of characters, one below the other."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.engine.errors import BadInput
+from sfumato.workspace.plan.companions import done_together
+from sfumato.workspace.plots.figure import Figure, Panel
+from sfumato.workspace.plots.shades import shading
+from sfumato.workspace.plots.svg import svg
+from sfumato.workspace.views.figures import figures_of
+
+from ..panel_series import plot_series
+from ..widgets.chart import draw_text
+from ..widgets.glyphs import glyphs_named
+from ..widgets.heat import Pane, draw_heat
+from ..widgets.series import Series
+from ..widgets.text import printable
+
+if TYPE_CHECKING:
+    from sfumato.workspace.store.workspace import Workspace
+
+__all__ = ["bin_widths", "draw_figures", "figure_text", "write_svgs"]
+
+
+def draw_figures(
+    workspace: Workspace,
+    run_id: str,
+    width: int | None = None,
+    height: int = 16,
+    datasets: int = 3,
+    widths: Sequence[str] = (),
+) -> str:
+    """The figures of a run as text; as wide as the terminal when no width is given."""
+    figures = figures_of(workspace, done_together(workspace, run_id), datasets, bin_widths(widths))
+    across = width or shutil.get_terminal_size().columns
+    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    return "\n\n".join(figure_text(figure, across, height, colour=colour) for figure in figures)
+
+
+def write_svgs(workspace: Workspace, run_id: str, directory: Path, datasets: int, widths: Sequence[str]) -> list[Path]:
+    """One file a figure in a directory, made if need be; files that are there are replaced. Returns their paths."""
+    figures = figures_of(workspace, done_together(workspace, run_id), datasets, bin_widths(widths))
+    directory.mkdir(parents=True, exist_ok=True)
+    paths = [directory / f"figure-{i:02d}.svg" for i in range(1, len(figures) + 1)]
+    for path, figure in zip(paths, figures, strict=True):
+        path.write_text(f'<?xml version="1.0" encoding="UTF-8"?>\n{svg(figure, path.stem)}\n', "utf-8")
+    return paths
+
+
+def bin_widths(texts: Sequence[str]) -> dict[str, float]:
+    """The widths that ``availability_365=25`` writes. Raises BadInput."""
+    widths = {}
+    for text in texts:
+        name, equals, value = text.rpartition("=")
+        try:
+            widths[name.strip()] = float(value)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise BadInput(f"--bin-width {text}", "write variable=width, such as availability_365=25")
+    return widths
+
+
+def figure_text(figure: Figure, width: int, height: int, *, colour: bool = False) -> str:
+    """Title, panels and caption in lines of at most ``width`` cells, each panel ``height`` lines high."""
+    panels = [_panel_text(figure, panel, width, height, colour=colour) for panel in figure.panels]
+    caption = fill(printable(figure.caption), width) if figure.caption else ""
+    return "\n".join(part for part in (f"{printable(figure.title)}\n", *panels, caption) if part)
+
+
+def _panel_text(figure: Figure, panel: Panel, width: int, height: int, *, colour: bool) -> str:
+    if panel.cells is not None:
+        return heat_text(figure, panel, width, height)
+    log = panel.log_x
+    chart = draw_text(
+        _intervals(panel) if figure.kind == "intervals" else plot_series(panel, figure, log=log),
+        width,
+        height,
+        colour=colour,
+        title=panel.title,
+        x_label=panel.x_label,
+        y_label=panel.y_label,
+        x_names=panel.x_names,
+        x_range=(-0.5, len(panel.x_names) - 0.5) if panel.x_names else None,
+        x_unit="log10" if log else panel.x_unit,
+        log_y=panel.log_y,
+    )
+    return f"{chart}\n{fill(printable(panel.note), width)}" if panel.note else chart
+
+
+def heat_text(figure: Figure, panel: Panel, width: int, height: int) -> str:
+    """A map in signs, with what they stand for."""
+    assert panel.cells is not None
+    alike = [one.cells for one in figure.panels if one.cells and one.cells.signed == panel.cells.signed]
+    pane = Pane(panel.title, panel.cells, shading(alike))
+    picture = draw_heat([pane], (width, height), glyphs_named(), colour=False, labels=(panel.x_label, panel.y_label))
+    return "\n".join(picture.line(row).rstrip() for row in range(picture.height))
+
+
+def _intervals(panel: Panel) -> list[Series]:
+    """All estimates as one series: their names stand below the axis."""
+    columns = [(one.x, one.y, _known(one.lower, one.x), _known(one.upper, one.x)) for one in panel.series]
+    x, y, lower, upper = (np.concatenate(parts) for parts in zip(*columns, strict=True))
+    return [Series("estimate, interval", x, y, lower, upper, marker="points")]
+
+
+def _known(bound: NDArray[np.float64] | None, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.full(x.shape, np.nan) if bound is None else bound

@@ -1,0 +1,316 @@
+"""The command line. Every job of the app can be done from here; heavy imports wait for the command that needs them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..glyph_choice import CHOICE, SETS, settle_signs
+from .admin import audit, cancel, delete, doctor, keys, runs, worker
+from .failures import guarded
+from .figures import figures, report
+from .options import JOBS, JSON, QUIET, SET, WORKSPACE, open_or_create, open_workspace
+from .releasing import release
+
+if TYPE_CHECKING:
+    from sfumato.workspace.plan.prepare import Prepared
+    from sfumato.workspace.store.workspace import Workspace
+
+__all__ = ["main"]
+
+
+@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="sfumato")
+@WORKSPACE
+@click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal.")
+@click.option("--glyphs", type=click.Choice(SETS), help="What plots are drawn with, where the font lacks braille.")
+@click.pass_context
+def sfumato(context: click.Context, directory: Path | None, glyphs: str | None, *, no_mouse: bool) -> None:
+    """Synthesise or anonymise confidential data, measure what the release keeps and gives away, decide, and show why.
+
+    Without a command, opens the terminal app on the last workspace.
+    """
+    if context.invoked_subcommand is None:
+        if glyphs:
+            os.environ[CHOICE] = glyphs
+        workspace = open_or_create(directory)
+        _launch(workspace, None, mouse=not no_mouse)
+
+
+def _launch(workspace: Workspace, run_id: int | None, *, mouse: bool = True) -> None:
+    if not sys.stdout.isatty():
+        raise click.UsageError("the app needs a terminal; sfumato --help lists the commands that do not")
+    from ..app import launch
+
+    settle_signs()
+    workspace.close()
+    launch(workspace.directory, run_id, mouse=mouse)
+
+
+def _check_writable(json_file: str | None) -> None:
+    from sfumato.engine.errors import BadInput
+
+    if json_file not in (None, "-") and not Path(str(json_file)).absolute().parent.is_dir():
+        raise BadInput("--json", f'there is no directory "{Path(str(json_file)).parent}"; make it first')
+
+
+def _carry_out(
+    prepared: Prepared,
+    directory: Path | None,
+    jobs: int,
+    json_file: str | None,
+    companions: Sequence[Prepared] = (),
+    *,
+    quiet: bool,
+) -> int:
+    from sfumato.workspace.plan.companions import enter_together
+
+    from .run import carry_out
+
+    workspace = open_or_create(directory)
+    return carry_out(workspace, enter_together(workspace, prepared, companions), jobs, json_file, quiet=quiet)
+
+
+@sfumato.command()
+@WORKSPACE
+@JSON
+@click.option("--no-tui", is_flag=True, help="Print the summary and end; do not open the app.")
+@JOBS
+def demo(directory: Path | None, json_file: str | None, jobs: int, *, no_tui: bool) -> None:
+    """Run the shipped study of 20,190 real people, print what it found, and open the app on it."""
+    from sfumato.workspace.jobs.runs import find_run
+    from sfumato.workspace.plan.prepare import prepare_run
+    from sfumato.workspace.recipes import find_recipe
+
+    from .run import INTERRUPTED
+
+    _check_writable(json_file)
+    code = _carry_out(prepare_run(find_recipe("randhie")), directory, jobs, json_file, quiet=False)
+    if code != INTERRUPTED and not no_tui and sys.stdout.isatty() and sys.stdin.isatty():
+        workspace = open_workspace(directory)
+        _launch(workspace, find_run(workspace, "last").id)
+    sys.exit(code)
+
+
+@sfumato.command()
+@click.argument("directory", type=click.Path(path_type=Path))
+def init(directory: Path) -> None:
+    """Make a workspace in DIRECTORY and remember it."""
+    workspace = open_or_create(directory)
+    click.echo(f"workspace ready in {workspace.directory}; next: sfumato import FILE, or sfumato run RECIPE")
+
+
+@sfumato.command("import")
+@click.argument("file")
+@WORKSPACE
+@click.option("--project", help="The project it belongs to (default: the file's name).")
+@click.option("--recipe", "recipe_file", type=click.Path(path_type=Path), help="Write a recipe to start from.")
+def import_file(file: str, directory: Path | None, project: str | None, recipe_file: Path | None) -> None:
+    """Bring FILE (CSV, TSV or Parquet) into a project and describe its columns."""
+    from .importing import import_and_describe
+
+    click.echo(import_and_describe(lambda: open_or_create(directory), file, project, recipe_file))
+
+
+@sfumato.command()
+@click.argument("recipe")
+@click.option("--data", metavar="FILE", help="The confidential file, in place of the recipe's.")
+@WORKSPACE
+@click.option("--seed", type=click.IntRange(0), help="In place of the recipe's seed.")
+@JOBS
+@SET
+@JSON
+@QUIET
+@click.option("--alone", is_flag=True, help="Leave out the recipes that RECIPE names as its companions.")
+def run(
+    recipe: str,
+    data: str | None,
+    directory: Path | None,
+    seed: int | None,
+    jobs: int,
+    settings: tuple[str, ...],
+    json_file: str | None,
+    *,
+    quiet: bool,
+    alone: bool,
+) -> None:
+    """Carry out RECIPE, a file or a shipped name: synthesise, measure, and hold against the thresholds.
+
+    The recipes it names as companions are carried out beside it on the same data; they do not decide the exit status.
+    """
+    from sfumato.workspace.plan.companions import prepare_companions
+    from sfumato.workspace.plan.prepare import prepare_run
+    from sfumato.workspace.recipes import find_recipe
+
+    _check_writable(json_file)
+    found = find_recipe(recipe)
+    prepared = prepare_run(found, data, seed, settings)
+    companions = () if alone else prepare_companions(prepared, found, settings)
+    sys.exit(_carry_out(prepared, directory, jobs, json_file, companions, quiet=quiet))
+
+
+@sfumato.command()
+@click.argument("recipe")
+@click.option("--original", required=True, metavar="FILE", help="The confidential file.")
+@click.option("--released", required=True, multiple=True, metavar="FILE", help="A released file. Repeatable.")
+@WORKSPACE
+@JOBS
+@SET
+@JSON
+@QUIET
+def evaluate(
+    recipe: str,
+    original: str,
+    released: tuple[str, ...],
+    directory: Path | None,
+    jobs: int,
+    settings: tuple[str, ...],
+    json_file: str | None,
+    *,
+    quiet: bool,
+) -> None:
+    """Score released files that any other tool made, with the measures and thresholds of RECIPE.
+
+    Record i of a file is record i of the original, unless [release] of RECIPE names a link or says order = "shuffled".
+    There it also says whose values are intervals or groups (generalised) and whose are class means (micro_aggregated).
+    """
+    from sfumato.workspace.plan.prepare import prepare_evaluation
+    from sfumato.workspace.recipes import find_recipe
+
+    _check_writable(json_file)
+    prepared = prepare_evaluation(find_recipe(recipe), original, released, settings)
+    sys.exit(_carry_out(prepared, directory, jobs, json_file, quiet=quiet))
+
+
+@sfumato.command()
+@click.argument("run_id", metavar="RUN", default="last")
+@WORKSPACE
+@JSON
+@click.option("--draws", is_flag=True, help="Show every dataset's rows, not only the averages.")
+def results(run_id: str, directory: Path | None, json_file: str | None, *, draws: bool) -> None:
+    """Show what RUN found (a number, or last)."""
+    from sfumato.workspace.jobs.runs import find_run, result_rows
+    from sfumato.workspace.plan.companions import companions_of
+    from sfumato.workspace.reporting.uses import settings_apart
+
+    from .run import show, write_json
+    from .summary import draw_table
+
+    workspace = open_workspace(directory)
+    found = find_run(workspace, run_id)
+    write_json(workspace, found.id, json_file)
+    if json_file != "-":
+        beside = [find_run(workspace, other) for other in companions_of(workspace, found.id)]
+        click.echo(show(workspace, [found, *beside]))
+        if draws:
+            click.echo(
+                f"\nEvery dataset\n{draw_table(result_rows(workspace, found.id), settings_apart(found.recipe_toml))}"
+            )
+
+
+@sfumato.command()
+@click.argument("run_id", metavar="RUN", default="last")
+@WORKSPACE
+@JOBS
+@JSON
+@QUIET
+def resume(run_id: str, directory: Path | None, jobs: int, json_file: str | None, *, quiet: bool) -> None:
+    """Go on with a RUN that was interrupted, cancelled or failed; finished tasks are kept."""
+    from sfumato.workspace.jobs import queue
+    from sfumato.workspace.jobs.runs import find_run
+
+    from .run import carry_out
+
+    _check_writable(json_file)
+    workspace = open_workspace(directory)
+    found = find_run(workspace, run_id)
+    queue.resume(workspace, found.id)
+    sys.exit(carry_out(workspace, [found.id], jobs, json_file, quiet=quiet))
+
+
+@sfumato.command()
+@click.argument("first", metavar="RUN")
+@click.argument("second", metavar="RUN")
+@WORKSPACE
+@JSON
+@click.option("--any-data", is_flag=True, help="Compare runs on different data too.")
+def compare(first: str, second: str, directory: Path | None, json_file: str | None, *, any_data: bool) -> None:
+    """Show what two RUNs found side by side (numbers, or last), and which is better where they can be told apart."""
+    from sfumato.workspace.views.comparison import compare_runs
+
+    from ..comparing import summarise_comparison
+    from .json_file import write_object
+
+    _check_writable(json_file)
+    found = compare_runs(open_workspace(directory), first, second, any_data=any_data)
+    write_object(found.to_dict(), json_file)
+    if json_file != "-":
+        click.echo(summarise_comparison(found))
+
+
+@sfumato.command()
+@click.argument("run_id", metavar="RUN", default="last")
+@WORKSPACE
+@JSON
+@click.option(
+    "--measure", default="", metavar="KEY", help="Such as risk.attribute, or measure[2] (default: the first)."
+)
+@click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="How many records.")
+@click.option("--draw", type=click.IntRange(1), metavar="L", help="One released dataset in place of the average.")
+@click.option("--values", "with_values", is_flag=True, help="Show the records' values too: they are confidential.")
+def records(
+    run_id: str,
+    directory: Path | None,
+    json_file: str | None,
+    measure: str,
+    top: int,
+    draw: int | None,
+    *,
+    with_values: bool,
+) -> None:
+    """Show the records most at risk in RUN (a number, or last), among how many candidates, and which variable drives it."""
+    from ..record_list import most_at_risk, record_object, record_text
+    from .json_file import write_object
+
+    _check_writable(json_file)
+    found = most_at_risk(open_workspace(directory), run_id, measure, top, draw, with_values=with_values)
+    write_object(record_object(*found), json_file, private=with_values)
+    if json_file != "-":
+        click.echo(record_text(*found))
+
+
+@sfumato.command()
+@click.argument("key", required=False)
+def methods(key: str | None) -> None:
+    """List every method, or show one: its measures, parameters and source."""
+    from .catalogue import method_list, method_page
+
+    click.echo(method_list() if key is None else method_page(key))
+
+
+@sfumato.command()
+@click.argument("name", required=False)
+def recipes(name: str | None) -> None:
+    """List the recipes that ship, or print one (a start for your own)."""
+    from .catalogue import recipe_list
+
+    if name is None:
+        click.echo(recipe_list())
+        return
+    from sfumato.workspace.recipes import find_recipe
+
+    click.echo(find_recipe(name).text, nl=False)
+
+
+for command in (audit, cancel, delete, doctor, figures, keys, release, report, runs, worker):
+    sfumato.add_command(command)
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    """The command ``sfumato``."""
+    return guarded(lambda: sfumato.main(args=arguments, prog_name="sfumato", standalone_mode=False))

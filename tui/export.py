@@ -1,0 +1,131 @@
+"""What a screen shows, as files: a table as CSV, a plot as SVG or PNG. Called in threads."""
+
+from __future__ import annotations
+
+import csv
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from io import StringIO
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.workspace.errors import WorkspaceError
+
+from .messages import JobDone
+from .widgets.pages import PAGE, Pages
+from .widgets.text import printable
+
+if TYPE_CHECKING:
+    from sfumato.workspace.plots.figure import Figure
+
+__all__ = ["Exhibit", "Lines", "NotExported", "check_path", "lines_of", "of_pages", "save", "tab_separated"]
+
+Lines = tuple[Sequence[str], Iterable[Sequence[object]]]
+"""The heads of a table, and its rows."""
+PICTURES = (".svg", ".png")
+PNG_SCALE = 2.0
+
+
+class NotExported(WorkspaceError):
+    """What was asked for cannot be written there, or not like that."""
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """``name`` is the start of a file's name. ``table`` and ``figure`` may be slow; ``figure`` is None without a plot."""
+
+    name: str
+    table: Callable[[], Lines]
+    figure: Callable[[], Figure] | None = None
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """How the files that can be written end."""
+        return (".csv", *PICTURES) if self.figure else (".csv",)
+
+
+def lines_of(kind: type[Any], records: Iterable[Any]) -> Lines:
+    """A table with a column for each field of a dataclass; what is not a number or text as JSON."""
+    names = [field.name for field in fields(kind)]
+    return names, ([_plain(getattr(record, name)) for name in names] for record in records)
+
+
+def _plain(value: object) -> object:
+    return (
+        value if value is None or isinstance(value, (str, int, float)) else dumps(value, sort_keys=True, default=dict)
+    )
+
+
+def of_pages(source: Pages) -> Lines:
+    """The table that a grid shows, with its words and digits."""
+    titles = [column.title or column.name for column in source.columns]
+    return titles, (row[: len(titles)] for row in _rows(source))
+
+
+def _rows(source: Pages) -> Iterator[Sequence[object]]:
+    for offset in range(0, source.count(), PAGE):
+        yield from source.rows(offset, PAGE)
+
+
+def comma_separated(lines: Lines) -> str:
+    """CSV with a line of heads; nothing stands for a value that is not there."""
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(lines[0])
+    writer.writerows(lines[1])
+    return text.getvalue()
+
+
+def tab_separated(lines: Lines) -> str:
+    """Lines to paste into a sheet or a message."""
+    rows = [["" if value is None else printable(str(value)) for value in row] for row in (lines[0], *lines[1])]
+    return "".join("\t".join(row) + "\n" for row in rows)
+
+
+def check_path(exhibit: Exhibit, text: str) -> Path:
+    """The file that a user named. Raises NotExported when it cannot be written, or exists."""
+    path = Path(text.strip()).expanduser().absolute()
+    if path.suffix.lower() not in exhibit.suffixes:
+        raise NotExported(f'"{path.name}" must end in {" or ".join(exhibit.suffixes)}')
+    if not path.parent.is_dir():
+        raise NotExported(f'There is no directory "{path.parent}"')
+    if path.exists():
+        raise NotExported(f'"{path}" exists; name another file')
+    return path
+
+
+def save(exhibit: Exhibit, path: Path) -> JobDone:
+    """Write a table or a plot, by the end of the file's name, for its owner alone. Raises NotExported and OSError."""
+    content = _content(exhibit, path.suffix.lower())
+    handle, aside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.link(aside, path)
+    except FileExistsError:
+        raise NotExported(f'"{path}" exists; name another file') from None
+    finally:
+        Path(aside).unlink(missing_ok=True)
+    return JobDone(f"Written to {path} ({len(content):,} bytes)")
+
+
+def _content(exhibit: Exhibit, suffix: str) -> bytes:
+    if suffix == ".csv" or exhibit.figure is None:
+        return comma_separated(exhibit.table()).encode()
+    from sfumato.workspace.plots.svg import svg
+
+    drawing = f'<?xml version="1.0" encoding="UTF-8"?>\n{svg(exhibit.figure(), exhibit.name)}\n'
+    return drawing.encode() if suffix == ".svg" else _png(drawing)
+
+
+def _png(drawing: str) -> bytes:
+    try:
+        from cairosvg import svg2png
+    except (ImportError, OSError):
+        raise NotExported(
+            'A PNG needs the package cairosvg, which is not installed here: pip install "sfumato[png]"; .svg works without'
+        ) from None
+    return bytes(svg2png(bytestring=drawing.encode(), scale=PNG_SCALE, background_color="white"))

@@ -1,0 +1,1 @@
+"""From strangers' files to microdata, and what their columns look like."""

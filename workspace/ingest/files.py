@@ -1,0 +1,223 @@
+"""From a file to microdata: reading, filtering, sampling. The file and the filter are untrusted."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import importlib.resources
+import os
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv as csv_reader
+import pyarrow.parquet as pq
+
+from sfumato.engine.errors import BadInput
+from sfumato.engine.microdata import Microdata, Origin, conform
+from sfumato.engine.recipe import DataSource
+from sfumato.engine.run import generator
+from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.written_values import has_decimal_commas, read_numbers
+
+from .where import select_where
+
+__all__ = ["Source", "find_source", "ingest", "read_frame", "select_where"]
+
+SHIPPED = {"randhie", "anes96", "fair"}
+LONGEST_ROW = 1 << 22
+UNPARSED = "a quotation mark is opened and not closed, or a row is longer than 4 MB"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file's name and bytes, read once, so that what is hashed is what is parsed."""
+
+    name: str
+    content: bytes
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the bytes."""
+        return hashlib.sha256(self.content).hexdigest()
+
+
+def find_source(file: str, beside: Path | None = None, place: str = "data.file") -> Source:
+    """The file that a recipe or a user names; ``statsmodels:randhie`` is a dataset that ships inside statsmodels.
+
+    A relative path is looked up beside the recipe. Raises BadInput.
+    """
+    if not file:
+        raise BadInput(place, "no data file is named; give one with --data FILE")
+    if file.startswith("statsmodels:"):
+        return _shipped(file, place)
+    path = Path(file).expanduser()
+    path = beside / path if beside is not None and not path.is_absolute() else path
+    if path.is_dir():
+        raise BadInput(place, f'"{file}" is a directory, not a table')
+    try:
+        return Source(path.name, path.read_bytes())
+    except FileNotFoundError:
+        raise BadInput(place, f'no such file "{file}"; give the right path, or --data FILE') from None
+    except OSError as error:
+        raise BadInput(place, f'"{file}" cannot be read: {os.strerror(error.errno or 0)}') from None
+
+
+def _shipped(file: str, place: str) -> Source:
+    name = file.partition(":")[2]
+    if name not in SHIPPED:
+        raise BadInput(place, f'statsmodels ships no "{name}" that is used here; known: {", ".join(sorted(SHIPPED))}')
+    content = (importlib.resources.files("statsmodels") / "datasets" / name / f"{name}.csv").read_bytes()
+    return Source(f"{name}.csv", content)
+
+
+def read_frame(source: Source, schema: Schema | None = None, place: str = "data.file") -> pd.DataFrame:
+    """The table of a CSV, TSV or Parquet file. Columns that the schema gives levels are read as text (``007`` stays),
+    others of decimal commas (``2,5``) as numbers.
+
+    Only an empty field is a missing value; other codes are declared by the variable. Raises BadInput.
+    """
+    if source.content[:4] == b"PAR1":
+        return _read_parquet(source, place)
+    if not source.content.strip():
+        raise BadInput(place, f'"{source.name}" is empty')
+    if b"\0" in source.content[:65536]:
+        raise BadInput(place, f'"{source.name}" is not a table: CSV, TSV and Parquet files can be read')
+    return _read_text(source, schema, place)
+
+
+def _read_parquet(source: Source, place: str) -> pd.DataFrame:
+    try:
+        file = pq.ParquetFile(pa.BufferReader(source.content))
+        _check_header(file.schema_arrow.names, source, place)
+        frame: pd.DataFrame = file.read().to_pandas(ignore_metadata=True)
+    except (pa.ArrowException, OSError):
+        raise BadInput(place, f'"{source.name}" is a damaged Parquet file') from None
+    return frame
+
+
+def _read_text(source: Source, schema: Schema | None, place: str) -> pd.DataFrame:
+    if b"\n" not in source.content:
+        source = Source(source.name, source.content.replace(b"\r", b"\n"))
+    header, separator = _header(source, place)
+    _check_header(header, source, place)
+    _check_rows(source, header, separator, place)
+    as_text = {v.name: "str" for v in schema if v.kind.has_levels} if schema is not None else {}
+    try:
+        frame = pd.read_csv(
+            BytesIO(source.content),
+            sep=separator,
+            header=0,
+            names=header,
+            dtype={name: kind for name, kind in as_text.items() if name in header},
+            keep_default_na=False,
+            na_values=[""],
+            encoding="utf-8-sig",
+            low_memory=False,
+            index_col=False,
+            skip_blank_lines=len(header) > 1,
+        )
+    except UnicodeDecodeError:
+        raise BadInput(place, f'"{source.name}" is not UTF-8 text; save it as UTF-8') from None
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, pd.errors.ParserWarning, ValueError):
+        raise BadInput(place, f'"{source.name}" is not a table: {UNPARSED}') from None
+    commas = [name for name in header if name not in as_text and has_decimal_commas(frame[name])]
+    return frame.assign(**{name: read_numbers(frame[name]) for name in commas})
+
+
+def _header(source: Source, place: str) -> tuple[list[str], str]:
+    try:
+        first = source.content.partition(b"\n")[0].decode("utf-8-sig").rstrip("\r")
+    except UnicodeDecodeError:
+        raise BadInput(place, f'"{source.name}" is not UTF-8 text; save it as UTF-8') from None
+    separator = max(",\t;|", key=first.count)
+    if first.count(separator) == 0 and schema_less_line(first):
+        raise BadInput(place, f'"{source.name}" is not a table: its first line names no columns')
+    try:
+        return _unquoted(next(csv.reader([first], delimiter=separator, strict=True))), separator
+    except csv.Error:
+        raise BadInput(place, f'"{source.name}" is not a table: its first line cannot be split into names') from None
+
+
+def _unquoted(header: list[str]) -> list[str]:
+    """The names of a header; where apostrophes stand around every one of them, without these."""
+    quoted = all(len(name) > 2 and name[0] == name[-1] == "'" for name in header)
+    return [name[1:-1] for name in header] if quoted else header
+
+
+def _check_header(header: list[str], source: Source, place: str) -> None:
+    if len(header) != len(set(header)):
+        twice = next(name for name in header if header.count(name) > 1)
+        raise BadInput(place, f'"{source.name}" has two columns called "{twice}"')
+
+
+def _check_rows(source: Source, header: list[str], separator: str, place: str) -> None:
+    """BadInput when a row has more or fewer fields than the header: pandas would cut the one and fill the other."""
+    wrong: list[csv_reader.InvalidRow] = []
+
+    def count(row: csv_reader.InvalidRow) -> str:
+        wrong.append(row)
+        return "skip"
+
+    names = [str(i) for i in range(len(header))]
+    try:
+        csv_reader.read_csv(
+            pa.BufferReader(source.content),
+            csv_reader.ReadOptions(use_threads=False, column_names=names, block_size=LONGEST_ROW),
+            csv_reader.ParseOptions(delimiter=separator, newlines_in_values=True, invalid_row_handler=count),
+            csv_reader.ConvertOptions(include_columns=names[:1], column_types={names[0]: pa.binary()}),
+        )
+    except pa.ArrowInvalid:
+        raise BadInput(place, f'"{source.name}" is not a table: {UNPARSED}') from None
+    if wrong:
+        first = wrong[0]
+        raise BadInput(
+            place,
+            f'"{source.name}" is not a table: {len(wrong):,} of its rows have more or fewer fields than the header; '
+            f"the first is row {first.number}, with {first.actual_columns} instead of {first.expected_columns}",
+        )
+
+
+def schema_less_line(line: str) -> bool:
+    """Whether a line without a separator cannot be the header of a one-column table."""
+    return not line.strip() or len(line) > 200 or any(sign in line for sign in "{}<>")
+
+
+def ingest(source: Source, data: DataSource, schema: Schema, seed: int, origin: Origin = "confidential") -> Microdata:
+    """The microdata of a file: filtered, sampled without replacement by the seed (file order kept), conformed."""
+    frame = read_frame(source, schema)
+    if not len(frame):
+        raise BadInput("data.file", f'"{source.name}" has no records')
+    if data.where:
+        frame = select_where(frame, data.where)
+        if not len(frame):
+            raise BadInput("data.where", f'no record of "{source.name}" satisfies it')
+    everything = conform(frame, schema, data.missing, origin)
+    return everything if data.sample is None else _sampled(everything, data.sample, seed)
+
+
+def _sampled(everything: Microdata, size: int, seed: int) -> Microdata:
+    records = len(everything)
+    if size > records:
+        raise BadInput("data.sample", f"{size:,} records are asked for, there are {records:,}; leave it out for all")
+    chosen = sorted(generator(seed, "sample").choice(records, size, replace=False))
+    frame = everything.frame.iloc[chosen].reset_index(drop=True)
+    found = {v.name: _as_conformed(frame[v.name], v) for v in everything.schema}
+    return Microdata(everything.schema, frame.assign(**found), everything.origin, everything.dropped)
+
+
+def _as_conformed(values: pd.Series, variable: Variable) -> pd.Series:
+    """The sampled values as if the file had had no others: levels that occur, whole counts where none is missing."""
+    if values.isna().all():
+        raise BadInput(
+            f"variables.{variable.name}", "no sampled record has a value; sample more, or leave the column out"
+        )
+    if _levels_were_found(variable):
+        return values.cat.remove_unused_categories()
+    return values.astype("int64") if variable.kind is Kind.COUNT and not values.hasnans else values
+
+
+def _levels_were_found(variable: Variable) -> bool:
+    return variable.kind.has_levels and not variable.levels

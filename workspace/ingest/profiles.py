@@ -1,0 +1,66 @@
+"""What each variable of a stored table looks like: a histogram and quantiles, nothing of a single record.
+
+Bins and levels of one or two records are withheld, and numbers are binned from round edges, so that a histogram on a
+shared screen shows no record's value.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.schema import Kind
+
+from ..views.variable_lines import Profile
+
+__all__ = ["FEWEST", "QUANTILES", "Profile", "bin_width", "profile"]
+
+FEWEST = 3
+"""The smallest bin that is shown."""
+MOST_BINS = 40
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+def profile(data: Microdata, name: str) -> Profile:
+    """The profile of one variable, of the records that have a value; dates are days since 1970.
+
+    Numbers are in about twice the cube root of n bins (Rice's rule; Scott 2009, "Sturges' rule", section 2), at most
+    MOST_BINS, of a round width.
+    """
+    variable, numbers = data.schema[name], data.present(name)
+    if variable.kind.has_levels:
+        levels = tuple(map(str, data.column(name).cat.categories))
+        counts = np.bincount(numbers.astype(np.intp), minlength=len(levels))
+        shown, withheld = _withheld(counts)
+        return Profile(name, len(numbers), int((counts > 0).sum()), shown, withheld, levels)
+    rising = np.sort(numbers)
+    distinct = 1 + int(np.count_nonzero(np.diff(rising)))
+    whole = variable.kind is Kind.DATE or bool((rising == np.floor(rising)).all())
+    bins = min(MOST_BINS, math.ceil(2 * len(rising) ** (1 / 3)))
+    width = bin_width(float(rising[-1] - rising[0]), bins, whole=whole)
+    first = math.floor(rising[0] / width)
+    counts = np.bincount(np.floor(numbers / width).astype(np.int64) - first)
+    starts = tuple(((first + np.arange(len(counts))) * width).tolist())
+    shown, withheld = _withheld(counts)
+    quantiles = tuple(zip(QUANTILES, np.quantile(rising, QUANTILES).tolist(), strict=True))
+    sd = float(np.std(numbers, ddof=1)) if len(numbers) > 1 else None
+    return Profile(
+        name, len(numbers), distinct, shown, withheld, (), starts, width, quantiles, float(np.mean(numbers)), sd
+    )
+
+
+def _withheld(counts: NDArray[np.intp]) -> tuple[tuple[int, ...], int]:
+    small = (counts > 0) & (counts < FEWEST)
+    return tuple(np.where(small, 0, counts).tolist()), int(small.sum())
+
+
+def bin_width(span: float, bins: int, *, whole: bool) -> float:
+    """The least of 1, 2 and 5 times a power of ten at which ``bins`` bins cover ``span``; of whole numbers at least 1."""
+    if span <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(span / bins))
+    width = next(step * power for step in (1, 2, 5, 10, 20) if step * power * bins >= span)
+    return max(1.0, width) if whole else width

@@ -1,0 +1,325 @@
+"""The queue: tasks are claimed with a lease, and end in the transaction that records what they found."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sfumato.engine.results import Diagnostic
+from sfumato.engine.rows import Row
+from sfumato.engine.thresholds import Verdict
+
+from ..audit import Act, append
+from ..store.workspace import Workspace
+from .processes import birth_of, gone, host
+from .runs import RunState, insert_rows
+
+__all__ = [
+    "NOTHING",
+    "Claim",
+    "Outcome",
+    "claim",
+    "extend_leases",
+    "fail",
+    "finish",
+    "progress",
+    "release",
+    "release_all",
+    "release_of_the_dead",
+    "request_stop",
+    "resume",
+    "sign_on",
+    "still_held",
+    "still_wanted",
+    "unfinished",
+]
+
+LEASE_SECONDS = 30.0
+LOST_AT_MOST = 5
+LOST = f"the worker died {LOST_AT_MOST} times in the midst of one task; the machine may be short of memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A task that this worker holds. ``attempt`` fences off a worker that lost its lease and came back."""
+
+    task_id: int
+    run_id: int
+    key: str
+    kind: str
+    item: int
+    draw: int | None
+    point: float | None
+    worker: str
+    attempt: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a task leaves behind: rows, verdicts, diagnostics of its target, and tables by artefact name."""
+
+    rows: Sequence[Row] = ()
+    verdicts: Sequence[Verdict] = ()
+    target: str = ""
+    diagnostics: Sequence[Diagnostic] = ()
+    artefacts: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    peak_bytes: int = 0
+
+
+NOTHING = Outcome()
+
+
+_READY = """SELECT task.id FROM task JOIN run ON run.id = task.run_id
+            WHERE run.state IN ('queued', 'running') AND task.blockers = 0
+              AND (task.state = 'waiting' OR (task.state = 'running' AND task.lease_until < :now))
+            ORDER BY task.run_id, task.id LIMIT 1"""
+
+
+def claim(workspace: Workspace, worker: str) -> Claim | None:
+    """Take the next task that is ready, or whose holder's lease has run out; None when there is none.
+
+    A task whose holders died ``LOST_AT_MOST`` times is not tried again: its run fails.
+    """
+    now = time.time()
+    if not workspace.connection.execute(_READY, {"now": now}).fetchall():
+        return None
+    with workspace.writing() as connection:
+        _give_up(connection, now)
+        row = connection.execute(
+            f"""UPDATE task SET state = 'running', worker = :worker, attempt = attempt + 1, lease_until = :lease,
+                               started = :now, done = 0, total = 0, what = ''
+               WHERE id = ({_READY})
+               RETURNING id, run_id, key, kind, item, draw, point, attempt""",
+            {"worker": worker, "lease": now + LEASE_SECONDS, "now": now},
+        ).fetchone()
+        if row is None:
+            return None
+        connection.execute(
+            "UPDATE run SET state = 'running', started = coalesce(started, ?) WHERE id = ? AND state = 'queued'",
+            (now, row["run_id"]),
+        )
+    return Claim(
+        row["id"],
+        row["run_id"],
+        row["key"],
+        row["kind"],
+        row["item"],
+        row["draw"],
+        row["point"],
+        worker,
+        row["attempt"],
+    )
+
+
+def _give_up(connection: sqlite3.Connection, now: float) -> None:
+    lost = connection.execute(
+        """UPDATE task SET state = 'failed', worker = NULL, lease_until = NULL, error = ?
+           WHERE state = 'running' AND lease_until < ? AND attempt >= ? RETURNING run_id""",
+        (LOST, now, LOST_AT_MOST),
+    ).fetchall()
+    for row in lost:
+        _end_run(connection, row["run_id"], RunState.FAILED, LOST)
+
+
+_END = {
+    RunState.DONE: Act.RUN_FINISHED,
+    RunState.FAILED: Act.RUN_FAILED,
+    RunState.INTERRUPTED: Act.RUN_INTERRUPTED,
+    RunState.CANCELLED: Act.RUN_CANCELLED,
+}
+
+
+def _end_run(connection: sqlite3.Connection, run_id: int, state: RunState, error: str = "") -> bool:
+    ended = connection.execute(
+        "UPDATE run SET state = ?, finished = ?, error = ? WHERE id = ? AND state IN ('queued', 'running')",
+        (state.value, time.time(), error, run_id),
+    )
+    if ended.rowcount:
+        _write_down(connection, _END[state], run_id)
+    return ended.rowcount > 0
+
+
+def _write_down(connection: sqlite3.Connection, act: Act, run_id: int) -> None:
+    done, total = connection.execute(
+        "SELECT count(*) FILTER (WHERE state = 'done'), count(*) FROM task WHERE run_id = ?", (run_id,)
+    ).fetchone()
+    append(connection, act, f"run {run_id}", tasks_done=done, tasks=total)
+
+
+def unfinished(workspace: Workspace) -> bool:
+    """Whether some run is queued or running: a task that another worker holds may yet come back."""
+    query = "SELECT EXISTS (SELECT 1 FROM run WHERE state IN ('queued', 'running'))"
+    return bool(workspace.connection.execute(query).fetchone()[0])
+
+
+def extend_leases(workspace: Workspace, worker: str) -> None:
+    """A worker's heartbeat: it is alive and still holds its tasks."""
+    now = time.time()
+    with workspace.writing() as connection:
+        connection.execute("UPDATE worker SET heartbeat = ? WHERE id = ?", (now, worker))
+        connection.execute(
+            "UPDATE task SET lease_until = ? WHERE worker = ? AND state = 'running'", (now + LEASE_SECONDS, worker)
+        )
+
+
+def still_wanted(workspace: Workspace, run_id: int) -> bool:
+    """Whether the run goes on: nobody has cancelled or interrupted it, and none of its tasks has failed."""
+    row = workspace.connection.execute("SELECT state FROM run WHERE id = ?", (run_id,)).fetchone()
+    return row is not None and not RunState(row["state"]).ended
+
+
+def still_held(workspace: Workspace, held: Claim) -> bool:
+    """Whether a task is still this worker's, and its run goes on."""
+    row = workspace.connection.execute(
+        """SELECT run.state FROM task JOIN run ON run.id = task.run_id
+           WHERE task.id = ? AND worker = ? AND attempt = ? AND task.state = 'running'""",
+        (held.task_id, held.worker, held.attempt),
+    ).fetchone()
+    return row is not None and not RunState(row["state"]).ended
+
+
+def progress(workspace: Workspace, held: Claim, done: int, total: int, what: str) -> bool:
+    """Write down how far a held task has come; False when it is no longer this worker's."""
+    written = workspace.connection.execute(
+        "UPDATE task SET done = ?, total = ?, what = ? WHERE id = ? AND worker = ? AND attempt = ? AND state = 'running'",
+        (done, total, what, held.task_id, held.worker, held.attempt),
+    )
+    return written.rowcount > 0
+
+
+def finish(workspace: Workspace, held: Claim, outcome: Outcome) -> bool:
+    """Record what a task found and end it, in one transaction; False when it is no longer this worker's to end."""
+    with workspace.writing() as connection:
+        ended = connection.execute(
+            """UPDATE task SET state = 'done', worker = NULL, lease_until = NULL, seconds = ?, peak_bytes = ?
+               WHERE id = ? AND worker = ? AND attempt = ? AND state = 'running'""",
+            (outcome.seconds, outcome.peak_bytes, held.task_id, held.worker, held.attempt),
+        )
+        if ended.rowcount == 0:
+            return False
+        insert_rows(connection, held.run_id, held.task_id, outcome.rows)
+        _keep(connection, held.run_id, outcome)
+        connection.executemany(
+            "INSERT INTO verdict (run_id, position, verdict) VALUES (?, ?, ?)",
+            [(held.run_id, i, json.dumps(verdict.to_dict())) for i, verdict in enumerate(outcome.verdicts)],
+        )
+        connection.execute(
+            "UPDATE task SET blockers = blockers - 1 WHERE id IN (SELECT task_id FROM task_need WHERE needs_id = ?)",
+            (held.task_id,),
+        )
+        _end_if_complete(connection, held.run_id)
+    return True
+
+
+def _keep(connection: sqlite3.Connection, run_id: int, outcome: Outcome) -> None:
+    """Tables and statistics of a task, in place of those that an attempt which failed has left."""
+    connection.executemany(
+        "INSERT OR REPLACE INTO artefact (run_id, name, sha256) VALUES (?, ?, ?)",
+        [(run_id, name, sha256) for name, sha256 in outcome.artefacts.items()],
+    )
+    if outcome.diagnostics:
+        connection.execute("DELETE FROM diagnostic WHERE run_id = ? AND target = ?", (run_id, outcome.target))
+    connection.executemany(
+        "INSERT INTO diagnostic (run_id, target, name, parameter, value, rule, passed) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [(run_id, outcome.target, d.name, d.parameter, d.value, d.rule, d.passed) for d in outcome.diagnostics],
+    )
+
+
+def _end_if_complete(connection: sqlite3.Connection, run_id: int) -> None:
+    query = "SELECT EXISTS (SELECT 1 FROM task WHERE run_id = ? AND state <> 'done')"
+    if not connection.execute(query, (run_id,)).fetchone()[0]:
+        _end_run(connection, run_id, RunState.DONE)
+
+
+def fail(workspace: Workspace, held: Claim, message: str, left: Outcome = NOTHING) -> None:
+    """End a task and its run with an error, and keep what it ``left`` to look at. The message holds no confidential values."""
+    with workspace.writing() as connection:
+        ended = connection.execute(
+            """UPDATE task SET state = 'failed', worker = NULL, lease_until = NULL, error = ?
+               WHERE id = ? AND worker = ? AND attempt = ? AND state = 'running'""",
+            (message, held.task_id, held.worker, held.attempt),
+        )
+        if ended.rowcount:
+            _keep(connection, held.run_id, left)
+            _end_run(connection, held.run_id, RunState.FAILED, message)
+
+
+def release(workspace: Workspace, held: Claim) -> None:
+    """Give a task back unfinished."""
+    with workspace.writing() as connection:
+        connection.execute(
+            """UPDATE task SET state = 'waiting', worker = NULL, lease_until = NULL
+               WHERE id = ? AND worker = ? AND attempt = ? AND state = 'running'""",
+            (held.task_id, held.worker, held.attempt),
+        )
+
+
+def sign_on(workspace: Workspace, worker: str) -> None:
+    """A worker says that it is there, and which process it is."""
+    now, pid = time.time(), os.getpid()
+    with workspace.writing() as connection:
+        connection.execute(
+            "INSERT INTO worker (id, pid, started, heartbeat) VALUES (?, ?, ?, ?)", (worker, pid, now, now)
+        )
+        connection.execute("INSERT INTO worker_process VALUES (?, ?, ?)", (worker, host(), birth_of(pid)))
+
+
+def release_all(workspace: Workspace, worker: str) -> None:
+    """A worker ends: give back every task that it still holds."""
+    with workspace.writing() as connection:
+        _sign_off(connection, worker)
+
+
+def release_of_the_dead(workspace: Workspace) -> int:
+    """Give back the tasks of workers of this machine whose process is gone, without waiting for their leases to end.
+
+    Returns how many workers they were.
+    """
+    rows = workspace.connection.execute(
+        """SELECT id, pid, host, birth FROM worker JOIN worker_process ON worker_id = worker.id
+           WHERE stopped IS NULL OR id IN (SELECT worker FROM task WHERE state = 'running')"""
+    ).fetchall()
+    dead = [row["id"] for row in rows if gone(row["pid"], row["host"], row["birth"])]
+    if dead:
+        with workspace.writing() as connection:
+            for worker in dead:
+                _sign_off(connection, worker)
+    return len(dead)
+
+
+def _sign_off(connection: sqlite3.Connection, worker: str) -> None:
+    connection.execute(
+        """UPDATE task SET state = 'waiting', worker = NULL, lease_until = NULL
+           WHERE worker = ? AND state = 'running'""",
+        (worker,),
+    )
+    connection.execute("UPDATE worker SET stopped = ? WHERE id = ?", (time.time(), worker))
+
+
+def request_stop(workspace: Workspace, run_id: int, state: RunState) -> bool:
+    """Interrupt or cancel a run; its workers kill its tasks within a second. False when it had ended already."""
+    with workspace.writing() as connection:
+        return _end_run(connection, run_id, state)
+
+
+def resume(workspace: Workspace, run_id: int) -> bool:
+    """Queue an interrupted, cancelled or failed run again; its finished tasks stay. False when there is nothing to do."""
+    with workspace.writing() as connection:
+        again = connection.execute(
+            """UPDATE run SET state = 'queued', finished = NULL, error = ''
+               WHERE id = ? AND state IN ('interrupted', 'cancelled', 'failed')""",
+            (run_id,),
+        )
+        if again.rowcount:
+            _write_down(connection, Act.RUN_RESUMED, run_id)
+            connection.execute(
+                "UPDATE task SET state = 'waiting', error = '', worker = NULL WHERE run_id = ? AND state = 'failed'",
+                (run_id,),
+            )
+            _end_if_complete(connection, run_id)
+        return again.rowcount > 0

@@ -1,0 +1,262 @@
+"""Runs: how one is entered with its tasks, what state it is in, and what it found."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from typing import Any
+
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.plan import Task, plan
+from sfumato.engine.published import Published
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.results import Diagnostic
+from sfumato.engine.rows import Row
+from sfumato.engine.thresholds import Verdict
+
+from ..audit import Act, append
+from ..ingest.files import Source
+from ..store.disk import bytes_needed, check_disk
+from ..store.released_tables import classes_name
+from ..store.workspace import Dataset, Workspace
+from ..views.queries import Run, RunState, TaskRow, find_run, list_runs, tasks_of
+
+__all__ = [
+    "Entry",
+    "Run",
+    "RunState",
+    "TaskRow",
+    "enter_again",
+    "enter_run",
+    "enter_runs",
+    "find_run",
+    "list_runs",
+    "tasks_of",
+]
+
+VERSIONED = ("sfumato", "numpy", "scipy", "pandas", "pyarrow", "statsmodels", "scikit-learn", "emcee", "arviz-stats")
+
+
+def enter_run(
+    workspace: Workspace,
+    recipe: Recipe,
+    source: Source,
+    data: Microdata,
+    given: Sequence[tuple[Source, Microdata]] = (),
+    project: str = "",
+) -> int:
+    """Enter a run with all its tasks in one transaction; returns its number. A worker does the rest.
+
+    ``given`` are released datasets that another tool made, where the recipe makes none.
+    Raises NotEnoughDisk, when nothing has been stored.
+    """
+    return enter_runs(workspace, [Entry(recipe, source, data, tuple(given))], project)[0]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A run to enter: its recipe, the data it is for, and released datasets where another tool made them."""
+
+    recipe: Recipe
+    source: Source
+    data: Microdata
+    given: tuple[tuple[Source, Microdata], ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The recipe's title, else the name of the file."""
+        return self.recipe.title or self.source.name
+
+
+def enter_runs(workspace: Workspace, entries: Sequence[Entry], project: str = "") -> list[int]:
+    """Enter runs in one project and one transaction, each with all its tasks; returns their numbers.
+
+    All but the first are companions of the first. The project is the first one's title unless it is named. Raises
+    NotEnoughDisk, when nothing has been stored.
+    """
+    check_disk(workspace.directory, sum(bytes_needed(entry.recipe, entry.data) for entry in entries))
+    stored = [_store_tables(workspace, entry) for entry in entries]
+    with workspace.writing() as connection:
+        project_id = workspace.ensure_project(project or entries[0].title)
+        run_ids = [
+            _enter(workspace, connection, project_id, entry, *hashes)
+            for entry, hashes in zip(entries, stored, strict=True)
+        ]
+        connection.executemany(
+            "INSERT INTO companion (run_id, position, companion_id) VALUES (?, ?, ?)",
+            [(run_ids[0], position, other) for position, other in enumerate(run_ids[1:])],
+        )
+    return run_ids
+
+
+def _store_tables(workspace: Workspace, entry: Entry) -> tuple[str, list[dict[str, str]]]:
+    """The hashes of the confidential table, and of each given one's artefacts by name."""
+    tables = workspace.tables
+    given = []
+    for draw, (_, released) in enumerate(entry.given, start=1):
+        artefacts = {f"draw/{draw}": tables.write_microdata(released)}
+        if released.classes is not None:
+            artefacts[classes_name(draw)] = tables.write_arrays({"classes": released.classes})
+        given.append(artefacts)
+    return tables.write_microdata(entry.data), given
+
+
+def _enter(
+    workspace: Workspace,
+    connection: sqlite3.Connection,
+    project_id: int,
+    entry: Entry,
+    stored: str,
+    given: list[dict[str, str]],
+) -> int:
+    source = entry.source
+    dataset_id = workspace.add_dataset(project_id, source.name, source.sha256, entry.data, stored)
+    run_id = _enter_row(connection, project_id, dataset_id, entry.title, entry.recipe)
+    for draw, ((file, released), artefacts) in enumerate(zip(entry.given, given, strict=True), start=1):
+        workspace.add_dataset(project_id, file.name, file.sha256, released, artefacts[f"draw/{draw}"])
+        named = [(run_id, name, sha256) for name, sha256 in artefacts.items()]
+        connection.executemany("INSERT INTO artefact VALUES (?, ?, ?)", named)
+    _enter_tasks(connection, run_id, plan(entry.recipe))
+    return run_id
+
+
+def enter_again(workspace: Workspace, run_id: int) -> int:
+    """Enter a run's recipe and data once more as a new run; returns its number. Raises NotFound."""
+    old = find_run(workspace, run_id)
+    recipe = Recipe.from_toml(old.recipe_toml)
+    with workspace.writing() as connection:
+        again = _enter_row(connection, old.project_id, old.dataset_id, old.title, recipe)
+        if not recipe.makes_release:
+            connection.execute(
+                """INSERT INTO artefact SELECT ?, name, sha256 FROM artefact
+                   WHERE run_id = ? AND (name LIKE 'draw/%' OR name LIKE 'classes/%')""",
+                (again, run_id),
+            )
+        _enter_tasks(connection, again, plan(recipe))
+    return again
+
+
+def _enter_row(connection: sqlite3.Connection, project_id: int, dataset_id: int, title: str, recipe: Recipe) -> int:
+    cursor = connection.execute(
+        """INSERT INTO run (id, project_id, dataset_id, title, recipe, recipe_sha256, seed, versions, state, created)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        (
+            _next_number(connection),
+            project_id,
+            dataset_id,
+            title,
+            recipe.to_toml(),
+            recipe.sha256,
+            recipe.seed,
+            json.dumps({name: version(name) for name in VERSIONED}),
+            RunState.QUEUED.value,
+            time.time(),
+        ),
+    )
+    run_id = int(cursor.lastrowid or 0)
+    subject = f"run {run_id}"
+    append(connection, Act.RUN_ENTERED, subject, dataset=dataset_id, recipe_sha256=recipe.sha256, seed=recipe.seed)
+    return run_id
+
+
+def _next_number(connection: sqlite3.Connection) -> int:
+    """A number that no run has or had."""
+    query = "SELECT max((SELECT coalesce(max(id), 0) FROM run), (SELECT coalesce(max(id), 0) FROM deleted_run))"
+    return int(connection.execute(query).fetchone()[0]) + 1
+
+
+def _enter_tasks(connection: sqlite3.Connection, run_id: int, tasks: Sequence[Task]) -> None:
+    ids: dict[str, int] = {}
+    for task in tasks:
+        cursor = connection.execute(
+            """INSERT INTO task (run_id, key, kind, item, draw, point, state, blockers)
+               VALUES (?, ?, ?, ?, ?, ?, 'waiting', ?)""",
+            (run_id, task.key, task.kind.value, task.item, task.draw, task.point, len(task.needs)),
+        )
+        ids[task.key] = int(cursor.lastrowid or 0)
+        connection.executemany(
+            "INSERT INTO task_need (task_id, needs_id) VALUES (?, ?)",
+            [(ids[task.key], ids[need]) for need in task.needs],
+        )
+
+
+_ROW_COLUMNS = (
+    "family, method, measure, target, dataset, draw, level, value, lower, upper, baseline, unit, status, reason, params"
+)
+
+
+def insert_rows(connection: sqlite3.Connection, run_id: int, task_id: int, rows: Sequence[Row]) -> None:
+    """Store result rows under the task that made them."""
+    connection.executemany(
+        f"INSERT INTO result (run_id, task_id, {_ROW_COLUMNS}) VALUES (?, ?, {', '.join('?' * 15)})",
+        [(run_id, task_id, *(_stored(value) for value in row.to_dict().values())) for row in rows],
+    )
+
+
+def _stored(value: object) -> Any:
+    return json.dumps(value, sort_keys=True) if isinstance(value, Mapping) else value
+
+
+def raw_rows(workspace: Workspace, run_id: int) -> list[Row]:
+    """The rows that measures and studies left, in the order of the plan: what ``combine`` starts from."""
+    return _rows(workspace, "task.kind <> 'combine'", run_id)
+
+
+def result_rows(workspace: Workspace, run_id: int) -> list[Row]:
+    """The finished rows of a run, averages included, in a fixed order; before it has ended, the rows so far."""
+    return _rows(workspace, "task.kind = 'combine'", run_id) or raw_rows(workspace, run_id)
+
+
+def _rows(workspace: Workspace, which: str, run_id: int) -> list[Row]:
+    columns = ", ".join(f"result.{name}" for name in _ROW_COLUMNS.split(", "))
+    rows = workspace.connection.execute(
+        f"""SELECT {columns} FROM result JOIN task ON task.id = result.task_id
+            WHERE result.run_id = ? AND {which} ORDER BY result.task_id, result.id""",
+        (run_id,),
+    )
+    return [Row(**{**dict(row), "params": json.loads(row["params"])}) for row in rows]
+
+
+def verdicts_of(workspace: Workspace, run_id: int) -> list[Verdict]:
+    """The verdicts of a finished run in the order of its thresholds."""
+    rows = workspace.connection.execute("SELECT verdict FROM verdict WHERE run_id = ? ORDER BY position", (run_id,))
+    return [Verdict(**json.loads(row[0])) for row in rows]
+
+
+def diagnostics_of(workspace: Workspace, run_id: int) -> list[tuple[str, Diagnostic]]:
+    """Target and diagnostic of every fitted model."""
+    rows = workspace.connection.execute(
+        "SELECT target, name, parameter, value, rule, passed FROM diagnostic WHERE run_id = ? ORDER BY id", (run_id,)
+    )
+    return [
+        (r["target"], Diagnostic(r["name"], r["parameter"], r["value"], r["rule"], None if r["passed"] is None else bool(r["passed"])))
+        for r in rows
+    ]  # fmt: skip
+
+
+def result_object(workspace: Workspace, run_id: int) -> dict[str, Any]:
+    """The object that ``--json`` writes."""
+    run = find_run(workspace, run_id)
+    dataset: Dataset = workspace.dataset(run.dataset_id)
+    rows = result_rows(workspace, run_id)
+    return {
+        "run": run.id,
+        "recipe_sha256": run.recipe_sha256,
+        "data_sha256": dataset.source_sha256,
+        "seed": run.seed,
+        "versions": dict(run.versions),
+        "seconds": run.seconds,
+        "rows": [row.to_dict() for row in rows],
+        "verdicts": [verdict.to_dict() for verdict in verdicts_of(workspace, run_id)],
+        "published": [_published(figure, rows) for figure in run.recipe.published],
+    }
+
+
+def _published(figure: Published, rows: Sequence[Row]) -> dict[str, Any]:
+    """A figure that the recipe quotes, and the run's own value beside it; None where the run has none."""
+    found = next((row.value for row in rows if figure.matches(row)), None)
+    return {**asdict(figure), "found": found}

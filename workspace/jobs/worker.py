@@ -1,0 +1,237 @@
+"""The worker: claims tasks, has them computed, and records what they found. ``worker_main`` is its process.
+
+It survives whatever a task does: tasks are computed in processes of their own, which it kills when their run is stopped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from ..errors import WorkspaceError
+from ..store.database import is_busy
+from ..store.workspace import Workspace
+from .attempt import Failure, GivenBack, attempt
+from .pool import IDLE_SECONDS, IN_PROCESS, THREAD_LIMITS, Pool, pool
+from .queue import (
+    Claim,
+    Outcome,
+    claim,
+    extend_leases,
+    fail,
+    finish,
+    release,
+    release_all,
+    release_of_the_dead,
+    sign_on,
+    still_held,
+    unfinished,
+)
+from .run_log import note, rotate
+from .task_input import order_for
+
+__all__ = ["start_worker", "work", "worker_log"]
+
+HEARTBEAT_SECONDS = 5.0
+POLL_SECONDS = 0.1
+KILLED_AT_MOST = 3
+Answer = TypeVar("Answer")
+Attempted = Outcome | Failure | GivenBack
+log = logging.getLogger("sfumato.worker")
+
+
+class Heart:
+    """A thread that says the worker is alive, on connections of its own."""
+
+    def __init__(self, directory: Path, worker: str) -> None:
+        self.directory = directory
+        self.worker = worker
+        self.stopped = threading.Event()
+        self.thread = threading.Thread(target=self._live, daemon=True)
+
+    def __enter__(self) -> Heart:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stopped.set()
+        self.thread.join()
+
+    def _live(self) -> None:
+        while not self.stopped.wait(HEARTBEAT_SECONDS):
+            try:
+                with contextlib.closing(Workspace.open(self.directory)) as workspace:
+                    extend_leases(workspace, self.worker)
+                    release_of_the_dead(workspace)
+            except (sqlite3.Error, WorkspaceError, OSError) as error:
+                log.warning("heartbeat missed: %s", type(error).__name__)
+
+
+def work(
+    directory: Path, jobs: int = IN_PROCESS, idle: float = IDLE_SECONDS, dask: str = "", opened: Pool | None = None
+) -> None:
+    """Work until no run has been waiting or running for ``idle`` seconds.
+
+    Computes ``jobs`` tasks at a time in processes of their own, in this process for 0, or on the cluster of a Dask
+    scheduler; or in a pool that is there already. A run whose last tasks another worker holds is waited for: that worker may die, and its tasks come back.
+    """
+    workspace = Workspace.open(directory)
+    worker = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    try:
+        workspace.tables.sweep()
+        patiently(partial(sign_on, workspace, worker))
+        patiently(partial(release_of_the_dead, workspace))
+        chosen = pool(jobs, dask) if opened is None else contextlib.nullcontext(opened)
+        with Heart(directory, worker), chosen as computing:
+            Shift(workspace, worker, computing).drain(idle)
+    finally:
+        workspace.close()
+        _sign_off(directory, worker)
+
+
+def patiently(action: Callable[[], Answer]) -> Answer:
+    """``action()``, again and again while the database is locked: what was computed must not be lost to that."""
+    while True:
+        try:
+            return action()
+        except sqlite3.OperationalError as error:
+            if not is_busy(error):
+                raise
+            log.warning("the database is locked; trying again")
+
+
+def _sign_off(directory: Path, worker: str) -> None:
+    """On a connection of its own: a signal may have come in the midst of the other one's transaction."""
+    try:
+        with contextlib.closing(Workspace.open(directory)) as workspace:
+            release_all(workspace, worker)
+    except (sqlite3.Error, WorkspaceError) as error:
+        log.warning("no leave taken: %s; leases run out by themselves", type(error).__name__)
+
+
+class Shift:
+    """One worker's time at work: the tasks it holds, and what becomes of them."""
+
+    def __init__(self, workspace: Workspace, worker: str, opened: Pool) -> None:
+        self.workspace = workspace
+        self.worker = worker
+        self.pool = opened
+        self.held: dict[Future[Attempted], Claim] = {}
+        self.killed: Counter[int] = Counter()
+        self.looked = time.monotonic()
+
+    def drain(self, idle: float) -> None:
+        """Work until nothing has been there to do for ``idle`` seconds."""
+        try:
+            self._drain(idle)
+        finally:
+            for task in self.held.values():
+                self._note(task, "given back unfinished: the worker ends")
+
+    def _drain(self, idle: float) -> None:
+        empty_since = time.monotonic()
+        while self.held or unfinished(self.workspace) or time.monotonic() - empty_since < idle:
+            self._claim()
+            if not self.held:
+                time.sleep(POLL_SECONDS)
+                continue
+            for future in wait(self.held, POLL_SECONDS, FIRST_COMPLETED).done:
+                task = self.held.pop(future)
+                self._record(task, self._attempted(task, future))
+            self._stop_unwanted()
+            empty_since = time.monotonic()
+
+    def _claim(self) -> None:
+        while len(self.held) < self.pool.size:
+            task = patiently(partial(claim, self.workspace, self.worker))
+            if task is None:
+                return
+            order = patiently(partial(order_for, self.workspace, task))
+            compute = partial(attempt, database=self.pool.local)
+            self.held[self.pool.submit(compute, self.workspace.directory, order)] = task
+
+    def _stop_unwanted(self) -> None:
+        if time.monotonic() - self.looked < POLL_SECONDS:
+            return
+        self.looked = time.monotonic()
+        for future, task in list(self.held.items()):
+            if not future.done() and not patiently(partial(still_held, self.workspace, task)):
+                del self.held[future]
+                self.pool.stop(future)
+                self._record(task, GivenBack())
+
+    def _attempted(self, task: Claim, future: Future[Attempted]) -> Attempted:
+        try:
+            return future.result()
+        except BrokenExecutor:
+            self.killed[task.task_id] += 1
+            times = self.killed[task.task_id]
+            self._note(task, "its process was killed")
+            if times < KILLED_AT_MOST:
+                return GivenBack()
+            return Failure(f"{task.key}: its process was killed {times} times; the machine may be short of memory")
+        except Exception as error:  # noqa: BLE001  (an answer that cannot cross processes)
+            return Failure(f"{task.key}: {type(error).__name__}")
+
+    def _record(self, task: Claim, attempted: Attempted) -> None:
+        if isinstance(attempted, Outcome):
+            if patiently(partial(finish, self.workspace, task, attempted)):
+                self._note(task, f"done in {attempted.seconds:.3f} s, peak {attempted.peak_bytes / 1e6:.0f} MB")
+        elif isinstance(attempted, Failure):
+            self._note(task, f"failed: {attempted.message}\n{attempted.trace}")
+            patiently(partial(fail, self.workspace, task, attempted.message, attempted.left))
+        else:
+            self._note(task, "given back unfinished")
+            patiently(partial(release, self.workspace, task))
+
+    def _note(self, task: Claim, text: str) -> None:
+        note(self.workspace.directory, task.run_id, f"{task.key} (attempt {task.attempt}, {self.worker}): {text}")
+
+
+class Detached(subprocess.Popen[bytes]):
+    """A process that outlives its starter on purpose: to drop its handle while it runs is no mistake."""
+
+    def __del__(self) -> None:
+        """Let it go."""
+
+
+def start_worker(directory: Path, jobs: int = 1) -> Detached:
+    """Start a worker that outlives this process and its terminal."""
+    worker_log(directory).parent.mkdir(mode=0o700, exist_ok=True)
+    rotate(worker_log(directory))
+    environment = {**os.environ, **dict.fromkeys(THREAD_LIMITS, "1")}
+    with worker_log(directory).open("ab") as file:
+        return Detached(
+            [
+                sys.executable,
+                "-P",
+                "-m",
+                "sfumato.workspace.jobs.worker_main",
+                str(directory.resolve()),
+                "--jobs",
+                str(jobs),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            start_new_session=True,
+            env=environment,
+        )
+
+
+def worker_log(directory: Path) -> Path:
+    """Where the workers of a workspace write what happened to them."""
+    return directory / "logs" / "worker.log"

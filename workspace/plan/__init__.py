@@ -1,0 +1,1 @@
+"""The plan of a project: drafts, edits that keep comments, and what makes a run of it."""

@@ -1,0 +1,136 @@
+"""The plan of a project while it is edited: a recipe's text beside the stored records that it is for.
+
+A project that was imported or that has runs has a plan from the start: the import's draft, else the newest run's
+recipe, else the description of its newest dataset. It is stored with the first edit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from ..audit import Act, append
+from ..errors import NotFound
+from ..views.queries import Connected, Run, find_run
+from .text import plan_text
+
+if TYPE_CHECKING:
+    from ..store.workspace import Workspace
+
+__all__ = [
+    "Draft",
+    "draft_of",
+    "draft_of_import",
+    "draft_of_run",
+    "keep_missing",
+    "missing_of",
+    "save_draft",
+    "store_draft",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A plan: ``toml`` may be unfinished. ``dataset_id`` holds the records that ``drawn_from`` gave: a recipe's ``[data]``,
+    and its seed where that chose a sample.
+
+    ``revision`` counts the edits that were stored; 0 when there was none.
+    """
+
+    project_id: int
+    dataset_id: int
+    drawn_from: str
+    toml: str
+    revision: int = 0
+
+    def saying(self, toml: str) -> Draft:
+        """The same with another text."""
+        return replace(self, toml=toml)
+
+    def is_drawn_from(self, table: Mapping[str, Any]) -> bool:
+        """Whether a recipe's table asks for the file, filter and sample that were stored."""
+        return _data_key(table) == self.drawn_from
+
+
+def _data_key(table: Mapping[str, Any]) -> str:
+    data, release = table.get("data", {}), table.get("release", {})
+    asked = (
+        {key: value for key, value in data.items() if key != "missing"} if isinstance(data, dict) else {"data": data}
+    )
+    seed = {"seed": release.get("seed", 1)} if "sample" in asked and isinstance(release, dict) else {}
+    return json.dumps({**asked, **seed}, sort_keys=True, default=str)
+
+
+def draft_of(workspace: Connected, project_id: int) -> Draft | None:
+    """The plan of a project; None when the project has neither data nor runs."""
+    row = workspace.connection.execute("SELECT * FROM draft WHERE project_id = ?", (project_id,)).fetchone()
+    if row is not None:
+        return Draft(**dict(row))
+    newest = "SELECT max(id) FROM run WHERE project_id = ?"
+    run_id = workspace.connection.execute(newest, (project_id,)).fetchone()[0]
+    return _of_data(workspace, project_id) if run_id is None else draft_of_run(workspace, run_id)
+
+
+def draft_of_run(workspace: Connected, run_id: int) -> Draft:
+    """A plan that does what a run did, on its records. Raises NotFound."""
+    run: Run = find_run(workspace, run_id)
+    table = tomllib.loads(run.recipe_toml)
+    return Draft(run.project_id, run.dataset_id, _data_key(table), plan_text(table))
+
+
+def draft_of_import(project_id: int, dataset_id: int, toml: str) -> Draft:
+    """The plan that an import starts with: a recipe for the file that was just stored."""
+    return Draft(project_id, dataset_id, _data_key(tomllib.loads(toml)), toml)
+
+
+def _of_data(workspace: Connected, project_id: int) -> Draft | None:
+    row = workspace.connection.execute(
+        """SELECT dataset.id, dataset.name, schema, project.name AS title FROM dataset JOIN project
+           ON project.id = project_id WHERE project_id = ? AND origin = 'confidential' ORDER BY dataset.id DESC LIMIT 1""",
+        (project_id,),
+    ).fetchone()
+    if row is None:
+        return None
+    release = {"m": 5, "seed": 1}
+    variables = json.loads(row["schema"])
+    table = {"title": row["title"], "data": {"file": row["name"]}, "variables": variables, "release": release}
+    return Draft(project_id, row["id"], _data_key(table), plan_text(table))
+
+
+def save_draft(workspace: Workspace, draft: Draft) -> Draft:
+    """Store an edit of a plan; returns the draft with its new revision. Raises NotFound when the project is gone."""
+    with workspace.writing() as connection:
+        known = connection.execute("SELECT 1 FROM project WHERE id = ?", (draft.project_id,)).fetchone()
+        if known is None:
+            raise NotFound(f"there is no project {draft.project_id}")
+        return store_draft(connection, draft)
+
+
+def store_draft(connection: sqlite3.Connection, draft: Draft) -> Draft:
+    """``save_draft`` inside a transaction that does more."""
+    revision = connection.execute(
+        """INSERT INTO draft VALUES (?, ?, ?, ?, 1) ON CONFLICT (project_id) DO UPDATE SET
+           dataset_id = excluded.dataset_id, drawn_from = excluded.drawn_from, toml = excluded.toml,
+           revision = revision + 1 RETURNING revision""",
+        (draft.project_id, draft.dataset_id, draft.drawn_from, draft.toml),
+    ).fetchone()[0]
+    sha256 = hashlib.sha256(draft.toml.encode()).hexdigest()
+    append(connection, Act.PLAN_EDITED, f"project {draft.project_id}", dataset=draft.dataset_id, toml_sha256=sha256)
+    return replace(draft, revision=revision)
+
+
+def keep_missing(connection: sqlite3.Connection, dataset_id: int, counts: Mapping[str, int], records: int) -> None:
+    """Keep how many of a file's records had no value, by column, before such records were left out."""
+    rows = [(dataset_id, name, count, records) for name, count in counts.items()]
+    connection.executemany("INSERT OR REPLACE INTO missing VALUES (?, ?, ?, ?)", rows)
+
+
+def missing_of(workspace: Connected, dataset_id: int) -> dict[str, float]:
+    """The share of the file's records without a value, by column, where the import counted them."""
+    rows = workspace.connection.execute("SELECT name, records, of FROM missing WHERE dataset_id = ?", (dataset_id,))
+    return {row["name"]: row["records"] / row["of"] for row in rows}

@@ -1,0 +1,350 @@
+"""A plan's text made to say something else with as little change as can be: comments, order and layout stay.
+
+The text is taken apart into blocks, one a ``[table]`` or ``[[step]]`` with the comment above it, so that a comment moves
+and goes with its step; inside a block tomlkit changes the values that differ, and an array over several lines is taken
+apart in the same way. What comes out is read again; where it does not say what it should, tomlkit changes the text as a
+whole, and where that does not either (a layout that neither understands), the plan is written afresh.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import tomlkit
+from tomlkit.container import OutOfOrderTableProxy
+from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import AoT, Array, InlineTable, Table
+
+from .text import ORDER, inline, plan_text
+
+__all__ = ["rewritten"]
+
+HEADER = re.compile(r"""\s*(\[{1,2})\s*("[^"]*"|'[^']*'|[\w-]+)\s*(\.|\])""")
+TAIL = re.compile(r"\n?(\n[ \t]*(#[^\n]*)?)*\Z|\n\Z")
+TOKEN = re.compile(
+    r'''"""(?:\\.|(?!""").)*"{3,5}|\'{3}(?:(?!\'{3}).)*\'{3,5}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*|[\[\]{},\n]''',
+    re.DOTALL,
+)
+"""What has a meaning of its own wherever it stands: strings and comments as wholes, brackets, commas, line ends."""
+DEEPER = {"[": 1, "{": 1, "]": -1, "}": -1}
+BLANK = re.compile(r"(?:\s|#[^\n]*)*")
+REMARK = re.compile(r"[ \t]*#[^\n]*")
+Said = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A top-level table with its sub-tables, or what stands before the first (``root`` is empty)."""
+
+    root: str
+    text: str
+    tail: str
+    """Line ends, and comments with a blank line before them: they belong to the place, not to the block."""
+
+
+def rewritten(toml: str, table: Said) -> str:
+    """``toml`` changed to say ``table``. ``toml`` must be valid."""
+    for change in (_by_blocks, _as_a_whole):
+        try:
+            text = change(toml, table)
+            if _said(tomllib.loads(text)) == _said(table):
+                return text
+        except (TOMLKitError, tomllib.TOMLDecodeError, KeyError, TypeError, ValueError, IndexError, AttributeError):
+            continue
+    return plan_text(table)
+
+
+def _by_blocks(toml: str, table: Said) -> str:
+    return "".join(f"{block.text}{block.tail}" for block in _changed(_blocks(toml), tomllib.loads(toml), table))
+
+
+def _as_a_whole(toml: str, table: Said) -> str:
+    document = tomlkit.parse(toml)
+    _merge(document, table)
+    return tomlkit.dumps(document)
+
+
+def _tokens(toml: str) -> Iterator[tuple[re.Match[str], int]]:
+    """The tokens of a text, each with the number of brackets that are open after it."""
+    depth = 0
+    for token in TOKEN.finditer(toml):
+        depth += DEEPER.get(token[0], 0)
+        yield token, depth
+
+
+def _lines(toml: str) -> list[str]:
+    """The lines of a text with their ends; all those of one value are one."""
+    ends = [token.end() for token, depth in _tokens(toml) if token[0] == "\n" and not depth]
+    return [toml[start:end] for start, end in pairwise([0, *ends, len(toml)]) if start < end]
+
+
+def _blocks(toml: str) -> list[Block]:
+    lines = _lines(toml)
+    starts, roots = [0], [""]
+    for number, line in enumerate(lines):
+        header = HEADER.match(line)
+        root = header.group(2).strip("\"'") if header else ""
+        if header and (root != roots[-1] or (header.group(1) == "[[" and header.group(3) == "]")):
+            starts.append(_lead(lines, number, starts[-1]))
+            roots.append(root)
+    texts = ["".join(lines[start:end]) for start, end in zip(starts, [*starts[1:], len(lines)], strict=True)]
+    return [_block(root, text) for root, text in zip(roots, texts, strict=True) if text]
+
+
+def _block(root: str, text: str) -> Block:
+    """What stands behind the first blank line after the values, such as the title of the next part, stays in its place."""
+    kept = TAIL.sub("", text)
+    return Block(root, kept, text[len(kept) :])
+
+
+def _lead(lines: Sequence[str], header: int, least: int) -> int:
+    """Where the comments directly above a header begin."""
+    first = header
+    while first > least and lines[first - 1].lstrip().startswith("#"):
+        first -= 1
+    return first
+
+
+def _changed(blocks: list[Block], old: Said, new: Said) -> list[Block]:
+    """The blocks with every top-level key that differs brought up to date."""
+    for root in [*old, *(key for key in new if key not in old)]:
+        if root in old and root in new and _said(old[root]) == _said(new[root]):
+            continue
+        has_blocks = any(block.root == root for block in blocks)
+        if has_blocks or (root not in old and _is_tables(new[root])):
+            blocks = _with_tables(blocks, root, _tables(old.get(root)), _tables(new.get(root)))
+        else:
+            blocks = _with_single(blocks, root, new)
+    return blocks
+
+
+def _is_tables(value: object) -> bool:
+    return isinstance(value, Mapping) or (
+        isinstance(value, list) and bool(value) and all(isinstance(item, Mapping) for item in value)
+    )
+
+
+def _tables(value: Any) -> list[Said]:
+    return [] if value is None else [value] if isinstance(value, Mapping) else list(value)
+
+
+def _with_single(blocks: list[Block], key: str, new: Said) -> list[Block]:
+    """One value before the first table changed, added or taken out."""
+    headed = bool(blocks) and not blocks[0].root
+    first = blocks[0] if headed else Block("", "", "\n\n" if blocks else "\n")
+    document = tomlkit.parse(f"{first.text}\n" if first.text else "")
+    _put(document, key, new)
+    text = tomlkit.dumps(document).rstrip("\n")
+    return [replace(first, text=text, tail=first.tail or "\n"), *blocks[headed:]]
+
+
+def _with_tables(blocks: list[Block], root: str, old: Sequence[Said], new: Sequence[Said]) -> list[Block]:
+    """The blocks of one table or list of steps in their new order, changed where they differ."""
+    slots = [number for number, block in enumerate(blocks) if block.root == root]
+    if len(slots) != len(old):
+        raise ValueError(root)
+    texts = [blocks[slot].text for slot in slots]
+    after = [_text(root, table, texts, came) for table, came in zip(new, _origins(old, new), strict=True)]
+    at = {slot: replace(blocks[slot], text=text) for slot, text in zip(slots, after, strict=False)}
+    gone = slots[len(after) :]
+    result: list[Block] = []
+    for number, block in enumerate(blocks):
+        result = _without(result, block) if number in gone else [*result, at.get(number, block)]
+    for text in after[len(slots) :]:
+        result = _inserted(result, Block(root, text, "\n"))
+    return result
+
+
+def _without(before: Sequence[Block], gone: Block) -> list[Block]:
+    """The blocks ``before`` one that goes; comments in its place stay."""
+    if not before:
+        return []
+    if "#" not in before[-1].tail and before[-1].root == gone.root:
+        return [*before[:-1], replace(before[-1], tail=gone.tail)]
+    if "#" not in gone.tail:
+        return [*before]
+    return [*before[:-1], replace(before[-1], tail=before[-1].tail + gone.tail.lstrip("\n"))]
+
+
+def _origins(old: Sequence[Any], new: Sequence[Any]) -> list[int | None]:
+    """Where each new table was: the one that says the same, else the next that is left over; None for an added one."""
+    left = {place: _said(table) for place, table in enumerate(old)}
+    found: list[int | None] = []
+    for table in new:
+        same = next((place for place, said in left.items() if said == _said(table)), None)
+        found.append(same)
+        if same is not None:
+            del left[same]
+    rest = iter(sorted(left))
+    return [next(rest, None) if place is None else place for place in found]
+
+
+def _text(root: str, table: Said, texts: Sequence[str], origin: int | None) -> str:
+    """A table's block: the one it comes from brought up to date, or a new one."""
+    if origin is None:
+        return plan_text({root: [table] if root in _STEPS else table}).rstrip("\n")
+    document = tomlkit.parse(texts[origin] + "\n")
+    held = document[root]
+    _merge(held[0] if isinstance(held, AoT) else held, table)
+    return tomlkit.dumps(document).rstrip("\n")
+
+
+_STEPS = frozenset({"synthesis", "anonymisation", "measure", "study", "threshold", "published"})
+
+
+def _merge(held: Any, new: Said) -> None:
+    """Change ``held`` to say ``new``, leaving alone what is the same."""
+    for key in [*held, *(key for key in new if key not in held)]:
+        _put(held, key, new)
+
+
+def _put(held: Any, key: str, new: Said) -> None:
+    """Change one key of ``held`` to what ``new`` says of it, be it nothing."""
+    if key not in new:
+        del held[key]
+    elif key not in held:
+        held[key] = tomlkit.value(inline(new[key]))
+    elif _said(held[key].unwrap()) == _said(new[key]):
+        return
+    elif isinstance(new[key], Mapping) and (_has_lines(held[key]) or _is_long(held[key], InlineTable)):
+        _merge(held[key], new[key])
+    elif isinstance(new[key], list) and _is_long(held[key], Array):
+        held[key] = tomlkit.value(_listed(held[key].as_string(), held[key].unwrap(), new[key]))
+    else:
+        held[key] = tomlkit.value(inline(_ordered(held[key], new[key])))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A value in an array over several lines, the comments above it, and the one behind it on its line."""
+
+    lead: str
+    value: str
+    remark: str
+
+
+@dataclass(frozen=True)
+class Entries:
+    """An array taken apart. ``gaps`` stand before the entries and belong to the places, ``head`` and ``end`` at its ends."""
+
+    head: str
+    entries: list[Entry]
+    gaps: list[str]
+    comma: str
+    """The one behind the last entry, if there is one."""
+    end: str
+
+    @classmethod
+    def of(cls, text: str) -> Entries:
+        """The entries of ``[...]``. Raises ValueError where a comment stands between a value and its comma."""
+        inner = text[1:-1]
+        commas = [token.span() for token, depth in _tokens(inner) if token[0] == "," and not depth]
+        ends, starts = [start for start, _ in commas], [end for _, end in commas]
+        parts = [inner[a:b] for a, b in zip([0, *starts], [*ends, len(inner)], strict=True)]
+        remarks = [_remark(part) for part in parts]
+        parts = [part.removeprefix(remark) for part, remark in zip(parts, remarks, strict=True)]
+        comma, end = (",", parts.pop()) if not BLANK.sub("", parts[-1], count=1) and commas else ("", "")
+        found = [_parted(part) for part in parts if BLANK.sub("", part, count=1)]
+        if not found:
+            return cls(remarks[0], [], [], "", parts[0])
+        after = [behind for *_, behind in found]
+        if any("#" in behind for behind in after[: None if comma else -1]):
+            raise ValueError(text)
+        if not comma:
+            remarks.append(_remark(after[-1]))
+            end = after[-1].removeprefix(remarks[-1])
+        entries = [Entry(lead, value, remark) for (_, lead, value, _), remark in zip(found, remarks[1:], strict=True)]
+        return cls(remarks[0], entries, [gap for gap, *_ in found], comma, end)
+
+    def text(self) -> str:
+        """The array's text again, however many entries there are now."""
+        gaps = [*self.gaps, *([self._further] * len(self.entries))][: len(self.entries)]
+        text, remark = f"[{self.head}", self.head
+        for place, (gap, entry) in enumerate(zip(gaps, self.entries, strict=True), start=1):
+            comma = "," if place < len(self.entries) else self.comma
+            text += f"{_line_end(remark, gap)}{gap}{entry.lead}{entry.value}{comma}{entry.remark}"
+            remark = entry.remark
+        return f"{text}{_line_end(remark, self.end)}{self.end}]"
+
+    @property
+    def _further(self) -> str:
+        return self.gaps[-1] if self.gaps and "\n" in self.gaps[-1] else "\n  "
+
+
+def _parted(part: str) -> tuple[str, str, str, str]:
+    """Blanks, comments above, value and what is behind it, of the text between two commas."""
+    lead = BLANK.match(part)
+    assert lead is not None
+    body, gap = part[lead.end() :], lead[0][: len(lead[0]) - len(lead[0].lstrip())]
+    comment = next((token.start() for token, depth in _tokens(body) if token[0][0] == "#" and not depth), len(body))
+    value = body[:comment].rstrip()
+    return gap, lead[0].removeprefix(gap), value, body[len(value) :]
+
+
+def _remark(text: str) -> str:
+    """The comment with which the text's first line goes on or ends; empty where there is none."""
+    found = REMARK.match(text)
+    return found[0] if found else ""
+
+
+def _line_end(remark: str, after: str) -> str:
+    """A line end where a comment would run on into what comes after."""
+    return "\n" if remark and "\n" not in after.partition("#")[0] else ""
+
+
+def _listed(text: str, old: Sequence[Any], new: Sequence[Any]) -> str:
+    """The text of an array changed to hold ``new``; comments move and go with their entries."""
+    array = Entries.of(text)
+    if len(array.entries) != len(old):
+        raise ValueError(text)
+    entries = []
+    for value, came in zip(new, _origins(old, new), strict=True):
+        entry = Entry("", inline(value), "") if came is None else array.entries[came]
+        if came is not None and _said(old[came]) != _said(value):
+            held: Any = tomlkit.parse(f"value = {entry.value}\n")
+            _put(held, "value", {"value": value})
+            entry = replace(entry, value=held["value"].as_string())
+        entries.append(entry)
+    return replace(array, entries=entries).text()
+
+
+def _has_lines(held: Any) -> bool:
+    """Whether each key of a table has a line of its own, be it a dotted one."""
+    return isinstance(held, (Table, OutOfOrderTableProxy))
+
+
+def _is_long(held: Any, kind: type[Array | InlineTable]) -> bool:
+    return isinstance(held, kind) and "\n" in held.as_string()
+
+
+def _ordered(old: Any, new: Any) -> Any:
+    """``new`` with its keys in the order that they had."""
+    if not isinstance(old, Mapping) or not isinstance(new, Mapping):
+        return new
+    return {key: new[key] for key in [*old, *(key for key in new if key not in old)] if key in new}
+
+
+def _said(value: object) -> str:
+    """Equal where two values say the same in TOML: 1 is not 1.0 or true, and the order of keys is nothing."""
+    return json.dumps(value, sort_keys=True, default=repr)
+
+
+def _inserted(blocks: list[Block], block: Block) -> list[Block]:
+    """A block put behind those that a recipe has before it."""
+
+    def rank(root: str) -> int:
+        return ORDER.index(root) if root in ORDER else -1 if not root else len(ORDER)
+
+    at = max(
+        (number for number, other in enumerate(blocks, start=1) if rank(other.root) <= rank(block.root)), default=0
+    )
+    if not at:
+        return [replace(block, tail="\n\n" if blocks else "\n"), *blocks]
+    above = blocks[at - 1]
+    return [*blocks[: at - 1], replace(above, tail="\n\n"), replace(block, tail=above.tail), *blocks[at:]]

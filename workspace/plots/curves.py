@@ -1,0 +1,143 @@
+"""Figures made of result rows: sweeps of the intruder's uncertainty, and intervals beside each other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sfumato.engine.rows import Row
+
+from ..views.results import BAND_SHARES, SUMMED_UP
+from .figure import CONFIDENTIAL, Figure, Panel, Series
+
+__all__ = ["RunRows", "interval_figures", "sweep_figures"]
+
+SETTINGS = ("confidence", "synthesis")
+"""Parameters that say how an interval was made, not what it speaks of."""
+TITLES = {
+    "expected_match_risk": "Expected match risk",
+    "true_match_rate": "True match rate",
+    "false_match_rate": "False match rate",
+    "unique_matches": "Unique matches",
+}
+_NOWHERE = float("nan")
+Named = tuple[str, Row]
+"""A row and the name of its run."""
+
+
+@dataclass(frozen=True)
+class RunRows:
+    """A run's name, and its averages: the rows of the confidential data and of the release as a whole."""
+
+    name: str
+    rows: Sequence[Row]
+
+
+def sweep_figures(runs: Sequence[RunRows]) -> list[Figure]:
+    """One figure for every sweep and its parameters (Guo & Hu, Figure 4): a panel a measure, the confidential data's beside it."""
+    swept: dict[str, list[Named]] = {}
+    for run in runs:
+        for row in run.rows:
+            if row.level is not None and row.method not in SUMMED_UP and row.measure not in BAND_SHARES:
+                key = json.dumps([row.method, row.target, row.params], sort_keys=True)
+                swept.setdefault(key, []).append((run.name, row))
+    return [_sweep(rows) for rows in swept.values()]
+
+
+def _sweep(rows: Sequence[Named]) -> Figure:
+    panels = [
+        panel for measure in dict.fromkeys(row.measure for _, row in rows) for panel in _sweep_panels(rows, measure)
+    ]
+    params = rows[0][1].params
+    of = " of ".join(str(params[name]) for name in ("model", "variable") if name in params)
+    caption = (
+        "S is the intruder's uncertainty. Bands are 95 % intervals of the mean over fresh datasets and fresh noise, "
+        "the confidential data's over fresh noise."
+    )
+    return Figure(f"Risk by uncertainty: {of}" if of else "Risk by uncertainty", "sweep", tuple(panels), caption)
+
+
+def _sweep_panels(rows: Sequence[Named], measure: str) -> list[Panel]:
+    title = TITLES.get(measure, measure.replace("_", " ").capitalize())
+    chosen = [(name, row) for name, row in rows if row.measure == measure]
+    names = dict.fromkeys(name for name, _ in chosen)
+    released = [_curve(name, [row for n, row in chosen if n == name and row.dataset != CONFIDENTIAL]) for name in names]
+    own = [
+        _curve(CONFIDENTIAL, [row for n, row in chosen if n == name and row.dataset == CONFIDENTIAL]) for name in names
+    ]
+    unit = chosen[0][1].unit
+    sides = ((title, released), (f"{title}, confidential data", [one for one in own if one.x.size][:1]))
+    drawn = [(heading, tuple(one for one in series if one.x.size)) for heading, series in sides]
+    return [Panel(heading, series, "S", unit) for heading, series in drawn if series]
+
+
+def _curve(name: str, rows: Sequence[Row]) -> Series:
+    rising = sorted(rows, key=lambda row: row.level or 0.0)
+    lower, upper = (np.array([_number(getattr(row, end)) for row in rising]) for end in ("lower", "upper"))
+    known = bool(np.isfinite(lower).any())
+    return Series.of(
+        name,
+        [_number(row.level) for row in rising],
+        [_number(row.value) for row in rising],
+        lower if known else None,
+        upper if known else None,
+    )
+
+
+def _number(value: float | None) -> float:
+    return _NOWHERE if value is None else value
+
+
+def interval_figures(runs: Sequence[RunRows]) -> list[Figure]:
+    """One figure for every estimand (Guo & Hu, Figures 2, 3, 5, 6, 9-12): a panel a variable or a term.
+
+    Each shows the estimate with its interval on the confidential data and on every release, and the interval overlaps.
+    """
+    found: dict[str, dict[str, list[Named]]] = {}
+    for run in runs:
+        for row in run.rows:
+            if row.method == "interval_overlap":
+                panels = found.setdefault(_estimand(row), {})
+                panels.setdefault(str(row.params.get("term", row.target)), []).append((run.name, row))
+    return [_intervals(json.loads(estimand), panels) for estimand, panels in found.items()]
+
+
+def _intervals(estimand: Mapping[str, Any], panels: Mapping[str, Sequence[Named]]) -> Figure:
+    rows = [row for named in panels.values() for _, row in named]
+    confidence = next((row.params["confidence"] for row in rows if "confidence" in row.params), 0.95)
+    caption = (
+        f"Points are estimates, lines {100 * confidence:g} % confidence intervals, of a release by its combining rule."
+    )
+    drawn = tuple(_interval_panel(title, named) for title, named in panels.items())
+    return Figure(_estimand_title(estimand), "intervals", drawn, caption)
+
+
+def _estimand(row: Row) -> str:
+    """What the panels of one figure share."""
+    return json.dumps({k: v for k, v in row.params.items() if k not in SETTINGS and k != "term"}, sort_keys=True)
+
+
+def _estimand_title(params: Mapping[str, Any]) -> str:
+    estimand = str(params.get("estimand", "estimate"))
+    if estimand == "quantile" and "q" in params:
+        return f"Estimate and interval: {100 * params['q']:g} % quantile"
+    if "model" in params:
+        return f"Estimate and interval: {estimand} of {params['model']}"
+    return f"Estimate and interval: {estimand}"
+
+
+def _interval_panel(title: str, rows: Sequence[Named]) -> Panel:
+    estimates = [(name, row) for name, row in rows if row.measure == "estimate"]
+    own = [(CONFIDENTIAL, row) for _, row in estimates if row.dataset == CONFIDENTIAL][:1]
+    shown = own + [(name, row) for name, row in estimates if row.dataset != CONFIDENTIAL]
+    series = tuple(
+        Series.of(name, [i], [_number(row.value)], [_number(row.lower)], [_number(row.upper)])
+        for i, (name, row) in enumerate(shown)
+    )
+    overlaps = [f"{name} {row.value:.2f}" for name, row in rows if row.measure == "overlap" and row.value is not None]
+    note = f"interval overlap: {', '.join(overlaps)}" if overlaps else ""
+    return Panel(title, series, x_names=tuple(name for name, _ in shown), note=note)

@@ -1,0 +1,210 @@
+"""The distribution of a variable: the confidential data beside released datasets (Guo & Hu, Figures 1, 7 and 8)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.schema import Kind, Variable
+from sfumato.workspace.plots.ticks import short_number
+
+from .density import bandwidth, kernel_density, prefers_log
+from .figure import CONFIDENTIAL, Figure, Panel, Series
+from .suppression import LEAST_RECORDS, shown_counts, shown_range, sparse
+
+__all__ = ["Group", "distribution_figure"]
+
+Floats = NDArray[np.float64]
+
+MOST_BINS = 16
+MOST_LEVELS = 20
+NO_VALUE = "(no value)"
+CURVE_POINTS = 200
+KERNEL_REACH = 3.0
+SUPPRESSED = f"Bars of fewer than {LEAST_RECORDS} confidential records are left out."
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """One run: its name, and some of its released datasets."""
+
+    name: str
+    released: tuple[Microdata, ...]
+
+
+def distribution_figure(
+    variable: Variable, confidential: Microdata, groups: Sequence[Group], bin_width: float | None = None
+) -> Figure:
+    """One panel a run. Levels are counted; counts and dates, and whatever has a bin width, are binned; the rest is smoothed.
+
+    Missing is one more level; numbers are those of the records that have one.
+    """
+    name = variable.name
+    own = confidential.present(name)
+    panels = [(group.name, [released.present(name) for released in group.released]) for group in groups]
+    caption = _which(groups)
+    tables = [confidential, *(released for group in groups for released in group.released)]
+    if any(table.missing(name).any() for table in tables):
+        caption += "" if variable.kind.has_levels else " Records without a value are not drawn."
+    if variable.kind.has_levels:
+        levels = [*(str(level) for level in confidential.column(name).cat.categories), NO_VALUE]
+        own = _codes(confidential, name)
+        panels = [(group.name, [_codes(released, name) for released in group.released]) for group in groups]
+        return Figure(f"Records by {name}", "shares", _shares(levels, own, panels), f"{caption} {SUPPRESSED}")
+    if variable.kind is Kind.CONTINUOUS and bin_width is None:
+        drawn = _densities(variable, own, panels)
+        return Figure(f"Density of {name}", "density", drawn, f"{caption} {_DENSITY}")
+    every = [own, *(values for _, datasets in panels for values in datasets)]
+    whole = variable.kind is Kind.DATE or all(np.array_equal(values, np.floor(values)) for values in every)
+    edges = bin_edges(_range(own, every[1:]), bin_width, whole=whole)
+    width = f"Bins are {short_number(float(edges[1] - edges[0]))} wide" + (
+        " (days)." if variable.kind is Kind.DATE else "."
+    )
+    return Figure(
+        f"Histogram of {name}",
+        "histogram",
+        _histograms(variable, edges, own, panels),
+        f"{caption} {width} {SUPPRESSED}",
+    )
+
+
+_DENSITY = "Gaussian kernel; the confidential curve is drawn where at least three records lie within three bandwidths."
+
+
+def _which(groups: Sequence[Group]) -> str:
+    shown = max(len(group.released) for group in groups)
+    return f"The confidential data beside the first {shown} released datasets." if shown > 1 else (
+        "The confidential data beside the first released dataset."
+    )  # fmt: skip
+
+
+def _names(count: int) -> list[str]:
+    return [f"dataset {i}" for i in range(1, count + 1)]
+
+
+def _range(own: Floats, released: Sequence[Floats]) -> tuple[float, float]:
+    """What is drawn: all that is released, and the confidential values but for the two smallest and the two largest."""
+    ranges = [(float(values.min()), float(values.max())) for values in released if values.size]
+    ranges += [found for found in [shown_range(own)] if found is not None]
+    return min(low for low, _ in ranges), max(high for _, high in ranges)
+
+
+def bin_edges(span: tuple[float, float], width: float | None, *, whole: bool, most: int = MOST_BINS) -> Floats:
+    """Edges (k + 1,) of bins [a, a + width) at multiples of the width that hold the whole span.
+
+    Left out, the width is the least 1, 2, 2.5 or 5 · 10^k that makes no more than ``most`` bins, a whole one for whole numbers.
+    """
+    width = width or _round_width(span, most, whole=whole)
+    first, last = math.floor(span[0] / width), math.floor(span[1] / width)
+    return np.arange(first, last + 2, dtype=np.float64) * width
+
+
+def _round_width(span: tuple[float, float], most: int, *, whole: bool) -> float:
+    if span[0] == span[1]:
+        return 1.0
+    exponent = math.floor(math.log10((span[1] - span[0]) / most))
+    while True:
+        for leading in (1.0, 2.0, 2.5, 5.0):
+            width = leading * 10.0**exponent
+            enough = math.floor(span[1] / width) - math.floor(span[0] / width) < most
+            if enough and not (whole and width % 1):
+                return width
+        exponent += 1
+
+
+def _counted(values: Floats, edges: Floats) -> NDArray[np.intp]:
+    place = np.searchsorted(edges, values, "right") - 1
+    return np.bincount(place[(place >= 0) & (place < len(edges) - 1)], minlength=len(edges) - 1)
+
+
+def _histograms(
+    variable: Variable, edges: Floats, own: Floats, panels: Sequence[tuple[str, list[Floats]]]
+) -> tuple[Panel, ...]:
+    """Bars at the middles of the bins; dates are named by the day on which a bin begins."""
+    dates = variable.kind is Kind.DATE
+    starts = np.floor(edges[:-1]).astype(np.int64).astype("datetime64[D]").astype(str).tolist() if dates else []
+    middles = np.arange(len(edges) - 1.0) if dates else (edges[:-1] + edges[1:]) / 2
+    confidential = Series(CONFIDENTIAL, middles, shown_counts(_counted(own, edges)))
+    return tuple(
+        Panel(
+            name,
+            (
+                confidential,
+                *(Series.of(f"dataset {i}", middles, _counted(v, edges)) for i, v in enumerate(datasets, start=1)),
+            ),
+            variable.name,
+            "records",
+            tuple(starts),
+            1.0 if dates else float(edges[1] - edges[0]),
+        )
+        for name, datasets in panels
+    )
+
+
+def _shares(levels: list[str], own: Floats, panels: Sequence[tuple[str, list[Floats]]]) -> tuple[Panel, ...]:
+    """Records by level: the 20 that most records have, the others together; a level of a few confidential records only is left out."""
+    released = [_by_level(values, levels) for _, datasets in panels for values in datasets]
+    counts = _by_level(own, levels)
+    some = np.flatnonzero((counts >= LEAST_RECORDS) | np.any(released, axis=0))
+    frequent = some[np.argsort(-counts[some], kind="stable")][:MOST_LEVELS]
+    kept, rest = np.sort(frequent), np.setdiff1d(some, frequent)
+    names = [levels[i] for i in kept] + ([f"{rest.size} other levels"] if rest.size else [])
+    places = np.arange(float(len(names)))
+
+    def grouped(found: NDArray[np.intp]) -> NDArray[np.intp]:
+        return np.append(found[kept], found[rest].sum()) if rest.size else found[kept]
+
+    confidential = Series(CONFIDENTIAL, places, shown_counts(grouped(counts)))
+    remaining = iter(released)
+    return tuple(
+        Panel(
+            name,
+            (confidential, *(Series.of(label, places, grouped(next(remaining))) for label in _names(len(datasets)))),
+            "",
+            "records",
+            tuple(names),
+        )
+        for name, datasets in panels
+    )
+
+
+def _codes(data: Microdata, name: str) -> Floats:
+    """Codes of levels (n,), that of a missing value after the last."""
+    codes = data.numbers(name)
+    return np.where(np.isnan(codes), len(data.column(name).cat.categories), codes)
+
+
+def _by_level(values: Floats, levels: Sequence[str]) -> NDArray[np.intp]:
+    return np.bincount(values.astype(np.int64), minlength=len(levels))
+
+
+def _densities(variable: Variable, own: Floats, panels: Sequence[tuple[str, list[Floats]]]) -> tuple[Panel, ...]:
+    released = [values for _, datasets in panels for values in datasets]
+    log = prefers_log(own) and all((values > 0).all() for values in released)
+    scaled = [np.log10(values) if log else values for values in (own, *released)]
+    low, high = _range(scaled[0], scaled[1:])
+    points = np.linspace(low, high, CURVE_POINTS) if high > low else np.array([low - 1, low, low + 1])
+    curves = [_curve(values, points) for values in scaled]
+    hidden = sparse(scaled[0], points, KERNEL_REACH * bandwidth(scaled[0]))
+    x = 10.0**points if log else points
+    confidential = Series(CONFIDENTIAL, x, np.where(hidden, np.nan, curves[0]))
+    remaining = iter(curves[1:])
+    return tuple(
+        Panel(
+            name,
+            (confidential, *(Series(label, x, next(remaining)) for label in _names(len(datasets)))),
+            variable.name,
+            f"density of log10 {variable.name}" if log else "density",
+            log_x=log,
+        )
+        for name, datasets in panels
+    )
+
+
+def _curve(values: Floats, points: Floats) -> Floats:
+    return kernel_density(values, points, bandwidth(values)) if values.size else np.full(points.shape, np.nan)

@@ -1,0 +1,204 @@
+"""Two variables: the binned joint distribution of the confidential data and of the release, or a sample of their points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.workspace.plots.ticks import Limits
+
+from .column import NO_VALUE, Column
+from .figure import CONFIDENTIAL, Bins, Cells, Figure, Panel, Series
+from .marginal import Draws
+from .units import AxisUnit
+
+__all__ = ["Joint", "Scatter", "Window", "axis_bins", "joint", "joint_shares", "scatter"]
+
+Floats = NDArray[np.float64]
+LEADING = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
+MOST_POINTS = 2000
+
+
+@dataclass(frozen=True)
+class Window:
+    """How an axis is binned: into at most ``most`` bins of the values in ``span`` (all, if None), by logarithm if ``log``."""
+
+    most: int
+    span: Limits | None = None
+    log: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """The shares of the confidential data's records and of the released ones in the same bins, ``difference`` of the two.
+
+    ``outside`` are the shares of records that no bin holds: without a value, not above 0 on a logarithmic axis, or beyond.
+    """
+
+    confidential: Cells
+    released: Cells | None
+    difference: Cells | None
+    outside: tuple[float, float]
+    name: str
+
+    def figure(self, title: str, x_label: str, y_label: str) -> Figure:
+        """A panel each, for a file."""
+        named = (
+            (CONFIDENTIAL, self.confidential),
+            (self.name, self.released),
+            (f"{self.name} less {CONFIDENTIAL}", self.difference),
+        )
+        panels = [
+            Panel(name, (), x_label, y_label, cells.x.names, cells=cells) for name, cells in named if cells is not None
+        ]
+        return Figure(title, "heat", tuple(panels), "Shares of all records in each bin.")
+
+
+def axis_bins(column: Column, window: Window) -> Bins:
+    """The bins of an axis: round ones of numbers and dates, levels as they are, of many the most frequent ones."""
+    if column.levels:
+        return _level_bins(column, window.most)
+    values = np.concatenate([_scaled(one, log=window.log) for one in (column.confidential, *column.released)])
+    values = values[~np.isnan(values)]
+    unit: AxisUnit = "log10" if window.log else column.unit
+    if not values.size:
+        return Bins(np.array([0.0, 1.0]), (), unit)
+    low, high = window.span or (float(values.min()), float(values.max()))
+    whole = not window.log and bool((values == np.floor(values)).all())
+    return Bins(_edges(low, high, window.most, whole=whole), (), unit)
+
+
+def _edges(low: float, high: float, most: int, *, whole: bool) -> Floats:
+    """Edges at the multiples of the least round width that makes no more than ``most`` bins [a, b) of [low, high]."""
+    if not high > low:
+        return np.array([low, low + 1.0])
+    exponent = math.floor(math.log10((high - low) / most))
+    while True:
+        for leading in LEADING:
+            width = leading * 10.0**exponent
+            first, last = math.floor(low / width + 1e-9), math.floor(high / width + 1e-9)
+            if last - first < most and not (whole and width % 1):
+                return np.arange(first, last + 2, dtype=np.float64) * width
+        exponent += 1
+
+
+def _level_bins(column: Column, most: int) -> Bins:
+    labels = [column.variable.labels.get(level, level) for level in column.levels]
+    if any(np.isnan(values).any() for values in (column.confidential, *column.released)):
+        labels.append(NO_VALUE)
+    names = tuple(labels) if len(labels) <= most else (*(labels[i] for i in _frequent(column, most)), "other levels")
+    return Bins(np.arange(len(names) + 1, dtype=np.float64) - 0.5, names)
+
+
+def _frequent(column: Column, most: int) -> list[int]:
+    """The ``most`` - 1 most frequent levels of all datasets, in their own order."""
+    codes = np.concatenate([_codes(column, values) for values in (column.confidential, *column.released)])
+    counts = np.bincount(codes)
+    return sorted(np.argsort(-counts, kind="stable")[: most - 1].tolist())
+
+
+def _codes(column: Column, values: Floats) -> NDArray[np.intp]:
+    return np.where(np.isnan(values), len(column.levels), values).astype(np.intp)
+
+
+def _scaled(values: Floats, *, log: bool) -> Floats:
+    if not log:
+        return values
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(values > 0, np.log10(values), np.nan)
+
+
+def _places(column: Column, values: Floats, bins: Bins, window: Window) -> NDArray[np.intp]:
+    """The bin of each record, -1 where it is in none: (n,)."""
+    if bins.names:
+        codes, total = _codes(column, values), len(column.levels) + 1
+        if len(bins) >= len(column.levels):
+            return codes
+        kept = _frequent(column, window.most)
+        return np.array([kept.index(i) if i in kept else len(kept) for i in range(total)])[codes]
+    found = np.searchsorted(bins.edges, _scaled(values, log=window.log), side="right") - 1
+    return np.where((found >= 0) & (found < len(bins)), found, -1)
+
+
+def joint_shares(x: NDArray[np.intp], y: NDArray[np.intp], columns: int, rows: int) -> Floats:
+    """The share of the records (n,) in each pair of bins, (rows, columns); those in bin -1 are in none."""
+    inside = (x >= 0) & (y >= 0)
+    counts = np.bincount(y[inside] * columns + x[inside], minlength=rows * columns)
+    return counts.reshape(rows, columns) / max(1, x.size)
+
+
+def joint(x: Column, y: Column, across: Window, up: Window, draws: Draws = "band", origin: str = "synthetic") -> Joint:
+    """The joint distribution of two variables; that of the release is the mean over its datasets, or of one."""
+    x_bins, y_bins = axis_bins(x, across), axis_bins(y, up)
+
+    def shares(a: Floats, b: Floats) -> Floats:
+        columns, rows = _places(x, a, x_bins, across), _places(y, b, y_bins, up)
+        return joint_shares(columns, rows, len(x_bins), len(y_bins))
+
+    own = shares(x.confidential, y.confidential)
+    pairs = list(zip(x.released, y.released, strict=False))
+    if isinstance(draws, int) and pairs:
+        number = min(draws, len(pairs) - 1)
+        pairs, name = [pairs[number]], f"{origin} {number + 1}"
+    else:
+        name = f"{origin}, mean of {len(pairs)}" if len(pairs) > 1 else origin
+    outside = 1 - float(own.sum())
+    if not pairs:
+        return Joint(Cells(own, x_bins, y_bins), None, None, (outside, 0.0), name)
+    released = np.mean([shares(*pair) for pair in pairs], axis=0)
+    made = [
+        Cells(values, x_bins, y_bins, signed)
+        for values, signed in ((own, False), (released, False), (released - own, True))
+    ]
+    return Joint(made[0], made[1], made[2], (outside, 1 - float(released.sum())), name)
+
+
+@dataclass(frozen=True, eq=False)
+class Scatter:
+    """Points of the confidential data and of one released dataset, with the records they were drawn from, in words."""
+
+    series: tuple[Series, ...]
+    note: str
+    x_unit: AxisUnit
+    y_unit: AxisUnit
+
+
+def scatter(
+    x: Column,
+    y: Column,
+    draws: Draws,
+    seed: int,
+    origin: str = "synthetic",
+    *,
+    log_x: bool = False,
+    log_y: bool = False,
+) -> Scatter:
+    """At most 2,000 points of each of the two, drawn by the seed without replacement from the records with both values."""
+    number = min(draws, len(x.released) - 1) if isinstance(draws, int) else 0
+    pairs = [(CONFIDENTIAL, x.confidential, y.confidential)]
+    if x.released and y.released:
+        pairs.append((f"{origin} {number + 1}", x.released[number], y.released[number]))
+    series, said = [], []
+    for name, across, up in pairs:
+        a, b = _scaled(across, log=log_x), _scaled(up, log=log_y)
+        whole = np.flatnonzero(~np.isnan(a) & ~np.isnan(b))
+        chosen = _sampled(whole, seed)
+        series.append(Series(name, a[chosen], b[chosen]))
+        said.append(
+            f"{name} {chosen.size:,} of {across.size:,}"
+            + (f" ({across.size - whole.size:,} cannot be drawn)" if whole.size < across.size else "")
+        )
+    units: Sequence[AxisUnit] = ["log10" if log else one.unit for one, log in ((x, log_x), (y, log_y))]
+    return Scatter(tuple(series), f"points, drawn by seed {seed}: {', '.join(said)}", units[0], units[1])
+
+
+def _sampled(records: NDArray[np.intp], seed: int) -> NDArray[np.intp]:
+    """Some of the records, in their order; equal ones of datasets that have the same records."""
+    if records.size <= MOST_POINTS:
+        return records
+    generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(records.size,)))
+    return np.sort(generator.choice(records, MOST_POINTS, replace=False))

@@ -1,0 +1,319 @@
+"""Figures as SVG: text stays text, colours are told apart by dashes, hatches and shapes as well."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from .figure import CONFIDENTIAL, Figure, Panel, Series, description
+from .markup import Markup, element, joined
+from .scales import Scale, x_scale, y_scale
+from .shades import shading
+from .svg_cells import cell_marks, shade_legend
+
+__all__ = ["svg"]
+
+WIDTH = 760.0
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#aa4499", "#56b4e9", "#997700")
+"""After Okabe and Ito, darkened where a line on white would be too pale; the confidential data are black."""
+DASHES = ("7 3", "2 2", "9 3 2 3", "4 2 1 2", "12 4", "1 3")
+HATCHES = ("M-1,1 l2,-2 M0,6 l6,-6 M5,7 l2,-2", "M-1,5 l2,2 M0,0 l6,6 M5,-1 l2,2", "M0,3 h6", "M3,0 v6")
+LEFT, RIGHT, TOP, BOTTOM, GAP = 56.0, 20.0, 26.0, 44.0, 14.0
+LEGEND_ROW = 20.0
+LETTER = 6.6
+FAINT, INK = "#d9d9d9", "#333333"
+
+
+@dataclass(frozen=True)
+class _Style:
+    """How the series of one name is drawn."""
+
+    order: int
+    colour: str
+    dash: str | None
+    fill: str
+
+    @classmethod
+    def of(cls, name: str, names: Sequence[str], ident: str) -> _Style:
+        if name == CONFIDENTIAL:
+            return cls(0, "#000000", None, "#bdbdbd")
+        order = [one for one in names if one != CONFIDENTIAL].index(name)
+        fill = f"url(#{ident}-hatch-{order % len(HATCHES)})"
+        return cls(order + 1, COLOURS[order % len(COLOURS)], DASHES[order % len(DASHES)], fill)
+
+
+@dataclass(frozen=True)
+class _Box:
+    """A panel's place and its scales."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+    x: Scale
+    y: Scale
+
+
+def svg(figure: Figure, ident: str) -> Markup:
+    """The figure as an ``<svg>`` element, 760 units wide. ``ident`` begins its ids: another for every figure of a page."""
+    across = 1 if len(figure.panels) == 1 or figure.kind == "shares" else 2
+    height = 260.0 if across == 1 else 230.0
+    legend = _legend(figure, ident) if figure.kind != "intervals" else []
+    rows = math.ceil(len(figure.panels) / across)
+    head = LEGEND_ROW * (1 + max((row for _, row in _legend_places(figure)), default=0)) if legend else 0.0
+    panels = [
+        _panel(figure, panel, ident, i % across * (WIDTH / across), head + i // across * height, WIDTH / across, height)
+        for i, panel in enumerate(figure.panels)
+    ]
+    return element(
+        "svg",
+        element("title", figure.title, id=f"{ident}-title"),
+        element("desc", description(figure), id=f"{ident}-desc"),
+        _hatches(figure, ident) if figure.marker == "bars" else "",
+        legend,
+        panels,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {WIDTH:g} {head + rows * height:g}",
+        role="img",
+        aria_labelledby=f"{ident}-title {ident}-desc",
+        font_family="system-ui, 'DejaVu Sans', sans-serif",
+        font_size=11,
+        fill=INK,
+    )
+
+
+def _hatches(figure: Figure, ident: str) -> Markup:
+    count = min(len(HATCHES), len(figure.names))
+    patterns = [
+        element(
+            "pattern",
+            element("rect", width=6, height=6, fill=COLOURS[i], fill_opacity=0.15),
+            element("path", d=HATCHES[i], stroke=COLOURS[i], stroke_width=1.2),
+            id=f"{ident}-hatch-{i}",
+            width=6,
+            height=6,
+            patternUnits="userSpaceOnUse",
+        )
+        for i in range(count)
+    ]
+    return element("defs", patterns)
+
+
+def _legend_places(figure: Figure) -> list[tuple[float, int]]:
+    """Where each name starts, and on which row."""
+    places, x, row = [], LEFT, 0
+    for name in figure.names:
+        width = 40 + LETTER * len(name) + 16
+        if x + width > WIDTH and x > LEFT:
+            x, row = LEFT, row + 1
+        places.append((x, row))
+        x += width
+    return places
+
+
+def _legend(figure: Figure, ident: str) -> list[Markup]:
+    return [
+        joined(
+            [
+                _sample(figure, name, _Style.of(name, figure.names, ident), x, 12 + row * LEGEND_ROW),
+                _text(name, x + 40, 16 + row * LEGEND_ROW),
+            ]
+        )
+        for name, (x, row) in zip(figure.names, _legend_places(figure), strict=True)
+    ]
+
+
+def _sample(figure: Figure, name: str, style: _Style, x: float, y: float) -> Markup:
+    marker = figure.marker_of(name)
+    if marker == "bars":
+        return element("rect", x=x + 4, y=y - 6, width=26, height=12, fill=style.fill, stroke=style.colour)
+    if marker == "points":
+        return element("path", d=_shape(style.order, x + 16, y), fill=style.colour)
+    return _polyline([(x, y), (x + 32, y)], style)
+
+
+def _text(words: str, x: float, y: float, anchor: str | None = None, size: float | None = None, **more: str) -> Markup:
+    return element("text", words, x=x, y=y, text_anchor=anchor, font_size=size, **more)
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, colour: str) -> Markup:
+    return element("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=colour)
+
+
+def _panel(figure: Figure, panel: Panel, ident: str, x: float, y: float, width: float, height: float) -> Markup:
+    left, right = x + LEFT, x + width - RIGHT
+    top, bottom = (
+        y + TOP + (GAP if panel.y_label else 0),
+        y + height - BOTTOM - (GAP if panel.note or panel.cells else 0),
+    )
+    box = _Box(left, top, right, bottom, x_scale(figure, panel, left, right), y_scale(figure, panel, bottom, top))
+    drawn = [
+        mark
+        for one in sorted(panel.series, key=lambda one: not one.thin)
+        for mark in _series(figure, panel, one, _Style.of(one.name, figure.names, ident), box)
+    ]
+    if panel.cells is not None:
+        shades = shading([p.cells for p in figure.panels if p.cells and p.cells.signed == panel.cells.signed])
+        drawn = [*cell_marks(panel.cells, shades, left, top, right, bottom), *shade_legend(shades, x, y + height - 14)]
+    head = element("text", panel.title, x=left, y=y + 16, font_weight="bold")
+    unit = _text(panel.y_label, left, top - 6, size=10) if panel.y_label else ""
+    foot = _text(panel.x_label, right, bottom + 34, "end", 10) if panel.x_label else ""
+    note = _text(panel.note, left, bottom + (34 if panel.x_names else 48), size=10) if panel.note else ""
+    return element("g", head, unit, list(_axes(figure, panel, box)), drawn, foot, note)
+
+
+def _axes(figure: Figure, panel: Panel, box: _Box) -> Iterator[Markup]:
+    for value, label in _level_ticks(panel) or box.y.ticks(max(2, int((box.bottom - box.top) / 34))):
+        yield _line(box.left, box.y.at(value), box.right, box.y.at(value), FAINT)
+        yield _text(label, box.left - 6, box.y.at(value) + 4, "end")
+    yield _line(box.left, box.bottom, box.right, box.bottom, INK)
+    yield from _named_ticks(figure, panel, box) if panel.x_names else _number_ticks(box)
+
+
+def _level_ticks(panel: Panel) -> list[tuple[float, str]]:
+    """The places of levels up a heat map, as many as have room, and their names, cut to it."""
+    names = panel.cells.y.names if panel.cells else ()
+    every, letters = math.ceil(len(names) / 14), int((LEFT - 8) / LETTER)
+    cut = [name if len(name) <= letters else f"{name[: letters - 1]}…" for name in names]
+    return [(float(place), name) for place, name in list(enumerate(cut))[:: every or 1]]
+
+
+def _number_ticks(box: _Box) -> Iterator[Markup]:
+    for value, label in box.x.ticks(max(2, int((box.right - box.left) / 52))):
+        yield _line(box.x.at(value), box.bottom, box.x.at(value), box.bottom + 4, INK)
+        yield _text(label, box.x.at(value), box.bottom + 17, "middle")
+
+
+def _named_ticks(figure: Figure, panel: Panel, box: _Box) -> Iterator[Markup]:
+    """Names below their places: those of bins as many as have room, those of levels and runs all, cut to their room."""
+    room = (box.right - box.left) / len(panel.x_names)
+    least = LETTER * (2 + max(map(len, panel.x_names))) if figure.kind == "histogram" else 4 * LETTER
+    every = max(1, math.ceil(least / room))
+    letters = max(3, int(room * every / LETTER))
+    for place, name in list(enumerate(panel.x_names))[::every]:
+        shown = name if len(name) <= letters else f"{name[: letters - 1]}…"
+        yield _line(box.x.at(place), box.bottom, box.x.at(place), box.bottom + 4, INK)
+        yield element("text", shown, element("title", name), x=box.x.at(place), y=box.bottom + 17, text_anchor="middle")
+
+
+def _series(figure: Figure, panel: Panel, one: Series, style: _Style, box: _Box) -> Iterator[Markup]:
+    marker = one.marker or figure.marker
+    if marker == "bars":
+        names = [series.name for series in panel.series if (series.marker or figure.marker) == "bars"]
+        yield from _bars(panel, one, style, box, names)
+    elif marker == "points":
+        yield from _cloud(one, style, box) if figure.kind == "scatter" else _points(one, style, box)
+    else:
+        yield from _band(one, style, box)
+        shape = _stairs if marker == "steps" else list
+        yield from (_polyline(shape(part), style, thin=one.thin) for part in _parts(one, box))
+
+
+def _stairs(part: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The corners of steps that keep each y until the next x."""
+    corners = [corner for (_, y), (x, later) in pairwise(part) for corner in ((x, y), (x, later))]
+    return [*part[:1], *corners]
+
+
+def _cloud(one: Series, style: _Style, box: _Box) -> Iterator[Markup]:
+    """A dot a point, all of them one path."""
+    pairs = [
+        (x, y) for x, y in zip(one.x.tolist(), one.y.tolist(), strict=True) if math.isfinite(x) and math.isfinite(y)
+    ]
+    d = " ".join(f"M{box.x.at(x):.1f},{box.y.at(y):.1f}h0" for x, y in pairs)
+    yield element("path", d=d, stroke=style.colour, stroke_width=2, stroke_linecap="round", stroke_opacity=0.5)
+
+
+def _bars(panel: Panel, one: Series, style: _Style, box: _Box, names: Sequence[str]) -> Iterator[Markup]:
+    """The series of a bin stand side by side, up or down from 0; one with a band has its whiskers."""
+    names = list(dict.fromkeys(names))
+    if one.thin:
+        return
+    width = 0.9 * panel.bar / len(names)
+    for x, y in zip(one.x.tolist(), one.y.tolist(), strict=True):
+        if math.isfinite(y) and y != 0 and box.y.shows(y):
+            start = box.x.at(x - 0.45 * panel.bar + names.index(one.name) * width)
+            end = box.x.at(x - 0.45 * panel.bar + (names.index(one.name) + 1) * width)
+            top, base = sorted((box.y.at(y), box.bottom if box.y.log else box.y.at(0.0)))
+            yield element(
+                "rect", x=start, y=top, width=end - start, height=base - top, fill=style.fill,
+                stroke=style.colour, stroke_width=0.8,
+            )  # fmt: skip
+    yield from _bar_whiskers(one, style, box, names.index(one.name) + 0.5, width, panel.bar)
+
+
+def _bar_whiskers(one: Series, style: _Style, box: _Box, place: float, width: float, bar: float) -> Iterator[Markup]:
+    if one.lower is None or one.upper is None:
+        return
+    for x, low, high in zip(one.x.tolist(), one.lower.tolist(), one.upper.tolist(), strict=True):
+        if math.isfinite(low) and math.isfinite(high) and box.y.shows(high):
+            at = box.x.at(x - 0.45 * bar + place * width)
+            yield _line(at, box.y.at(low), at, box.y.at(high), style.colour)
+
+
+def _parts(one: Series, box: _Box) -> Iterator[list[tuple[float, float]]]:
+    """The stretches of a line between missing values."""
+    part: list[tuple[float, float]] = []
+    for x, y in zip(one.x.tolist(), one.y.tolist(), strict=True):
+        if math.isfinite(y) and box.y.shows(y):
+            part.append((box.x.at(x), box.y.at(y)))
+        elif part:
+            yield part
+            part = []
+    if part:
+        yield part
+
+
+def _polyline(points: Sequence[tuple[float, float]], style: _Style, *, thin: bool = False) -> Markup:
+    return element(
+        "polyline", points=_coordinates(points), fill="none", stroke=style.colour, stroke_width=0.5 if thin else 1.6,
+        stroke_dasharray=style.dash, stroke_opacity=0.5 if thin else None,
+    )  # fmt: skip
+
+
+def _coordinates(points: Sequence[tuple[float, float]]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+
+
+def _band(one: Series, style: _Style, box: _Box) -> Iterator[Markup]:
+    if one.lower is None or one.upper is None:
+        return
+    known = np.isfinite(one.lower) & np.isfinite(one.upper)
+    ends = [
+        [(box.x.at(x), box.y.at(y)) for x, y in zip(one.x[known].tolist(), column[known].tolist(), strict=True)]
+        for column in (one.upper, one.lower)
+    ]
+    yield element("polygon", points=_coordinates([*ends[0], *ends[1][::-1]]), fill=style.colour, fill_opacity=0.18)
+
+
+def _points(one: Series, style: _Style, box: _Box) -> Iterator[Markup]:
+    """A shape at the estimate on a line from end to end of its interval."""
+    for i, (x, y) in enumerate(zip(one.x.tolist(), one.y.tolist(), strict=True)):
+        if not (math.isfinite(y) and box.y.shows(y)):
+            continue
+        at = box.x.at(x)
+        ends = [float(bound[i]) for bound in (one.lower, one.upper) if bound is not None and np.isfinite(bound[i])]
+        if len(ends) == 2:
+            yield element(
+                "path", d=_whisker(at, box.y.at(ends[0]), box.y.at(ends[1])), stroke=style.colour, stroke_width=1.6
+            )
+        yield element("path", d=_shape(style.order, at, box.y.at(y)), fill=style.colour)
+
+
+def _whisker(x: float, low: float, high: float) -> str:
+    return f"M{x:.1f},{low:.1f} V{high:.1f} M{x - 5:.1f},{low:.1f} h10 M{x - 5:.1f},{high:.1f} h10"
+
+
+def _shape(order: int, x: float, y: float) -> str:
+    """A square, a circle, a triangle or a diamond around (x, y)."""
+    at = f"M{x:.1f},{y:.1f}"
+    return (
+        f"{at} m-4,-4 h8 v8 h-8 z",
+        f"{at} m-4.5,0 a4.5,4.5 0 1,0 9,0 a4.5,4.5 0 1,0 -9,0 z",
+        f"{at} m0,-5 l5,9 h-10 z",
+        f"{at} m0,-5.5 l5,5.5 l-5,5.5 l-5,-5.5 z",
+    )[order % 4]

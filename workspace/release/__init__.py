@@ -1,0 +1,1 @@
+"""What leaves: a run's package, and the released tables of other tools."""

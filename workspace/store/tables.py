@@ -1,0 +1,170 @@
+"""Immutable Parquet tables, named by the hash of their bytes: written aside, synchronised, renamed, verified on read."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+import time
+from collections.abc import Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from sfumato.engine.microdata import Microdata, Origin
+from sfumato.engine.schema import Schema, Variable
+
+from ..errors import DamagedTable
+
+__all__ = ["Tables", "schema_from_json", "schema_to_json"]
+
+ASIDE = ".writing-"
+DAY_SECONDS = 86_400.0
+MISSING_LEVEL = -1
+"""The code that pandas gives a missing value of a categorical."""
+
+
+class Tables:
+    """The ``tables`` directory of a workspace. Equal tables are one file."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def path(self, sha256: str) -> Path:
+        """Where the table with this hash lies."""
+        return self.directory / f"{sha256}.parquet"
+
+    def write(self, table: pa.Table) -> str:
+        """Store a table; returns the SHA-256 of its bytes."""
+        sink = BytesIO()
+        pq.write_table(table, sink, compression="zstd", write_statistics=True)
+        content = sink.getvalue()
+        sha256 = hashlib.sha256(content).hexdigest()
+        if not self._touched(self.path(sha256)):
+            self._put(self.path(sha256), content)
+        return sha256
+
+    @staticmethod
+    def _touched(path: Path) -> bool:
+        """Whether the table is there, now as young as one just written: no row may name it yet, and it must not be removed."""
+        try:
+            os.utime(path)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _put(self, path: Path, content: bytes) -> None:
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, aside = tempfile.mkstemp(dir=self.directory, prefix=ASIDE)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(aside).replace(path)
+        except BaseException:
+            Path(aside).unlink(missing_ok=True)
+            raise
+        _sync_directory(self.directory)
+
+    def sweep(self) -> None:
+        """Remove what was being written more than a day ago: whoever wrote it was killed."""
+        for aside in self.directory.glob(f"{ASIDE}*"):
+            with contextlib.suppress(FileNotFoundError):
+                if time.time() - aside.stat().st_mtime > DAY_SECONDS:
+                    aside.unlink()
+
+    def read(self, sha256: str) -> pa.Table:
+        """The table with this hash. Raises DamagedTable when it is gone or its bytes have changed."""
+        path = self.path(sha256)
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            raise DamagedTable(f"the table {path.name} is gone from the workspace") from None
+        if hashlib.sha256(content).hexdigest() != sha256:
+            raise DamagedTable(f"the table {path.name} has changed since it was written")
+        return pq.read_table(pa.BufferReader(content))
+
+    def records(self, sha256: str) -> int:
+        """How many records the table with this hash has; only its end is read. Raises DamagedTable when it is gone."""
+        try:
+            return int(pq.read_metadata(self.path(sha256)).num_rows)
+        except FileNotFoundError:
+            raise DamagedTable(f"the table {self.path(sha256).name} is gone from the workspace") from None
+
+    def write_microdata(self, data: Microdata) -> str:
+        """Store microdata; the schema is kept by the database."""
+        return self.write(pa.Table.from_pandas(data.frame, preserve_index=False).replace_schema_metadata(None))
+
+    def read_microdata(self, sha256: str, schema: Schema, origin: Origin) -> Microdata:
+        """Microdata as they were stored: same dtypes, same order of levels, missing values where they were."""
+        table = self.read(sha256)
+        columns: dict[str, pd.Series] = {}
+        for variable in schema:
+            chunk = table.column(variable.name).combine_chunks()
+            if pa.types.is_dictionary(chunk.type):
+                levels = [str(level) for level in chunk.dictionary.to_pylist()]
+                codes = chunk.indices.fill_null(MISSING_LEVEL).to_numpy(zero_copy_only=False).astype(np.int64)
+                values = pd.Categorical.from_codes(codes, pd.Index(levels), ordered=bool(chunk.type.ordered))
+                columns[variable.name] = pd.Series(values)
+            else:
+                columns[variable.name] = pd.Series(_with_seconds(chunk.to_numpy(zero_copy_only=False)))
+        return Microdata(schema, pd.DataFrame(columns), origin)
+
+    def write_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> str:
+        """Store named arrays of numbers, any shape, bit for bit."""
+        names = list(arrays)
+        table = {
+            "name": names,
+            "dtype": [arrays[name].dtype.str for name in names],
+            "shape": [list(arrays[name].shape) for name in names],
+            "data": [np.ascontiguousarray(arrays[name]).tobytes() for name in names],
+        }
+        kinds = pa.schema(
+            [
+                ("name", pa.string()),
+                ("dtype", pa.string()),
+                ("shape", pa.list_(pa.int64())),
+                ("data", pa.large_binary()),
+            ]
+        )
+        return self.write(pa.table(table, schema=kinds))
+
+    def read_arrays(self, sha256: str) -> dict[str, NDArray[Any]]:
+        """The arrays that ``write_arrays`` stored."""
+        return {
+            row["name"]: np.frombuffer(row["data"], dtype=np.dtype(row["dtype"])).reshape(row["shape"])
+            for row in self.read(sha256).to_pylist()
+        }
+
+
+def _with_seconds(values: NDArray[Any]) -> NDArray[Any]:
+    """Parquet keeps dates in milliseconds, microdata in seconds."""
+    return values.astype("datetime64[s]") if values.dtype.kind == "M" else values
+
+
+def _sync_directory(directory: Path) -> None:
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def schema_to_json(schema: Schema) -> str:
+    """The schema as the database keeps it."""
+    return json.dumps({variable.name: variable.to_table() for variable in schema})
+
+
+def schema_from_json(text: str) -> Schema:
+    """The schema that ``schema_to_json`` wrote."""
+    tables = json.loads(text)
+    return Schema(tuple(Variable.from_table(name, table, f"variables.{name}") for name, table in tables.items()))

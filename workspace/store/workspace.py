@@ -1,0 +1,223 @@
+"""A workspace: one directory with a database and a folder of tables, and what is in it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+
+from sfumato.engine.microdata import Microdata, Origin
+from sfumato.engine.schema import Schema
+
+from ..audit import HEAD_FILE, Act, append, head_of, keep_head
+from ..errors import NotAWorkspace, NotFound
+from .database import DATABASE, connect, set_wal, transaction
+from .migrations import migrate
+from .tables import Tables, schema_from_json, schema_to_json
+
+__all__ = ["Dataset", "Project", "Workspace"]
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A named collection of datasets and runs."""
+
+    id: int
+    name: str
+    created: str
+    datasets: int
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A stored table: where it came from and what it is."""
+
+    id: int
+    project_id: int
+    name: str
+    origin: Origin
+    source_sha256: str
+    table_sha256: str
+    schema: Schema
+    records: int
+    dropped: int
+    created: str
+
+
+class Workspace:
+    """An open workspace. Cheap to open; one per thread, since SQLite connections stay in theirs."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.tables = Tables(directory / "tables")
+
+    @classmethod
+    def create(cls, directory: Path) -> Workspace:
+        """Make a workspace, or open the one that is there. Raises NotAWorkspace on a directory with other things in it."""
+        if (directory / DATABASE).exists():
+            return cls.open(directory)
+        if directory.exists() and not directory.is_dir():
+            raise NotAWorkspace(f"{directory} is a file; name a new or empty directory")
+        try:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with _alone_in(directory):
+                if not (directory / DATABASE).exists():
+                    _make_database(directory)
+        except (OSError, sqlite3.OperationalError) as error:
+            raise NotAWorkspace(f"{directory} cannot be made a workspace: {error}") from None
+        return cls.open(directory)
+
+    @classmethod
+    def open(cls, directory: Path) -> Workspace:
+        """Open a workspace, brought up to this version. Raises NotAWorkspace."""
+        if not (directory / DATABASE).is_file():
+            raise NotAWorkspace(f"{directory} is not a workspace; make one with: sfumato init {directory}")
+        workspace = cls(directory)
+        try:
+            migrate(workspace.connection)
+        except sqlite3.DatabaseError as error:
+            workspace.close()
+            raise NotAWorkspace(f"{directory / DATABASE} cannot be opened: {error}") from None
+        except NotAWorkspace:
+            workspace.close()
+            raise
+        return workspace
+
+    @cached_property
+    def connection(self) -> sqlite3.Connection:
+        """The connection of the thread that opened the workspace."""
+        return connect(self.directory / DATABASE)
+
+    def close(self) -> None:
+        """Close the connection; the workspace may be used again."""
+        if "connection" in self.__dict__:
+            self.connection.close()
+            del self.__dict__["connection"]
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A write transaction; when it has added to the audit log, the log's head is written beside the database."""
+        with transaction(self.connection) as connection:
+            before = head_of(connection)
+            yield connection
+            head = head_of(connection)
+        if head != before:
+            keep_head(self.directory, head)
+
+    @property
+    def data_version(self) -> int:
+        """A number that changes when another connection has written: cheap to poll."""
+        return int(self.connection.execute("PRAGMA data_version").fetchone()[0])
+
+    def projects(self) -> list[Project]:
+        """Every project, the one with the newest run first."""
+        rows = self.connection.execute(
+            """SELECT project.id, name, project.created,
+                      (SELECT count(*) FROM dataset WHERE project_id = project.id) AS datasets,
+                      (SELECT count(*) FROM run WHERE project_id = project.id) AS runs
+               FROM project
+               ORDER BY (SELECT max(id) FROM run WHERE project_id = project.id) DESC NULLS LAST, project.id DESC"""
+        )
+        return [Project(**dict(row)) for row in rows]
+
+    def ensure_project(self, name: str) -> int:
+        """The number of the project with this name, made if need be. Call inside a transaction."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        made = self.connection.execute("INSERT OR IGNORE INTO project (name, created) VALUES (?, ?)", (name, now))
+        project_id = int(self.connection.execute("SELECT id FROM project WHERE name = ?", (name,)).fetchone()[0])
+        if made.rowcount:
+            append(self.connection, Act.PROJECT_MADE, f"project {project_id}")
+        return project_id
+
+    def add_dataset(
+        self, project_id: int, name: str, source_sha256: str, data: Microdata, table_sha256: str | None = None
+    ) -> int:
+        """Store a table in a project; the same table from the same file is stored once. Call inside a transaction.
+
+        ``table_sha256`` says that the table has been written already: a large one is, before the transaction begins.
+        """
+        table_sha256 = table_sha256 or self.tables.write_microdata(data)
+        schema = schema_to_json(data.schema)
+        key = (project_id, name, data.origin, source_sha256, table_sha256, schema)
+        found = self.connection.execute(
+            """SELECT id FROM dataset WHERE project_id = ? AND name = ? AND origin = ? AND source_sha256 = ?
+               AND table_sha256 = ? AND schema = ?""",
+            key,
+        ).fetchone()
+        if found:
+            return int(found[0])
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        cursor = self.connection.execute(
+            """INSERT INTO dataset (project_id, name, origin, source_sha256, table_sha256, schema, records, dropped,
+               created) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            (*key, len(data), data.dropped, now),
+        )
+        dataset_id = int(cursor.lastrowid or 0)
+        append(
+            self.connection,
+            Act.DATASET_IMPORTED,
+            f"dataset {dataset_id}",
+            project=project_id,
+            origin=data.origin,
+            source_sha256=source_sha256,
+            table_sha256=table_sha256,
+            records=len(data),
+        )
+        return dataset_id
+
+    def datasets(self, project_id: int) -> list[Dataset]:
+        """The datasets of a project, newest first."""
+        rows = self.connection.execute("SELECT * FROM dataset WHERE project_id = ? ORDER BY id DESC", (project_id,))
+        return [_dataset(row) for row in rows]
+
+    def dataset(self, dataset_id: int) -> Dataset:
+        """One dataset. Raises NotFound."""
+        row = self.connection.execute("SELECT * FROM dataset WHERE id = ?", (dataset_id,)).fetchone()
+        if row is None:
+            raise NotFound(f"there is no dataset {dataset_id}")
+        return _dataset(row)
+
+    def read(self, dataset: Dataset) -> Microdata:
+        """The records of a dataset."""
+        return self.tables.read_microdata(dataset.table_sha256, dataset.schema, dataset.origin)
+
+
+def _is_strange(path: Path) -> bool:
+    return not path.name.startswith((DATABASE, HEAD_FILE))
+
+
+def _dataset(row: sqlite3.Row) -> Dataset:
+    return Dataset(**{**dict(row), "schema": schema_from_json(row["schema"])})
+
+
+@contextlib.contextmanager
+def _alone_in(directory: Path) -> Iterator[None]:
+    """No other process is in here with the same directory."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _make_database(directory: Path) -> None:
+    """Made aside and renamed when it is whole, so that nobody opens half a database."""
+    if any(map(_is_strange, directory.iterdir())):
+        raise NotAWorkspace(f"{directory} has other things in it; name a new or empty directory")
+    directory.chmod(0o700)
+    aside = directory / f"{DATABASE}.making"
+    aside.unlink(missing_ok=True)
+    with contextlib.closing(connect(aside)) as connection:
+        set_wal(connection)
+        migrate(connection)
+        keep_head(directory, head_of(connection))
+    aside.replace(directory / DATABASE)

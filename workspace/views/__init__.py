@@ -1,0 +1,1 @@
+"""What screens and commands read of a workspace. Nothing is written here."""

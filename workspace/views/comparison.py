@@ -1,0 +1,105 @@
+"""Two runs side by side: on the same data, unless the user says that any will do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sfumato.engine.comparison import Compared, ComparedVerdict, compare, compare_verdicts
+
+from ..errors import DifferentData, NotReady
+from ..jobs.runs import find_run, result_rows, verdicts_of
+from ..reporting.uses import Apart, apart_in
+from ..store.workspace import Dataset, Workspace
+from .queries import Run, RunState
+
+__all__ = ["RunComparison", "compare_runs"]
+
+
+@dataclass(frozen=True)
+class RunComparison:
+    """Two finished runs, their data, and what they found side by side."""
+
+    runs: tuple[Run, Run]
+    datasets: tuple[Dataset, Dataset]
+    same_data: bool
+    rows: tuple[Compared, ...]
+    verdicts: tuple[ComparedVerdict, ...]
+
+    @property
+    def shared(self) -> tuple[Compared, ...]:
+        """The numbers that both runs have."""
+        return tuple(row for row in self.rows if row.first and row.second)
+
+    @property
+    def apart(self) -> Apart:
+        """The settings in which uses of a method differ, within a run or between the two."""
+        numbers = ((row.key.rpartition(".")[0], row.params) for row in self.rows)
+        return apart_in(numbers)
+
+    def only(self, place: int) -> tuple[Compared, ...]:
+        """The numbers that only the first run (0) or the second (1) has."""
+        return tuple(row for row in self.rows if (row.second, row.first)[place] is None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that ``--json`` writes."""
+        return {
+            "runs": [_run_to_dict(run, data) for run, data in zip(self.runs, self.datasets, strict=True)],
+            "same_data": self.same_data,
+            "rows": [row.to_dict() for row in self.shared],
+            "only_first": [row.to_dict() for row in self.only(0)],
+            "only_second": [row.to_dict() for row in self.only(1)],
+            "verdicts": [verdict.to_dict() for verdict in self.verdicts],
+        }
+
+
+def _run_to_dict(run: Run, data: Dataset) -> dict[str, Any]:
+    return {
+        "run": run.id,
+        "title": run.title,
+        "recipe_sha256": run.recipe_sha256,
+        "data_sha256": data.source_sha256,
+        "records": data.records,
+        "seed": run.seed,
+    }
+
+
+def compare_runs(workspace: Workspace, first: int | str, second: int | str, *, any_data: bool = False) -> RunComparison:
+    """The releases of two runs compared.
+
+    Raises:
+        NotFound: when there is no such run.
+        NotReady: when one of them is not done.
+        DifferentData: when they are on different records, unless ``any_data``.
+    """
+    runs = find_run(workspace, first), find_run(workspace, second)
+    for run in runs:
+        if run.state is not RunState.DONE:
+            raise NotReady(f"run {run.id} is {run.state}; runs are compared when they are done")
+    datasets = workspace.dataset(runs[0].dataset_id), workspace.dataset(runs[1].dataset_id)
+    same = _same_records(runs, datasets)
+    if not (same or any_data):
+        raise DifferentData((_described(runs[0], datasets[0]), _described(runs[1], datasets[1])))
+    rows = compare(result_rows(workspace, runs[0].id), result_rows(workspace, runs[1].id))
+    verdicts = compare_verdicts(verdicts_of(workspace, runs[0].id), verdicts_of(workspace, runs[1].id))
+    return RunComparison(runs, datasets, same, rows, verdicts)
+
+
+def _same_records(runs: tuple[Run, Run], datasets: tuple[Dataset, Dataset]) -> bool:
+    """Whether both runs are on the same table, or chose the same records of the same file for other variables."""
+    if datasets[0].table_sha256 == datasets[1].table_sha256:
+        return True
+    chosen = [
+        (data.source_sha256, data.records, run.recipe.data.where, run.recipe.data.sample, run.recipe.data.sample and run.seed)
+        for run, data in zip(runs, datasets, strict=True)
+    ]  # fmt: skip
+    return chosen[0] == chosen[1]
+
+
+def _described(run: Run, data: Dataset) -> str:
+    """``run 3: 10,000 records of listings.csv (sha256 1a2b3c4d, where "price > 0", a sample with seed 7)``."""
+    source = run.recipe.data
+    parts = [f"sha256 {data.source_sha256[:8]}"]
+    parts += [f'where "{source.where}"'] if source.where else []
+    parts += [f"a sample with seed {run.seed}"] if source.sample else []
+    return f"run {run.id}: {data.records:,} records of {data.name} ({', '.join(parts)})"

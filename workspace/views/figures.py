@@ -1,0 +1,98 @@
+"""The figures of a run and of the runs beside it, read from the workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sfumato.engine.errors import BadInput
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.schema import Variable
+
+from ..jobs.runs import result_rows
+from ..plan.companions import names_of
+from ..plots.curves import RunRows, interval_figures, sweep_figures
+from ..plots.distributions import Group, distribution_figure
+from ..plots.figure import Figure
+from ..plots.pairs import pair_figures
+from ..store.released_tables import released_dataset
+from ..store.workspace import Workspace
+from .columns_beside import columns_beside
+from .queries import Run
+
+__all__ = ["figures_of"]
+
+DATASETS = 3
+MOST_BINS = 1000
+SHARE_WIDTH = 0.1
+"""The bins of a binary variable that was released as shares of its second level."""
+
+
+def figures_of(
+    workspace: Workspace,
+    runs: Sequence[Run],
+    datasets: int = DATASETS,
+    bin_widths: Mapping[str, float] | None = None,
+) -> list[Figure]:
+    """Distributions of the released variables, pairs of them, intervals and sweeps, of runs on the same data; the first is the main one.
+
+    ``datasets`` of each run are drawn; ``bin_widths`` are in the unit of the variable. Raises BadInput.
+    """
+    names = names_of(runs)
+    rows = [
+        RunRows(name, [row for row in result_rows(workspace, run.id) if row.draw is None])
+        for name, run in zip(names, runs, strict=True)
+    ]
+    return [
+        *_distributions(workspace, runs, names, datasets, bin_widths or {}),
+        *_pairs(workspace, runs[0]),
+        *interval_figures(rows),
+        *sweep_figures(rows),
+    ]
+
+
+def _pairs(workspace: Workspace, run: Run) -> list[Figure]:
+    recipe = run.recipe
+    columns = columns_beside(workspace, run.dataset_id, run, recipe.released)
+    chosen = [columns[name] for name in recipe.released if name in columns]
+    return pair_figures(chosen, "anonymised" if recipe.anonymisation else "synthetic")
+
+
+def _distributions(
+    workspace: Workspace, runs: Sequence[Run], names: Sequence[str], datasets: int, bin_widths: Mapping[str, float]
+) -> list[Figure]:
+    recipe = runs[0].recipe
+    confidential = workspace.read(workspace.dataset(runs[0].dataset_id))
+    groups = [
+        Group(name, tuple(_released(workspace, run, draw) for draw in range(1, min(datasets, run.recipe.m) + 1)))
+        for name, run in zip(names, runs, strict=True)
+    ]
+    variables = [recipe.schema.require(name, "--bin-width") for name in dict.fromkeys((*recipe.released, *bin_widths))]
+    for variable in variables:
+        _check_width(variable, confidential, bin_widths.get(variable.name))
+    labels = frozenset().union(*(run.recipe.generalised for run in runs))
+    shown = [_as_drawn(variable, runs) for variable in variables if variable.name not in labels]
+    widths = {v.name: SHARE_WIDTH for v in shown if v.kind is not recipe.schema[v.name].kind and v.bounds == (0, 1)}
+    return [distribution_figure(v, confidential, groups, {**widths, **bin_widths}.get(v.name)) for v in shown]
+
+
+def _as_drawn(variable: Variable, runs: Sequence[Run]) -> Variable:
+    """The variable itself, or, where a run released shares in place of its two levels, a number."""
+    released = [run.recipe.released_schema[variable.name] for run in runs]
+    return next((found for found in released if variable.kind.has_levels and not found.kind.has_levels), variable)
+
+
+def _check_width(variable: Variable, confidential: Microdata, width: float | None) -> None:
+    if width is None:
+        return
+    place = f"--bin-width {variable.name}"
+    if variable.kind.has_levels:
+        raise BadInput(place, f"a {variable.kind} variable has levels, not bins; leave it out")
+    values = confidential.present(variable.name)
+    if not width > 0 or float(values.max() - values.min()) / width > MOST_BINS:
+        raise BadInput(place, f"must be above 0 and make no more than {MOST_BINS:,} bins")
+
+
+def _released(workspace: Workspace, run: Run, draw: int) -> Microdata:
+    found = released_dataset(workspace, run.id, run.recipe, draw)
+    assert found is not None
+    return found

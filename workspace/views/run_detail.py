@@ -1,0 +1,91 @@
+"""What a run is, at a glance: its data, what its recipe changed against the run before, its phases, what was not met."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .queries import Connected, find_run, list_runs
+from .results import VerdictLine, verdict_lines
+
+__all__ = ["Change", "Phase", "RunDetail", "changes", "run_detail"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A setting that two recipes have differently, ``synthesis[1].minbucket``; None where one leaves it out."""
+
+    place: str
+    before: Any
+    now: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """The tasks of one kind: how many, seconds of computing, and the most memory of one of them."""
+
+    kind: str
+    tasks: int
+    done: int
+    seconds: float
+    peak_bytes: int
+
+
+@dataclass(frozen=True)
+class RunDetail:
+    """A run, its dataset, and what there is to say of it. ``against`` is the run before it in the project."""
+
+    run_id: int
+    data: str
+    records: int
+    m: int | None
+    seed: int
+    against: int | None
+    changes: tuple[Change, ...]
+    phases: tuple[Phase, ...]
+    unmet: tuple[VerdictLine, ...]
+
+
+def run_detail(workspace: Connected, run_id: int) -> RunDetail:
+    """Everything at once. Raises NotFound."""
+    run = find_run(workspace, run_id)
+    name, records = workspace.connection.execute(
+        "SELECT name, records FROM dataset WHERE id = ?", (run.dataset_id,)
+    ).fetchone()
+    before = next((one for one in list_runs(workspace, run.project_id) if one.id < run.id), None)
+    table = tomllib.loads(run.recipe_toml)
+    changed = () if before is None else tuple(changes(tomllib.loads(before.recipe_toml), table))
+    unmet = tuple(verdict for verdict in verdict_lines(workspace, run.id) if verdict.outcome != "pass")
+    m = table.get("release", {}).get("m")
+    against = None if before is None else before.id
+    return RunDetail(run.id, name, records, m, run.seed, against, changed, _phases(workspace, run.id), unmet)
+
+
+def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Change]:
+    """The settings in which two tables of a recipe differ, in the order of the second. Steps are matched by their place."""
+    first, second = dict(_settings(before)), dict(_settings(now))
+    for place in [*second, *(place for place in first if place not in second)]:
+        if first.get(place) != second.get(place):
+            yield Change(place, first.get(place), second.get(place))
+
+
+def _settings(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _settings(inner, f"{place}.{key}" if place else str(key))
+    elif isinstance(value, list) and any(isinstance(one, Mapping) for one in value):
+        for number, inner in enumerate(value):
+            yield from _settings(inner, f"{place}[{number}]")
+    else:
+        yield place, value
+
+
+def _phases(workspace: Connected, run_id: int) -> tuple[Phase, ...]:
+    rows = workspace.connection.execute(
+        """SELECT kind, count(*), sum(state = 'done'), coalesce(sum(seconds), 0.0), coalesce(max(peak_bytes), 0)
+           FROM task WHERE run_id = ? GROUP BY kind ORDER BY min(id)""",
+        (run_id,),
+    )
+    return tuple(Phase(*row) for row in rows)
