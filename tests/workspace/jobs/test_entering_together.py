@@ -27,7 +27,7 @@ import os, signal, sys
 from pathlib import Path
 from sfumato.engine.microdata import conform
 from sfumato.engine.recipe import Recipe
-from sfumato.workspace import runs
+from sfumato.workspace.jobs import runs
 from sfumato.workspace.plan.companions import enter_together
 from sfumato.workspace.ingest.files import Source, read_frame
 from sfumato.workspace.plan.prepare import Prepared
