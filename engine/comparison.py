@@ -13,10 +13,7 @@ from typing import Any, Literal
 from .methods import registry
 from .results import Goal
 from .rows import Row
-from .statistics.welch import welch_half_width
 from .thresholds import Verdict
-
-__all__ = ["Compared", "ComparedVerdict", "Side", "compare", "compare_verdicts", "goal_of", "selecting"]
 
 Place = Literal["first", "second"]
 ROUNDING = 1e-12
@@ -207,6 +204,8 @@ def _difference(first: Side | None, second: Side | None) -> tuple[float | None, 
     difference = 0.0 if alike else second.value - first.value
     if not (_is_average(first) and _is_average(second)):
         return difference, None, None, OWN_RULE
+    from .statistics.welch import welch_half_width
+
     half = welch_half_width(first.draws, second.draws)
     if half is None:
         return difference, None, None, "an interval needs at least two datasets of each run"

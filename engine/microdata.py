@@ -5,39 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from .errors import BadInput, NotComputable
-from .schema import Kind, Schema, Variable
+from .schema import Kind, MissingPolicy, Origin, Schema, Variable
 from .written_values import level_spellings, may_be_thousands, read_numbers, whole_spelling
-
-__all__ = ["DAY", "Microdata", "MissingPolicy", "Origin", "conform"]
-
-Origin = Literal["confidential", "synthetic", "anonymised"]
 
 LARGEST_COUNT = 2**53
 
 DAY = 86_400
 """Seconds."""
-
-
-class MissingPolicy(StrEnum):
-    """What a missing value means to every method.
-
-    ``refuse``: the file must have none. ``drop``: records with one leave. ``keep``: missing is a value of its own, which is
-    synthesised, equals itself and nothing else in matching, and tells records apart in the measures of utility; statistics
-    of a single variable are of the values present and say how many are missing; what needs a number of every record
-    refuses the variable.
-    """
-
-    REFUSE = "refuse"
-    DROP = "drop"
-    KEEP = "keep"
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from .errors import BadInput, suggestion
 from .methods import Method
-from .microdata import Origin
-from .schema import Schema
+from .schema import Origin, Schema
 
 if TYPE_CHECKING:
     from .rows import Row

@@ -15,12 +15,11 @@ import tomli_w
 from .anonymisation._base import AnonymisationSpec
 from .errors import BadInput, suggestion
 from .methods import Method, find, registry
-from .microdata import MissingPolicy, Origin
 from .overrides import with_settings
 from .published import Published, read_published
 from .release_form import KEYS as FORM_KEYS
 from .release_form import ReleaseForm
-from .schema import Role, Schema, Variable
+from .schema import MissingPolicy, Origin, Role, Schema, Variable
 from .spec import Spec
 from .terms import parse_term
 from .thresholds import Threshold

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-from .traces import Trace
-
-__all__ = ["Diagnostic", "Estimate", "Fit", "Goal", "Measure", "StudyPoint"]
+    from .traces import Trace
 
 Goal = Literal["low", "high", "none"]
 
@@ -54,13 +53,15 @@ class Diagnostic:
     """One convergence statistic of a fitted model: ``name`` of ``parameter``, its value and whether it passes.
 
     ``rule`` says what the value is held against (``at most 1.01``); empty when the statistic is only informative.
+    ``target`` is the variable that the model is of, once it is stored; a value that was not a number is then None.
     """
 
     name: str
     parameter: str
-    value: float
+    value: float | None
     rule: str = ""
     passed: bool | None = None
+    target: str = ""
 
 
 @dataclass(frozen=True)

@@ -12,16 +12,6 @@ from .methods import Method, registry
 from .results import Estimate
 from .spec import written
 from .statistics.bounded_interval import UNBOUNDED, Range, narrowed
-from .statistics.combining import monte_carlo_mean
-
-__all__ = [
-    "Row",
-    "average",
-    "averages",
-    "by_series",
-    "from_estimate",
-    "with_confidential_baseline",
-]
 
 Status = Literal["computed", "not computed"]
 
@@ -120,6 +110,8 @@ def average(rows: Sequence[Row], records: int | None = None, bounds: Range = UNB
     The range is the one that the measure declares, within ``bounds``, those of a variable; what counts records ends at
     ``records``, or at the largest value of a release that has more. Datasets where the value could not be computed are left out, and the reason says how many and why.
     """
+    from .statistics.combining import monte_carlo_mean
+
     computed = [row for row in rows if row.value is not None]
     first = replace(rows[0], draw=None, lower=None, upper=None)
     if not computed:

@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from .errors import BadInput, suggestion
 
-__all__ = ["Kind", "Role", "Schema", "Variable"]
-
 Word = TypeVar("Word", bound=StrEnum)
+
+Origin = Literal["confidential", "synthetic", "anonymised"]
+"""What a table is."""
 
 
 class Kind(StrEnum):
@@ -38,6 +39,20 @@ class Role(StrEnum):
     SENSITIVE = "sensitive"
     IDENTIFIER = "identifier"
     OTHER = "other"
+
+
+class MissingPolicy(StrEnum):
+    """What a missing value means to every method.
+
+    ``refuse``: the file must have none. ``drop``: records with one leave. ``keep``: missing is a value of its own, which is
+    synthesised, equals itself and nothing else in matching, and tells records apart in the measures of utility; statistics
+    of a single variable are of the values present and say how many are missing; what needs a number of every record
+    refuses the variable.
+    """
+
+    REFUSE = "refuse"
+    DROP = "drop"
+    KEEP = "keep"
 
 
 @dataclass(frozen=True, slots=True)

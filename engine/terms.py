@@ -7,24 +7,21 @@ factor := column | ("log" | "log1p" | "sqrt" | "square") "(" column ")"
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from .errors import BadInput
-from .microdata import Microdata
 from .schema import Schema
 
-__all__ = ["FUNCTIONS", "Design", "Factor", "Term", "parse_term"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-FUNCTIONS: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
-    "log": np.log,
-    "log1p": np.log1p,
-    "sqrt": np.sqrt,
-    "square": np.square,
-}
+    from .microdata import Microdata
+
+FUNCTIONS = ("log", "log1p", "sqrt", "square")
+"""By the names that NumPy has for them."""
 _DOMAIN = {"log": (0.0, False, "log1p"), "log1p": (-1.0, False, "the column itself"), "sqrt": (0.0, True, "square")}
 _CALL = re.compile(r"(?P<function>[A-Za-z0-9_]+)\((?P<column>.+)\)")
 
@@ -112,6 +109,8 @@ class Design:
 
         Raises BadInput outside a function's domain.
         """
+        import numpy as np
+
         columns = [np.ones((len(data), 1))]
         for term in self.terms:
             block = np.ones((len(data), 1))
@@ -129,6 +128,8 @@ def _factor_names(factor: Factor, data: Microdata) -> list[str]:
 
 
 def _factor_values(factor: Factor, data: Microdata) -> NDArray[np.float64]:
+    import numpy as np
+
     numbers = data.numbers(factor.column)
     if data.schema[factor.column].kind.has_levels:
         levels = len(data.column(factor.column).cat.categories)
@@ -138,7 +139,8 @@ def _factor_values(factor: Factor, data: Microdata) -> NDArray[np.float64]:
     if factor.function is None:
         return numbers[:, None]
     check_domain(factor, numbers)
-    return FUNCTIONS[factor.function](numbers)[:, None]
+    values: NDArray[np.float64] = getattr(np, factor.function)(numbers)
+    return values[:, None]
 
 
 def check_domain(factor: Factor, numbers: NDArray[np.float64], place: str = "") -> None:
@@ -146,7 +148,7 @@ def check_domain(factor: Factor, numbers: NDArray[np.float64], place: str = "") 
     if factor.function not in _DOMAIN:
         return
     edge, closed, instead = _DOMAIN[factor.function]
-    outside = int(np.sum(numbers < edge) if closed else np.sum(numbers <= edge))
+    outside = int((numbers < edge).sum() if closed else (numbers <= edge).sum())
     if outside:
         side = "below" if closed else "at or below"
         raise BadInput(

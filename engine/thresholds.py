@@ -16,8 +16,6 @@ from .spec import written
 if TYPE_CHECKING:
     from .rows import Row
 
-__all__ = ["Threshold", "Verdict", "judge"]
-
 Outcome = Literal["pass", "fail", "not computed"]
 BOUNDS = ("max", "min", "max_ratio")
 

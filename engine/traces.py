@@ -9,14 +9,14 @@ goes with a release may hold one.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-__all__ = ["LOG_POSTERIOR", "ChainTrace", "ImportanceTrace", "NoTrace", "Trace"]
-
-Floats = NDArray[np.floating]
-Counts = NDArray[np.integer]
+    Floats = NDArray[np.floating]
+    Counts = NDArray[np.integer]
 
 LOG_POSTERIOR = "log posterior"
 """The name under which the log posterior density stands last among the parameters, less its largest value."""

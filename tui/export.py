@@ -47,9 +47,9 @@ class Exhibit:
         return (".csv", *PICTURES) if self.figure else (".csv",)
 
 
-def lines_of(kind: type[Any], records: Iterable[Any]) -> Lines:
-    """A table with a column for each field of a dataclass; what is not a number or text as JSON."""
-    names = [field.name for field in fields(kind)]
+def lines_of(kind: type[Any], records: Iterable[Any], *first: str) -> Lines:
+    """A table with a column for each field of a dataclass, some of them ``first``; what is not a number or text as JSON."""
+    names = list(dict.fromkeys([*first, *(field.name for field in fields(kind))]))
     return names, ([_plain(getattr(record, name)) for name in names] for record in records)
 
 

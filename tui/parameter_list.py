@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from sfumato.engine.results import Diagnostic
 from sfumato.workspace.views.convergence import ALL, ParameterLine, parameter_lines
-from sfumato.workspace.views.results import DiagnosticLine
 
 from .console import number
 from .widgets.pages import Column
@@ -61,7 +61,7 @@ class ModelLine:
         return bool(self.line.flags)
 
 
-def model_lines(lines: Sequence[DiagnosticLine], whys: Mapping[str, str], shapes: Shapes) -> list[ModelLine]:
+def model_lines(lines: Sequence[Diagnostic], whys: Mapping[str, str], shapes: Shapes) -> list[ModelLine]:
     """Every parameter of the models with a sampler, those that are flagged first, then the models without one."""
     sampled = parameter_lines(lines)
     known = {line.target for line in sampled}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sfumato.workspace.views.results import DiagnosticLine
+from sfumato.engine.results import Diagnostic
 
 from .console import number
 from .widgets.pages import Column
@@ -22,7 +22,7 @@ COLUMNS = (
 )
 
 
-def statistics_summary(lines: Sequence[DiagnosticLine]) -> str:
+def statistics_summary(lines: Sequence[Diagnostic]) -> str:
     """``12 statistics of 1 model; every rule met (8)``."""
     if not lines:
         return ""
@@ -37,7 +37,7 @@ def statistics_summary(lines: Sequence[DiagnosticLine]) -> str:
     return said + f"{mark('pass')} every rule met ({len(judged)})"
 
 
-def statistic_values(line: DiagnosticLine) -> dict[str, object]:
+def statistic_values(line: Diagnostic) -> dict[str, object]:
     """The cells of a line by column."""
     results = {True: f"{mark('pass')} passed", False: f"{mark('fail')} FAILED", None: ""}
     return {

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods import Method, registry
-from sfumato.engine.microdata import MissingPolicy
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.schema import MissingPolicy
 from sfumato.engine.spec import ParamInfo, written
 from sfumato.engine.thresholds import BOUNDS
 from sfumato.workspace.plan.edits import Place, with_sections, with_step

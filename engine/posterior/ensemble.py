@@ -153,4 +153,5 @@ def _size(statistic: str, name: str, size: float) -> Diagnostic:
 
 def _doubt(found: Diagnostic) -> tuple[bool, float]:
     """Orders diagnostics by how much they speak against convergence: R-hats first, then small sample sizes."""
-    return found.name == "r_hat", found.value if found.name == "r_hat" else -found.value
+    value = found.value or 0.0
+    return found.name == "r_hat", value if found.name == "r_hat" else -value

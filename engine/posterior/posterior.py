@@ -48,5 +48,5 @@ class Posterior:
 def require_converged(diagnostics: Iterable[Diagnostic], left: Fit) -> None:
     """Raise NotConverged for the first diagnostic that does not pass, with what the sampler ``left``."""
     for found in diagnostics:
-        if found.passed is False:
+        if found.passed is False and found.value is not None:
             raise NotConverged(found.parameter, found.name, found.value, f"must be {found.rule}", left)

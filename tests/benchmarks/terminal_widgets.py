@@ -25,7 +25,7 @@ from textual.binding import BindingType
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.heat import Pane, most_bins, room_for
 from sfumato.tui.widgets.heatmap import HeatMap
-from sfumato.tui.widgets.pages import Column, Row
+from sfumato.tui.widgets.pages import Column, TableRow
 from sfumato.tui.widgets.plot import Plot
 from sfumato.tui.widgets.series import Series
 from sfumato.workspace.plots.figure import Bins, Cells
@@ -47,7 +47,7 @@ class ParquetPages:
         found = self._database.execute("select count(*) from read_parquet(?)", [self._path]).fetchone()
         return int(found[0]) if found else 0
 
-    def rows(self, offset: int, limit: int) -> Sequence[Row]:
+    def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
         query = "select * from read_parquet(?) where file_row_number between ? and ? order by file_row_number"
         query = query.replace("?)", "?, file_row_number = true)", 1)
         return self._database.execute(query, [self._path, offset, offset + limit - 1]).fetchall()

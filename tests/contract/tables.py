@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 
-from sfumato.engine.microdata import Microdata, Origin
-from sfumato.engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.schema import Kind, Origin, Role, Schema, Variable
 
 SYNTHESISED = ("days", "income")
 

@@ -21,10 +21,10 @@ from sfumato.engine.checks import check_steps
 from sfumato.engine.errors import BadInput, NotConverged
 from sfumato.engine.execution import execute
 from sfumato.engine.methods import Method, registry
-from sfumato.engine.microdata import Microdata, MissingPolicy, conform
+from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.rows import Row
-from sfumato.engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.schema import Kind, MissingPolicy, Role, Schema, Variable
 
 pytestmark = pytest.mark.slow
 

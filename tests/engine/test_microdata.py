@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.microdata import Microdata, MissingPolicy, conform
-from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
 
 
 def one(values: Any, kind: Kind, policy: MissingPolicy = MissingPolicy.REFUSE, **variable: Any) -> Microdata:

@@ -13,12 +13,12 @@ from scipy.stats import chisquare
 from sfumato.engine.checks import check_steps
 from sfumato.engine.errors import BadInput, EngineError
 from sfumato.engine.execution import as_column
-from sfumato.engine.microdata import Microdata, MissingPolicy, conform
+from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.results import Estimate
 from sfumato.engine.rows import Row, average
 from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.synthesis.cart import CartSpec, cart, draw
 from sfumato.engine.utility.cluster import ClusterSpec, cluster
 from sfumato.engine.utility.ecdf import EcdfSpec, ecdf, ecdf_difference

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.microdata import MissingPolicy, conform
-from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.microdata import conform
+from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.written_values import (
     digits_and_decimals,
     has_decimal_commas,

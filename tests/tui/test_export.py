@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from sfumato.engine.thresholds import Verdict
 from sfumato.tui.export import (
     Exhibit,
     NotExported,
@@ -25,17 +26,14 @@ from sfumato.tui.export import (
 )
 from sfumato.tui.widgets.pages import Column, ListPages
 from sfumato.workspace.plots.figure import Figure, Panel, Series
-from sfumato.workspace.views.results import VerdictLine
 
-VERDICT = VerdictLine(
-    "risk.a.b", "price", None, "max", 0.1, 1 / 3, 0.1 - 1 / 3, "fail", 'says "no", twice\n', {"q": 0.5}
-)
+VERDICT = Verdict("risk.a.b", "price", None, "max", 0.1, 1 / 3, 0.1 - 1 / 3, "fail", 'says "no", twice\n', {"q": 0.5})
 
 
 def exhibit() -> Exhibit:
     series = (Series.of("confidential", [0, 1], [0.2, 0.1]), Series.of("synthetic", [0, 1], [0.1, 0.05]))
     figure = Figure("A sweep", "sweep", (Panel("rate", series, "S"),))
-    return Exhibit("run-1-rate", lambda: lines_of(VerdictLine, [VERDICT]), lambda: figure)
+    return Exhibit("run-1-rate", lambda: lines_of(Verdict, [VERDICT]), lambda: figure)
 
 
 def test_a_table_keeps_every_digit_and_quotes_what_has_to_be_quoted(tmp_path: Path) -> None:

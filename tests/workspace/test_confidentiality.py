@@ -14,9 +14,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.microdata import MissingPolicy
 from sfumato.engine.recipe import DataSource
-from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.workspace.ingest.files import Source, ingest
 from sfumato.workspace.ingest.where import select_where
 

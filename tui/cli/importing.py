@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.microdata import MissingPolicy, conform
+from sfumato.engine.microdata import conform
+from sfumato.engine.schema import MissingPolicy
 from sfumato.workspace.ingest.describe import describe, draft_recipe, schema_of
 from sfumato.workspace.ingest.files import find_source, read_frame
 from sfumato.workspace.plan.drafts import draft_of, draft_of_import, keep_missing, store_draft

@@ -194,9 +194,10 @@ def evaluate(
 @click.option("--draws", is_flag=True, help="Show every dataset's rows, not only the averages.")
 def results(run_id: str, directory: Path | None, json_file: str | None, *, draws: bool) -> None:
     """Show what RUN found (a number, or last)."""
-    from sfumato.workspace.jobs.runs import find_run, result_rows
+    from sfumato.workspace.jobs.runs import find_run
     from sfumato.workspace.plan.companions import companions_of
     from sfumato.workspace.reporting.uses import settings_apart
+    from sfumato.workspace.views.results import result_rows
 
     from .run import show, write_json
     from .summary import draw_table

@@ -27,7 +27,8 @@ def carry_out(workspace: Workspace, run_ids: Sequence[int], jobs: int, json_file
     EngineError when a run fails: at once for the first, for another when what the first found has been shown.
     """
     from sfumato.engine.errors import EngineError
-    from sfumato.workspace.jobs.runs import RunState, verdicts_of
+    from sfumato.workspace.jobs.runs import RunState
+    from sfumato.workspace.views.results import verdicts_of
 
     from .follow import follow_all
 

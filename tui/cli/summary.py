@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -12,12 +13,12 @@ from sfumato.engine.reproduction import Cell, Line, SourceTable, ratio
 from sfumato.engine.results import Diagnostic
 from sfumato.engine.rows import Row
 from sfumato.engine.thresholds import Verdict
-from sfumato.workspace.jobs.runs import Run, RunState, diagnostics_of, result_rows, verdicts_of
+from sfumato.workspace.jobs.runs import Run, RunState
 from sfumato.workspace.plan.companions import published_tables
 from sfumato.workspace.reporting.numbers import percentages
 from sfumato.workspace.reporting.uses import NOTHING, Apart, settings_apart
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import BAND_SHARES, band_shares
+from sfumato.workspace.views.results import BAND_SHARES, band_shares, diagnostics_of, result_rows, verdicts_of
 
 from ..console import duration, fits, number, table
 from ..widgets.text import printable
@@ -115,15 +116,16 @@ def points_table(rows: Sequence[Row]) -> str:
     return _without_empty_columns(heads, lines, right=range(len(heads)), spare=spare) if rows else ""
 
 
-def doubt_lines(diagnostics: Sequence[tuple[str, Diagnostic]]) -> list[str]:
+def doubt_lines(diagnostics: Sequence[Diagnostic]) -> list[str]:
     """For each model and statistic that breaks its rule, how many parameters do and the value farthest from it."""
     broken: dict[tuple[str, str, str], list[Diagnostic]] = {}
-    for target, found in diagnostics:
+    for found in diagnostics:
         if found.passed is False:
-            broken.setdefault((target, found.name, found.rule), []).append(found)
+            broken.setdefault((found.target, found.name, found.rule), []).append(found)
     lines = []
     for (target, name, rule), own in broken.items():
-        worst = max(own, key=lambda one: -one.value if rule.startswith("at least") else one.value)
+        sign = -1 if rule.startswith("at least") else 1
+        worst = max(own, key=lambda one: math.inf if one.value is None else sign * one.value)
         others = f", and {len(own) - 1} more" if len(own) > 1 else ""
         lines.append(
             f"{printable(target)}: {name} of {printable(worst.parameter)} is {number(worst.value)}, {rule}{others}"

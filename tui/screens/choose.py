@@ -17,7 +17,7 @@ from textual.worker import get_current_worker
 
 from sfumato.tui.widgets.entry import Entry
 from sfumato.tui.widgets.grid import Grid
-from sfumato.tui.widgets.pages import PAGE, Column, Row
+from sfumato.tui.widgets.pages import PAGE, Column, TableRow
 from sfumato.tui.widgets.text import printable
 
 from .page import Dialog
@@ -37,7 +37,7 @@ class Matches:
         """How many there are."""
         return len(self.places)
 
-    def rows(self, offset: int, limit: int) -> Sequence[Row]:
+    def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
         """Some of them."""
         return [(printable(self.name(place)), place) for place in self.places[offset : offset + limit]]
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from sfumato.engine.results import Diagnostic
 from sfumato.tui.widgets.series import Series
-from sfumato.workspace.views.results import DiagnosticLine
 
 if TYPE_CHECKING:
     from sfumato.workspace.plots.figure import Figure
@@ -20,15 +20,15 @@ FROM_ZERO = {"effective_sample_size", "acceptance", "autocorrelation_time", "par
 BROKEN = "rule broken"
 
 
-def by_statistic(lines: Sequence[DiagnosticLine]) -> Mapping[str, list[DiagnosticLine]]:
+def by_statistic(lines: Sequence[Diagnostic]) -> Mapping[str, list[Diagnostic]]:
     """The lines by the name of their statistic, those that have a rule first."""
-    found: dict[str, list[DiagnosticLine]] = {}
+    found: dict[str, list[Diagnostic]] = {}
     for line in sorted(lines, key=lambda line: not line.rule):
         found.setdefault(line.name, []).append(line)
     return found
 
 
-def statistic_text(line: DiagnosticLine) -> str:
+def statistic_text(line: Diagnostic) -> str:
     """``income sigma``: the model's variable and the parameter."""
     return f"{line.target} {line.parameter}"
 
@@ -39,7 +39,7 @@ def rule_limit(rule: str) -> float | None:
     return float(found.group()) if found else None
 
 
-def statistic_series(lines: Sequence[DiagnosticLine]) -> list[Series]:
+def statistic_series(lines: Sequence[Diagnostic]) -> list[Series]:
     """The values at x = 0, 1, 2, …, those that break their rule once more as marks, and the rule."""
     if not lines:
         return []
@@ -57,11 +57,11 @@ def statistic_series(lines: Sequence[DiagnosticLine]) -> list[Series]:
     return series
 
 
-def _value(line: DiagnosticLine) -> float:
+def _value(line: Diagnostic) -> float:
     return math.nan if line.value is None else line.value
 
 
-def statistic_figure(lines: Sequence[DiagnosticLine]) -> Figure:
+def statistic_figure(lines: Sequence[Diagnostic]) -> Figure:
     """The statistic, drawn for a file."""
     from sfumato.workspace.plots.figure import Figure, Panel
     from sfumato.workspace.plots.figure import Series as FigureSeries

@@ -13,6 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import ContentSwitcher
 
+from sfumato.engine.results import Diagnostic
 from sfumato.tui.console import number
 from sfumato.tui.export import Exhibit, lines_of
 from sfumato.tui.parameter_list import COLUMNS as PARAMETER_COLUMNS
@@ -26,7 +27,7 @@ from sfumato.tui.widgets.line import Line
 from sfumato.tui.widgets.live import LiveGrid
 from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.views.convergence import ALL, ParameterLine, parameter_lines
-from sfumato.workspace.views.results import DiagnosticLine, diagnostic_lines
+from sfumato.workspace.views.results import diagnostics_of
 
 from .diagnostic_plot import by_statistic, statistic_figure, statistic_series, statistic_text
 from .page import Pane
@@ -62,7 +63,7 @@ class Diagnostics(Pane, Computes):
         """The statistics were read."""
 
         run_id: int
-        lines: list[DiagnosticLine]
+        lines: list[Diagnostic]
 
     @dataclass
     class TracesArrived(Message):
@@ -73,7 +74,7 @@ class Diagnostics(Pane, Computes):
 
     def __init__(self) -> None:
         super().__init__(id="diagnostics")
-        self._lines: Sequence[DiagnosticLine] = ()
+        self._lines: Sequence[Diagnostic] = ()
         self._parameters: Sequence[ModelLine] = ()
         self._traced = Traced()
         self._traced_run: int | None = None
@@ -96,7 +97,7 @@ class Diagnostics(Pane, Computes):
         run_id = self.line.run.id
         if run_id != self._traced_run:
             self._traced = Traced()
-        self.read(lambda reader: diagnostic_lines(reader, run_id), lambda found: self.Arrived(run_id, found))
+        self.read(lambda reader: diagnostics_of(reader, run_id), lambda found: self.Arrived(run_id, found))
         self.compute(lambda workspace: read_traced(workspace, run_id), lambda found: self.TracesArrived(run_id, found))
 
     @on(Arrived)
@@ -156,12 +157,12 @@ class Diagnostics(Pane, Computes):
         self.query_one("#diagnostics-head", Line).say(" · ".join(part for part in parts if part))
 
     @property
-    def shown(self) -> Sequence[DiagnosticLine]:
+    def shown(self) -> Sequence[Diagnostic]:
         """All statistics, or those that break their rule."""
         return [line for line in self._lines if line.passed is False] if self._failed else self._lines
 
     @property
-    def drawn(self) -> Sequence[DiagnosticLine]:
+    def drawn(self) -> Sequence[Diagnostic]:
         """The values of the statistic that is drawn, one a parameter."""
         found = by_statistic(self.shown)
         return found.get(self._statistic) or next(iter(found.values()), ())
@@ -276,7 +277,7 @@ class Diagnostics(Pane, Computes):
         if not lines:
             return None
         figure = partial(statistic_figure, drawn) if self.view == PLOT else None
-        return Exhibit(self.named("diagnostics"), lambda: lines_of(DiagnosticLine, lines), figure)
+        return Exhibit(self.named("diagnostics"), lambda: lines_of(Diagnostic, lines, "target"), figure)
 
     def take_focus(self) -> None:
         """What is shown takes the keys."""

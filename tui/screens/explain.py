@@ -14,11 +14,11 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
+from sfumato.engine.rows import Row
 from sfumato.tui.console import number
 from sfumato.tui.widgets.scroll import Scroll
 from sfumato.tui.widgets.text import fit, printable
 from sfumato.tui.words import full_params, interval, use_text
-from sfumato.workspace.views.results import ResultLine
 
 from .page import Dialog
 
@@ -59,7 +59,7 @@ class Explain(Dialog[None]):
 
         meaning: Meaning
 
-    def __init__(self, row: ResultLine) -> None:
+    def __init__(self, row: Row) -> None:
         super().__init__()
         self._row = row
         self._meaning = Meaning("…", "…", "", "…")
@@ -99,7 +99,7 @@ class Explain(Dialog[None]):
         pane.show(Content("\n").join(lines))
 
 
-def meaning_of(row: ResultLine) -> Meaning:
+def meaning_of(row: Row) -> Meaning:
     """What this version's method says of the measure of a row; slow the first time."""
     from sfumato.engine.methods import registry
     from sfumato.engine.spec import written
@@ -112,7 +112,7 @@ def meaning_of(row: ResultLine) -> Meaning:
     return Meaning(method.title, outputs[0].meaning, outputs[0].goal, method.source, defaults)
 
 
-def facts(row: ResultLine, meaning: Meaning) -> list[tuple[str, str]]:
+def facts(row: Row, meaning: Meaning) -> list[tuple[str, str]]:
     """Every fact about a row that there is, by name."""
     draws = "average over the released datasets" if row.draw is None else f"released dataset {row.draw}"
     of = "the confidential data themselves" if row.dataset == "confidential" else f"{row.dataset} data, {draws}"
@@ -134,6 +134,6 @@ def facts(row: ResultLine, meaning: Meaning) -> list[tuple[str, str]]:
     return [(name, text) for name, text in named if text]
 
 
-def _interval(row: ResultLine) -> str:
+def _interval(row: Row) -> str:
     text = interval(row.lower, row.upper)
     return f"{text}, 95 % over the released datasets" if text and row.draw is None else text

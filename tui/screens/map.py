@@ -12,6 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import ContentSwitcher
 
+from sfumato.engine.thresholds import Verdict
 from sfumato.tui.console import number
 from sfumato.tui.export import Exhibit, Lines
 from sfumato.tui.widgets.columns import cells, fitted
@@ -23,7 +24,7 @@ from sfumato.tui.widgets.plot import Plot
 from sfumato.tui.widgets.series import Series
 from sfumato.tui.words import interval, mark, measured
 from sfumato.workspace.views.queries import Reader
-from sfumato.workspace.views.results import VerdictLine, verdict_lines
+from sfumato.workspace.views.results import verdicts_of
 from sfumato.workspace.views.risk_utility import Axis, Point, RiskUtilityMap, done_runs, risk_utility_map
 from sfumato.workspace.views.runs import RunLine
 
@@ -87,7 +88,7 @@ class Map(Pane):
         project_id: int
         done: tuple[int, ...]
         found: RiskUtilityMap
-        limits: Sequence[VerdictLine]
+        limits: Sequence[Verdict]
 
     @dataclass
     class Same(Message):
@@ -106,7 +107,7 @@ class Map(Pane):
         self._found: RiskUtilityMap | None = None
         self._points: Sequence[Point] = ()
         self._own = True
-        self._limits: Sequence[VerdictLine] = ()
+        self._limits: Sequence[Verdict] = ()
         self._limits_of: int | None = None
 
     def compose(self) -> ComposeResult:
@@ -126,11 +127,11 @@ class Map(Pane):
         seen = self._done if (self._project_id, self._limits_of) == (project_id, run_id) else None
         self._limits_of = run_id
 
-        def query(reader: Reader) -> tuple[tuple[int, ...], RiskUtilityMap, Sequence[VerdictLine]] | None:
+        def query(reader: Reader) -> tuple[tuple[int, ...], RiskUtilityMap, Sequence[Verdict]] | None:
             done = done_runs(reader, project_id)
             if done == seen:
                 return None
-            return done, risk_utility_map(reader, project_id), verdict_lines(reader, run_id)
+            return done, risk_utility_map(reader, project_id), verdicts_of(reader, run_id)
 
         self.read(query, lambda found: self.Arrived(project_id, *found) if found else self.Same())
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sfumato.engine.thresholds import Verdict
 from sfumato.tui.widgets.series import Series
 from sfumato.tui.words import limit_text
-from sfumato.workspace.views.results import VerdictLine
 from sfumato.workspace.views.risk_utility import Axis, Point, made_with
 
 __all__ = ["Limit", "limit_series", "limit_words", "limits_on"]
@@ -15,7 +15,7 @@ Limit = tuple[str, float]
 """``max`` or ``min``, and the value that a threshold sets."""
 
 
-def limits_on(verdicts: Sequence[VerdictLine], axis: Axis, own: float | None) -> list[Limit]:
+def limits_on(verdicts: Sequence[Verdict], axis: Axis, own: float | None) -> list[Limit]:
     """The thresholds that speak of an axis's number; a ratio in units of the confidential data's ``own`` value."""
     found = []
     for one in verdicts:

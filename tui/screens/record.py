@@ -22,7 +22,7 @@ from sfumato.tui.record_list import driver_text
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.key_line import KeyLine
 from sfumato.tui.widgets.line import Line
-from sfumato.tui.widgets.pages import Column, Row
+from sfumato.tui.widgets.pages import Column, TableRow
 from sfumato.tui.widgets.text import cut, fit, printable
 
 from .confirm import Confirm
@@ -62,7 +62,7 @@ class CandidatePages:
         """How many match."""
         return len(self.found.matching)
 
-    def rows(self, offset: int, limit: int) -> Sequence[Row]:
+    def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
         """A page of rows."""
         numbers = self.found.matching[offset : offset + limit]
         values = self._values(numbers) if self.names else [{} for _ in numbers]

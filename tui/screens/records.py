@@ -17,7 +17,7 @@ from sfumato.tui.record_list import driver_text
 from sfumato.tui.widgets.columns import cells, fitted
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.line import Line
-from sfumato.tui.widgets.pages import Column, Row
+from sfumato.tui.widgets.pages import Column, TableRow
 from sfumato.tui.words import params_text
 
 from .exhibiting import grid_exhibit
@@ -58,7 +58,7 @@ class RecordPages:
         """All of them."""
         return len(self.records)
 
-    def rows(self, offset: int, limit: int) -> Sequence[Row]:
+    def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
         """A page of rows."""
         return [cells(self.columns, self._values(line)) for line in self.records.lines(offset, limit)]
 
@@ -219,7 +219,7 @@ class _Nothing:
     def count(self) -> int:
         return 0
 
-    def rows(self, offset: int, limit: int) -> Sequence[Row]:
+    def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
         return ()
 
 

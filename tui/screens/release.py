@@ -25,7 +25,6 @@ from sfumato.tui.widgets.scroll import Scroll
 from sfumato.tui.widgets.text import printable
 from sfumato.tui.widgets.verdicts import board
 from sfumato.workspace.reporting.uses import settings_apart
-from sfumato.workspace.views.results import VerdictLine
 
 from .confirm import Confirm
 from .page import Dialog
@@ -180,8 +179,9 @@ class ReleaseScreen(Dialog[None], Computes):
 
 def release_text(plan: ReleasePlan, past: Sequence[PastRelease], form: Form, width: int) -> list[Content]:
     """The verdicts, what goes out, and what went out before, in lines of at most ``width`` cells."""
-    verdicts = [VerdictLine(**verdict.to_dict()) for verdict in plan.verdicts]
-    lines = [board(verdicts, width, settings_apart(plan.run.recipe_toml)) if verdicts else Content(NO_THRESHOLDS)]
+    lines = [
+        board(plan.verdicts, width, settings_apart(plan.run.recipe_toml)) if plan.verdicts else Content(NO_THRESHOLDS)
+    ]
     if plan.doubts:
         said = f"{'. '.join(doubt[0].upper() + doubt[1:] for doubt in plan.doubts)}. {WHY}"
         lines += [Content.styled(line, "$warning bold") for line in wrap(printable(said), width)]

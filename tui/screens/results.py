@@ -14,18 +14,19 @@ from textual.message import Message
 from textual.widgets import Input
 from textual.worker import get_current_worker
 
+from sfumato.engine.rows import Row
 from sfumato.tui.console import number
 from sfumato.tui.export import Exhibit, Lines, lines_of
 from sfumato.tui.widgets.columns import cells, fitted
 from sfumato.tui.widgets.entry import Entry
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.line import Line
-from sfumato.tui.widgets.pages import Column, Row
+from sfumato.tui.widgets.pages import Column, TableRow
 from sfumato.tui.words import interval, measured
 from sfumato.workspace.reporting.uses import Apart, settings_apart
 from sfumato.workspace.views.queries import Reader, recipe_toml
 from sfumato.workspace.views.result_orders import ResultOrders
-from sfumato.workspace.views.results import SORTS, ResultLine, Selection, has_averages, result_lines
+from sfumato.workspace.views.results import SORTS, Selection, has_averages, selected_rows
 
 from .explain import Explain
 from .page import Pane, stage
@@ -60,14 +61,14 @@ class ResultPages:
         with Reader(self.directory) as reader:
             return len(self.orders.numbers(reader, self.selection))
 
-    def rows(self, offset: int, limit: int) -> Sequence[Row]:
+    def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
         """A page of rows."""
         with Reader(self.directory) as reader:
             lines = self.orders.lines(reader, self.selection, offset, limit)
             apart = settings_apart(recipe_toml(reader, self.selection.run_id))
         return [cells(self.columns, _values(line, self.columns[0].width, apart)) for line in lines]
 
-    def line(self, reader: Reader, index: int) -> ResultLine | None:
+    def line(self, reader: Reader, index: int) -> Row | None:
         """One row with all that there is to it."""
         return next(iter(self.orders.lines(reader, self.selection, index, 1)), None)
 
@@ -105,7 +106,7 @@ class Results(Pane):
     class Selected(Message):
         """The row to explain was read."""
 
-        row: ResultLine | None
+        row: Row | None
 
     @dataclass
     class Pictured(Message):
@@ -196,7 +197,7 @@ class Results(Pane):
 
         def lines() -> Lines:
             with Reader(directory) as reader:
-                return lines_of(ResultLine, result_lines(reader, selection, 0, -1))
+                return lines_of(Row, selected_rows(reader, selection, 0, -1))
 
         return Exhibit(self.named("results"), lines)
 
@@ -273,7 +274,7 @@ def _columns(width: int, selection: Selection) -> tuple[Column, ...]:
     return tuple(replace(c, title=f"{c.title} <") if c.name == chosen else c for c in columns)
 
 
-def _values(line: ResultLine, room: int, apart: Apart) -> dict[str, object]:
+def _values(line: Row, room: int, apart: Apart) -> dict[str, object]:
     uses = apart.get(f"{line.family}.{line.method}", {})
     hidden = () if line.level is None else ("variable", "model")
     params = {name: value for name, value in line.params.items() if name in uses or name not in hidden}
@@ -290,7 +291,7 @@ def _values(line: ResultLine, room: int, apart: Apart) -> dict[str, object]:
     }
 
 
-def name_in(width: int, line: ResultLine) -> str:
+def name_in(width: int, line: Row) -> str:
     """``family.method.measure``, without family, then without method, where there is no room for them."""
     names = (line.key, f"{line.method}.{line.measure}", line.measure)
     return next((name for name in names if len(name) <= width), line.measure)

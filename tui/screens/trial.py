@@ -15,6 +15,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input
 
+from sfumato.engine.thresholds import Verdict
 from sfumato.tui.console import number
 from sfumato.tui.widgets.entry import Entry
 from sfumato.tui.widgets.key_line import KeyLine
@@ -23,7 +24,6 @@ from sfumato.tui.widgets.scroll import Scroll
 from sfumato.tui.widgets.verdicts import board, overall
 from sfumato.tui.words import limit_text, measured
 from sfumato.workspace.reporting.uses import Apart, settings_apart
-from sfumato.workspace.views.results import VerdictLine
 
 from .page import Dialog
 from .threads import Computes
@@ -76,14 +76,14 @@ class Trial(Dialog[None], Computes):
 
         thresholds: Sequence[Threshold]
         rows: Sequence[Row]
-        stored: Sequence[VerdictLine]
+        stored: Sequence[Verdict]
         apart: Apart
 
     @dataclass
     class Judged(Message):
         """What is shown was judged."""
 
-        verdicts: Sequence[VerdictLine]
+        verdicts: Sequence[Verdict]
 
     @dataclass
     class Kept(Message):
@@ -97,8 +97,8 @@ class Trial(Dialog[None], Computes):
         self._own: Sequence[Threshold] = ()
         self._tried: Sequence[Threshold] = ()
         self._rows: Sequence[Row] = ()
-        self._stored: Sequence[VerdictLine] = ()
-        self._verdicts: Sequence[VerdictLine] = ()
+        self._stored: Sequence[Verdict] = ()
+        self._verdicts: Sequence[Verdict] = ()
         self._apart: Apart = {}
         self._at = 0
 
@@ -159,10 +159,10 @@ class Trial(Dialog[None], Computes):
     def _judge(self) -> None:
         tried, rows = self._tried, self._rows
 
-        def query(_: Workspace) -> Sequence[VerdictLine]:
+        def query(_: Workspace) -> Sequence[Verdict]:
             from sfumato.engine.thresholds import judge
 
-            return [VerdictLine(**verdict.to_dict()) for verdict in judge(tried, rows)]
+            return judge(tried, rows)
 
         self.compute(query, self.Judged)
 
@@ -227,10 +227,10 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _load(workspace: Workspace, run_id: int) -> tuple[Sequence[Threshold], Sequence[Row], Sequence[VerdictLine], Apart]:
-    from sfumato.workspace.jobs.runs import find_run, result_rows
-    from sfumato.workspace.views.results import verdict_lines
+def _load(workspace: Workspace, run_id: int) -> tuple[Sequence[Threshold], Sequence[Row], Sequence[Verdict], Apart]:
+    from sfumato.workspace.jobs.runs import find_run
+    from sfumato.workspace.views.results import result_rows, verdicts_of
 
     rows = [row for row in result_rows(workspace, run_id) if row.draw is None]
     run = find_run(workspace, run_id)
-    return run.recipe.thresholds, rows, verdict_lines(workspace, run_id), settings_apart(run.recipe_toml)
+    return run.recipe.thresholds, rows, verdicts_of(workspace, run_id), settings_apart(run.recipe_toml)

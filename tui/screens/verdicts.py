@@ -10,12 +10,14 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
+from sfumato.engine.rows import Row
+from sfumato.engine.thresholds import Verdict
 from sfumato.tui.export import Exhibit, lines_of
 from sfumato.tui.widgets.verdict_board import VerdictBoard
 from sfumato.tui.words import state_text
 from sfumato.workspace.reporting.uses import Apart, settings_apart
 from sfumato.workspace.views.queries import recipe_toml
-from sfumato.workspace.views.results import ResultLine, VerdictLine, judged_line, verdict_lines
+from sfumato.workspace.views.results import judged_row, verdicts_of
 
 from .page import Pane
 from .trial import Trial
@@ -33,18 +35,18 @@ class Verdicts(Pane):
         """The verdicts were read."""
 
         run_id: int
-        verdicts: list[VerdictLine]
+        verdicts: list[Verdict]
         apart: Apart
 
     @dataclass
     class Found(Message):
         """The row that a verdict speaks of was read; None where the run has none."""
 
-        row: ResultLine | None
+        row: Row | None
 
     def __init__(self) -> None:
         super().__init__(id="verdicts")
-        self._verdicts: list[VerdictLine] = []
+        self._verdicts: list[Verdict] = []
         self._apart: Apart = {}
 
     def compose(self) -> ComposeResult:
@@ -56,7 +58,7 @@ class Verdicts(Pane):
         if self.line is not None:
             run_id = self.line.run.id
             self.read(
-                lambda reader: (verdict_lines(reader, run_id), settings_apart(recipe_toml(reader, run_id))),
+                lambda reader: (verdicts_of(reader, run_id), settings_apart(recipe_toml(reader, run_id))),
                 lambda found: self.Arrived(run_id, *found),
             )
 
@@ -81,7 +83,7 @@ class Verdicts(Pane):
     def _look_up(self, event: VerdictBoard.Asked) -> None:
         if self.line is not None:
             run_id = self.line.run.id
-            self.read(lambda reader: judged_line(reader, run_id, event.verdict), self.Found)
+            self.read(lambda reader: judged_row(reader, run_id, event.verdict), self.Found)
 
     @on(Found)
     async def _explain(self, event: Found) -> None:
@@ -108,7 +110,7 @@ class Verdicts(Pane):
     def exhibit(self) -> Exhibit | None:
         """The verdicts with all their digits."""
         verdicts = self._verdicts
-        return Exhibit(self.named("verdicts"), lambda: lines_of(VerdictLine, verdicts)) if verdicts else None
+        return Exhibit(self.named("verdicts"), lambda: lines_of(Verdict, verdicts)) if verdicts else None
 
     def take_focus(self) -> None:
         """The board takes the keys."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from .pages import PAGE, PageCache, Pages, Row
+from .pages import PAGE, PageCache, Pages, TableRow
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,7 +15,7 @@ class Delivery:
     source: Pages
     count: int
     page: int
-    rows: Sequence[Row]
+    rows: Sequence[TableRow]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +61,8 @@ class Feed:
         """Open ``source`` at row ``index``; what is shown stays until its first page has come."""
         self._opening = Order(source, index, None)
 
-    def row(self, index: int) -> Row | None:
-        """Row ``index`` if it has been read."""
+    def row(self, index: int) -> TableRow | None:
+        """TableRow ``index`` if it has been read."""
         return self._cache.row(index)
 
     def order(self, wanted: Iterable[tuple[int, int]]) -> Order | None:

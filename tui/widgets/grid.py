@@ -18,7 +18,7 @@ from textual.strip import Strip
 from ..terminal.raw_lines import BareLines
 from .feed import Delivery, Feed, Order
 from .glyphs import glyphs_named
-from .pages import ColumnLike, Pages, Row
+from .pages import ColumnLike, Pages, TableRow
 from .table import Table
 from .text import window
 
@@ -73,14 +73,14 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         """The cursor came to row ``index``. ``row`` is None while it is being read; another message brings it."""
 
         index: int
-        row: Row | None
+        row: TableRow | None
 
     @dataclass
     class Selected(Event):
-        """Row ``index`` was chosen with enter or a double click."""
+        """TableRow ``index`` was chosen with enter or a double click."""
 
         index: int
-        row: Row
+        row: TableRow
 
     @dataclass
     class Opened(Event):
@@ -139,8 +139,8 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         """The source that is shown; None before one is open."""
         return self._feed.source
 
-    def row(self, index: int) -> Row | None:
-        """Row ``index`` if it has been read."""
+    def row(self, index: int) -> TableRow | None:
+        """TableRow ``index`` if it has been read."""
         return self._feed.row(index)
 
     def set_source(self, source: Pages, *, empty: str | None = None, keep_cursor: bool = False) -> None:

@@ -12,7 +12,8 @@ from .text import Align
 
 PAGE = 500
 """Rows in a page."""
-Row = tuple[object, ...]
+TableRow = tuple[object, ...]
+"""A row, one value a column."""
 
 
 class ColumnLike(Protocol):
@@ -30,7 +31,7 @@ class ColumnLike(Protocol):
 
     @property
     def width(self) -> int:
-        """Cells."""
+        """TableRow."""
         ...
 
     @property
@@ -63,7 +64,7 @@ class Pages(Protocol):
         """How many rows there are."""
         ...
 
-    def rows(self, offset: int, limit: int) -> Sequence[Row]:
+    def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
         """Rows ``offset`` to ``offset + limit - 1``, fewer at the end, one value a column."""
         ...
 
@@ -79,7 +80,7 @@ class ListPages:
         """How many rows there are."""
         return len(self._rows)
 
-    def rows(self, offset: int, limit: int) -> Sequence[Row]:
+    def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
         """Rows ``offset`` to ``offset + limit - 1``."""
         return self._rows[offset : offset + limit]
 
@@ -89,11 +90,11 @@ class PageCache:
 
     def __init__(self, most: int = 20) -> None:
         self._most = most
-        self._pages: OrderedDict[int, Sequence[Row]] = OrderedDict()
+        self._pages: OrderedDict[int, Sequence[TableRow]] = OrderedDict()
         self._stale: set[int] = set()
 
-    def row(self, index: int) -> Row | None:
-        """Row ``index`` of the table; None where its page is not here, or ends before it."""
+    def row(self, index: int) -> TableRow | None:
+        """TableRow ``index`` of the table; None where its page is not here, or ends before it."""
         rows = self._pages.get(index // PAGE)
         if rows is None:
             return None
@@ -101,7 +102,7 @@ class PageCache:
         place = index % PAGE
         return rows[place] if place < len(rows) else None
 
-    def put(self, page: int, rows: Sequence[Row]) -> list[int]:
+    def put(self, page: int, rows: Sequence[TableRow]) -> list[int]:
         """Keep the ``rows`` of ``page``, forgetting what was not used for longest; the table's rows that changed."""
         old = self._pages.get(page, ())
         self._pages[page] = rows

@@ -7,10 +7,10 @@ from typing import Any
 
 from textual.content import Content
 
+from sfumato.engine.thresholds import Verdict
 from sfumato.tui.console import duration, number
 from sfumato.tui.widgets.text import cut, printable
 from sfumato.tui.words import limit_text, mark
-from sfumato.workspace.views.results import VerdictLine
 from sfumato.workspace.views.run_detail import Change, Phase, RunDetail
 
 __all__ = ["glance"]
@@ -65,7 +65,7 @@ def _phase(phase: Phase) -> str:
     return f"{phase.kind} {tasks} in {duration(phase.seconds)}{memory}"
 
 
-def _unmet(verdict: VerdictLine) -> str:
+def _unmet(verdict: Verdict) -> str:
     limit = limit_text(verdict.bound, verdict.limit)
     found = verdict.reason if verdict.observed is None else number(verdict.observed)
     return f"{mark(verdict.outcome)} {verdict.value} {verdict.target}: {found}, {limit}".replace(" : ", ": ")

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from .pages import ColumnLike, Row
+from .pages import ColumnLike, TableRow
 from .text import fit, printable, shown
 
 GAP = 2
-"""Cells between columns."""
+"""TableRow between columns."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Table:
 
     @property
     def width(self) -> int:
-        """Cells in a line: a blank at either end, GAP between columns."""
+        """TableRow in a line: a blank at either end, GAP between columns."""
         return sum(column.width for column in self.columns) + GAP * max(len(self.columns) - 1, 0) + 2
 
     @property
@@ -34,7 +34,7 @@ class Table:
         """The titles in ``width`` cells."""
         return self._line([printable(column.title) for column in self.columns])
 
-    def line(self, row: Row) -> str:
+    def line(self, row: TableRow) -> str:
         """``row`` in ``width`` cells; columns it has no value for stay empty."""
         missing = "–" if self.ellipsis == "…" else "-"
         return self._line([shown(value, missing) for value in row[: len(self.columns)]])

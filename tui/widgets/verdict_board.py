@@ -11,8 +11,8 @@ from textual.content import Content
 from textual.geometry import Region
 from textual.message import Message
 
+from sfumato.engine.thresholds import Verdict
 from sfumato.workspace.reporting.uses import NOTHING, Apart
-from sfumato.workspace.views.results import VerdictLine
 
 from .scroll import Scroll
 from .verdicts import blocks, heads, overall
@@ -29,14 +29,14 @@ class VerdictBoard(Scroll):
     class Asked(Message):
         """What a verdict means is asked."""
 
-        verdict: VerdictLine
+        verdict: Verdict
 
     def __init__(self) -> None:
         super().__init__()
-        self._verdicts: Sequence[VerdictLine] = ()
+        self._verdicts: Sequence[Verdict] = ()
         self._at = 0
 
-    def lay_out(self, verdicts: Sequence[VerdictLine], width: int, apart: Apart = NOTHING) -> None:
+    def lay_out(self, verdicts: Sequence[Verdict], width: int, apart: Apart = NOTHING) -> None:
         """Show these verdicts in ``width`` cells; the cursor stays at its place where there is one."""
         self._verdicts, self._width, self._apart = verdicts, width, apart
         self._at = max(0, min(self._at, len(verdicts) - 1))

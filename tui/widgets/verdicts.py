@@ -7,12 +7,12 @@ from textwrap import wrap
 
 from textual.content import Content
 
+from sfumato.engine.thresholds import Verdict
 from sfumato.tui.console import number
 from sfumato.tui.widgets.gauge import gauge
 from sfumato.tui.widgets.text import cut, fit, printable
 from sfumato.tui.words import limit_text, mark, measured, outcome_text
 from sfumato.workspace.reporting.uses import NOTHING, Apart
-from sfumato.workspace.views.results import VerdictLine
 
 __all__ = ["blocks", "board", "heads", "overall"]
 
@@ -23,7 +23,7 @@ GAUGE = 64
 INDENT = OUTCOME + 2
 
 
-def overall(verdicts: Sequence[VerdictLine]) -> Content:
+def overall(verdicts: Sequence[Verdict]) -> Content:
     """``✗ FAIL  1 of 6 thresholds failed``: a release passes only when every threshold is met."""
     counts = {outcome: sum(v.outcome == outcome for v in verdicts) for outcome in STYLES}
     if counts["pass"] == len(verdicts):
@@ -34,7 +34,7 @@ def overall(verdicts: Sequence[VerdictLine]) -> Content:
     return Content.assemble((outcome_text(worst), STYLES[worst]), f"  of {len(verdicts)} thresholds {', '.join(said)}")
 
 
-def board(verdicts: Sequence[VerdictLine], width: int, apart: Apart = NOTHING) -> Content:
+def board(verdicts: Sequence[Verdict], width: int, apart: Apart = NOTHING) -> Content:
     """Every verdict in ``width`` cells: numbers beside the name where there is room, else below it.
 
     ``apart`` are the settings in which uses of a method differ.
@@ -53,7 +53,7 @@ def heads(width: int) -> list[Content]:
     return [Content.styled(words, "bold")]
 
 
-def blocks(verdicts: Sequence[VerdictLine], width: int, apart: Apart = NOTHING) -> list[Content]:
+def blocks(verdicts: Sequence[Verdict], width: int, apart: Apart = NOTHING) -> list[Content]:
     """The lines of each verdict: name and numbers, how much of its limit is used, and why where it was not computed."""
     name = _name_width(width)
     wide = name >= NAME_LEAST
@@ -73,7 +73,7 @@ def _name_width(width: int) -> int:
     return width - OUTCOME - LIMIT - 2 * NUMBER - 8
 
 
-def _wide(verdict: VerdictLine, name: int, of: str) -> Content:
+def _wide(verdict: Verdict, name: int, of: str) -> Content:
     limit = fit(limit_text(verdict.bound, verdict.limit), LIMIT)
     return Content.assemble(
         (fit(outcome_text(verdict.outcome), OUTCOME), STYLES[verdict.outcome]),
@@ -81,7 +81,7 @@ def _wide(verdict: VerdictLine, name: int, of: str) -> Content:
     )
 
 
-def _narrow(verdict: VerdictLine, width: int, of: str) -> list[Content]:
+def _narrow(verdict: Verdict, width: int, of: str) -> list[Content]:
     outcome = (fit(outcome_text(verdict.outcome), OUTCOME), STYLES[verdict.outcome])
     limit, margin = limit_text(verdict.bound, verdict.limit), number(verdict.margin)
     numbers = f"observed {number(verdict.observed)}, {limit}, margin {margin}"
@@ -92,20 +92,20 @@ def _narrow(verdict: VerdictLine, width: int, of: str) -> list[Content]:
     ]
 
 
-def _name_in(verdict: VerdictLine, width: int, of: str) -> str:
+def _name_in(verdict: Verdict, width: int, of: str) -> str:
     whole = _name(verdict, of)
     return fit(whole if len(whole) <= width else _measure(verdict), width)
 
 
-def _name(verdict: VerdictLine, of: str) -> str:
+def _name(verdict: Verdict, of: str) -> str:
     return _measure(verdict) + (f" ({of})" if of else "")
 
 
-def _measure(verdict: VerdictLine) -> str:
+def _measure(verdict: Verdict) -> str:
     return printable(verdict.value + ("" if verdict.level is None else f" at S = {number(verdict.level)}"))
 
 
-def _of(verdict: VerdictLine, apart: Apart) -> str:
+def _of(verdict: Verdict, apart: Apart) -> str:
     """What the verdict speaks of: the target, and which use of the method."""
     return printable(measured(verdict.target, verdict.params, apart.get(verdict.value.rpartition(".")[0], {})))
 

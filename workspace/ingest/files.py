@@ -16,10 +16,10 @@ import pyarrow.csv as csv_reader
 import pyarrow.parquet as pq
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.microdata import Microdata, Origin, conform
+from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import DataSource
 from sfumato.engine.run import generator
-from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.schema import Kind, Origin, Schema, Variable
 from sfumato.engine.written_values import has_decimal_commas, read_numbers
 
 from .where import select_where

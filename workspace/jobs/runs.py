@@ -14,9 +14,7 @@ from sfumato.engine.microdata import Microdata
 from sfumato.engine.plan import Task, plan
 from sfumato.engine.published import Published
 from sfumato.engine.recipe import Recipe
-from sfumato.engine.results import Diagnostic
 from sfumato.engine.rows import Row
-from sfumato.engine.thresholds import Verdict
 
 from ..audit import Act, append
 from ..ingest.files import Source
@@ -24,6 +22,7 @@ from ..store.disk import bytes_needed, check_disk
 from ..store.released_tables import classes_name
 from ..store.workspace import Dataset, Workspace
 from ..views.queries import Run, RunState, TaskRow, find_run, list_runs, tasks_of
+from ..views.results import result_rows, verdicts_of
 
 __all__ = [
     "Entry",
@@ -199,43 +198,6 @@ def insert_rows(connection: sqlite3.Connection, run_id: int, task_id: int, rows:
 
 def _stored(value: object) -> Any:
     return json.dumps(value, sort_keys=True) if isinstance(value, Mapping) else value
-
-
-def raw_rows(workspace: Workspace, run_id: int) -> list[Row]:
-    """The rows that measures and studies left, in the order of the plan: what ``combine`` starts from."""
-    return _rows(workspace, "task.kind <> 'combine'", run_id)
-
-
-def result_rows(workspace: Workspace, run_id: int) -> list[Row]:
-    """The finished rows of a run, averages included, in a fixed order; before it has ended, the rows so far."""
-    return _rows(workspace, "task.kind = 'combine'", run_id) or raw_rows(workspace, run_id)
-
-
-def _rows(workspace: Workspace, which: str, run_id: int) -> list[Row]:
-    columns = ", ".join(f"result.{name}" for name in _ROW_COLUMNS.split(", "))
-    rows = workspace.connection.execute(
-        f"""SELECT {columns} FROM result JOIN task ON task.id = result.task_id
-            WHERE result.run_id = ? AND {which} ORDER BY result.task_id, result.id""",
-        (run_id,),
-    )
-    return [Row(**{**dict(row), "params": json.loads(row["params"])}) for row in rows]
-
-
-def verdicts_of(workspace: Workspace, run_id: int) -> list[Verdict]:
-    """The verdicts of a finished run in the order of its thresholds."""
-    rows = workspace.connection.execute("SELECT verdict FROM verdict WHERE run_id = ? ORDER BY position", (run_id,))
-    return [Verdict(**json.loads(row[0])) for row in rows]
-
-
-def diagnostics_of(workspace: Workspace, run_id: int) -> list[tuple[str, Diagnostic]]:
-    """Target and diagnostic of every fitted model."""
-    rows = workspace.connection.execute(
-        "SELECT target, name, parameter, value, rule, passed FROM diagnostic WHERE run_id = ? ORDER BY id", (run_id,)
-    )
-    return [
-        (r["target"], Diagnostic(r["name"], r["parameter"], r["value"], r["rule"], None if r["passed"] is None else bool(r["passed"])))
-        for r in rows
-    ]  # fmt: skip
 
 
 def result_object(workspace: Workspace, run_id: int) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from sfumato.engine.rows import Row
 from ..store.tables import schema_to_json
 from ..store.workspace import Workspace
 from ..views.queries import find_run
+from ..views.results import raw_rows
 from .queue import Claim
-from .runs import raw_rows
 
 __all__ = ["Order", "order_for"]
 

@@ -11,10 +11,11 @@ from sfumato.engine.recipe import Recipe, with_settings
 from sfumato.engine.reproduction import Findings, SourceTable, source_tables
 
 from ..errors import NotReady
-from ..jobs.runs import enter_runs, result_object, result_rows
+from ..jobs.runs import enter_runs, result_object
 from ..recipes import RecipeFile, find_recipe
 from ..store.workspace import Workspace
 from ..views.queries import Connected, Run, RunState, find_run
+from ..views.results import result_rows
 from .hierarchy_files import with_trees
 from .prepare import Prepared
 

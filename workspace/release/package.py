@@ -24,11 +24,11 @@ from sfumato.engine.thresholds import Verdict
 
 from ..audit import Act, append
 from ..errors import NotReady, WorkspaceError
-from ..jobs.runs import verdicts_of
 from ..plan.companions import done_together, result_with_companions
 from ..reporting.page import report_page
 from ..store.workspace import Workspace
 from ..views.queries import Connected, Run
+from ..views.results import verdicts_of
 from .tables import FORMATS, Form, codebook, dataset_bytes
 
 __all__ = [

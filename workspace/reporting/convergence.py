@@ -15,7 +15,7 @@ from ..store.trace_tables import ModelTrace, traces_of
 from ..store.workspace import Workspace
 from ..views.convergence import ALL, ParameterLine, parameter_lines, worst_first
 from ..views.queries import Run
-from ..views.results import diagnostic_lines
+from ..views.results import diagnostics_of
 from .numbers import number
 from .parts import table
 
@@ -27,7 +27,7 @@ CONFIDENTIAL = "Traces show posterior draws, which are as confidential as the da
 
 def convergence_table(workspace: Workspace, runs: Sequence[Run]) -> Markup | str:
     """R-hat, sample sizes, acceptance and Pareto k of every parameter, held against the usual limits in words."""
-    lines = [_cells(line) for run in runs for line in parameter_lines(diagnostic_lines(workspace, run.id))]
+    lines = [_cells(line) for run in runs for line in parameter_lines(diagnostics_of(workspace, run.id))]
     heads = ("variable", "parameter", "R-hat", "bulk ESS", "tail ESS", "acceptance", "Pareto k", "")
     caption = "Convergence: R-hat at most 1.01, effective sample sizes at least 400, Pareto k at most 0.7 (Vehtari et al. 2021, 2024)"
     return table(caption, heads, lines, numeric=range(2, 7)) if lines else ""
@@ -45,7 +45,7 @@ def trace_parts(workspace: Workspace, runs: Sequence[Run]) -> Iterator[Markup]:
     for run in runs:
         models = {model.target: model for model in traces_of(workspace, run.id)}
         words += [_words(model) for model in models.values() if not plots_of(model.trace)]
-        lines = [line for line in parameter_lines(diagnostic_lines(workspace, run.id)) if line.target in models]
+        lines = [line for line in parameter_lines(diagnostics_of(workspace, run.id)) if line.target in models]
         drawn = [line for line in worst_first(lines) if plots_of(models[line.target].trace)][:WORST]
         figures += [_figure(models[line.target], line, f"trace-{run.id}-{i}") for i, line in enumerate(drawn, start=1)]
     if words:

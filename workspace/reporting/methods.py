@@ -15,16 +15,16 @@ from .parts import Section, definitions, section, settings, table
 __all__ = ["diagnostic_section", "method_section"]
 
 
-def diagnostic_section(diagnostics: Sequence[tuple[str, Diagnostic]], *convergence: Child) -> Section | None:
+def diagnostic_section(diagnostics: Sequence[Diagnostic], *convergence: Child) -> Section | None:
     """Whether the models converged: what ``convergence`` says, and every statistic with the rule it is held against."""
     if not diagnostics:
         return None
-    judged = [found.passed for _, found in diagnostics if found.passed is not None]
+    judged = [found.passed for found in diagnostics if found.passed is not None]
     failed = judged.count(False)
     verdict = f"{failed} of {len(judged)} are not met" if failed else f"all {len(judged)} are met"
     rows = [
-        [target, found.name, found.parameter, number(found.value), found.rule, _passed(found.passed)]
-        for target, found in diagnostics
+        [found.target, found.name, found.parameter, number(found.value), found.rule, _passed(found.passed)]
+        for found in diagnostics
     ]
     heads = ("variable", "statistic", "parameter", "value", "rule", "")
     return section(

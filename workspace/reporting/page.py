@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from sfumato.engine.thresholds import Verdict
 
-from ..jobs.runs import diagnostics_of, result_rows, verdicts_of
 from ..plan.companions import done_together, names_of, published_tables
 from ..plots.figure import Figure
 from ..plots.markup import Markup, element
@@ -14,6 +13,7 @@ from ..plots.svg import svg
 from ..store.workspace import Workspace
 from ..views.figures import figures_of
 from ..views.queries import Run
+from ..views.results import diagnostics_of, result_rows, verdicts_of
 from .convergence import convergence_table, trace_parts
 from .findings import published_section, result_tables, sweep_section, verdict_table
 from .methods import diagnostic_section, method_section
@@ -69,7 +69,7 @@ def report_page(workspace: Workspace, run_id: int | str, *, traces: bool = False
         published_section(published_tables(workspace, runs)),
         section("Figures", [_figure(one, i) for i, one in enumerate(figures_of(workspace, runs), start=1)]),
         diagnostic_section(
-            [(target, found) for run in runs for target, found in diagnostics_of(workspace, run.id)],
+            [found for run in runs for found in diagnostics_of(workspace, run.id)],
             convergence_table(workspace, runs),
             *(trace_parts(workspace, runs) if traces else ()),
         ),

@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from sfumato.engine.microdata import Microdata, Origin
-from sfumato.engine.schema import Schema, Variable
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.schema import Origin, Schema, Variable
 
 from ..errors import DamagedTable
 

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
-from sfumato.engine.microdata import Microdata, Origin
-from sfumato.engine.schema import Schema
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.schema import Origin, Schema
 
 from ..audit import HEAD_FILE, Act, append, head_of, keep_head
 from ..errors import NotAWorkspace, NotFound

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.engine.microdata import Microdata, Origin
+from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
-from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.schema import Kind, Origin, Schema, Variable
 
 from ..plots.column import Column
 from ..store.workspace import Workspace

@@ -8,10 +8,11 @@ from typing import Any
 from sfumato.engine.comparison import Compared, ComparedVerdict, compare, compare_verdicts
 
 from ..errors import DifferentData, NotReady
-from ..jobs.runs import find_run, result_rows, verdicts_of
+from ..jobs.runs import find_run
 from ..reporting.uses import Apart, apart_in
 from ..store.workspace import Dataset, Workspace
 from .queries import Run, RunState
+from .results import result_rows, verdicts_of
 
 __all__ = ["RunComparison", "compare_runs"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .results import DiagnosticLine
+from sfumato.engine.results import Diagnostic
 
 __all__ = ["ALL", "ParameterLine", "parameter_lines", "worst_first"]
 
@@ -59,7 +59,7 @@ class ParameterLine:
         return any(value is not None for value in (self.r_hat, self.bulk, self.tail, self.pareto_k))
 
 
-def parameter_lines(lines: Sequence[DiagnosticLine]) -> list[ParameterLine]:
+def parameter_lines(lines: Sequence[Diagnostic]) -> list[ParameterLine]:
     """Every parameter of the models that have a sampler, in their order, the whole model first."""
     sampled = {line.target for line in lines if line.name in _STATISTICS}
     found: dict[tuple[str, str], dict[str, float | None]] = {(target, ALL): {} for target in sampled}

@@ -7,9 +7,9 @@ from contextlib import closing
 from pathlib import Path
 
 from sfumato.engine.errors import BadInput, EngineError
-from sfumato.engine.microdata import Microdata, MissingPolicy, conform
+from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import read_toml
-from sfumato.engine.schema import Schema, Variable
+from sfumato.engine.schema import MissingPolicy, Schema, Variable
 
 from ..errors import WorkspaceError
 from ..ingest.profile_process import REFUSED

@@ -8,7 +8,6 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.schema import Variable
 
-from ..jobs.runs import result_rows
 from ..plan.companions import names_of
 from ..plots.curves import RunRows, interval_figures, sweep_figures
 from ..plots.distributions import Group, distribution_figure
@@ -18,6 +17,7 @@ from ..store.released_tables import released_dataset
 from ..store.workspace import Workspace
 from .columns_beside import columns_beside
 from .queries import Run
+from .results import result_rows
 
 __all__ = ["figures_of"]
 

@@ -9,8 +9,10 @@ from concurrent.futures import Future
 from dataclasses import replace
 from threading import Lock
 
+from sfumato.engine.rows import Row
+
 from .queries import Connected
-from .results import SORTS, ResultLine, Selection, numbered_lines, result_numbers
+from .results import SORTS, Selection, numbered_rows, result_numbers
 
 __all__ = ["ResultOrders"]
 
@@ -45,9 +47,9 @@ class ResultOrders:
                 promised.set_exception(error)
         return promised.result()
 
-    def lines(self, workspace: Connected, selection: Selection, offset: int, limit: int) -> list[ResultLine]:
+    def lines(self, workspace: Connected, selection: Selection, offset: int, limit: int) -> list[Row]:
         """The rows of a selection from ``offset`` on, at most ``limit``."""
-        return numbered_lines(workspace, self.numbers(workspace, selection)[offset : offset + limit])
+        return numbered_rows(workspace, self.numbers(workspace, selection)[offset : offset + limit])
 
     def prepare(self, workspace: Connected, selection: Selection, unwanted: Callable[[], bool]) -> None:
         """Sort in every other way that is a key away, the likeliest first, until it is ``unwanted``."""

@@ -7,32 +7,13 @@ import sqlite3
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from sfumato.engine.results import Diagnostic
+from sfumato.engine.rows import Row
+from sfumato.engine.thresholds import Verdict
 
 from .queries import Connected
-
-if TYPE_CHECKING:
-    from sfumato.engine.rows import Row
-
-__all__ = [
-    "BAND_SHARES",
-    "SORTS",
-    "SUMMED_UP",
-    "Curve",
-    "DiagnosticLine",
-    "ResultLine",
-    "Selection",
-    "VerdictLine",
-    "band_shares",
-    "curves",
-    "diagnostic_lines",
-    "has_averages",
-    "judged_line",
-    "numbered_lines",
-    "result_lines",
-    "result_numbers",
-    "verdict_lines",
-]
 
 SORTS: Mapping[str, str] = {
     "measure": "",
@@ -49,32 +30,6 @@ _BY_MEASURE = """CASE result.family WHEN 'utility' THEN 0 WHEN 'quality' THEN 1 
                                                    result.params, result.level),
                  result.dataset, result.draw, result.id"""
 """What is the same number of different datasets stands together; breaks the ties of every other order."""
-
-
-@dataclass(frozen=True, slots=True)
-class ResultLine:
-    """One number of a run, as it is stored."""
-
-    family: str
-    method: str
-    measure: str
-    target: str
-    dataset: str
-    draw: int | None
-    level: float | None
-    value: float | None
-    lower: float | None
-    upper: float | None
-    baseline: float | None
-    unit: str
-    status: str
-    reason: str
-    params: Mapping[str, Any]
-
-    @property
-    def key(self) -> str:
-        """``family.method.measure``."""
-        return f"{self.family}.{self.method}.{self.measure}"
 
 
 @dataclass(frozen=True)
@@ -120,16 +75,16 @@ def _where(workspace: Connected, selection: Selection) -> tuple[str, list[object
     return " AND ".join(conditions), bound
 
 
-_NAMES = [field.name for field in fields(ResultLine)]
+_NAMES = [field.name for field in fields(Row)]
 _COLUMNS = ", ".join(f"result.{name}" for name in _NAMES)
 
 
-def result_lines(workspace: Connected, selection: Selection, offset: int, limit: int) -> list[ResultLine]:
+def selected_rows(workspace: Connected, selection: Selection, offset: int, limit: int) -> list[Row]:
     """The rows of a selection from ``offset`` on, at most ``limit``."""
     where, bound = _where(workspace, selection)
     query = f"""SELECT {_COLUMNS} FROM result JOIN task ON task.id = result.task_id WHERE {where}
                 ORDER BY {SORTS[selection.sort]}{_BY_MEASURE} LIMIT ? OFFSET ?"""
-    return [_line(row) for row in workspace.connection.execute(query, [*bound, limit, offset])]
+    return [_row(row) for row in workspace.connection.execute(query, [*bound, limit, offset])]
 
 
 def result_numbers(workspace: Connected, selection: Selection) -> array[int]:
@@ -140,17 +95,36 @@ def result_numbers(workspace: Connected, selection: Selection) -> array[int]:
     return array("q", (number for (number,) in workspace.connection.execute(query, bound)))
 
 
-def numbered_lines(workspace: Connected, numbers: Sequence[int]) -> list[ResultLine]:
+def numbered_rows(workspace: Connected, numbers: Sequence[int]) -> list[Row]:
     """The rows of these numbers, in their order."""
     places = ", ".join("?" * len(numbers))
     query = f"SELECT {_COLUMNS}, result.id AS number FROM result WHERE result.id IN ({places})"
     found = {row["number"]: row for row in workspace.connection.execute(query, list(numbers))}
-    return [_line(found[number]) for number in numbers if number in found]
+    return [_row(found[number]) for number in numbers if number in found]
 
 
-def _line(row: sqlite3.Row) -> ResultLine:
-    given = {name: row[name] for name in _NAMES}
-    return ResultLine(**{**given, "params": json.loads(row["params"])})
+def _row(found: sqlite3.Row) -> Row:
+    given = {name: found[name] for name in _NAMES}
+    return Row(**{**given, "params": json.loads(found["params"])})
+
+
+def raw_rows(workspace: Connected, run_id: int) -> list[Row]:
+    """The rows that measures and studies left, in the order of the plan: what ``combine`` starts from."""
+    return _rows(workspace, "task.kind <> 'combine'", run_id)
+
+
+def result_rows(workspace: Connected, run_id: int) -> list[Row]:
+    """The finished rows of a run, averages included, in a fixed order; before it has ended, the rows so far."""
+    return _rows(workspace, "task.kind = 'combine'", run_id) or raw_rows(workspace, run_id)
+
+
+def _rows(workspace: Connected, which: str, run_id: int) -> list[Row]:
+    rows = workspace.connection.execute(
+        f"""SELECT {_COLUMNS} FROM result JOIN task ON task.id = result.task_id
+            WHERE result.run_id = ? AND {which} ORDER BY result.task_id, result.id""",
+        (run_id,),
+    )
+    return [_row(row) for row in rows]
 
 
 @dataclass(frozen=True)
@@ -247,31 +221,13 @@ def _three(found: Mapping[str, float]) -> tuple[float, float, float] | None:
     return (values[0], values[1], values[2]) if len(values) == len(BAND_SHARES) else None
 
 
-@dataclass(frozen=True, slots=True)
-class VerdictLine:
-    """A threshold held against one row; ``outcome`` is ``pass``, ``fail`` or ``not computed``."""
-
-    value: str
-    target: str
-    level: float | None
-    bound: str
-    limit: float
-    observed: float | None
-    margin: float | None
-    outcome: str
-    reason: str
-    params: Mapping[str, Any] | None
-
-
-def verdict_lines(workspace: Connected, run_id: int) -> list[VerdictLine]:
+def verdicts_of(workspace: Connected, run_id: int) -> list[Verdict]:
     """The verdicts of a finished run in the order of its thresholds."""
     rows = workspace.connection.execute("SELECT verdict FROM verdict WHERE run_id = ? ORDER BY position", (run_id,))
-    names = [field.name for field in fields(VerdictLine)]
-    tables = [json.loads(row[0]) for row in rows]
-    return [VerdictLine(*(table.get(name) for name in names)) for table in tables]
+    return [Verdict(**json.loads(row[0])) for row in rows]
 
 
-def judged_line(workspace: Connected, run_id: int, verdict: VerdictLine) -> ResultLine | None:
+def judged_row(workspace: Connected, run_id: int, verdict: Verdict) -> Row | None:
     """The row of the results that a verdict speaks of; None where the run has no such row."""
     family, _, name = verdict.value.partition(".")
     method, _, measure = name.rpartition(".")
@@ -280,27 +236,16 @@ def judged_line(workspace: Connected, run_id: int, verdict: VerdictLine) -> Resu
                       AND result.target = ? AND result.level IS ? AND result.draw IS NULL
                       AND result.dataset <> 'confidential' AND task.kind = 'combine' ORDER BY result.id"""
     named = (run_id, family, method, measure, verdict.target, verdict.level)
-    lines = [_line(row) for row in workspace.connection.execute(query, named)]
-    return next((line for line in lines if verdict.params in (None, line.params)), None)
+    rows = [_row(found) for found in workspace.connection.execute(query, named)]
+    return next((row for row in rows if verdict.params in (None, row.params)), None)
 
 
-@dataclass(frozen=True, slots=True)
-class DiagnosticLine:
-    """A statistic of a fitted model; ``passed`` is None where no rule judges it."""
-
-    target: str
-    name: str
-    parameter: str
-    value: float | None
-    rule: str
-    passed: bool | None
-
-
-def diagnostic_lines(workspace: Connected, run_id: int) -> list[DiagnosticLine]:
+def diagnostics_of(workspace: Connected, run_id: int) -> list[Diagnostic]:
     """Every fitted model's statistics in the order of the plan."""
     rows = workspace.connection.execute(
-        "SELECT target, name, parameter, value, rule, passed FROM diagnostic WHERE run_id = ? ORDER BY id", (run_id,)
+        "SELECT name, parameter, value, rule, passed, target FROM diagnostic WHERE run_id = ? ORDER BY id", (run_id,)
     )
     return [
-        DiagnosticLine(r[0], r[1], r[2], r[3], r[4], None if r["passed"] is None else bool(r["passed"])) for r in rows
+        Diagnostic(name, parameter, value, rule, None if passed is None else bool(passed), target)
+        for name, parameter, value, rule, passed, target in rows
     ]

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sfumato.engine.thresholds import Verdict
+
 from .queries import Connected, find_run, list_runs
-from .results import VerdictLine, verdict_lines
+from .results import verdicts_of
 
 __all__ = ["Change", "Phase", "RunDetail", "changes", "run_detail"]
 
@@ -45,7 +47,7 @@ class RunDetail:
     against: int | None
     changes: tuple[Change, ...]
     phases: tuple[Phase, ...]
-    unmet: tuple[VerdictLine, ...]
+    unmet: tuple[Verdict, ...]
 
 
 def run_detail(workspace: Connected, run_id: int) -> RunDetail:
@@ -57,7 +59,7 @@ def run_detail(workspace: Connected, run_id: int) -> RunDetail:
     before = next((one for one in list_runs(workspace, run.project_id) if one.id < run.id), None)
     table = tomllib.loads(run.recipe_toml)
     changed = () if before is None else tuple(changes(tomllib.loads(before.recipe_toml), table))
-    unmet = tuple(verdict for verdict in verdict_lines(workspace, run.id) if verdict.outcome != "pass")
+    unmet = tuple(verdict for verdict in verdicts_of(workspace, run.id) if verdict.outcome != "pass")
     m = table.get("release", {}).get("m")
     against = None if before is None else before.id
     return RunDetail(run.id, name, records, m, run.seed, against, changed, _phases(workspace, run.id), unmet)

@@ -12,11 +12,11 @@ from sfumato.engine.matching.intruder import belief
 from sfumato.engine.matching.leave_one_out import candidates_without
 from sfumato.engine.matching.matching import Exact, Within, match
 from sfumato.engine.matching.radius import Radius
-from sfumato.engine.microdata import Microdata, MissingPolicy, conform
+from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.risk.attribute import AttributeSpec, attribute
 from sfumato.engine.risk.identification import IdentificationSpec, candidates_of, identification
 from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.studies.intruder_uncertainty import IntruderUncertaintySpec, intruder_uncertainty
 
 SCHEMA = Schema(

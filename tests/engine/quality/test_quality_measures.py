@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from sfumato.engine.errors import BadInput, NotComputable
 from sfumato.engine.execution import execute
 from sfumato.engine.methods import find
-from sfumato.engine.microdata import Microdata, MissingPolicy, conform
+from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.quality.pearson import rho
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.results import Estimate
 from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.schema import Kind, MissingPolicy, Role, Schema, Variable
 
 SCHEMA = Schema(
     (

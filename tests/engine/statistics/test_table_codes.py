@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.microdata import Microdata, MissingPolicy, conform
-from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.statistics.table_codes import TableCodes
 
 SCHEMA = Schema(

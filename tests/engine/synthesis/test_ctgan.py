@@ -15,11 +15,11 @@ import pytest
 from sfumato.engine.checks import check_steps
 from sfumato.engine.errors import NotInstalled
 from sfumato.engine.methods import registry
-from sfumato.engine.microdata import Microdata, MissingPolicy, conform
+from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.results import Fit
 from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.studies._generating import generator_of
 
 CTGAN = registry()["synthesis.ctgan"]

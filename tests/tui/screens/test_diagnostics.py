@@ -1,11 +1,11 @@
 import pytest
 from textual.widgets import Input
 
+from sfumato.engine.results import Diagnostic
 from sfumato.tui.screens.diagnostic_plot import by_statistic, rule_limit, statistic_series
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import DiagnosticLine
 
 
 @pytest.fixture
@@ -80,8 +80,8 @@ def test_the_limit_is_read_from_the_rule(rule, limit):
 
 def test_statistics_with_a_rule_come_first_and_sizes_are_bars():
     lines = [
-        DiagnosticLine("a", "posterior_mean", "b", 1.0, "", None),
-        DiagnosticLine("a", "effective_sample_size", "b", None, "at least 400", False),
+        Diagnostic("posterior_mean", "b", 1.0, target="a"),
+        Diagnostic("effective_sample_size", "b", None, "at least 400", False, "a"),
     ]
     found = by_statistic(lines)
     assert list(found) == ["effective_sample_size", "posterior_mean"]

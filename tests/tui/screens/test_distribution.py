@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 from textual.widgets import Input
 
-from sfumato.engine.microdata import MissingPolicy, conform
+from sfumato.engine.microdata import conform
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.schema import MissingPolicy
 from sfumato.tui.screens.choose import Choose
 from sfumato.tui.screens.distribution import Distributions, SidePlot
 from sfumato.tui.screens.keys import Keys

@@ -10,6 +10,7 @@ from textual.widgets import Input
 
 from sfumato.engine.microdata import conform
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.thresholds import Verdict
 from sfumato.tui.console import number
 from sfumato.tui.screens.choose import Choose
 from sfumato.tui.screens.map_limits import limit_series, limits_on
@@ -19,7 +20,6 @@ from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import VerdictLine
 from sfumato.workspace.views.risk_utility import Axis, Place, Point
 
 FULL, POOR, PLAIN = 1, 2, 3
@@ -214,7 +214,7 @@ def axis(key="risk.a.b", target="", params="{}", level=None):
 
 
 def verdict(value="risk.a.b", target="", level=None, bound="max", limit=0.1, params=None):
-    return VerdictLine(value, target, level, bound, limit, None, None, "pass", "", params)
+    return Verdict(value, target, level, bound, limit, None, None, "pass", "", params)
 
 
 def test_a_threshold_is_an_axis_own_by_key_target_level_and_parameters():

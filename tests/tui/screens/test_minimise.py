@@ -16,12 +16,13 @@ from sfumato.tui.screens.minimise import Minimise, answer_text, size_series
 from sfumato.tui.state import AppState, save_state
 from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run, result_rows
+from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plan.guided_minimisation import minimisation_recipe, prepare_minimisation, stored_data
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.quality import Minimisation, minimisations
 from sfumato.workspace.views.queries import Reader, RunState, find_run, list_runs
+from sfumato.workspace.views.results import result_rows
 
 FOUND, NONE = 1, 2
 SIZES = pytest.mark.parametrize("size", [(80, 24), pytest.param((160, 50), marks=pytest.mark.sizes)], ids=str)

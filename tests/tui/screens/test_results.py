@@ -1,6 +1,7 @@
 import pytest
 from textual.widgets import Input
 
+from sfumato.engine.rows import Row
 from sfumato.tui.console import number
 from sfumato.tui.screens.explain import facts, meaning_of
 from sfumato.tui.screens.results import name_in
@@ -9,7 +10,7 @@ from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.words import interval, measured, params_text
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.queries import Reader
-from sfumato.workspace.views.results import ResultLine, Selection, result_lines, result_numbers
+from sfumato.workspace.views.results import Selection, result_numbers, selected_rows
 
 
 def head(seat):
@@ -125,7 +126,7 @@ def line(**changes):
         "draw": None, "level": None, "value": 0.01813, "lower": 0.009, "upper": 0.027, "baseline": 0.3, "unit": "",
         "status": "computed", "reason": "", "params": {"known": ["region"], "radius": {"income": "5%"}},
     }  # fmt: skip
-    return ResultLine(**{**fields, **changes})
+    return Row(**{**fields, **changes})
 
 
 def test_every_fact_of_a_row_is_told():
@@ -203,8 +204,8 @@ def test_filters_bind_their_words(directory):
 def test_a_page_is_a_slice_of_the_whole(directory):
     with Reader(directory) as reader:
         selection = Selection(1, draws=True, sort="value")
-        whole = result_lines(reader, selection, 0, 10_000)
-        pages = [row for offset in range(0, len(whole), 7) for row in result_lines(reader, selection, offset, 7)]
+        whole = selected_rows(reader, selection, 0, 10_000)
+        pages = [row for offset in range(0, len(whole), 7) for row in selected_rows(reader, selection, offset, 7)]
         assert pages == whole
         values = [row.value for row in whole if row.value is not None]
         assert values == sorted(values, reverse=True)

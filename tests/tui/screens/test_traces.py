@@ -7,6 +7,7 @@ import pytest
 from textual.widgets import Input
 
 from sfumato.engine.posterior.chain_trace import chain_trace
+from sfumato.engine.results import Diagnostic
 from sfumato.engine.traces import ImportanceTrace
 from sfumato.tui.parameter_list import model_lines, parameter_text, summary
 from sfumato.tui.screens.parameter import Parameter, figure_series
@@ -17,7 +18,6 @@ from sfumato.workspace.plots.traces import trace_figure
 from sfumato.workspace.store.trace_tables import write_trace
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.convergence import ALL, ParameterLine
-from sfumato.workspace.views.results import DiagnosticLine
 
 RNG = np.random.default_rng(5)
 WEIGHTED = ImportanceTrace(
@@ -208,7 +208,7 @@ async def test_a_model_of_an_earlier_version_without_chains_has_a_line(sit, buil
 
 
 def test_an_unconverged_model_is_flagged_and_a_converged_one_is_not():
-    statistics = [DiagnosticLine("y", *one) for one in STATISTICS]
+    statistics = [Diagnostic(*one, target="y") for one in STATISTICS]
     lines = model_lines(statistics, {"z": "it is exact"}, {})
     assert [(one.line.parameter, one.flagged) for one in lines] == [
         ("beta", True), (ALL, False), ("alpha", False), ("", False),

@@ -5,7 +5,7 @@ from sfumato.tui.screens.project import Project
 from sfumato.tui.screens.trial import Trial
 from sfumato.workspace.plan.drafts import draft_of
 from sfumato.workspace.views.queries import Reader, find_run
-from sfumato.workspace.views.results import verdict_lines
+from sfumato.workspace.views.results import verdicts_of
 
 pytestmark = pytest.mark.slow
 
@@ -60,14 +60,14 @@ async def test_up_and_down_choose_the_threshold_and_its_change_is_kept_in_the_tr
 
 async def test_nothing_is_stored_and_escape_leads_back(sit, directory):
     with Reader(directory) as reader:
-        before = verdict_lines(reader, 1)
+        before = verdicts_of(reader, 1)
     async with sit(directory, "t", tab="verdicts") as seat:
         await retype(seat, "0")
         await seat.press("escape")
         assert isinstance(seat.app.screen, Project)
         assert "1 failed, 1 not computed, 1 passed" in seat.text
     with Reader(directory) as reader:
-        assert verdict_lines(reader, 1) == before
+        assert verdicts_of(reader, 1) == before
 
 
 async def test_without_verdicts_there_is_nothing_to_try(sit, directory):

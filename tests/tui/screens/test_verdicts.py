@@ -1,8 +1,8 @@
 import pytest
 
+from sfumato.engine.thresholds import Verdict
 from sfumato.tui.widgets.gauge import gauge
 from sfumato.tui.widgets.verdicts import board, overall
-from sfumato.workspace.views.results import VerdictLine
 
 
 def verdict(outcome, observed=0.01, **changes):
@@ -11,7 +11,7 @@ def verdict(outcome, observed=0.01, **changes):
         "observed": observed, "margin": None if observed is None else 0.02 - observed, "outcome": outcome, "reason": "",
         "params": None,
     }  # fmt: skip
-    return VerdictLine(**{**fields, **changes})
+    return Verdict(**{**fields, **changes})
 
 
 @pytest.mark.parametrize(

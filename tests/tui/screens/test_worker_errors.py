@@ -18,7 +18,7 @@ def breaking(*_, **__):
     ("what", "tab"),
     [
         ("sfumato.workspace.views.records.record_measures", "records"),
-        ("sfumato.tui.screens.verdicts.verdict_lines", "verdicts"),
+        ("sfumato.tui.screens.verdicts.verdicts_of", "verdicts"),
     ],
 )
 async def test_a_pane_that_cannot_be_read_says_so(sit, built_data, no_worker, monkeypatch, what, tab):

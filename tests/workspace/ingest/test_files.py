@@ -20,9 +20,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.microdata import Microdata, MissingPolicy
+from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import DataSource
-from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.workspace.ingest.files import Source, find_source, ingest, read_frame
 
 SCHEMA = Schema(

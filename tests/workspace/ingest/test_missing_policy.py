@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.microdata import Microdata, MissingPolicy, conform
+from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import DataSource, Recipe
-from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.workspace.ingest.files import Source, ingest
 from sfumato.workspace.ingest.profiles import profile
 from sfumato.workspace.plan.prepare import prepare_evaluation

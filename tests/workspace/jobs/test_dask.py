@@ -13,9 +13,10 @@ from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.jobs import pool
-from sfumato.workspace.jobs.runs import RunState, find_run, result_rows, tasks_of
+from sfumato.workspace.jobs.runs import RunState, find_run, tasks_of
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.results import result_rows
 
 Enter = Callable[..., int]
 

@@ -23,10 +23,10 @@ from sfumato.engine.recipe import Recipe
 from sfumato.workspace.audit import audit_rows, broken, head_of, kept_head
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import request_stop, resume
-from sfumato.workspace.jobs.runs import RunState, enter_run, find_run, result_rows
+from sfumato.workspace.jobs.runs import RunState, enter_run, find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.queries import Reader, list_runs, tasks_of
-from sfumato.workspace.views.results import Selection, result_lines
+from sfumato.workspace.views.results import Selection, result_rows, selected_rows
 from sfumato.workspace.views.runs import project_lines, run_lines
 
 pytestmark = pytest.mark.slow
@@ -67,7 +67,7 @@ class App(threading.Thread):
             for line in project_lines(reader):
                 for run in run_lines(reader, line.id):
                     tasks_of(reader, run.run.id)
-                    result_lines(reader, Selection(run.run.id, draws=True), 0, 50)
+                    selected_rows(reader, Selection(run.run.id, draws=True), 0, 50)
             going_on = [run.id for run in list_runs(reader) if run.state is RunState.RUNNING]
         if self.stops and going_on and self.polls % 20 == 19:
             with contextlib.closing(Workspace.open(self.directory)) as workspace:

@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,8 +33,9 @@ from sfumato.workspace.jobs.queue import (
     still_wanted,
     unfinished,
 )
-from sfumato.workspace.jobs.runs import RunState, diagnostics_of, find_run, raw_rows, tasks_of, verdicts_of
+from sfumato.workspace.jobs.runs import RunState, find_run, tasks_of
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.results import diagnostics_of, raw_rows, verdicts_of
 
 ROW = Row("utility", "ecdf", "maximum_difference", "income", "synthetic", 1, None, 0.25, params={"b": [1, 2], "a": "x"})
 VERDICT = Verdict("utility.ecdf.maximum_difference", "income", None, "max", 0.5, 0.25, 0.25, "pass")
@@ -107,7 +109,7 @@ def test_finishing_records_everything_the_task_found(workspace: Workspace, enter
     assert finish(workspace, take(workspace), FULL)
     assert raw_rows(workspace, run_id) == [ROW]
     assert verdicts_of(workspace, run_id) == [VERDICT]
-    assert diagnostics_of(workspace, run_id) == [("income", DIAGNOSTIC)]
+    assert diagnostics_of(workspace, run_id) == [replace(DIAGNOSTIC, target="income")]
     assert [tuple(row) for row in workspace.connection.execute("SELECT * FROM artefact")] == [
         (run_id, "fit/0", "0" * 64)
     ]

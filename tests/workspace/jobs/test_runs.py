@@ -17,20 +17,11 @@ from sfumato.workspace.errors import NotFound
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs import runs
 from sfumato.workspace.jobs.queue import Claim, Outcome, claim, finish
-from sfumato.workspace.jobs.runs import (
-    RunState,
-    enter_again,
-    enter_run,
-    find_run,
-    list_runs,
-    raw_rows,
-    result_object,
-    result_rows,
-    tasks_of,
-)
+from sfumato.workspace.jobs.runs import RunState, enter_again, enter_run, find_run, list_runs, result_object, tasks_of
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.queries import Reader
+from sfumato.workspace.views.results import raw_rows, result_rows
 
 Enter = Callable[..., int]
 SOURCE = Source("simulated.csv", b"simulated")

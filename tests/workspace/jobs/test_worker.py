@@ -10,6 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,23 +29,14 @@ from sfumato.workspace.jobs import attempt, queue, reporter, run_task, worker
 from sfumato.workspace.jobs.pool import Pool
 from sfumato.workspace.jobs.queue import claim, request_stop, resume
 from sfumato.workspace.jobs.run_log import run_log
-from sfumato.workspace.jobs.runs import (
-    RunState,
-    diagnostics_of,
-    enter_again,
-    enter_run,
-    find_run,
-    result_object,
-    result_rows,
-    tasks_of,
-    verdicts_of,
-)
+from sfumato.workspace.jobs.runs import RunState, enter_again, enter_run, find_run, result_object, tasks_of
 from sfumato.workspace.jobs.task_input import Order
 from sfumato.workspace.jobs.worker import Heart, work
 from sfumato.workspace.store import database
 from sfumato.workspace.store.database import DATABASE, connect
 from sfumato.workspace.store.tables import Tables
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.results import diagnostics_of, result_rows, verdicts_of
 
 Enter = Callable[..., int]
 SECRET = "zqxjkvbw"
@@ -70,7 +62,7 @@ def test_a_run_finds_what_the_engine_finds_row_for_row(workspace: Workspace, ent
     assert_found(workspace, run_id, expected)
     assert len(expected.rows) > 20
     found = diagnostics_of(workspace, run_id)
-    assert found == [(target, d) for target, fit in expected.fits.items() for d in fit.diagnostics]
+    assert found == [replace(d, target=target) for target, fit in expected.fits.items() for d in fit.diagnostics]
 
 
 @pytest.mark.slow

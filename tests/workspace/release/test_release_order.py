@@ -16,11 +16,12 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.run import generator
 from sfumato.engine.schema import Kind, Schema, Variable
-from sfumato.workspace.jobs.runs import enter_again, result_rows
+from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.release.package import plan_release, release
 from sfumato.workspace.release.tables import dataset_bytes
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.results import result_rows
 
 Enter = Callable[..., int]
 SCHEMA = Schema((Variable("id", Kind.COUNT), Variable("city", Kind.CATEGORICAL), Variable("income", Kind.CONTINUOUS)))

@@ -17,12 +17,13 @@ import tomli_w
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution import execute
 from sfumato.engine.rows import Row
-from sfumato.workspace.jobs.runs import enter_again, result_rows
+from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plan.prepare import Prepared, prepare_evaluation, prepare_run
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release.package import release
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.results import result_rows
 
 VARIABLES: dict[str, Any] = {
     "age": {"kind": "count", "role": "known"},

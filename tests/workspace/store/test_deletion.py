@@ -12,10 +12,11 @@ import pytest
 from sfumato.workspace.audit import Act, audit_rows, verify
 from sfumato.workspace.errors import NotFound, NotReady
 from sfumato.workspace.jobs.queue import claim
-from sfumato.workspace.jobs.runs import enter_again, find_run, list_runs, result_rows
+from sfumato.workspace.jobs.runs import enter_again, find_run, list_runs
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.deletion import delete_project, delete_run
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.results import result_rows
 
 Enter = Callable[..., int]
 

@@ -18,12 +18,13 @@ import pytest
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
 from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import RunState, enter_run, find_run, list_runs, result_rows
+from sfumato.workspace.jobs.runs import RunState, enter_run, find_run, list_runs
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store import disk
 from sfumato.workspace.store.disk import NotEnoughDisk, bytes_needed, disk_trouble
 from sfumato.workspace.store.orphans import AGE_SECONDS, orphans, remove_orphans
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.results import result_rows
 
 Enter = Callable[..., int]
 MANY = {"m": 40, "seed": 3}

@@ -6,6 +6,7 @@ import pytest
 
 from sfumato.engine.microdata import conform
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.results import Diagnostic
 from sfumato.engine.traces import ChainTrace, ImportanceTrace, NoTrace
 from sfumato.workspace.errors import DamagedTable
 from sfumato.workspace.ingest.files import Source
@@ -22,7 +23,7 @@ from sfumato.workspace.store.trace_tables import KIND, read_trace, trace_name, t
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.convergence import ALL, parameter_lines, worst_first
 from sfumato.workspace.views.queries import find_run
-from sfumato.workspace.views.results import DiagnosticLine, diagnostic_lines
+from sfumato.workspace.views.results import diagnostics_of
 
 N = 200
 RECIPE = {
@@ -149,7 +150,7 @@ def test_traces_are_read_as_they_were_written(workspace, done):
 
 
 def test_parameters_have_their_statistics_in_a_line(done):
-    lines = parameter_lines(diagnostic_lines(done, 1))
+    lines = parameter_lines(diagnostics_of(done, 1))
     assert [(line.target, line.parameter) for line in lines[:2]] == [("days", ALL), ("days", "alpha[intercept]")]
     assert {line.target for line in lines} == {"days", "stays"}
     assert lines[0].acceptance is not None
@@ -160,7 +161,7 @@ def test_parameters_have_their_statistics_in_a_line(done):
 
 
 def line(name, parameter, value):
-    return DiagnosticLine("days", name, parameter, value, "", None)
+    return Diagnostic(name, parameter, value, target="days")
 
 
 def test_limits_that_are_not_kept_are_flagged_in_words_and_come_first():
@@ -252,7 +253,7 @@ def test_chains_that_have_not_converged_fail_the_run_and_are_kept_to_be_looked_a
         assert "has not converged: r_hat" in find_run(other, 1).error
         model = traces_of(other, 1)[0]
         assert isinstance(model.trace, ChainTrace)
-        lines = parameter_lines(diagnostic_lines(other, 1))
+        lines = parameter_lines(diagnostics_of(other, 1))
         assert len(lines) == 6
         assert sum("R-hat over 1.01" in line.flags for line in lines) >= 3
         assert "fit/0" not in hashes(other)

@@ -17,12 +17,13 @@ from sfumato.engine.recipe import Recipe
 from sfumato.workspace.errors import NotFound, NotReady
 from sfumato.workspace.jobs import attempt
 from sfumato.workspace.jobs.queue import claim
-from sfumato.workspace.jobs.runs import enter_again, result_rows
+from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.jobs.task_input import order_for
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.record_tables import read_records, write_records
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.records import candidates, drivers, find_measure, open_records, record_measures, values
+from sfumato.workspace.views.results import result_rows
 
 Enter = Callable[..., int]
 RISKS = [

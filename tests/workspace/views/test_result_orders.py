@@ -12,7 +12,7 @@ import pytest
 from sfumato.workspace.store.migrations import migrate
 from sfumato.workspace.views.queries import Connected
 from sfumato.workspace.views.result_orders import MOST_KEPT, ResultOrders
-from sfumato.workspace.views.results import SORTS, Selection, numbered_lines, result_lines, result_numbers
+from sfumato.workspace.views.results import SORTS, Selection, numbered_rows, result_numbers, selected_rows
 
 
 class Connection:
@@ -51,16 +51,16 @@ def workspace(tmp_path: Path) -> Connected:
 @pytest.mark.parametrize(("draws", "text"), [(False, ""), (True, ""), (True, "v3 !m1"), (False, "nothing")])
 def test_pages_are_those_of_sql(workspace: Connected, sort: str, draws: bool, text: str) -> None:
     orders, selection = ResultOrders(), Selection(1, draws, text, sort)
-    whole = result_lines(workspace, selection, 0, -1)
+    whole = selected_rows(workspace, selection, 0, -1)
     assert len(orders.numbers(workspace, selection)) == len(whole)
     pages = [line for offset in range(0, 250, 50) for line in orders.lines(workspace, selection, offset, 50)]
     assert pages == whole
 
 
 def test_rows_come_in_the_order_of_their_numbers_and_gone_ones_are_left_out(workspace: Connected) -> None:
-    first, second = numbered_lines(workspace, [7, 3])
-    assert [first, second] == numbered_lines(workspace, [7, 999, 3])
-    assert [second, first] == numbered_lines(workspace, [3, 7])
+    first, second = numbered_rows(workspace, [7, 3])
+    assert [first, second] == numbered_rows(workspace, [7, 999, 3])
+    assert [second, first] == numbered_rows(workspace, [3, 7])
 
 
 def test_what_was_sorted_is_not_sorted_again_and_the_oldest_is_forgotten(

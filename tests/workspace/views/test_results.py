@@ -4,19 +4,21 @@ import json
 import pytest
 
 from sfumato.engine.methods import find
+from sfumato.engine.thresholds import Verdict
 from sfumato.workspace.jobs.queue import Outcome, claim, finish
-from sfumato.workspace.jobs.runs import diagnostics_of, raw_rows, result_rows, verdicts_of
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.views.results import (
     BAND_SHARES,
     SORTS,
     Selection,
     curves,
-    diagnostic_lines,
+    diagnostics_of,
     has_averages,
-    result_lines,
+    raw_rows,
     result_numbers,
-    verdict_lines,
+    result_rows,
+    selected_rows,
+    verdicts_of,
 )
 
 STUDY = {"method": "studies.intruder_uncertainty", "variable": "age", "levels": [0.2, 0.0, 0.1]}
@@ -35,7 +37,7 @@ def as_tuple(row):
 
 @pytest.mark.slow
 def test_all_results_are_the_rows_of_the_run_in_another_order(workspace, run_id):
-    found = result_lines(workspace, Selection(run_id, draws=True), 0, 10_000)
+    found = selected_rows(workspace, Selection(run_id, draws=True), 0, 10_000)
     expected = result_rows(workspace, run_id)
     assert len(found) == len(expected) == len(result_numbers(workspace, Selection(run_id, draws=True)))
     assert sorted(map(str, map(as_tuple, found))) == sorted(map(str, map(as_tuple, expected)))
@@ -43,7 +45,7 @@ def test_all_results_are_the_rows_of_the_run_in_another_order(workspace, run_id)
 
 @pytest.mark.slow
 def test_without_draws_there_are_averages_and_confidential_rows(workspace, run_id):
-    found = result_lines(workspace, Selection(run_id), 0, 10_000)
+    found = selected_rows(workspace, Selection(run_id), 0, 10_000)
     assert found
     assert all(row.draw is None for row in found)
     assert {row.dataset for row in found} == {"confidential", "synthetic"}
@@ -51,7 +53,7 @@ def test_without_draws_there_are_averages_and_confidential_rows(workspace, run_i
 
 @pytest.mark.slow
 def test_the_same_number_of_different_datasets_stands_together(workspace, run_id):
-    found = result_lines(workspace, Selection(run_id, draws=True), 0, 10_000)
+    found = selected_rows(workspace, Selection(run_id, draws=True), 0, 10_000)
     series = [(row.key, row.target, str(row.params), row.level) for row in found]
     changes = sum(one != other for one, other in itertools.pairwise(series))
     assert changes + 1 == len(set(series))
@@ -63,10 +65,10 @@ def test_the_same_number_of_different_datasets_stands_together(workspace, run_id
 @pytest.mark.parametrize("sort", SORTS)
 def test_every_order_gives_the_same_rows_and_pages_that_fit_together(workspace, run_id, sort):
     selection = Selection(run_id, draws=True, sort=sort)
-    whole = result_lines(workspace, selection, 0, 10_000)
-    pages = [row for offset in range(0, len(whole), 9) for row in result_lines(workspace, selection, offset, 9)]
+    whole = selected_rows(workspace, selection, 0, 10_000)
+    pages = [row for offset in range(0, len(whole), 9) for row in selected_rows(workspace, selection, offset, 9)]
     assert pages == whole
-    assert sorted(map(repr, whole)) == sorted(map(repr, result_lines(workspace, Selection(run_id, True), 0, 10_000)))
+    assert sorted(map(repr, whole)) == sorted(map(repr, selected_rows(workspace, Selection(run_id, True), 0, 10_000)))
 
 
 @pytest.mark.slow
@@ -77,8 +79,8 @@ def test_words_filter_as_they_do_in_python(workspace, run_id, text):
         words = text.lower().split()
         return all(word[1:] not in line if word.startswith("!") else word in line for word in words)
 
-    whole = result_lines(workspace, Selection(run_id), 0, 10_000)
-    assert result_lines(workspace, Selection(run_id, text=text), 0, 10_000) == [row for row in whole if has(row)]
+    whole = selected_rows(workspace, Selection(run_id), 0, 10_000)
+    assert selected_rows(workspace, Selection(run_id, text=text), 0, 10_000) == [row for row in whole if has(row)]
 
 
 def test_before_the_averages_the_rows_so_far_are_shown(workspace, enter):
@@ -145,19 +147,22 @@ def test_curves_of_a_run_in_progress_are_means_of_the_rows_so_far(workspace, run
 
 @pytest.mark.slow
 def test_verdicts_and_statistics_are_those_of_the_engine(workspace, run_id):
-    for line, verdict in zip(verdict_lines(workspace, run_id), verdicts_of(workspace, run_id), strict=True):
-        assert (line.value, line.bound, line.limit, line.observed, line.margin, line.outcome) == (
-            verdict.value, verdict.bound, verdict.limit, verdict.observed, verdict.margin, verdict.outcome,
-        )  # fmt: skip
-    found = [(d.target, d.name, d.parameter, d.value, d.rule, d.passed) for d in diagnostic_lines(workspace, run_id)]
-    assert found == [
-        (target, d.name, d.parameter, d.value, d.rule, d.passed) for target, d in diagnostics_of(workspace, run_id)
+    stored = workspace.connection.execute("SELECT verdict FROM verdict WHERE run_id = ? ORDER BY position", (run_id,))
+    found = verdicts_of(workspace, run_id)
+    assert [verdict.to_dict() for verdict in found] == [json.loads(row[0]) for row in stored]
+    assert all(isinstance(verdict, Verdict) for verdict in found)
+    columns = "target, name, parameter, value, rule, passed"
+    query = f"SELECT {columns} FROM diagnostic WHERE run_id = ? ORDER BY id"
+    statistics = diagnostics_of(workspace, run_id)
+    assert [(d.target, d.name, d.parameter, d.value, d.rule, d.passed) for d in statistics] == [
+        tuple(row) for row in workspace.connection.execute(query, (run_id,))
     ]
+    assert len(statistics) > 3
 
 
 def test_a_run_that_found_nothing_has_nothing_to_show(workspace, enter):
     number = enter()
     finish(workspace, claim(workspace, "w"), Outcome())
-    assert result_lines(workspace, Selection(number, draws=True), 0, 10) == []
-    assert verdict_lines(workspace, number) == []
-    assert diagnostic_lines(workspace, number) == []
+    assert selected_rows(workspace, Selection(number, draws=True), 0, 10) == []
+    assert verdicts_of(workspace, number) == []
+    assert diagnostics_of(workspace, number) == []

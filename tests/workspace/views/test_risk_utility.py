@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from sfumato.workspace.jobs.runs import result_rows
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.queries import Reader
+from sfumato.workspace.views.results import result_rows
 from sfumato.workspace.views.risk_utility import Axis, Place, RiskUtilityMap, done_runs, risk_utility_map
 
 Enter = Callable[..., int]

@@ -12,10 +12,11 @@ from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.workspace.errors import DifferentData, NotFound, NotReady
 from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run, result_rows
+from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.comparison import compare_runs
+from sfumato.workspace.views.results import result_rows
 
 Enter = Callable[..., int]
 SPARSE = [
