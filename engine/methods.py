@@ -33,6 +33,9 @@ records, and gives one row with ``draw`` None for each of their series. A study 
 list[Row]``: it gets all rows of its points at once and adds what only they together say; those of ``intermediate``
 outputs then leave.
 
+What screens, commands and reports say and draw of a method they read from its ``Output``s, from the ``Axis`` and the
+``Plane``s of a study, and from the ``RecordArray``s of a risk that speaks of single records.
+
 Key, family and name come from the path of the file; nothing else has to be touched to add one.
 """
 
@@ -44,7 +47,7 @@ import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType, ModuleType
-from typing import Any
+from typing import Any, Literal
 
 from .errors import BadInput, suggestion
 from .extras import Extra
@@ -52,9 +55,18 @@ from .results import Goal
 from .spec import Spec
 from .statistics.bounded_interval import UNBOUNDED, Range
 
-__all__ = ["FAMILIES", "Method", "Output", "find", "method", "registry"]
-
 FAMILIES = ("synthesis", "anonymisation", "utility", "quality", "risk", "studies")
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The least value that is good enough where a recipe sets no threshold, and in whose use it is."""
+
+    least: float
+    source: str
+
+    def __str__(self) -> str:
+        return f"the threshold in use at {self.source} is {self.least:.2f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +75,16 @@ class Output:
 
     ``range`` holds its smallest and largest possible value, None where it has no end: its intervals stay inside.
     Rows of an ``intermediate`` one are what ``combine`` or a study's ``summarise`` works on: they stay with their tasks and
-    are no result.
+    are no result. ``short`` is what it is called where there is little room.
+
+    Of data quality: ``scores`` says which columns it scores one by one, or that it scores the whole table; the output that is
+    the least of those columns names it in ``minimum_of``. ``limit`` is the default of an output over all.
+
+    Of a study: ``answer`` is an output without a level, which sums the points up; ``on_axis`` says that its value lies on
+    the study's axis. ``share_of_band`` is a part of the variance behind another output's interval, which the row's
+    parameter ``of`` names. ``limit_parameter`` is the parameter of the study that holds the least value that is enough.
+
+    ``drawn`` as "interval" is an estimate that is drawn beside the confidential data's; as "note" it stands below.
     """
 
     name: str
@@ -72,6 +93,68 @@ class Output:
     unit: str = ""
     intermediate: bool = False
     range: Range = UNBOUNDED
+    short: str = ""
+    scores: Literal["", "numbers", "categories", "table"] = ""
+    minimum_of: str = ""
+    limit: Limit | None = None
+    answer: bool = False
+    on_axis: bool = False
+    share_of_band: bool = False
+    limit_parameter: str = ""
+    drawn: Literal["", "interval", "note"] = ""
+
+    @property
+    def title(self) -> str:
+        """Its name where there is little room: ``short``, else its words."""
+        return self.short or self.name.replace("_", " ")
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The levels along which a study goes: ``label`` heads them, and is ``meaning``, in ``unit``.
+
+    ``heading`` is what its curves show, ``bands`` what their bands are. A row's parameter ``point`` stands on the axis in
+    place of its level. ``discrete`` levels have nothing between them. ``uses`` are the parameters that name one use of
+    the study, ``curve`` the one that tells the curves of a use apart.
+    """
+
+    label: str
+    meaning: str
+    unit: str = ""
+    heading: str = ""
+    bands: str = ""
+    point: str = ""
+    discrete: bool = False
+    uses: tuple[str, ...] = ()
+    curve: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """Two outputs of a study against each other, from the highest level down, such as an ROC curve.
+
+    ``chance`` is what a guess would give: the diagonal, or the answer that is the same at every level.
+    """
+
+    title: str
+    across: str
+    up: str
+    chance: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordArray:
+    """An array with one value a record that a risk leaves beside its outputs: its name, meaning, unit, what is worse.
+
+    ``part`` is what it tells of a record at risk: how many released records match it, whether its own is among them, or
+    the probability that it is given away.
+    """
+
+    name: str
+    meaning: str
+    unit: str = ""
+    worse: Goal = "none"
+    part: Literal["", "candidates", "hit", "probability"] = ""
 
 
 @dataclass(frozen=True)
@@ -93,6 +176,9 @@ class Method:
     summarise: Callable[..., Any] | None = None
     tables: Callable[..., Any] | None = None
     extra: Extra | None = None
+    axis: Axis | None = None
+    planes: tuple[Plane, ...] = ()
+    per_record: tuple[RecordArray, ...] = ()
 
     @property
     def key(self) -> str:
@@ -103,6 +189,22 @@ class Method:
     def results(self) -> tuple[Output, ...]:
         """The measures that become rows of a run: all but intermediate ones."""
         return tuple(output for output in self.outputs if not output.intermediate)
+
+    @property
+    def answers(self) -> tuple[Output, ...]:
+        """What sums up the points of a study."""
+        return tuple(output for output in self.outputs if output.answer)
+
+    @property
+    def curves(self) -> tuple[Output, ...]:
+        """What a study has at each of its levels."""
+        return tuple(output for output in self.results if not output.answer and not output.share_of_band)
+
+    @property
+    def record_meaning(self) -> str:
+        """What the probability of a single record means; empty where the method speaks of none."""
+        telling = (one.meaning for part in ("probability", "hit") for one in self.per_record if one.part == part)
+        return next(telling, "")
 
     def output(self, measure: str) -> Output:
         """The declaration of one of its measures; KeyError when it has no such measure."""
@@ -140,12 +242,16 @@ def method(
     summarise: Callable[..., Any] | None = None,
     tables: Callable[..., Any] | None = None,
     extra: Extra | None = None,
+    axis: Axis | None = None,
+    planes: tuple[Plane, ...] = (),
+    per_record: tuple[RecordArray, ...] = (),
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a function as a method of the family that its module lies in.
 
     ``source`` cites paper and section. ``confidential`` asks for a row of the confidential data scored against
     themselves. ``targets`` are the kinds of variable that a synthesis method can produce. ``check`` is the method's own
-    check of the confidential data.
+    check of the confidential data. ``axis`` and ``planes`` are a study's; ``per_record`` declares the arrays of a
+    ``Measure`` with one value a record.
     """
 
     def register(func: Callable[..., Any]) -> Callable[..., Any]:
@@ -166,10 +272,24 @@ def method(
             summarise,
             tables,
             extra,
+            axis,
+            planes,
+            per_record,
         )
         return func
 
     return register
+
+
+@functools.cache
+def method_called(key: str) -> Method | None:
+    """The method with this key, imported without the others; None where there is none."""
+    family, _, name = key.partition(".")
+    try:
+        found = methods_of_module(importlib.import_module(f"{__package__}.{family}.{name}"))
+    except ImportError:
+        found = []
+    return found[0] if found else registry().get(key)
 
 
 def methods_of_module(module: ModuleType) -> list[Method]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import NotComputable
-from ..methods import Output
+from ..methods import Limit, Output
 from ..microdata import Microdata
 from ..results import Measure
 from ..run import Run
@@ -42,12 +42,26 @@ class InformationSpec(ColumnsSpec):
     ] = "plug_in"
 
 
-def outputs_by(divisor: Divisor, advice: str) -> tuple[Output, ...]:
+def outputs_by(divisor: Divisor, short: str, advice: str, limit: Limit | None = None) -> tuple[Output, ...]:
     """What both versions measure; ``advice`` says what is known of a threshold for the smallest."""
     return (
-        Output("nmi", f"information kept, as a share of the {divisor} values' entropy, scaled", "high", range=SHARE),
+        Output(
+            "nmi",
+            f"information kept, as a share of the {divisor} values' entropy, scaled",
+            "high",
+            range=SHARE,
+            short=short,
+            scores="numbers",
+        ),
         Output("unscaled", "the same before scaling", "high", range=SHARE),
-        Output("minimum_nmi", f"smallest scaled value of the columns; {advice}", "high", range=SHARE),
+        Output(
+            "minimum_nmi",
+            f"smallest scaled value of the columns; {advice}",
+            "high",
+            range=SHARE,
+            minimum_of="nmi",
+            limit=limit,
+        ),
     )
 
 

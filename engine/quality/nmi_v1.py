@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from ..methods import method
+from ..methods import Limit, method
 from ..microdata import Microdata
 from ..results import Measure
 from ..run import Run
 from ._information import InformationSpec, information_kept, outputs_by
 
-__all__ = ["nmi_v1"]
+LIMIT = Limit(0.80, "Lighthouse")
 
 
 @method(
     "Normalized mutual information v1",
     spec=InformationSpec,
     source="Measuring Data Quality for Project Lighthouse §3.4; Kraskov, Stögbauer & Grassberger (2004)",
-    outputs=outputs_by("original", "the threshold in use at Lighthouse is 0.80"),
+    outputs=outputs_by("original", "nmi v1", str(LIMIT), LIMIT),
 )
 def nmi_v1(confidential: Microdata, released: Microdata, spec: InformationSpec, run: Run) -> Measure:
     """The information of each numerical column that is kept, and the smallest."""

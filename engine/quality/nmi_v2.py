@@ -15,7 +15,7 @@ __all__ = ["nmi_v2"]
     "Normalized mutual information v2",
     spec=InformationSpec,
     source="Measuring Data Quality for Project Lighthouse §3.4 and §4.2, example 2; Kraskov, Stögbauer & Grassberger (2004)",
-    outputs=outputs_by("released", "Lighthouse prefers nmi_v1, and names no threshold for this"),
+    outputs=outputs_by("released", "nmi v2", "Lighthouse prefers nmi_v1, and names no threshold for this"),
 )
 def nmi_v2(confidential: Microdata, released: Microdata, spec: InformationSpec, run: Run) -> Measure:
     """The information of each numerical column that is kept, and the smallest."""

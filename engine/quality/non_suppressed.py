@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..errors import NotComputable
-from ..methods import Output, method
+from ..methods import Limit, Output, method
 from ..microdata import Microdata
 from ..results import Estimate, Measure
 from ..run import Run
 from ..spec import Spec
 from ..statistics.bounded_interval import SHARE
 
-__all__ = ["NonSuppressedSpec", "non_suppressed"]
+LIMIT = Limit(0.99, "Lighthouse")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,10 +27,13 @@ class NonSuppressedSpec(Spec):
     outputs=(
         Output(
             "share",
-            "records that are not suppressed; the threshold in use at Lighthouse is 0.99",
+            f"records that are not suppressed; {LIMIT}",
             "high",
             "share",
             range=SHARE,
+            short="non-suppressed",
+            scores="table",
+            limit=LIMIT,
         ),
     ),
 )

@@ -9,16 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import NotComputable
-from ..methods import Output, method
+from ..methods import Limit, Output, method
 from ..microdata import Microdata
 from ..results import Measure
 from ..run import Run
 from ..statistics.bounded_interval import SHARE
 from ._columns import ColumnsSpec, measure_columns
 
-__all__ = ["pearson", "rho"]
-
 Floats = NDArray[np.float64]
+LIMIT = Limit(0.90, "Lighthouse")
 
 
 def rho(original: Floats, anonymised: Floats) -> float:
@@ -41,12 +40,20 @@ def _standardised(values: Floats) -> Floats:
     spec=ColumnsSpec,
     source="Measuring Data Quality for Project Lighthouse §3.2",
     outputs=(
-        Output("rho", "correlation of original and released values, 0 where it is negative", "high", range=SHARE),
         Output(
-            "minimum_rho",
-            "smallest correlation of the columns; the threshold in use at Lighthouse is 0.90",
+            "rho",
+            "correlation of original and released values, 0 where it is negative",
             "high",
             range=SHARE,
+            scores="numbers",
+        ),
+        Output(
+            "minimum_rho",
+            f"smallest correlation of the columns; {LIMIT}",
+            "high",
+            range=SHARE,
+            minimum_of="rho",
+            limit=LIMIT,
         ),
     ),
 )

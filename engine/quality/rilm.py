@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Self
 
 from ..errors import BadInput, NotComputable
-from ..methods import Output, method
+from ..methods import Limit, Output, method
 from ..microdata import Microdata
 from ..partition.geometric_size import categorical_loss, numerical_loss
 from ..partition.hierarchies import Hierarchy, flat
@@ -23,7 +23,7 @@ from ..schema import Schema
 from ..spec import Param, Spec
 from ..statistics.bounded_interval import SHARE
 
-__all__ = ["RilmSpec", "rilm"]
+LIMIT = Limit(0.90, "Lighthouse")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,12 +65,39 @@ class RilmSpec(Spec):
     spec=RilmSpec,
     source="Measuring Data Quality for Project Lighthouse §3.3; Byun, Sohn, Bertino & Li (2006), Definition 7",
     outputs=(
-        Output("numerical", "1 - the mean range of the equivalence classes, as a share of the column's range", "high", range=SHARE),
-        Output("categorical", "1 - the mean geometric size of the generalised categories, as a share of the root's", "high", range=SHARE),
-        Output("minimum_numerical", "smallest of the numerical columns; Lighthouse sets no threshold for it", "high", range=SHARE),
-        Output("minimum_categorical", "smallest of the categorical columns; the threshold in use at Lighthouse is 0.90", "high", range=SHARE),
+        Output(
+            "numerical",
+            "1 - the mean range of the equivalence classes, as a share of the column's range",
+            "high",
+            range=SHARE,
+            short="rilm of numbers",
+            scores="numbers",
+        ),
+        Output(
+            "categorical",
+            "1 - the mean geometric size of the generalised categories, as a share of the root's",
+            "high",
+            range=SHARE,
+            short="rilm",
+            scores="categories",
+        ),
+        Output(
+            "minimum_numerical",
+            "smallest of the numerical columns; Lighthouse sets no threshold for it",
+            "high",
+            range=SHARE,
+            minimum_of="numerical",
+        ),
+        Output(
+            "minimum_categorical",
+            f"smallest of the categorical columns; {LIMIT}",
+            "high",
+            range=SHARE,
+            minimum_of="categorical",
+            limit=LIMIT,
+        ),
     ),
-)  # fmt: skip
+)
 def rilm(confidential: Microdata, released: Microdata, spec: RilmSpec, run: Run) -> Measure:
     """The preserved geometric size of each column, and the smallest of both kinds."""
     chosen = spec.for_release(confidential.schema, ())

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BadInput
-from ..methods import Output, method
+from ..methods import Output, RecordArray, method
 from ..microdata import Microdata
 from ..partition.diversity import Composition
 from ..partition.equivalence_classes import class_sizes, equivalence_classes
@@ -109,6 +109,11 @@ class AnonymitySpec(Spec):
         ),
     ),
     confidential=True,
+    per_record=(
+        RecordArray(
+            "class_size", "records of the record's equivalence class, 0 where it is suppressed", "records", "low"
+        ),
+    ),
 )
 def anonymity(confidential: Microdata, released: Microdata, spec: AnonymitySpec, run: Run) -> Measure:
     """All of them for the released table, whoever made it.

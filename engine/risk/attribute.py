@@ -11,7 +11,7 @@ from ..matching.intruder import Knowledge, check_log_scale, check_radii, known_b
 from ..matching.match_risk import attribute_probabilities
 from ..matching.matching import Matcher, Matches
 from ..matching.radius import Radius
-from ..methods import Output, method
+from ..methods import Output, RecordArray, method
 from ..microdata import Microdata
 from ..results import Estimate, Measure
 from ..run import Run
@@ -97,6 +97,16 @@ def check(data: Microdata, target: str, spec: AttributeSpec, place: str) -> None
     ),
     confidential=True,
     check=check,
+    per_record=(
+        RecordArray("matched", "released records that match the record", "records", "low", "candidates"),
+        RecordArray(
+            "probability",
+            "the share of the matching released records whose sensitive values are near the record's own",
+            "share",
+            "high",
+            "probability",
+        ),
+    ),
 )
 def attribute(confidential: Microdata, released: Microdata, spec: AttributeSpec, run: Run) -> Measure:
     """Sum over the records of p_i, the share of the matched set with similar sensitive values.

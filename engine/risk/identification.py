@@ -14,15 +14,13 @@ from ..matching.intruder import Knowledge, check_log_scale, check_radii, known_b
 from ..matching.match_risk import IDENTIFICATION_SUMMARIES
 from ..matching.matching import Matcher, Matches, match
 from ..matching.radius import Radius
-from ..methods import Output, method
+from ..methods import Output, RecordArray, method
 from ..microdata import Microdata
 from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Kind, Schema
 from ..spec import Param, Spec
 from ..statistics.bounded_interval import NON_NEGATIVE, SHARE
-
-__all__ = ["OUTPUTS", "IdentificationSpec", "candidates_of", "identification"]
 
 OUTPUTS = (
     Output(
@@ -31,10 +29,20 @@ OUTPUTS = (
         "low",
         "records",
         range=NON_NEGATIVE,
+        short="EMR",
     ),
-    Output("true_match_rate", "share of the records whose one candidate is right", "low", "share", range=SHARE),
-    Output("false_match_rate", "share of the unique matches that are wrong", "high", "share", range=SHARE),
-    Output("unique_matches", "records with one candidate, right or wrong", "none", "records", range=NON_NEGATIVE),
+    Output(
+        "true_match_rate", "share of the records whose one candidate is right", "low", "share", range=SHARE, short="TMR"
+    ),
+    Output("false_match_rate", "share of the unique matches that are wrong", "high", "share", range=SHARE, short="FMR"),
+    Output(
+        "unique_matches",
+        "records with one candidate, right or wrong",
+        "none",
+        "records",
+        range=NON_NEGATIVE,
+        short="unique",
+    ),
 )
 
 
@@ -96,6 +104,12 @@ def check(data: Microdata, target: str, spec: IdentificationSpec, place: str) ->
     outputs=OUTPUTS,
     confidential=True,
     check=check,
+    per_record=(
+        RecordArray("candidates", "released records that match the record", "records", "low", "candidates"),
+        RecordArray(
+            "hit", "that picking one of the matching released records at random finds the record", "", "high", "hit"
+        ),
+    ),
 )
 def identification(confidential: Microdata, released: Microdata, spec: IdentificationSpec, run: Run) -> Measure:
     """Match every confidential record against the released ones.

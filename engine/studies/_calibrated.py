@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import NotComputable
+from ..quality import nmi_v1, non_suppressed, pearson, rilm
 from ..results import Goal
 from ..rows import Row
 from ..statistics.agreement import Agreement
 from ..statistics.classification import Curve, curve, suggested_threshold
-
-__all__ = ["MEASURES_OF", "SCORES", "SOURCES", "SUMMARIES", "THRESHOLDS", "calibrated"]
 
 ERRORS_ALLOWED = 0.05
 
@@ -34,7 +33,12 @@ MEASURES_OF = {
     "numerical": ("rho", "rilm_numerical", "nmi_v1", "nmi_v2", "one_minus_ilm", "non_suppressed"),
     "categorical": ("rilm_categorical", "non_suppressed"),
 }
-THRESHOLDS = {"rho": 0.90, "rilm_categorical": 0.90, "nmi_v1": 0.80, "non_suppressed": 0.99}
+THRESHOLDS = {
+    "rho": pearson.LIMIT.least,
+    "rilm_categorical": rilm.LIMIT.least,
+    "nmi_v1": nmi_v1.LIMIT.least,
+    "non_suppressed": non_suppressed.LIMIT.least,
+}
 
 SCORES = {name: f"{key}.{output} of a quasi-identifier of a simulated table" for name, (key, output) in SOURCES.items()}
 SUMMARIES: Mapping[str, tuple[str, Goal]] = {
@@ -54,6 +58,19 @@ SUMMARIES: Mapping[str, tuple[str, Goal]] = {
     "precision": ("good labels among those that pass the threshold at this level", "high"),
     "error_rate": ("tests in error among those that pass the threshold at this level", "low"),
 }
+SHORT = {
+    "auc": "AUC",
+    "average_precision": "AP",
+    "suggested_threshold": "suggested",
+    "lost": "lost (Type I)",
+    "spurious": "spurious (Type II)",
+    "sign_flip": "sign flipped",
+    "errors": "any error",
+    "true_positive_rate": "recall",
+    "false_positive_rate": "false positives",
+    "error_rate": "error rate",
+}
+CURVES = ("true_positive_rate", "false_positive_rate", "precision", "error_rate")
 LEVELS = np.round(np.arange(0, 1.005, 0.05), 2)
 
 Floats = NDArray[np.float64]

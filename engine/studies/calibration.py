@@ -19,7 +19,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from ..errors import BadInput
-from ..methods import Output, method
+from ..methods import Axis, Output, Plane, method
 from ..microdata import Microdata
 from ..partition.pairs import NUMBERS
 from ..results import Estimate, StudyPoint
@@ -29,12 +29,9 @@ from ..spec import Param, Spec
 from ..statistics.agreement import Agreement
 from ..statistics.bounded_interval import AT_LEAST_ONE, AT_MOST_ONE, SHARE
 from ._anonymising import anonymised, anonymiser, narrowed, own_tables, require_present, scores
-from ._calibrated import MEASURES_OF, SCORES, SOURCES, SUMMARIES, calibrated
+from ._calibrated import CURVES, MEASURES_OF, SCORES, SHORT, SOURCES, SUMMARIES, calibrated
 from ._generating import check_generator, check_trainable, generator_of
 from ._group_tests import GroupTests
-
-__all__ = ["CalibrationSpec", "calibrated", "calibration"]
-
 
 COUNTED = ("generators", "originals", "anonymisations")
 
@@ -124,12 +121,30 @@ def check(data: Microdata, target: str, spec: CalibrationSpec, place: str) -> No
             for name, meaning in SCORES.items()
         ),
         *(
-            Output(name, meaning, goal, range=AT_LEAST_ONE if name in COUNTED else SHARE)
+            Output(
+                name,
+                meaning,
+                goal,
+                range=AT_LEAST_ONE if name in COUNTED else SHARE,
+                short=SHORT.get(name, ""),
+                answer=name not in CURVES,
+                on_axis=name == "suggested_threshold",
+            )
             for name, (meaning, goal) in SUMMARIES.items()
         ),
     ),
     check=check,
     summarise=calibrated,
+    axis=Axis(
+        "threshold",
+        "the least score that passes",
+        heading="How well measures of data quality tell",
+        curve="score",
+    ),
+    planes=(
+        Plane("ROC", "false_positive_rate", "true_positive_rate", "diagonal"),
+        Plane("PR", "true_positive_rate", "precision", "good"),
+    ),
 )
 def calibration(
     confidential: Microdata, releases: Sequence[Microdata], point: float, spec: CalibrationSpec, run: Run

@@ -22,7 +22,7 @@ from ..matching.intruder_noise import NOISE_ON_NUMBERS, NoiseModel
 from ..matching.match_risk import IDENTIFICATION_SUMMARIES, attribute_probabilities
 from ..matching.matching import Exact, Matcher, Matches, Within
 from ..matching.radius import Radius
-from ..methods import Output, method
+from ..methods import Axis, Output, method
 from ..microdata import Microdata
 from ..results import Estimate, Measure, StudyPoint
 from ..risk import identification
@@ -33,8 +33,6 @@ from ..spec import Param, Spec
 from ..statistics.bounded_interval import NON_NEGATIVE, SHARE, UNBOUNDED, Range, narrowed
 from ..statistics.combining import monte_carlo_mean
 from ..statistics.crossed_layout import crossed_mean, without_holes
-
-__all__ = ["REPLICATES", "SHARES", "IntruderUncertaintySpec", "intruder_uncertainty"]
 
 REPLICATES = "replicates"
 SHARES = {
@@ -62,9 +60,13 @@ OUTPUTS = (
         "low",
         "records",
         range=NON_NEGATIVE,
+        short="AR",
     ),
     Output(REPLICATES, "the values of one dataset under each belief", "none", intermediate=True, range=NON_NEGATIVE),
-    *(Output(name, meaning, "none", "share", range=SHARE) for name, meaning in SHARES.items()),
+    *(
+        Output(name, meaning, "none", "share", range=SHARE, short=name.partition("_")[0], share_of_band=True)
+        for name, meaning in SHARES.items()
+    ),
 )
 _OUTPUTS = {output.name: output for output in OUTPUTS}
 _LOG_MODELS = ("log_normal", "log_normal_constant", "log_relative")
@@ -296,6 +298,13 @@ def _shares_of(layout: _Layout) -> tuple[float, float, float] | NotComputable:
     check=check,
     combine=bands,
     summarise=variance_shares,
+    axis=Axis(
+        "S",
+        "the intruder's uncertainty",
+        heading="Risk by uncertainty",
+        bands="95 % intervals of the mean over fresh datasets and fresh noise, the confidential data's over fresh noise",
+        uses=("variable", "model"),
+    ),
 )
 def intruder_uncertainty(
     confidential: Microdata, releases: Sequence[Microdata], point: float, spec: IntruderUncertaintySpec, run: Run

@@ -13,9 +13,10 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from ..errors import BadInput
-from ..methods import Output, method
+from ..methods import Axis, Output, method
 from ..microdata import Microdata
 from ..partition.pairs import CATEGORIES, NUMBERS
+from ..quality import nmi_v1, non_suppressed, pearson, rilm
 from ..results import Estimate, StudyPoint
 from ..rows import Row
 from ..run import Run
@@ -24,8 +25,6 @@ from ..spec import Param, Spec
 from ..statistics.bounded_interval import AT_LEAST_ONE, SHARE
 from ._anonymising import anonymised, anonymiser, narrowed, own_tables, require_present, scores
 
-__all__ = ["MinimisationSpec", "minimisation", "smallest_size"]
-
 # Measure: the data quality method, its output over all columns, the kinds of column it needs.
 MEASURES = {
     "rho": ("quality.pearson", "minimum_rho", NUMBERS),
@@ -33,6 +32,7 @@ MEASURES = {
     "nmi": ("quality.nmi_v1", "minimum_nmi", NUMBERS),
     "non_suppressed": ("quality.non_suppressed", "share", (*NUMBERS, *CATEGORIES)),
 }
+SHORT = {"rilm_categorical": "rilm", "non_suppressed": "non-suppressed"}
 FAILED = "no size has sub-samples that all meet every threshold"
 
 
@@ -52,10 +52,14 @@ class MinimisationSpec(Spec):
     ] = ()
     anonymisation: Annotated[str, Param("anonymisation method")] = "anonymisation.mondrian"
     max_suppressed: Annotated[float, Param("share of the records that may be suppressed", ge=0, lt=1)] = 0.0
-    rho: Annotated[float, Param("least correlation of a numerical column", ge=0, le=1)] = 0.90
-    rilm_categorical: Annotated[float, Param("least RILM of a categorical column", ge=0, le=1)] = 0.90
-    nmi: Annotated[float, Param("least normalized mutual information of a numerical column", ge=0, le=1)] = 0.80
-    non_suppressed: Annotated[float, Param("least share of records that are not suppressed", ge=0, le=1)] = 0.99
+    rho: Annotated[float, Param("least correlation of a numerical column", ge=0, le=1)] = pearson.LIMIT.least
+    rilm_categorical: Annotated[float, Param("least RILM of a categorical column", ge=0, le=1)] = rilm.LIMIT.least
+    nmi: Annotated[float, Param("least normalized mutual information of a numerical column", ge=0, le=1)] = (
+        nmi_v1.LIMIT.least
+    )
+    non_suppressed: Annotated[float, Param("least share of records that are not suppressed", ge=0, le=1)] = (
+        non_suppressed.LIMIT.least
+    )
 
     def grid(self) -> tuple[float, ...]:
         """The sizes as multiples of n, from 1 to 2."""
@@ -109,20 +113,45 @@ def smallest_size(rows: Sequence[Row]) -> list[Row]:
     source="Measuring Data Quality for Project Lighthouse §5",
     outputs=(
         *(
-            Output(name, f"least {key}.{output} of the sub-samples of the size at this level", "high", range=SHARE)
+            Output(
+                name,
+                f"least {key}.{output} of the sub-samples of the size at this level",
+                "high",
+                range=SHARE,
+                short=SHORT.get(name, name),
+                limit_parameter=name,
+            )
             for name, (key, output, _) in MEASURES.items()
         ),
-        Output("passing", "sub-samples of this size that meet every threshold", "high", "share", range=SHARE),
+        Output(
+            "passing",
+            "sub-samples of this size that meet every threshold",
+            "high",
+            "share",
+            range=SHARE,
+            short="meet all limits",
+        ),
         Output(
             "smallest_size",
             "smallest size whose sub-samples all meet every threshold",
             "low",
             "records",
             range=AT_LEAST_ONE,
+            answer=True,
+            on_axis=True,
         ),
     ),
     check=check,
     summarise=smallest_size,
+    axis=Axis(
+        "records",
+        "the size of the sub-samples",
+        "records",
+        heading="Data quality by size of the sample: the least of the sub-samples",
+        point="size",
+        discrete=True,
+        uses=("k", "subsamples"),
+    ),
 )
 def minimisation(
     confidential: Microdata, releases: Sequence[Microdata], point: float, spec: MinimisationSpec, run: Run

@@ -112,8 +112,14 @@ def check(data: Microdata, target: str, spec: IntervalOverlapSpec, place: str) -
             "1 when they are equal, negative when they are apart",
             "high",
             range=AT_MOST_ONE,
+            drawn="note",
         ),
-        Output("estimate", "estimate with its confidence interval, of all datasets by the combining rule", "none"),
+        Output(
+            "estimate",
+            "estimate with its confidence interval, of all datasets by the combining rule",
+            "none",
+            drawn="interval",
+        ),
         Output(
             "standard_error",
             "standard error of the estimate, of all datasets by the combining rule",
