@@ -12,31 +12,14 @@ from numpy.typing import NDArray
 
 from .anonymisation._base import AnonymisationSpec, Anonymised
 from .anonymisation._output import check_limits
-from .errors import EngineError, NotComputable
+from .errors import NotComputable
 from .methods import Method, registry
-from .microdata import DAY, Microdata
+from .microdata import Microdata, as_column
 from .recipe import Recipe
 from .results import Diagnostic, Estimate, Fit, Measure, StudyPoint
 from .rows import Row, averages, from_estimate, with_confidential_baseline
 from .run import Progress, Run, generator, silent
-from .schema import Kind, Variable
 from .thresholds import Verdict, judge
-
-__all__ = [
-    "Outcome",
-    "anonymise",
-    "as_released",
-    "combine",
-    "combined_rows",
-    "draw_dataset",
-    "execute",
-    "fit_model",
-    "measure_dataset",
-    "study_point",
-]
-
-FOUR_DIGIT_YEARS = (-719_162.0, 2_932_897.0)
-"""Days from 1970 to the first of the year 1 and to that of the year 10000."""
 
 Report = Callable[[Progress], None]
 
@@ -45,8 +28,7 @@ def fit_model(recipe: Recipe, item: int, confidential: Microdata, report: Report
     """Fit the recipe's synthesis step ``item`` on the confidential data, with m posterior draws."""
     step = recipe.synthesis[item]
     run = Run(generator(recipe.seed, "fit", item), report=report)
-    fit: Fit = step.method.func(confidential, step.target, step.spec, run, recipe.m)
-    return fit
+    return step.method.fit(confidential, step.target, step.spec, run, recipe.m)
 
 
 def draw_dataset(
@@ -64,29 +46,6 @@ def draw_dataset(
     return released
 
 
-def as_column(values: Any, confidential: Microdata, variable: Variable, place: str) -> pd.Series:
-    """Drawn values (n,) as a column of the confidential one's dtype; they are such as ``Microdata.numbers`` gives.
-
-    That is level codes, numbers, or days since 1970, of which the second is kept. NaN is a missing value, where the
-    confidential column has some. Raises EngineError where a value cannot be one of the variable.
-    """
-    like = confidential.column(variable.name)
-    if variable.kind.has_levels:
-        codes = np.where(np.isnan(values), -1, values).astype(np.int64)
-        return pd.Series(pd.Categorical.from_codes(codes, like.cat.categories, like.cat.ordered), name=variable.name)
-    numbers = np.asarray(values, dtype=np.float64)
-    low, high = FOUR_DIGIT_YEARS if variable.kind is Kind.DATE else (variable.lower, variable.upper)
-    outside = (numbers < (-np.inf if low is None else low)) | (numbers > (np.inf if high is None else high))
-    unknown = ~np.isfinite(numbers) & ~(np.isnan(numbers) & like.hasnans)
-    if outside.any() or unknown.any():
-        raise EngineError(
-            f'{place}: {int((outside | unknown).sum()):,} drawn values of "{variable.name}" leave its bounds'
-        )
-    if variable.kind is Kind.DATE:
-        numbers = np.rint(numbers * DAY)
-    return pd.Series(numbers, name=variable.name).astype(like.dtype)
-
-
 def anonymise(recipe: Recipe, confidential: Microdata, report: Report = silent) -> Anonymised:
     """The recipe's anonymisation steps in their order, each on the table that the one before left.
 
@@ -96,7 +55,7 @@ def anonymise(recipe: Recipe, confidential: Microdata, report: Report = silent) 
     found = Anonymised(confidential, np.zeros(len(confidential), dtype=np.int64))
     for item, step in enumerate(recipe.anonymisation):
         run = Run(generator(recipe.seed, "anonymise", item), report=report)
-        made: Anonymised = step.method.func(found.data, step.spec, run)
+        made = step.method.anonymise(found.data, step.spec, run)
         classes = np.full(len(confidential), -1, dtype=np.int64)
         classes[~found.suppressed] = made.classes
         notes = tuple(replace(note, parameter=f"{note.parameter}, {step.place}") for note in made.notes)
@@ -129,7 +88,7 @@ def measure_dataset(
     run = Run(generator(recipe.seed, "measure", item, draw or 0), report=report)
     measure = _computed(
         step.method,
-        lambda: step.method.func(confidential, released, step.spec.for_release(recipe.schema, recipe.released), run),
+        lambda: step.method.measure(confidential, released, step.spec.for_release(recipe.schema, recipe.released), run),
     )
     return measure, rows_of(step.method, measure, released.origin, draw, settings=recipe.settings(step))
 
@@ -173,7 +132,7 @@ def study_point(
     run = Run(generator(recipe.seed, "study", item), report=report)
     spec = step.spec.for_release(recipe.schema, recipe.released)
     try:
-        found = step.method.func(confidential, releases, point, spec, run)
+        found = step.method.point(confidential, releases, point, spec, run)
     except NotComputable as error:
         found = StudyPoint(None, tuple(_without_values(step.method, error) for _ in releases))
     tables: list[tuple[str, int | None, Measure]] = (

@@ -1,42 +1,13 @@
-"""The one extension point: ``@method`` on a function makes it a method of the family its file lies in.
+"""The one extension point: ``@method`` on a function makes it a method of a family.
 
-What the function takes and returns depends on the family:
+What a family's function takes and returns says ``sfumato.engine.families``. What screens, commands and reports say and
+draw of a method they read from its ``Output``s, from the ``Axis`` and the ``Plane``s of a study, and from the
+``RecordArray``s of a risk that speaks of single records.
 
-    synthesis         (data: Microdata, target: str, spec, run, draws: int) -> Fit, with ``draw`` beside it:
-                      draw(fit, spec, target, confidential, released, index, rng) -> values (n,), such as
-                      ``Microdata.numbers`` gives: level codes, numbers, days since 1970; NaN missing
-                      ``draws`` is how many datasets will be released: arrays of posterior draws have that length,
-                      and dataset ``index`` uses draw ``index``; ``released`` holds what was synthesised before
-    anonymisation     (data: Microdata, spec, run) -> Anonymised, for the recipe's steps one after another, each on the table
-                      that the one before left; its Spec is an ``AnonymisationSpec``, which says what becomes of the schema
-    utility, risk,    (confidential: Microdata, released: Microdata, spec, run) -> Measure
-    quality           for one released dataset; ``released.origin`` is "confidential" where a table scores itself.
-                      An anonymised table may have fewer records (``released.records``, which raises NotComputable where
-                      nothing says whose they are); values of its generalised variables raise NotComputable, their
-                      labels are in ``released.frame``
-    studies           (confidential, releases: Sequence[Microdata], point: float, spec, run) -> StudyPoint,
-                      for every point of ``spec.grid()``
-
-A method may also have ``check(data: Microdata, target: str, spec, place)``, which raises BadInput when the confidential
-data cannot be used so; it runs before anything is computed (``sfumato.engine.checks``). ``target`` is empty outside
-synthesis.
-
-A synthesis method that learns a whole table at once may also have ``tables(data: Microdata, spec, run) -> make``, where
-make(size: int, rng) -> Microdata draws a table of all variables of the data. Studies that generate data then train it once,
-rather than fit it to one variable after another. ``extra`` is the part of the package that a method needs
-(``sfumato.engine.extras``).
-
-Rows of the m released datasets are averaged, series by series (``sfumato.engine.rows.averages``), unless the method has
-a rule of its own: ``combine(rows: Sequence[Row], records: int | None) -> list[Row]`` gets all its rows of single
-datasets that share dataset and level, those of ``intermediate`` outputs included, and the number of confidential
-records, and gives one row with ``draw`` None for each of their series. A study may also have ``summarise(rows) ->
-list[Row]``: it gets all rows of its points at once and adds what only they together say; those of ``intermediate``
-outputs then leave.
-
-What screens, commands and reports say and draw of a method they read from its ``Output``s, from the ``Axis`` and the
-``Plane``s of a study, and from the ``RecordArray``s of a risk that speaks of single records.
-
-Key, family and name come from the path of the file; nothing else has to be touched to add one.
+Key, family and name of our own methods come from the path of the file; nothing else has to be touched to add one. A method
+of another distribution is an entry point of the group ``sfumato.methods``: its name is the key, such as
+``risk.my_measure``, its value the function of that name, or the module that has it. What cannot be used is left out and
+named by ``refused``; the others work.
 """
 
 from __future__ import annotations
@@ -45,17 +16,30 @@ import functools
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType, ModuleType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 from .errors import BadInput, suggestion
 from .extras import Extra
+from .families import (
+    FAMILIES, MEASURES, AnonymisationMethod, Check, Combine, Draw, Function, MeasureMethod, StudyMethod, Summarise,
+    SynthesisMethod, Tables,
+)  # fmt: skip
 from .results import Goal
-from .spec import Spec
+from .spec import Spec, StudySpec
 from .statistics.bounded_interval import UNBOUNDED, Range
 
-FAMILIES = ("synthesis", "anonymisation", "utility", "quality", "risk", "studies")
+if TYPE_CHECKING:
+    from .anonymisation._base import AnonymisationSpec
+
+GROUP = "sfumato.methods"
+OWN = "sfumato"
+
+S = TypeVar("S", bound=Spec)
+A = TypeVar("A", bound="AnonymisationSpec")
+P = TypeVar("P", bound=StudySpec)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,31 +143,66 @@ class RecordArray:
 
 @dataclass(frozen=True)
 class Method:
-    """A registered method. ``key`` is ``family.name``; ``confidential`` says whether the confidential data get a row too."""
+    """A registered method. ``key`` is ``family.name``; ``confidential`` says whether the confidential data get a row too.
+
+    ``package`` is the distribution that it comes from.
+    """
 
     family: str
     name: str
     title: str
     spec: type[Spec]
     source: str
-    func: Callable[..., Any]
-    outputs: tuple[Output, ...]
-    draw: Callable[..., Any] | None
-    confidential: bool
-    targets: tuple[str, ...]
-    check: Callable[..., None] | None = None
-    combine: Callable[..., Any] | None = None
-    summarise: Callable[..., Any] | None = None
-    tables: Callable[..., Any] | None = None
+    func: Function
+    outputs: tuple[Output, ...] = ()
+    draw: Draw[Any] | None = None
+    confidential: bool = False
+    targets: tuple[str, ...] = ()
+    check: Check[Any] | None = None
+    combine: Combine | None = None
+    summarise: Summarise | None = None
+    tables: Tables[Any] | None = None
     extra: Extra | None = None
     axis: Axis | None = None
     planes: tuple[Plane, ...] = ()
     per_record: tuple[RecordArray, ...] = ()
+    package: str = OWN
 
     @property
     def key(self) -> str:
         """``family.name``, as recipes and results write it."""
         return f"{self.family}.{self.name}"
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """The families that what it brings suits."""
+        if self.draw is not None:
+            return ("synthesis",)
+        from .anonymisation._base import AnonymisationSpec
+
+        if issubclass(self.spec, AnonymisationSpec):
+            return ("anonymisation",)
+        return ("studies",) if issubclass(self.spec, StudySpec) else MEASURES
+
+    @property
+    def fit(self) -> SynthesisMethod[Any]:
+        """The function of a synthesis method."""
+        return cast("SynthesisMethod[Any]", self.func)
+
+    @property
+    def anonymise(self) -> AnonymisationMethod[Any]:
+        """The function of an anonymisation method."""
+        return cast("AnonymisationMethod[Any]", self.func)
+
+    @property
+    def measure(self) -> MeasureMethod[Any]:
+        """The function of a measure."""
+        return cast("MeasureMethod[Any]", self.func)
+
+    @property
+    def point(self) -> StudyMethod[Any]:
+        """The function of a study."""
+        return cast("StudyMethod[Any]", self.func)
 
     @property
     def results(self) -> tuple[Output, ...]:
@@ -228,54 +247,61 @@ class Method:
         return all(value in (params.get(key), params.get(f"{self.name}.{key}")) for key, value in settings.items())
 
 
+@overload
 def method(
     title: str,
     *,
-    spec: type[Spec],
+    spec: type[S],
     source: str,
-    outputs: tuple[Output, ...] = (),
-    draw: Callable[..., Any] | None = None,
-    confidential: bool = False,
-    targets: tuple[str, ...] = (),
-    check: Callable[..., None] | None = None,
-    combine: Callable[..., Any] | None = None,
-    summarise: Callable[..., Any] | None = None,
-    tables: Callable[..., Any] | None = None,
-    extra: Extra | None = None,
-    axis: Axis | None = None,
-    planes: tuple[Plane, ...] = (),
-    per_record: tuple[RecordArray, ...] = (),
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register a function as a method of the family that its module lies in.
+    draw: Draw[S],
+    targets: tuple[str, ...] = ...,
+    check: Check[S] | None = ...,
+    tables: Tables[S] | None = ...,
+    extra: Extra | None = ...,
+) -> Callable[[SynthesisMethod[S]], SynthesisMethod[S]]: ...
+@overload
+def method(
+    title: str, *, spec: type[A], source: str, check: Check[A] | None = ..., extra: Extra | None = ...
+) -> Callable[[AnonymisationMethod[A]], AnonymisationMethod[A]]: ...
+@overload
+def method(  # type: ignore[overload-overlap]  # a StudySpec is a Spec: the narrower stands first
+    title: str,
+    *,
+    spec: type[P],
+    source: str,
+    outputs: tuple[Output, ...],
+    check: Check[P] | None = ...,
+    combine: Combine | None = ...,
+    summarise: Summarise | None = ...,
+    extra: Extra | None = ...,
+    axis: Axis | None = ...,
+    planes: tuple[Plane, ...] = ...,
+) -> Callable[[StudyMethod[P]], StudyMethod[P]]: ...
+@overload
+def method(
+    title: str,
+    *,
+    spec: type[S],
+    source: str,
+    outputs: tuple[Output, ...],
+    confidential: bool = ...,
+    check: Check[S] | None = ...,
+    combine: Combine | None = ...,
+    extra: Extra | None = ...,
+    per_record: tuple[RecordArray, ...] = ...,
+) -> Callable[[MeasureMethod[S]], MeasureMethod[S]]: ...
+def method(title: str, *, spec: type[Spec], source: str, **rest: Any) -> Callable[[Any], Any]:
+    """Register a function as a method.
 
     ``source`` cites paper and section. ``confidential`` asks for a row of the confidential data scored against
     themselves. ``targets`` are the kinds of variable that a synthesis method can produce. ``check`` is the method's own
     check of the confidential data. ``axis`` and ``planes`` are a study's; ``per_record`` declares the arrays of a
-    ``Measure`` with one value a record.
+    ``Measure`` with one value a record. ``extra`` is the part of the package that it needs.
     """
 
-    def register(func: Callable[..., Any]) -> Callable[..., Any]:
-        family, name = func.__module__.split(".")[-2:]
-        func.__sfumato_method__ = Method(  # type: ignore[attr-defined]
-            family,
-            name,
-            title,
-            spec,
-            source,
-            func,
-            outputs,
-            draw,
-            confidential,
-            targets,
-            check,
-            combine,
-            summarise,
-            tables,
-            extra,
-            axis,
-            planes,
-            per_record,
-        )
+    def register(func: Any) -> Any:
+        family, name = ("", *str(func.__module__).split("."))[-2:]
+        func.__sfumato_method__ = Method(family, name, title, spec, source, func, **rest)
         return func
 
     return register
@@ -304,24 +330,92 @@ def methods_of_module(module: ModuleType) -> list[Method]:
     return found
 
 
-def _discover() -> Iterator[Method]:
-    package = __package__
-    for family in FAMILIES:
-        parent = importlib.import_module(f"{package}.{family}")
-        for info in pkgutil.iter_modules(parent.__path__):
-            yield from methods_of_module(importlib.import_module(f"{package}.{family}.{info.name}"))
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An entry point of another distribution that gives no method: what it would be, whose it is, and why not."""
+
+    key: str
+    distribution: str
+    reason: str
+
+
+def registry() -> Mapping[str, Method]:
+    """Every method by key: our own in the order of families and names, then those of other distributions."""
+    return discovered()[0]
+
+
+def refused() -> tuple[Refused, ...]:
+    """What other distributions offer and cannot be used."""
+    return discovered()[1]
 
 
 @functools.cache
-def registry() -> Mapping[str, Method]:
-    """Every method by key, in the order of families and names."""
-    return MappingProxyType({found.key: found for found in _discover()})
+def discovered() -> tuple[Mapping[str, Method], tuple[Refused, ...]]:
+    """Every method by key, and what is refused. Found once a process."""
+    found, left_out = {own.key: own for own in _own_methods()}, []
+    offered = sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, _distribution(entry)))
+    names = [entry.name for entry in offered]
+    for entry in offered:
+        try:
+            if entry.name in found and found[entry.name].package == OWN:
+                raise ValueError("a method of Sfumato has this key")
+            if names.count(entry.name) > 1:
+                raise ValueError("another distribution offers this key too: uninstall one")
+            found[entry.name] = _from_outside(entry)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  (a stranger's package must not take the product down)
+            left_out.append(Refused(_shown(entry.name), _shown(_distribution(entry)), _shown(_said(error))))
+    return MappingProxyType(found), tuple(left_out)
+
+
+def _own_methods() -> Iterator[Method]:
+    for family in FAMILIES:
+        parent = importlib.import_module(f"{__package__}.{family}")
+        for info in pkgutil.iter_modules(parent.__path__):
+            yield from methods_of_module(importlib.import_module(f"{__package__}.{family}.{info.name}"))
+
+
+def _from_outside(entry: EntryPoint) -> Method:
+    """The method of an entry point, under its key. Raises ValueError, or whatever importing it does."""
+    family, _, name = entry.name.partition(".")
+    if family not in FAMILIES or not name.isidentifier():
+        raise ValueError(
+            f"its name must be a family and a name, such as risk.my_measure; families: {', '.join(FAMILIES)}"
+        )
+    loaded = entry.load()
+    if isinstance(loaded, ModuleType):
+        loaded = next((own.func for own in methods_of_module(loaded)), None)
+    found = getattr(loaded, "__sfumato_method__", None)
+    if not isinstance(found, Method):
+        raise ValueError(f"{entry.value} is no function with @method, and no module that defines one")
+    if getattr(loaded, "__name__", "") != name:
+        raise ValueError(f"the function must be called {name}, as the key says")
+    if family not in found.families:
+        raise ValueError(f"what it brings makes it a method of {' or '.join(found.families)}, not of {family}")
+    tuple(found.spec.params())
+    return replace(found, family=family, name=name, package=_distribution(entry))
+
+
+def _distribution(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist else ""
+
+
+def _said(error: BaseException) -> str:
+    text = (str(error).splitlines() or [""])[0]
+    return text if type(error) is ValueError else f"{type(error).__name__}: {text}"
+
+
+def _shown(text: str) -> str:
+    """A stranger's words, short and without control characters."""
+    return "".join(char for char in text if char.isprintable())[:200]
 
 
 def find(key: str, place: str, families: tuple[str, ...] = FAMILIES) -> Method:
     """The method with this key. Raises BadInput at ``place`` with the near miss or the list."""
     known = [name for name, found in registry().items() if found.family in families]
     if key not in known:
+        for one in refused():
+            if one.key == key:
+                raise BadInput(place, f'the method "{key}" of {one.distribution} cannot be used: {one.reason}')
         hint = suggestion(key, known) or f"; known: {', '.join(known)}"
         raise BadInput(place, f'no method "{key}"{hint}')
     return registry()[key]

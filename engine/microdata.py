@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .errors import BadInput, NotComputable
+from .errors import BadInput, EngineError, NotComputable
 from .schema import Kind, MissingPolicy, Origin, Schema, Variable
 from .written_values import level_spellings, may_be_thousands, read_numbers, whole_spelling
 
@@ -18,6 +19,9 @@ LARGEST_COUNT = 2**53
 
 DAY = 86_400
 """Seconds."""
+
+FOUR_DIGIT_YEARS = (-719_162.0, 2_932_897.0)
+"""Days from 1970 to the first of the year 1 and to that of the year 10000."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +74,7 @@ class Microdata:
     def numbers(self, name: str) -> NDArray[np.float64]:
         """One variable as floats, (n,): level codes, numbers, or days since 1970; NaN where it is missing.
 
-        A time of day is a fraction of the day, to the second; ``sfumato.engine.execution.as_column`` is the way back.
+        A time of day is a fraction of the day, to the second; ``as_column`` is the way back.
         Raises NotComputable like ``column``.
         """
         values, kind = self.column(name), self.schema[name].kind
@@ -100,6 +104,29 @@ def _days(seconds: NDArray[np.int64]) -> NDArray[np.float64]:
     """Days, with times of day to the nearest 2^-20 (0.08 seconds): moments that are whole days apart are exactly so."""
     days, rest = np.divmod(seconds, DAY)
     return np.asarray(days + np.rint(rest * (2**20 / DAY)) / 2**20, dtype=np.float64)
+
+
+def as_column(values: Any, confidential: Microdata, variable: Variable, place: str) -> pd.Series:
+    """Drawn values (n,) as a column of the confidential one's dtype; they are such as ``Microdata.numbers`` gives.
+
+    That is level codes, numbers, or days since 1970, of which the second is kept. NaN is a missing value, where the
+    confidential column has some. Raises EngineError where a value cannot be one of the variable.
+    """
+    like = confidential.column(variable.name)
+    if variable.kind.has_levels:
+        codes = np.where(np.isnan(values), -1, values).astype(np.int64)
+        return pd.Series(pd.Categorical.from_codes(codes, like.cat.categories, like.cat.ordered), name=variable.name)
+    numbers = np.asarray(values, dtype=np.float64)
+    low, high = FOUR_DIGIT_YEARS if variable.kind is Kind.DATE else (variable.lower, variable.upper)
+    outside = (numbers < (-np.inf if low is None else low)) | (numbers > (np.inf if high is None else high))
+    unknown = ~np.isfinite(numbers) & ~(np.isnan(numbers) & like.hasnans)
+    if outside.any() or unknown.any():
+        raise EngineError(
+            f'{place}: {int((outside | unknown).sum()):,} drawn values of "{variable.name}" leave its bounds'
+        )
+    if variable.kind is Kind.DATE:
+        numbers = np.rint(numbers * DAY)
+    return pd.Series(numbers, name=variable.name).astype(like.dtype)
 
 
 def conform(

@@ -15,7 +15,6 @@ import tomli_w
 from .anonymisation._base import AnonymisationSpec
 from .errors import BadInput, suggestion
 from .methods import Method, find, registry
-from .overrides import with_settings
 from .published import Published, read_published
 from .release_form import KEYS as FORM_KEYS
 from .release_form import ReleaseForm
@@ -23,8 +22,6 @@ from .schema import MissingPolicy, Origin, Role, Schema, Variable
 from .spec import Spec
 from .terms import parse_term
 from .thresholds import Threshold
-
-__all__ = ["DataSource", "Recipe", "Step", "with_settings"]
 
 SECTIONS = (
     "title", "label", "description", "companions", "data", "variables", "release", "synthesis", "anonymisation",
@@ -204,6 +201,12 @@ class Recipe:
     @cached_property
     def _settings(self) -> tuple[tuple[Step, dict[str, Any]], ...]:
         return tuple((step, self.settings(step)) for step in (*self.measures, *self.studies))
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The distributions that its methods come from, each once."""
+        steps = (*self.synthesis, *self.anonymisation, *self.measures, *self.studies)
+        return tuple(dict.fromkeys(step.method.package for step in steps))
 
     @property
     def makes_release(self) -> bool:

@@ -21,8 +21,6 @@ from .errors import BadInput, suggestion
 from .schema import Kind, Schema
 from .terms import parse_term
 
-__all__ = ["Param", "ParamInfo", "Spec"]
-
 
 @dataclass(frozen=True, slots=True)
 class Param:
@@ -157,6 +155,12 @@ class Spec:
         for info in self.params():
             if info.param.names == "terms":
                 yield from _texts(getattr(self, info.name), f"{place}.{info.name}")
+
+
+class StudySpec(Spec):
+    """Base of the parameters of studies: ``grid`` says at which points one is computed."""
+
+    __slots__ = ()
 
 
 def _texts(value: object, place: str) -> Iterator[tuple[str, str]]:

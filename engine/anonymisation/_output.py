@@ -12,6 +12,7 @@ from ..errors import BadInput
 from ..microdata import Microdata
 from ..partition.diversity import Composition
 from ..partition.equivalence_classes import class_sizes, equivalence_classes
+from ..partition.generalised_labels import label_of
 from ..partition.hierarchies import Hierarchy, flat
 from ..partition.partitioning import Dimension
 from ..partition.sensitive_values import Limits, Sensitive
@@ -167,9 +168,7 @@ def class_intervals(data: Microdata, name: str, classes: Integers, tree: Hierarc
 def _shown(column: pd.Series, kind: Kind, number: float) -> str:
     if kind.has_levels:
         return str(column.cat.categories[int(number)])
-    if kind is Kind.DATE:
-        return str(np.datetime64(int(number), "D"))
-    return f"{number:.15g}"
+    return label_of(number, dates=kind is Kind.DATE)
 
 
 def _common_nodes(tree: Hierarchy, rows: Integers, classes: Integers) -> pd.Series:

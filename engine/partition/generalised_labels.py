@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from ..schema import Kind
 
-__all__ = ["Interval", "interval", "members", "outside_of"]
-
 Floats = NDArray[np.float64]
 Read = Callable[[str], float | None]
 
@@ -95,6 +93,11 @@ def _day(text: str) -> float | None:
         return float(np.datetime64(text, "D").astype(np.int64)) if re.fullmatch(DATE, text) else UNBOUNDED.get(text)
     except ValueError:
         return None
+
+
+def label_of(number: float, *, dates: bool) -> str:
+    """A number as labels write it; of dates it is days since 1970."""
+    return str(np.datetime64(int(number), "D")) if dates else f"{number:.15g}"
 
 
 def members(label: str) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ROOT", "Hierarchy", "flat", "interval_hierarchy", "rows_of_csv"]
+from .generalised_labels import label_of
 
 ROOT = "*"
 ROUNDING = 1e-9
@@ -179,12 +179,8 @@ def _intervals(number: float, widths: Sequence[float], dates: bool) -> list[str]
     for width in widths:
         narrow = int(np.floor(number / widths[0] + ROUNDING))
         start = narrow // round(width / widths[0]) * width
-        nodes.append(f"[{_label(start, dates)}, {_label(start + width, dates)})")
+        nodes.append(f"[{label_of(start, dates=dates)}, {label_of(start + width, dates=dates)})")
     return nodes
-
-
-def _label(number: float, dates: bool) -> str:
-    return str(np.datetime64(int(number), "D")) if dates else f"{number:.15g}"
 
 
 def rows_of_csv(text: str) -> tuple[tuple[str, ...], ...]:

@@ -14,7 +14,7 @@ from ..run import Run
 from ..schema import Role, Schema
 
 if TYPE_CHECKING:
-    from ..anonymisation._base import AnonymisationSpec, Anonymised
+    from ..anonymisation._base import AnonymisationSpec
 
 __all__ = ["OWN_TABLES", "anonymised", "anonymiser", "narrowed", "own_tables", "require_present", "scores"]
 
@@ -48,7 +48,7 @@ def require_present(data: Microdata, names: Sequence[str], place: str) -> None:
 def anonymised(data: Microdata, by: tuple[Method, AnonymisationSpec], run: Run) -> Microdata:
     """The anonymised table of ``data`` with the class of each of its records."""
     method, spec = by
-    made: Anonymised = method.func(data, spec, run)
+    made = method.anonymise(data, spec, run)
     return replace(made.data, origin="anonymised", classes=made.classes, generalised=spec.generalised(data.schema))
 
 
@@ -58,7 +58,7 @@ def scores(
     """The values of a data quality method by measure and column, None where one cannot be computed."""
     found = find(key, "", ("quality",))
     spec = found.spec.from_table(table, key).for_release(original.schema, ())
-    return {(one.measure, one.target): one.value for one in found.func(original, released, spec, run).estimates}
+    return {(one.measure, one.target): one.value for one in found.measure(original, released, spec, run).estimates}
 
 
 def own_tables(found: Sequence[Estimate], releases: Sequence[Microdata]) -> StudyPoint:

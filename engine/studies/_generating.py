@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
-from ..execution import as_column
 from ..methods import Method, find
-from ..microdata import Microdata
+from ..microdata import Microdata, as_column
 from ..results import Fit
 from ..run import Run
 from ..schema import Schema
@@ -68,7 +67,7 @@ def _one_after_another(sample: Microdata, method: Method, settings: Settings, ru
     names = sample.schema.names
     specs = [_spec(method, names[:place], settings, method.key) for place in range(len(names))]
     fits: list[Fit] = [
-        method.func(sample, name, spec, Run(run.rng.spawn(1)[0]), 1) for name, spec in zip(names, specs, strict=True)
+        method.fit(sample, name, spec, Run(run.rng.spawn(1)[0]), 1) for name, spec in zip(names, specs, strict=True)
     ]
     assert method.draw is not None
     draw = method.draw

@@ -25,7 +25,7 @@ from ..partition.pairs import NUMBERS
 from ..results import Estimate, StudyPoint
 from ..run import Progress, Run, silent
 from ..schema import Role, Schema
-from ..spec import Param, Spec
+from ..spec import Param, StudySpec
 from ..statistics.agreement import Agreement
 from ..statistics.bounded_interval import AT_LEAST_ONE, AT_MOST_ONE, SHARE
 from ._anonymising import anonymised, anonymiser, narrowed, own_tables, require_present, scores
@@ -37,7 +37,7 @@ COUNTED = ("generators", "originals", "anonymisations")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class CalibrationSpec(Spec):
+class CalibrationSpec(StudySpec):
     """How originals are generated, how they are anonymised, and what is tested on them."""
 
     sensitive: Annotated[

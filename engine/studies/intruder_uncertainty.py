@@ -29,7 +29,7 @@ from ..risk import identification
 from ..rows import Row, by_series
 from ..run import Progress, Run
 from ..schema import Kind, Schema
-from ..spec import Param, Spec
+from ..spec import Param, StudySpec
 from ..statistics.bounded_interval import NON_NEGATIVE, SHARE, UNBOUNDED, Range, narrowed
 from ..statistics.combining import monte_carlo_mean
 from ..statistics.crossed_layout import crossed_mean, without_holes
@@ -73,7 +73,7 @@ _LOG_MODELS = ("log_normal", "log_normal_constant", "log_relative")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class IntruderUncertaintySpec(Spec):
+class IntruderUncertaintySpec(StudySpec):
     """Which variable the intruder is unsure of, how, how much, and what else the intruder knows."""
 
     variable: Annotated[str, Param("the known variable that the intruder is unsure of", names="variables", told=True)]

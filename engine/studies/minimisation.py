@@ -21,7 +21,7 @@ from ..results import Estimate, StudyPoint
 from ..rows import Row
 from ..run import Run
 from ..schema import Role, Schema
-from ..spec import Param, Spec
+from ..spec import Param, StudySpec
 from ..statistics.bounded_interval import AT_LEAST_ONE, SHARE
 from ._anonymising import anonymised, anonymiser, narrowed, own_tables, require_present, scores
 
@@ -37,7 +37,7 @@ FAILED = "no size has sub-samples that all meet every threshold"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class MinimisationSpec(Spec):
+class MinimisationSpec(StudySpec):
     """Sizes, sub-samples, how they are anonymised, and the thresholds."""
 
     n: Annotated[

@@ -25,10 +25,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..execution import as_column
 from ..extras import GAN
 from ..methods import method
-from ..microdata import Microdata
+from ..microdata import Microdata, as_column
 from ..results import Diagnostic, Fit
 from ..run import Progress, Run
 from ..schema import Kind

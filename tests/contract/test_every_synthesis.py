@@ -11,9 +11,8 @@ from conftest import SCHEMA
 from method_contract import DRAWS, LACKING, every_synthesis, every_target, run_of, spec_of, target_of, with_missing
 
 from sfumato.engine.errors import EngineError
-from sfumato.engine.execution import as_column
 from sfumato.engine.methods import Method, registry
-from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.microdata import Microdata, as_column, conform
 from sfumato.engine.results import Fit
 from sfumato.engine.run import Run
 from sfumato.engine.schema import Kind, Schema, Variable

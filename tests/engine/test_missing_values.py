@@ -12,8 +12,7 @@ from scipy.stats import chisquare
 
 from sfumato.engine.checks import check_steps
 from sfumato.engine.errors import BadInput, EngineError
-from sfumato.engine.execution import as_column
-from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.microdata import Microdata, as_column, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.results import Estimate
 from sfumato.engine.rows import Row, average

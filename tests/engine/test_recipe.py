@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.recipe import DataSource, Recipe, with_settings
+from sfumato.engine.overrides import with_settings
+from sfumato.engine.recipe import DataSource, Recipe
 from sfumato.engine.schema import MissingPolicy
 from sfumato.engine.thresholds import Threshold
 

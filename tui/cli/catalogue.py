@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import textwrap
 import typing
+from importlib.metadata import version
 
-from sfumato.engine.methods import Method, Output, find, registry
+from sfumato.engine.methods import OWN, Method, Output, find, refused, registry
 from sfumato.engine.spec import ParamInfo, written
 from sfumato.workspace.recipes import shipped_recipes
 
@@ -22,11 +23,14 @@ INTERVALS = (
 
 def method_list() -> str:
     """Every method, one a line."""
-    return table(("method", "what it does"), [[key, found.title + _extra(found)] for key, found in registry().items()])
+    found = table(("method", "what it does"), [[key, one.title + _notes(one)] for key, one in registry().items()])
+    lines = [[one.key, one.distribution, one.reason] for one in refused()]
+    return found + ("\n\nleft out\n" + table(("method", "package", "why"), lines) if lines else "")
 
 
-def _extra(found: Method) -> str:
-    return f" (extra [{found.extra.name}])" if found.extra else ""
+def _notes(found: Method) -> str:
+    extra = f" (extra [{found.extra.name}])" if found.extra else ""
+    return extra if found.package == OWN else f"{extra} (from {found.package})"
 
 
 def method_page(key: str) -> str:
@@ -34,6 +38,8 @@ def method_page(key: str) -> str:
     near = [name for name in registry() if name.partition(".")[2] == key]
     found = registry()[near[0]] if len(near) == 1 and key not in registry() else find(key, "methods")
     parts = [f"{found.key}: {found.title}", f"source: {found.source}"]
+    if found.package != OWN:
+        parts.append(f"from the package {found.package} {version(found.package)}, which runs as code of its own")
     if found.extra:
         state = "is installed" if found.extra.installed else f"is not installed here: {found.extra.command}"
         parts.append(f"needs the extra [{found.extra.name}], which {state}")

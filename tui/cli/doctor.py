@@ -7,7 +7,7 @@ import platform
 import shutil
 import sys
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, entry_points, version
 from pathlib import Path
 
 from sfumato.workspace.store.health import Finding, workspace_findings
@@ -25,7 +25,7 @@ SIGNS = {"ok": "+ ok", "note": "- note", "problem": "x problem"}
 
 def checkup(directory: Path) -> list[Finding]:
     """Findings about the installation, the terminal and the workspace."""
-    return [*_installation(), *_terminal(), _keys(), *workspace_findings(directory)]
+    return [*_installation(), *_methods(), *_terminal(), _keys(), *workspace_findings(directory)]
 
 
 def _installation() -> list[Finding]:
@@ -36,6 +36,25 @@ def _installation() -> list[Finding]:
         except PackageNotFoundError:
             findings.append(Finding(name, "problem", "not installed; reinstall Sfumato with its dependencies"))
     return findings
+
+
+def _methods() -> list[Finding]:
+    """Other distributions that bring methods, and those whose methods cannot be used."""
+    if not entry_points(group="sfumato.methods"):
+        return []
+    from sfumato.engine.methods import OWN, refused, registry
+
+    usable = [(found.package, found.key) for found in registry().values() if found.package != OWN]
+    return [
+        *(
+            Finding(package, "note", f"brings the method {key}, code that runs as Sfumato's own")
+            for package, key in usable
+        ),
+        *(
+            Finding(one.distribution, "problem", f"the method {one.key} cannot be used: {one.reason}")
+            for one in refused()
+        ),
+    ]
 
 
 def _terminal() -> list[Finding]:

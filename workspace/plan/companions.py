@@ -7,7 +7,8 @@ from typing import Any
 
 from sfumato.engine.checks import check_steps
 from sfumato.engine.errors import BadInput
-from sfumato.engine.recipe import Recipe, with_settings
+from sfumato.engine.overrides import with_settings
+from sfumato.engine.recipe import Recipe
 from sfumato.engine.reproduction import Findings, SourceTable, source_tables
 
 from ..errors import NotReady

@@ -7,7 +7,8 @@ from typing import Any
 
 from sfumato.engine.checks import check_steps
 from sfumato.engine.errors import BadInput
-from sfumato.engine.recipe import MAKERS, Recipe, with_settings
+from sfumato.engine.overrides import with_settings
+from sfumato.engine.recipe import MAKERS, Recipe
 
 from ..ingest.files import find_source, ingest
 from ..jobs.runs import Entry, enter_runs

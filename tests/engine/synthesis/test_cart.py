@@ -14,8 +14,8 @@ from scipy.stats import chisquare
 
 from sfumato.engine.checks import check_steps
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import Outcome, as_column, execute
-from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.execution import Outcome, execute
+from sfumato.engine.microdata import Microdata, as_column, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.results import Fit
 from sfumato.engine.run import Run

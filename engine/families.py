@@ -1,0 +1,119 @@
+"""What the function of a method takes and returns, family by family: mypy checks it where ``@method`` stands.
+
+Each is generic over the method's Spec. Families are told apart by what a method brings: synthesis a ``draw``, anonymisation
+an ``AnonymisationSpec``, studies a ``StudySpec``; utility, quality and risk are measures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from .spec import Spec
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from .anonymisation._base import Anonymised
+    from .microdata import Microdata
+    from .results import Fit, Measure, StudyPoint
+    from .run import Run
+
+MEASURES = ("utility", "quality", "risk")
+FAMILIES = ("synthesis", "anonymisation", *MEASURES, "studies")
+
+S_contra = TypeVar("S_contra", bound=Spec, contravariant=True)
+
+
+class SynthesisMethod(Protocol[S_contra]):
+    """Fits the confidential values of ``target``.
+
+    ``draws`` is how many datasets will be released: arrays of posterior draws have that length, and dataset ``index`` uses
+    draw ``index``.
+    """
+
+    def __call__(self, data: Microdata, target: str, spec: S_contra, run: Run, draws: int, /) -> Fit: ...
+
+
+class Draw(Protocol[S_contra]):
+    """The values (n,) of dataset ``index``, such as ``Microdata.numbers`` gives: level codes, numbers, days since 1970; NaN missing.
+
+    ``released`` holds what was synthesised before.
+    """
+
+    def __call__(
+        self,
+        fit: Fit,
+        spec: S_contra,
+        target: str,
+        confidential: Microdata,
+        released: Microdata,
+        index: int,
+        rng: np.random.Generator,
+        /,
+    ) -> NDArray[np.generic]: ...
+
+
+class Tables(Protocol[S_contra]):
+    """Learns a whole table at once; what it gives makes a table of all variables of the data, of any size.
+
+    Studies that generate data then train it once, rather than fit it to one variable after another.
+    """
+
+    def __call__(
+        self, data: Microdata, spec: S_contra, run: Run, /
+    ) -> Callable[[int, np.random.Generator], Microdata]: ...
+
+
+class AnonymisationMethod(Protocol[S_contra]):
+    """One of the recipe's steps, each on the table that the one before left; its Spec says what becomes of the schema."""
+
+    def __call__(self, data: Microdata, spec: S_contra, run: Run, /) -> Anonymised: ...
+
+
+class MeasureMethod(Protocol[S_contra]):
+    """Measures one released dataset; ``released.origin`` is "confidential" where a table scores itself.
+
+    An anonymised table may have fewer records (``released.records``, which raises NotComputable where nothing says whose
+    they are); values of its generalised variables raise NotComputable, their labels are in ``released.frame``.
+    """
+
+    def __call__(self, confidential: Microdata, released: Microdata, spec: S_contra, run: Run, /) -> Measure: ...
+
+
+class StudyMethod(Protocol[S_contra]):
+    """Computes one point of ``spec.grid()`` on the confidential data, if at all, and on every release."""
+
+    def __call__(
+        self, confidential: Microdata, releases: Sequence[Microdata], point: float, spec: S_contra, run: Run, /
+    ) -> StudyPoint: ...
+
+
+class Check(Protocol[S_contra]):
+    """Raises BadInput when the confidential data cannot be used so; ``target`` is empty outside synthesis.
+
+    It runs before anything is computed (``sfumato.engine.checks``).
+    """
+
+    def __call__(self, data: Microdata, target: str, spec: S_contra, place: str, /) -> None: ...
+
+
+class Combine(Protocol):
+    """A method's own rule in place of the average over the released datasets.
+
+    It gets all rows (``sfumato.engine.rows.Row``) of single datasets that share dataset and level, those of
+    ``intermediate`` outputs included, and the number of confidential records, and gives one row with ``draw`` None for each
+    of their series.
+    """
+
+    def __call__(self, rows: Sequence[Any], records: int | None, /) -> list[Any]: ...
+
+
+class Summarise(Protocol):
+    """What only all points of a study together say: rows to add to theirs; those of ``intermediate`` outputs then leave."""
+
+    def __call__(self, rows: Sequence[Any], /) -> list[Any]: ...
+
+
+Function = SynthesisMethod[Any] | AnonymisationMethod[Any] | MeasureMethod[Any] | StudyMethod[Any]
