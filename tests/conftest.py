@@ -18,6 +18,7 @@ from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.store.workspace import Workspace
 
+pytest_plugins = ["sfumato.engine.contract.plugin"]
 ROOT = Path(__file__).parents[1]
 settings.register_profile("sfumato", deadline=None, derandomize=True)  # the same examples everywhere, however slow
 settings.load_profile("sfumato")

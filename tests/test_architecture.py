@@ -152,7 +152,9 @@ def test_a_file_is_short_and_everything_public_in_it_is_documented(path: Path) -
     assert len(text.splitlines()) <= LONGEST_FILE
     tree = ast.parse(text)
     assert ast.get_docstring(tree), "the module says what it is for"
-    assert [node.name for node in public(tree) if not documented(node)] == []
+    contract = path.parent.name == "contract"  # its tests are named sentences
+    silent = [node.name for node in public(tree) if not documented(node)]
+    assert [name for name in silent if not (contract and name.startswith("test_"))] == []
 
 
 Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef

@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from method_contract import run_of
 from oracles import TELLING_APART, Answers, Case, series
 from tables import SCHEMA, SYNTHESISED
 
+from sfumato.engine.contract.examples import run_of
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods import Method
 from sfumato.engine.results import Estimate

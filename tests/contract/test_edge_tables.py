@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from method_contract import METHODS, SETTINGS, recipe_of
+from own_methods import METHODS
 
 from sfumato.engine.checks import check_steps
+from sfumato.engine.contract.examples import SETTINGS, recipe_of
 from sfumato.engine.errors import BadInput, NotConverged
 from sfumato.engine.execution import execute
 from sfumato.engine.methods import Method, registry

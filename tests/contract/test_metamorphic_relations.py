@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from asked import answers_of, spec_of
-from method_contract import MEASURES, STUDIES
 from oracles import Answers, Case, series
+from own_methods import MEASURES, STUDIES
 from relations import (
     ALONE,
     EXPECTATIONS,

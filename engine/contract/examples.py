@@ -1,4 +1,4 @@
-"""What the contract's tests share: every registered method, and for each a recipe that suits the tests' data."""
+"""An example for any method: a small table with every kind of variable, releases of it, and a recipe that suits the method."""
 
 from __future__ import annotations
 
@@ -8,62 +8,83 @@ from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from sfumato.engine.checks import check_steps
-from sfumato.engine.errors import BadInput
-from sfumato.engine.methods import Method, registry
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.results import Estimate, Measure
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, Role, Schema
-from sfumato.engine.spec import ParamInfo
+from ..checks import check_steps
+from ..errors import BadInput
+from ..methods import FAMILIES, MEASURES, Method
+from ..microdata import Microdata, conform
+from ..recipe import Recipe
+from ..results import Estimate, Measure
+from ..run import Run
+from ..schema import Kind, Role, Schema, Variable
+from ..spec import ParamInfo
 
+RECORDS = 120
 SYNTHESISED = ("days", "income")
 DRAWS = 3
 
-REGIONS = [["north", "not south", "*"], ["west", "not south", "*"], ["south", "south", "*"]]
+SETTINGS: dict[str, dict[str, Any]] = {}
+"""What a table cannot be derived for from the declared parameters, by method key: from the file ``sfumato_examples``."""
 
-# What a table cannot be derived for from the declared parameters stands here, by method key.
-SETTINGS: dict[str, dict[str, Any]] = {
-    "anonymisation.generalisation": {
-        "levels": {"visits": 1, "region": 1},
-        "widths": {"visits": [5]},
-        "hierarchies": {"region": REGIONS},
-    },
-    "anonymisation.mondrian": {"hierarchies": {"region": REGIONS}},
-    "anonymisation.microaggregation": {"quasi_identifiers": ["visits", "size", "sex", "joined"]},
-    "anonymisation.p_sensitive": {"sensitive": ["illness"], "hierarchies": {"region": REGIONS}},
-    "anonymisation.suppression": {"quasi_identifiers": ["region", "sex"]},
-    "synthesis.cart": {"predictors": ["region", "size", "visits"]},
-    "synthesis.ctgan": {"predictors": ["region"], "epochs": 1},
-    "utility.interval_overlap": {
-        "means": ["days", "sex"],
-        "quantiles": ["income"],
-        "models": ["log(income) ~ region + log1p(visits)", "logit: illness ~ days"],
-    },
-}
+every_method = pytest.mark.sfumato_contract(*FAMILIES)
+every_synthesis = pytest.mark.sfumato_contract("synthesis")
+every_anonymisation = pytest.mark.sfumato_contract("anonymisation")
+every_measure = pytest.mark.sfumato_contract(*MEASURES)
+every_study = pytest.mark.sfumato_contract("studies")
 
-METHODS = [pytest.param(found, id=key) for key, found in registry().items()]
-SYNTHESIS = [param for param in METHODS if param.values[0].family == "synthesis"]
-ANONYMISATION = [param for param in METHODS if param.values[0].family == "anonymisation"]
-MEASURES = [param for param in METHODS if param.values[0].family in ("utility", "quality", "risk")]
-STUDIES = [param for param in METHODS if param.values[0].family == "studies"]
-SELF_SCORING = [param for param in MEASURES if param.values[0].confidential]
-every_method = pytest.mark.parametrize("method", METHODS)
-every_synthesis = pytest.mark.parametrize("method", SYNTHESIS)
-every_anonymisation = pytest.mark.parametrize("method", ANONYMISATION)
-every_measure = pytest.mark.parametrize("method", MEASURES)
-every_study = pytest.mark.parametrize("method", STUDIES)
+SCHEMA = Schema(
+    (
+        Variable("region", Kind.CATEGORICAL, Role.KNOWN, levels=("north", "south", "west")),
+        Variable("sex", Kind.BINARY, Role.KNOWN),
+        Variable("size", Kind.ORDINAL, Role.KNOWN, levels=("small", "medium", "large")),
+        Variable("visits", Kind.COUNT, Role.KNOWN),
+        Variable("days", Kind.COUNT, Role.SENSITIVE, bounds=(0, 30)),
+        Variable("income", Kind.CONTINUOUS, Role.SENSITIVE, bounds=(0, None)),
+        Variable("illness", Kind.BINARY, Role.SENSITIVE),
+        Variable("joined", Kind.DATE),
+        Variable("number", Kind.COUNT, Role.IDENTIFIER),
+    )
+)
 
 
-EVERY_TARGET = [
-    pytest.param(param.values[0], kind, id=f"{param.id}-{kind}")
-    for param in SYNTHESIS
-    for kind in param.values[0].targets or tuple(Kind)
-]
-every_target = pytest.mark.parametrize(("method", "kind"), EVERY_TARGET)
+def _raw() -> pd.DataFrame:
+    rng = np.random.default_rng(11)
+    region = rng.choice(["north", "south", "west"], RECORDS, p=[0.5, 0.3, 0.2])
+    visits = rng.poisson(3, RECORDS)
+    days = np.where(rng.random(RECORDS) < 0.3, 0, np.minimum(rng.poisson(np.exp(1 + 0.2 * visits)), 30))
+    return pd.DataFrame(
+        {
+            "region": region,
+            "sex": rng.choice(["0", "1"], RECORDS),
+            "size": rng.choice(["small", "medium", "large"], RECORDS),
+            "visits": visits,
+            "days": days,
+            "income": np.round(np.exp(4 + 0.3 * (region == "north") + 0.02 * days + 0.4 * rng.normal(size=RECORDS)), 2),
+            "illness": rng.choice(["0", "1"], RECORDS, p=[0.8, 0.2]),
+            "joined": pd.Timestamp("2019-01-01") + pd.to_timedelta(rng.integers(0, 700, RECORDS), unit="D"),
+            "number": np.arange(RECORDS),
+        }
+    )
+
+
+@pytest.fixture
+def confidential() -> Microdata:
+    """The confidential table."""
+    return conform(_raw(), SCHEMA)
+
+
+@pytest.fixture
+def releases(confidential: Microdata) -> list[Microdata]:
+    """Two releases that replace the synthesised variables by values near the confidential ones."""
+    rng = np.random.default_rng(12)
+    found = []
+    for _ in range(2):
+        days = np.clip(confidential.column("days") + rng.integers(-2, 3, RECORDS), 0, 30)
+        income = confidential.column("income") * np.exp(0.1 * rng.normal(size=RECORDS))
+        found.append(confidential.with_columns({"days": days, "income": income}, "synthetic"))
+    return found
 
 
 def target_of(method: Method, schema: Schema, kind: Kind | None = None) -> str:
@@ -103,7 +124,7 @@ def table_of(method: Method, schema: Schema) -> dict[str, Any]:
     for info in method.spec.params():
         if info.required and table.get(info.name, given.get(info.name)) is None:
             pytest.fail(
-                f'{method.key}: no value can be derived for "{info.name}"; give one in SETTINGS["{method.key}"]'
+                f'{method.key}: no value can be derived for "{info.name}"; give one in the file that sfumato_examples names'
             )
     return {key: value for key, value in {**table, **given}.items() if value not in (None, {})}
 
@@ -141,6 +162,7 @@ def spec_of(method: Method, schema: Schema, kind: Kind | None = None) -> Any:
 
 
 def run_of(seed: int = 1, pool: Any = map) -> Run:
+    """What a method is given to work with."""
     return Run(np.random.default_rng(seed), pool)
 
 
@@ -171,6 +193,7 @@ def assert_sound(method: Method, estimates: Iterable[Estimate]) -> None:
 
 
 def without_identifiers(data: Microdata) -> Microdata:
+    """The same table without the variables that identify a record."""
     schema = Schema(tuple(v for v in data.schema if v.role is not Role.IDENTIFIER))
     return Microdata(schema, data.frame[list(schema.names)])
 

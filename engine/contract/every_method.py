@@ -1,0 +1,104 @@
+"""What every method must satisfy, whatever its family."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from typing import Any
+
+import pytest
+
+from ..anonymisation._base import AnonymisationSpec
+from ..checks import check_steps
+from ..errors import BadInput
+from ..methods import FAMILIES, MEASURES, Method, Output
+from ..microdata import Microdata
+from ..recipe import Recipe
+from ..schema import Kind
+from ..spec import Spec
+from .examples import every_method, recipe_of, table_of
+
+COUNTED = ("records", "classes", "values")
+every_output = pytest.mark.sfumato_contract(*MEASURES, "studies")
+
+
+@every_method
+def test_it_is_documented(method: Method) -> None:
+    assert method.family in FAMILIES
+    assert method.title
+    assert method.source, "cite paper and section"
+    assert method.func.__doc__
+    assert dataclasses.is_dataclass(method.spec)
+    assert issubclass(method.spec, Spec)
+    assert method.spec.__dataclass_params__.frozen
+    for info in method.spec.params():
+        assert info.param.help, info.name
+
+
+@every_method
+def test_its_outputs_are_declared(method: Method) -> None:
+    if method.family == "synthesis":
+        assert method.draw is not None
+        assert set(method.targets) <= set(Kind)
+        return
+    if method.family == "anonymisation":
+        assert issubclass(method.spec, AnonymisationSpec)
+        return
+    assert method.outputs
+    for output in method.outputs:
+        assert output.meaning
+        assert output.goal in ("low", "high", "none")
+    assert len({output.name for output in method.outputs}) == len(method.outputs)
+
+
+@every_method
+def test_its_recipe_comes_back_the_same(method: Method, confidential: Microdata) -> None:
+    recipe = recipe_of(method, confidential.schema)
+    again = Recipe.from_toml(recipe.to_toml())
+    assert again == recipe
+    assert again.sha256 == recipe.sha256
+
+
+@every_method
+def test_its_full_table_comes_back_the_same(method: Method, confidential: Microdata) -> None:
+    spec = method.spec.from_table(table_of(method, confidential.schema), "step")
+    full = {key: value for key, value in spec.to_full_table().items() if value is not None}
+    assert method.spec.from_table(full, "step") == spec
+    assert method.spec.from_table(spec.to_table(), "step") == spec
+
+
+@every_method
+def test_it_refuses_a_key_it_does_not_know(method: Method, confidential: Microdata) -> None:
+    with pytest.raises(BadInput, match=r"^step\.nonsense: unknown key"):
+        method.spec.from_table({**table_of(method, confidential.schema), "nonsense": 1}, "step")
+
+
+@every_method
+def test_it_refuses_a_column_that_is_not_there(method: Method, confidential: Microdata) -> None:
+    table = table_of(method, confidential.schema)
+    for info in method.spec.params():
+        if info.param.names is None:
+            continue
+        if isinstance(table.get(info.name), dict):
+            wrong: Any = {"absent": next(iter(table[info.name].values()))}
+        else:
+            wrong = ["absent"] if typing.get_origin(info.type) is tuple else "absent"
+        spec = method.spec.from_table({**table, info.name: wrong}, "step")
+        with pytest.raises(BadInput, match='no column "absent"') as caught:
+            spec.check(confidential.schema, "step")
+        assert caught.value.place.startswith(f"step.{info.name}")
+
+
+@every_method
+def test_the_tests_data_suit_it(method: Method, confidential: Microdata) -> None:
+    check_steps(recipe_of(method, confidential.schema), confidential)
+
+
+@every_output
+def test_shares_and_numbers_of_records_say_where_they_end(method: Method, output: Output) -> None:
+    if output.unit == "share":
+        assert output.range == (0, 1)
+    if output.unit in COUNTED:
+        assert output.range[0] in (0, 1)
+    low, high = output.range
+    assert low is None or high is None or low < high

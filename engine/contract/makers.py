@@ -1,0 +1,297 @@
+"""What every synthesis and every anonymisation method must satisfy, and what their tables keep by construction."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ..anonymisation._base import AnonymisationSpec, Anonymised
+from ..checks import check_steps
+from ..execution import anonymise, draw_dataset, fit_model
+from ..methods import Method
+from ..microdata import Microdata, as_column
+from ..recipe import Recipe
+from ..results import Fit
+from ..run import Run
+from ..schema import Kind, Schema
+from .examples import (
+    DRAWS,
+    every_anonymisation,
+    every_synthesis,
+    recipe_of,
+    refuses_missing,
+    run_of,
+    spec_of,
+    target_of,
+    with_missing,
+    without_identifiers,
+)  # fmt: skip
+
+Change = Callable[[Microdata], Microdata]
+
+
+@pytest.fixture
+def with_times(confidential: Microdata) -> Microdata:
+    """The confidential table with times of day in the dates, some of them before 1970."""
+    seconds = np.random.default_rng(3).integers(0, 86_400, len(confidential))
+    moments = confidential.column("joined") - pd.Timedelta(18_262, "D") + pd.to_timedelta(seconds, unit="s")
+    return confidential.with_columns({"joined": moments.astype("datetime64[s]")}, "confidential")
+
+
+def fitted(method: Method, data: Microdata, run: Run, kind: Kind | None = None) -> Fit:
+    """The fit of a synthesis method to a target of this kind."""
+    return method.fit(data, target_of(method, data.schema, kind), spec_of(method, data.schema, kind), run, DRAWS)
+
+
+def drawn(method: Method, data: Microdata, fit: Fit, index: int, seed: int, kind: Kind | None = None) -> np.ndarray:
+    """The values of dataset ``index``, drawn with this seed."""
+    assert method.draw is not None
+    released = Microdata(data.schema, data.frame, "synthetic")
+    rng = np.random.default_rng(seed)
+    target = target_of(method, data.schema, kind)
+    return np.asarray(method.draw(fit, spec_of(method, data.schema, kind), target, data, released, index, rng))
+
+
+@every_synthesis
+def test_fit_is_sound(method: Method, with_times: Microdata) -> None:
+    fit = fitted(method, with_times, run_of())
+    assert fit.arrays
+    for name, array in fit.arrays.items():
+        assert array.dtype != object, name
+        assert array.dtype.kind not in "fc" or np.isfinite(array).all(), name
+    for diagnostic in fit.diagnostics:
+        assert np.isfinite(diagnostic.value), diagnostic
+        assert diagnostic.parameter
+        assert (diagnostic.passed is None) == (not diagnostic.rule), diagnostic
+
+
+@pytest.mark.slow
+@every_synthesis
+def test_drawn_values_keep_to_the_variable(method: Method, kind: Kind, with_times: Microdata) -> None:
+    fit, target = fitted(method, with_times, run_of(), kind), target_of(method, with_times.schema, kind)
+    variable, own = with_times.schema[target], with_times.column(target)
+    for index in range(DRAWS):
+        values = drawn(method, with_times, fit, index, index, kind)
+        assert values.shape == (len(with_times),)
+        column = as_column(values, with_times, variable, "synthesis[0]")
+        assert column.dtype == with_times.column(target).dtype
+        assert not column.isna().any()
+        if kind.has_levels:
+            assert set(column) <= set(own)
+        if kind is Kind.DATE:
+            days = with_times.numbers(target)
+            assert days.min() <= values.min() <= values.max() <= days.max(), "not in days since 1970"
+            assert own.min() <= column.min() <= column.max() <= own.max()
+        if variable.kind is Kind.COUNT:
+            assert np.array_equal(values, np.rint(values))
+
+
+@pytest.mark.slow
+@every_synthesis
+def test_synthesis_answers_the_same_twice(method: Method, with_times: Microdata) -> None:
+    first, second = (fitted(method, with_times, run_of()) for _ in range(2))
+    assert first.arrays.keys() == second.arrays.keys()
+    for name, array in first.arrays.items():
+        assert np.array_equal(array, second.arrays[name]), name
+    assert first.diagnostics == second.diagnostics
+    assert np.array_equal(drawn(method, with_times, first, 0, 5), drawn(method, with_times, second, 0, 5))
+
+
+@every_synthesis
+def test_draws_differ(method: Method, with_times: Microdata) -> None:
+    fit = fitted(method, with_times, run_of())
+    values = [drawn(method, with_times, fit, 0, seed).tolist() for seed in (5, 6)]
+    assert values[0] != values[1], "another seed gives the same dataset"
+    assert values[0] != with_times.numbers(target_of(method, with_times.schema)).tolist()
+
+
+@pytest.mark.slow
+@every_synthesis
+def test_synthesis_answers_the_same_in_a_pool(method: Method, with_times: Microdata) -> None:
+    alone = fitted(method, with_times, run_of())
+    with ThreadPoolExecutor(2) as pool:
+        together = fitted(method, with_times, run_of(pool=pool.map))
+    for name, array in alone.arrays.items():
+        assert np.array_equal(array, together.arrays[name]), name
+
+
+@every_synthesis
+def test_synthesis_leaves_its_inputs_and_the_global_generator_alone(method: Method, with_times: Microdata) -> None:
+    before = with_times.frame.copy(deep=True)
+    state: Any = np.random.get_state()  # noqa: NPY002
+    fit = fitted(method, with_times, run_of())
+    kept = {name: array.copy() for name, array in fit.arrays.items()}
+    drawn(method, with_times, fit, 1, seed=3)
+    pd.testing.assert_frame_equal(with_times.frame, before)
+    for name, array in fit.arrays.items():
+        assert np.array_equal(array, kept[name]), name
+    after: Any = np.random.get_state()  # noqa: NPY002
+    assert state[2] == after[2]
+    assert np.array_equal(state[1], after[1])
+
+
+def anonymised(method: Method, data: Microdata, run: Run) -> Anonymised:
+    """The table that an anonymisation method makes of this one."""
+    return method.anonymise(data, spec_of(method, data.schema), run)
+
+
+@every_anonymisation
+def test_anonymised_table_is_sound(method: Method, confidential: Microdata) -> None:
+    data = without_identifiers(confidential)
+    found, spec = anonymised(method, data, run_of()), spec_of(method, data.schema)
+    assert isinstance(spec, AnonymisationSpec)
+    assert found.classes.shape == found.suppressed.shape == (len(data),)
+    assert len(found.data) == int((~found.suppressed).sum()) > 0
+    assert set(found.classes[~found.suppressed]) == set(range(found.classes.max() + 1))
+    assert found.data.origin == "anonymised"
+    assert found.data.schema == spec.released_schema(data.schema)
+    assert tuple(found.data.frame.columns) == found.data.schema.names
+    assert not found.data.frame.isna().any().any()
+    kept = data.frame[~found.suppressed].reset_index(drop=True)
+    for name in data.schema.names:
+        if name not in spec.changed(data.schema):
+            pd.testing.assert_series_equal(found.data.frame[name], kept[name])
+    groups = found.data.frame[list(spec.keys(data.schema))].assign(of=found.classes[~found.suppressed]).groupby("of")
+    assert (groups.nunique().to_numpy() == 1).all(), "a class shows two values of a quasi-identifier"
+    assert {note.name for note in found.notes} >= {"classes", "smallest_class", "suppressed_records"}
+    assert all(note.passed is not False for note in found.notes)
+
+
+@every_anonymisation
+def test_anonymised_values_keep_to_their_kind(method: Method, confidential: Microdata) -> None:
+    data = without_identifiers(confidential)
+    found, spec = anonymised(method, data, run_of()).data, spec_of(method, data.schema)
+    for variable in found.schema:
+        column = found.frame[variable.name]
+        if variable.name in spec.generalised(data.schema):
+            assert isinstance(column.dtype, pd.CategoricalDtype)
+        elif variable.kind is Kind.CONTINUOUS:
+            assert column.dtype == np.float64
+        else:
+            assert column.dtype == data.frame[variable.name].dtype
+
+
+@every_anonymisation
+def test_anonymisation_answers_the_same_twice_and_leaves_its_inputs_alone(
+    method: Method, confidential: Microdata
+) -> None:
+    data = without_identifiers(confidential)
+    before = data.frame.copy(deep=True)
+    first = anonymised(method, data, run_of())
+    with ThreadPoolExecutor(2) as pool:
+        second = anonymised(method, data, run_of(pool=pool.map))
+    pd.testing.assert_frame_equal(first.data.frame, second.data.frame)
+    assert np.array_equal(first.classes, second.classes)
+    pd.testing.assert_frame_equal(data.frame, before)
+
+
+@every_anonymisation
+def test_a_recipe_carries_the_anonymisation_out(method: Method, confidential: Microdata) -> None:
+    data = without_identifiers(confidential)
+    recipe = recipe_of(method, data.schema)
+    assert recipe.m == 1
+    assert Recipe.from_toml(recipe.to_toml()) == recipe
+    check_steps(recipe, data)
+    found = anonymise(recipe, data)
+    assert found.data.schema == recipe.released_schema
+    assert found.data.generalised == recipe.generalised
+    assert found.data.records.tolist() == np.flatnonzero(~found.suppressed).tolist()
+
+
+@every_anonymisation
+def test_anonymisation_takes_missing_values_or_refuses_them(method: Method, confidential: Microdata) -> None:
+    data = with_missing(without_identifiers(confidential), 1)
+    if refuses_missing(method, data):
+        return
+    found = anonymise(recipe_of(method, data.schema), data)
+    assert found.data.frame.isna().any().any()
+    assert len(found.data) == int((~found.suppressed).sum()) > 0
+
+
+def other_columns(data: Microdata) -> Microdata:
+    """The same table with its columns the other way round."""
+    schema = Schema(tuple(data.schema[name] for name in data.schema.names[::-1]))
+    return replace(data, schema=schema, frame=data.frame[list(schema.names)])
+
+
+def other_records(data: Microdata) -> Microdata:
+    """The same records in another order."""
+    return replace(data, frame=data.frame.sample(frac=1, random_state=8).reset_index(drop=True))
+
+
+def other_levels(data: Microdata) -> Microdata:
+    """The levels of a categorical variable in another order, which means nothing."""
+    region = data.schema["region"]
+    levels = region.levels[::-1]
+    schema = Schema(tuple(replace(v, levels=levels) if v.name == "region" else v for v in data.schema))
+    column = data.frame["region"].cat.reorder_categories(list(levels))
+    return replace(data, schema=schema, frame=data.frame.assign(region=column))
+
+
+def one_record_more(data: Microdata) -> Microdata:
+    """A record unlike the others, at the end."""
+    last = data.frame.iloc[[0]].assign(visits=data.frame["visits"].max() + 40)
+    return replace(data, frame=pd.concat([data.frame, last], ignore_index=True))
+
+
+def copies(data: Microdata) -> Microdata:
+    """Every record twice."""
+    return replace(data, frame=pd.concat([data.frame, data.frame], ignore_index=True))
+
+
+every_change = pytest.mark.parametrize(
+    "change", [other_columns, other_records, other_levels, one_record_more, copies], ids=lambda change: change.__name__
+)
+
+
+def smallest_class(data: Microdata, keys: tuple[str, ...]) -> int:
+    """Records that are alike in all quasi-identifiers, counted one by one."""
+    return min(Counter(data.frame[list(keys)].astype("str").itertuples(index=False, name=None)).values())
+
+
+@every_anonymisation
+@every_change
+def test_k_holds_and_other_columns_are_kept(method: Method, change: Change, confidential: Microdata) -> None:
+    data = change(without_identifiers(confidential))
+    recipe = recipe_of(method, data.schema)
+    step = recipe.anonymisation[0].spec
+    assert isinstance(step, AnonymisationSpec)
+    found = anonymise(recipe, data)
+    if hasattr(step, "k"):
+        assert smallest_class(found.data, step.keys(data.schema)) >= step.k
+    kept = data.frame[~found.suppressed].reset_index(drop=True)
+    for name in set(data.schema.names) - set(step.changed(data.schema)):
+        pd.testing.assert_series_equal(found.data.frame[name], kept[name], check_exact=True)
+    for name in data.schema.names:
+        if found.data.schema[name].kind.has_levels and name not in recipe.generalised:
+            assert set(found.data.frame[name]) <= set(data.frame[name])
+
+
+@pytest.mark.slow
+@every_synthesis
+@every_change
+def test_only_the_target_changes_and_stays_inside(method: Method, change: Change, confidential: Microdata) -> None:
+    data = change(confidential)
+    recipe, target = recipe_of(method, data.schema), target_of(method, data.schema)
+    fits = [fit_model(recipe, 0, data)]
+    for draw in range(1, DRAWS + 1):
+        released = draw_dataset(recipe, draw, data, fits)
+        assert tuple(released.frame.columns) == data.schema.names
+        pd.testing.assert_frame_equal(
+            released.frame.drop(columns=target), data.frame.drop(columns=target), check_exact=True
+        )
+        variable, values = data.schema[target], released.frame[target]
+        if variable.kind.has_levels:
+            assert set(values) <= set(data.frame[target])
+            continue
+        assert values.dtype == data.frame[target].dtype
+        if variable.kind is not Kind.DATE:
+            low, high = (-np.inf, np.inf) if variable.bounds is None else variable.bounds
+            assert values.between(-np.inf if low is None else low, np.inf if high is None else high).all()

@@ -1,0 +1,298 @@
+"""What every measure of utility, quality and risk, and every study must satisfy; two uses of one method stay apart."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ..errors import BadInput, NotComputable
+from ..execution import anonymise, combined_rows, execute, rows_of
+from ..methods import MEASURES, Method
+from ..microdata import Microdata
+from ..recipe import Recipe
+from ..results import Estimate, Measure
+from ..rows import Row
+from ..run import Run
+from ..schema import Schema
+from ..spec import ParamInfo
+from .examples import (
+    SETTINGS,
+    SYNTHESISED,
+    answers,
+    assert_sound,
+    every_measure,
+    every_study,
+    recipe_of,
+    refuses_missing,
+    run_of,
+    spec_of,
+    table_of,
+    with_missing,
+    without_identifiers,
+)  # fmt: skip
+
+every_self_scoring = pytest.mark.sfumato_contract(*MEASURES, confidential=True)
+every_measure_and_study = pytest.mark.sfumato_contract(*MEASURES, "studies")
+
+
+def measured(method: Method, confidential: Microdata, released: Microdata, run: Run) -> Measure:
+    """What a measure says of a release."""
+    return method.measure(confidential, released, spec_of(method, confidential.schema), run)
+
+
+@every_measure
+def test_measure_is_sound(method: Method, confidential: Microdata, releases: list[Microdata]) -> None:
+    measure = measured(method, confidential, releases[0], run_of())
+    assert_sound(method, measure.estimates)
+    for name, array in measure.per_record.items():
+        assert array.shape[0] == len(confidential), name
+
+
+@every_self_scoring
+def test_confidential_data_score_themselves(method: Method, confidential: Microdata) -> None:
+    assert_sound(method, measured(method, confidential, confidential, run_of()).estimates)
+
+
+@every_measure
+def test_measure_answers_the_same_twice(method: Method, confidential: Microdata, releases: list[Microdata]) -> None:
+    first = measured(method, confidential, releases[0], run_of())
+    second = measured(method, confidential, releases[0], run_of())
+    assert answers(first) == answers(second)
+
+
+@every_measure
+def test_measure_answers_the_same_in_a_pool(method: Method, confidential: Microdata, releases: list[Microdata]) -> None:
+    alone = measured(method, confidential, releases[0], run_of())
+    with ThreadPoolExecutor(2) as pool:
+        assert answers(measured(method, confidential, releases[0], run_of(pool=pool.map))) == answers(alone)
+
+
+@every_measure
+def test_measure_leaves_its_inputs_alone(method: Method, confidential: Microdata, releases: list[Microdata]) -> None:
+    before = confidential.frame.copy(deep=True), releases[0].frame.copy(deep=True)
+    measured(method, confidential, releases[0], run_of())
+    pd.testing.assert_frame_equal(confidential.frame, before[0])
+    pd.testing.assert_frame_equal(releases[0].frame, before[1])
+
+
+@every_measure
+def test_measure_answers_or_says_why_on_few_records(
+    method: Method, confidential: Microdata, releases: list[Microdata]
+) -> None:
+    for records in (1, 2):
+        few = Microdata(confidential.schema, confidential.frame.head(records))
+        same = Microdata(confidential.schema, releases[0].frame.head(records), "synthetic")
+        try:
+            found = measured(method, few, same, run_of()).estimates
+        except NotComputable as error:
+            found = tuple(Estimate.not_computed(output.name, error.reason) for output in method.outputs)
+        assert_sound(method, found)
+
+
+@every_measure
+def test_its_datasets_are_combined_into_one_row_a_series(
+    method: Method, confidential: Microdata, releases: list[Microdata]
+) -> None:
+    recipe = recipe_of(method, confidential.schema)
+    settings = recipe.settings(recipe.measures[0])
+    rows = [
+        row
+        for draw, release in enumerate(releases, start=1)
+        for row in rows_of(
+            method, measured(method, confidential, release, run_of(draw)), "synthetic", draw, settings=settings
+        )
+    ]
+    found = combined_rows(rows)
+    assert {row.series for row in found} == {row.series for row in rows}
+    assert len(found) == len({row.series for row in rows})
+    for row in found:
+        assert (row.draw, row.dataset, row.status) == (
+            None,
+            "synthetic",
+            "computed" if row.value is not None else "not computed",
+        )
+        assert row.reason or row.value is not None
+        for end in (row.lower, row.upper):
+            assert end is None or (np.isfinite(end) and row.lower <= row.value <= row.upper)  # type: ignore[operator]
+
+
+@every_measure
+def test_measure_answers_or_says_why_on_anonymised_tables(method: Method, confidential: Microdata) -> None:
+    data = without_identifiers(confidential)
+    for step in (
+        {"output": "generalised"}, {"output": "micro_aggregated"}, {"cuts": "strict", "max_suppressed": 0.1, "output": "generalised"}
+    ):  # fmt: skip
+        table = {
+            "variables": {v.name: v.to_table() for v in data.schema},
+            "anonymisation": [{"method": "mondrian", **step}],
+        }
+        released = anonymise(Recipe.from_table(table), data).data
+        try:
+            found = measured(method, data, released, run_of()).estimates
+        except NotComputable as error:
+            found = tuple(Estimate.not_computed(output.name, error.reason) for output in method.outputs)
+        assert_sound(method, found)
+
+
+@every_measure
+def test_measure_is_sound_where_values_are_missing(
+    method: Method, confidential: Microdata, releases: list[Microdata]
+) -> None:
+    data = with_missing(confidential, 1)
+    for released in (*(with_missing(release, seed) for seed, release in enumerate(releases, 2)), releases[0], data):
+        if released.origin == "synthetic" or method.confidential:
+            assert_sound(method, measured(method, data, released, run_of()).estimates)
+
+
+def shuffled(release: Microdata, *, linked: bool) -> Microdata:
+    """The release with its records in another order."""
+    frame = release.frame.iloc[np.random.default_rng(9).permutation(len(release))].reset_index(drop=True)
+    return replace(release, frame=frame, linked=linked)
+
+
+def values(method: Method, confidential: Microdata, released: Microdata) -> dict[tuple[str, str, str], Any]:
+    """What it measures by measure, target and parameters; the reason where the whole is not computed."""
+    try:
+        measure = measured(method, confidential, released, run_of())
+    except NotComputable as error:
+        return {("", "", ""): error.reason}
+    assert released.linked or not measure.per_record
+    return {(e.measure, e.target, repr(e.params)): e.value for e in measure.estimates}
+
+
+@every_measure
+def test_measure_of_records_in_any_order_is_the_same_or_not_computed(
+    method: Method, confidential: Microdata, releases: list[Microdata]
+) -> None:
+    """Where nothing says whose record a released one is, a measure must not take row i for record i."""
+    plain = values(method, confidential, replace(releases[0], linked=False))
+    found = values(method, confidential, shuffled(releases[0], linked=False))
+    if reason := plain.get(("", "", "")):
+        assert "whose" in reason
+    assert found == {
+        key: value if isinstance(value, str | None) else pytest.approx(value) for key, value in plain.items()
+    }
+
+
+@pytest.mark.slow
+@every_study
+def test_study_is_sound_at_every_point(method: Method, confidential: Microdata, releases: list[Microdata]) -> None:
+    spec = spec_of(method, confidential.schema)
+    assert spec.grid()
+    for point in spec.grid():
+        found = method.point(confidential, releases, point, spec, run_of())
+        assert len(found.releases) == len(releases)
+        for measure in (*found.releases, *([found.confidential] if found.confidential else [])):
+            assert_sound(method, measure.estimates)
+
+
+@pytest.mark.slow
+@every_study
+def test_study_answers_the_same_twice(method: Method, confidential: Microdata, releases: list[Microdata]) -> None:
+    spec = spec_of(method, confidential.schema)
+    before = confidential.frame.copy(deep=True)
+    with ThreadPoolExecutor(2) as pool:
+        first, second = (
+            method.point(confidential, releases, spec.grid()[-1], spec, run_of(pool=kind)) for kind in (map, pool.map)
+        )
+    assert [answers(measure) for measure in first.releases] == [answers(measure) for measure in second.releases]
+    pd.testing.assert_frame_equal(confidential.frame, before)
+
+
+@pytest.mark.slow
+@every_study
+def test_study_is_sound_where_values_are_missing(
+    method: Method, confidential: Microdata, releases: list[Microdata]
+) -> None:
+    data, spec = with_missing(confidential, 1), spec_of(method, confidential.schema)
+    if refuses_missing(method, data):
+        return
+    found = method.point(data, [with_missing(release, 2) for release in releases], spec.grid()[-1], spec, run_of())
+    for measure in (*found.releases, *([found.confidential] if found.confidential else [])):
+        assert_sound(method, measure.estimates)
+
+
+def another(info: ParamInfo, value: Any, schema: Schema) -> list[Any]:
+    """Other values of a parameter that has this one; empty where none can be derived."""
+    if info.choices:
+        return [choice for choice in info.choices if choice != value]
+    if info.param.names == "variables" and typing.get_origin(info.type) is tuple:
+        return [[v.name] for v in schema if not info.param.kinds or v.kind in info.param.kinds]
+    if info.type is bool:
+        return [not value]
+    if info.type is int:
+        return [value + 1, value - 1]
+    if info.type is float:
+        return [value / 2, (value + 1) / 2]
+    if typing.get_origin(info.type) is tuple and value:
+        return [list(value)[:-1]] if isinstance(value[0], int | float) and len(value) > 1 else []
+    return []
+
+
+def recipe_with(method: Method, schema: Schema, steps: list[dict[str, Any]]) -> Recipe:
+    """A recipe with these steps of the method."""
+    section = "study" if method.family == "studies" else "measure"
+    return Recipe.from_table(
+        {
+            "title": method.title,
+            "variables": {variable.name: variable.to_table() for variable in schema},
+            "release": {"m": 2, "released": list(SYNTHESISED)},
+            section: [{"method": method.key, **step} for step in steps],
+        }
+    )
+
+
+def plain_table(method: Method, schema: Schema) -> dict[str, Any]:
+    """The method's recipe table, with what keeps a study short."""
+    return {**table_of(method, schema), **SETTINGS.get(f"{method.key} twice", {})}
+
+
+def changed_tables(method: Method, data: Microdata) -> Mapping[str, dict[str, Any]]:
+    """The method's table with one parameter changed, by the parameter's name, where a recipe takes it."""
+    table, found = plain_table(method, data.schema), {}
+    for info in method.spec.params():
+        value = table.get(info.name, None if info.default is dataclasses.MISSING else info.default)
+        for other in another(info, value, data.schema) if value is not None else []:
+            changed = {**table, info.name: other}
+            try:
+                recipe = recipe_with(method, data.schema, [changed])
+            except BadInput:
+                continue
+            step = (*recipe.measures, *recipe.studies)[0]
+            if step.spec != method.spec.from_table(table, "step") and info.name not in found:
+                found[info.name] = changed
+    return found
+
+
+def results(recipe: Recipe, data: Microdata, releases: list[Microdata]) -> list[Row]:
+    """The rows of all datasets together and of the confidential data."""
+    return [row for row in execute(recipe, data, releases).rows if row.draw is None]
+
+
+@pytest.mark.slow
+@every_measure_and_study
+def test_two_uses_of_one_method_stay_apart(method: Method, confidential: Microdata, releases: list[Microdata]) -> None:
+    table, schema = plain_table(method, confidential.schema), confidential.schema
+    first = results(recipe_with(method, schema, [table]), confidential, releases)
+    tables = list(changed_tables(method, confidential).items())
+    for name, changed in tables[:1] if method.family == "studies" else tables:
+        second = results(recipe_with(method, schema, [changed]), confidential, releases)
+        both = results(recipe_with(method, schema, [table, changed]), confidential, releases)
+        assert len(both) == len(first) + len(second), name
+        assert len({(row.dataset, row.series) for row in both}) == len(both), name
+
+
+@pytest.mark.slow
+@every_measure_and_study
+def test_the_same_step_twice_is_refused(method: Method, confidential: Microdata) -> None:
+    table = plain_table(method, confidential.schema)
+    with pytest.raises(BadInput):
+        recipe_with(method, confidential.schema, [table, dict(table)])

@@ -1,0 +1,124 @@
+"""The plug-in of pytest: the contract's tests for methods of any package.
+
+    pytest --sfumato-method risk.my_measure
+
+runs them beside a package's own tests. The key is that of an entry point of the group ``sfumato.methods``. Where no example can
+be made from the declared parameters, ``sfumato_examples`` in pytest's configuration names a TOML file with a table for the key:
+
+    ["risk.my_measure"]
+    quasi_identifiers = ["region", "sex"]
+
+The columns are those of ``sfumato.engine.contract.examples``. Marked tests are run for every method chosen and, where they ask
+for one, for every kind of variable that a synthesis method produces or every output that a measure has; without the option
+for every method of Sfumato.
+"""
+
+from __future__ import annotations
+
+import importlib
+import tomllib
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from sfumato.engine.methods import Method
+
+TESTS = tuple(f"{__package__}.{name}" for name in ("every_method", "measures", "makers"))
+pytest.register_assert_rewrite(*TESTS, f"{__package__}.examples")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The option and the setting."""
+    group = parser.getgroup("sfumato", "methods of statistical disclosure control")
+    group.addoption(
+        "--sfumato-method", action="append", default=[], metavar="KEY", help="run the contract's tests for this method"
+    )
+    parser.addini("sfumato_examples", "a TOML file with a table of parameters for methods that need one", default="")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the marks, read the examples, and check that the methods are there."""
+    config.addinivalue_line("markers", "sfumato_contract(*families): a test of every chosen method of these families")
+    config.addinivalue_line("markers", "slow: a test of more than a third of a second of processor time")
+    if name := config.getini("sfumato_examples"):
+        from .examples import SETTINGS
+
+        SETTINGS.update(tomllib.loads((config.rootpath / name).read_text("utf-8")))
+    if name or config.getoption("sfumato_method"):
+        config.pluginmanager.register(importlib.import_module(f"{__package__}.examples"))
+    if config.getoption("sfumato_method"):
+        chosen_methods(config)
+
+
+def chosen_methods(config: pytest.Config) -> list[Method]:
+    """The methods that the tests are run for. Raises UsageError where there is none of a key."""
+    from sfumato.engine.errors import BadInput
+    from sfumato.engine.methods import OWN, find, registry
+
+    keys = config.getoption("sfumato_method")
+    if not keys:
+        return [found for found in registry().values() if found.package == OWN]
+    try:
+        return [find(key, "--sfumato-method") for key in dict.fromkeys(keys)]
+    except BadInput as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A marked test for each method, and for each target kind or output where it takes one."""
+    mark = metafunc.definition.get_closest_marker("sfumato_contract")
+    if mark is None:
+        return
+    from sfumato.engine.schema import Kind
+
+    methods = [found for found in chosen_methods(metafunc.config) if found.family in mark.args]
+    if mark.kwargs.get("confidential"):
+        methods = [found for found in methods if found.confidential]
+    names, params = ["method"], [pytest.param(found, id=found.key) for found in methods]
+    if "kind" in metafunc.fixturenames:
+        names.append("kind")
+        params = [pytest.param(m, k, id=f"{m.key}-{k}") for m in methods for k in m.targets or tuple(Kind)]
+    if "output" in metafunc.fixturenames:
+        names.append("output")
+        params = [pytest.param(m, o, id=f"{m.key}.{o.name}") for m in methods for o in m.outputs]
+    metafunc.parametrize(names, params)
+
+
+class ContractModule(pytest.Module):
+    """A module of the contract's tests, imported by its name."""
+
+    def _getobj(self) -> ModuleType:
+        return importlib.import_module(self.name)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Add the contract's tests of the methods that are asked for."""
+    if config.getoption("sfumato_method"):
+        items.extend(_contract_items(session))
+
+
+def _contract_items(session: pytest.Session) -> Iterator[pytest.Item]:
+    families = {found.family for found in chosen_methods(session.config)}
+    for name in TESTS:
+        path = Path(__file__).with_name(f"{name.rpartition('.')[2]}.py")
+        module = ContractModule.from_parent(session, path=path, name=name, nodeid=name)
+        for item in session.genitems(module):
+            mark = item.get_closest_marker("sfumato_contract")
+            if mark is not None and families & set(mark.args):
+                yield item
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    """A method whose extra is not installed is tried where it is."""
+    try:
+        return (yield)
+    except Exception as error:
+        if type(error).__name__ == "NotInstalled":
+            pytest.skip(str(error))
+        raise
