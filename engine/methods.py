@@ -24,8 +24,18 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 from .errors import BadInput, suggestion
 from .extras import Extra
 from .families import (
-    FAMILIES, MEASURES, AnonymisationMethod, Check, Combine, Draw, Function, MeasureMethod, StudyMethod, Summarise,
-    SynthesisMethod, Tables,
+    FAMILIES,
+    MEASURES,
+    AnonymisationMethod,
+    Check,
+    Combine,
+    Draw,
+    Function,
+    MeasureMethod,
+    StudyMethod,
+    Summarise,
+    SynthesisMethod,
+    Tables,
 )  # fmt: skip
 from .results import Goal
 from .spec import Spec, StudySpec

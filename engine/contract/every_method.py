@@ -11,7 +11,8 @@ import pytest
 from ..anonymisation._base import AnonymisationSpec
 from ..checks import check_steps
 from ..errors import BadInput
-from ..methods import FAMILIES, MEASURES, Method, Output
+from ..families import FAMILIES, MEASURES
+from ..methods import Method, Output
 from ..microdata import Microdata
 from ..recipe import Recipe
 from ..schema import Kind
@@ -102,3 +103,38 @@ def test_shares_and_numbers_of_records_say_where_they_end(method: Method, output
         assert output.range[0] in (0, 1)
     low, high = output.range
     assert low is None or high is None or low < high
+
+
+def wrong(method: Method) -> list[str]:
+    """What of a method's declarations does not fit together."""
+    names = {output.name for output in method.outputs}
+    curves, answers = ({output.name for output in found} for found in (method.curves, method.answers))
+    parameters = {info.name for info in method.spec.params()}
+    found = [
+        (output.name, "minimum_of")
+        for output in method.outputs
+        if output.minimum_of and (output.minimum_of not in names or not method.output(output.minimum_of).scores)
+    ]
+    found += [
+        (output.name, "limit")
+        for output in method.outputs
+        if output.limit and not output.minimum_of and output.scores != "table"
+    ]
+    found += [
+        (output.name, "limit_parameter")
+        for output in method.outputs
+        if output.limit_parameter and output.limit_parameter not in parameters
+    ]
+    for plane in method.planes:
+        if not {plane.across, plane.up} <= curves or plane.chance not in ("", "diagonal", *answers):
+            found.append((plane.title, "plane"))
+    if (method.axis is not None) != (method.family == "studies"):
+        found.append((method.key, "axis"))
+    if answers and method.family != "studies":
+        found.append((method.key, "answer"))
+    return [f"{name}: {what}" for name, what in found]
+
+
+@every_method
+def test_what_a_method_declares_fits_together(method: Method) -> None:
+    assert wrong(method) == []

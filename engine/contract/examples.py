@@ -13,7 +13,8 @@ import pytest
 
 from ..checks import check_steps
 from ..errors import BadInput
-from ..methods import FAMILIES, MEASURES, Method
+from ..families import FAMILIES, MEASURES
+from ..methods import Method
 from ..microdata import Microdata, conform
 from ..recipe import Recipe
 from ..results import Estimate, Measure

@@ -67,6 +67,7 @@ def test_fit_is_sound(method: Method, with_times: Microdata) -> None:
         assert array.dtype != object, name
         assert array.dtype.kind not in "fc" or np.isfinite(array).all(), name
     for diagnostic in fit.diagnostics:
+        assert diagnostic.value is not None
         assert np.isfinite(diagnostic.value), diagnostic
         assert diagnostic.parameter
         assert (diagnostic.passed is None) == (not diagnostic.rule), diagnostic

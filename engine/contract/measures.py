@@ -15,7 +15,8 @@ import pytest
 
 from ..errors import BadInput, NotComputable
 from ..execution import anonymise, combined_rows, execute, rows_of
-from ..methods import MEASURES, Method
+from ..families import MEASURES
+from ..methods import Method
 from ..microdata import Microdata
 from ..recipe import Recipe
 from ..results import Estimate, Measure
@@ -180,6 +181,14 @@ def test_measure_of_records_in_any_order_is_the_same_or_not_computed(
     assert found == {
         key: value if isinstance(value, str | None) else pytest.approx(value) for key, value in plain.items()
     }
+
+
+@every_measure
+def test_arrays_of_single_records_are_declared(
+    method: Method, confidential: Microdata, releases: list[Microdata]
+) -> None:
+    measure = measured(method, confidential, releases[0], run_of())
+    assert set(measure.per_record) <= {array.name for array in method.per_record}
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato.engine.methods import MEASURES as MEASURE_FAMILIES
+from sfumato.engine.families import MEASURES as MEASURE_FAMILIES
 from sfumato.engine.methods import OWN, registry
 
 METHODS = [pytest.param(found, id=key) for key, found in registry().items() if found.package == OWN]
