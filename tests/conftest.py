@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import settings
+from public_data import PUBLIC_DATA
 
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
@@ -22,7 +22,6 @@ pytest_plugins = ["sfumato.engine.contract.plugin"]
 ROOT = Path(__file__).parents[1]
 settings.register_profile("sfumato", deadline=None, derandomize=True)  # the same examples everywhere, however slow
 settings.load_profile("sfumato")
-PUBLIC_DATA = Path(os.environ.get("SFUMATO_DATA", ROOT.parent / "shared" / "data"))
 
 LONGER = {"slow", "study", "sizes"}
 

@@ -13,7 +13,6 @@ printed either; 2,880 anonymisations, not 400,000; and trees on bootstrap sample
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from public_data import PUBLIC_DATA
 from threadpoolctl import threadpool_limits
 
 from sfumato.engine.execution import study_point
@@ -32,7 +32,7 @@ from sfumato.engine.studies._calibrated import SCORES, calibrated
 from sfumato.workspace.plan.prepare import prepare_run
 from sfumato.workspace.recipes import find_recipe
 
-DATA = Path(os.environ.get("SFUMATO_DATA", Path(__file__).parents[3] / "shared" / "data")) / "adult.csv"
+DATA = PUBLIC_DATA / "adult.csv"
 PAPER_AUC = {"nmi_v1": 0.69, "nmi_v2": 0.66}
 PAPER_ERRORS = {
     True: {"lost": 0.0278, "spurious": 0.0154, "sign_flip": 0.0, "errors": 0.0432},

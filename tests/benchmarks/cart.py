@@ -8,18 +8,16 @@ Published: Guo & Hu tables 7 to 9.
 
 from __future__ import annotations
 
-import os
 import statistics
 import time
-from pathlib import Path
 
 import pandas as pd
+from public_data import PUBLIC_DATA
 
 from sfumato.engine.execution import draw_dataset, execute, fit_model
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
 
-FOLDER = Path(os.environ.get("SFUMATO_DATA", Path(__file__).parents[3] / "shared" / "data"))
 KNOWN = ["room_type", "neighbourhood_group", "number_of_reviews"]
 RADII = ((5, "5%"), (10, "5%"), (10, "10%"))
 PUBLISHED = {
@@ -67,7 +65,7 @@ def recipe(m: int = 20, **options: object) -> Recipe:
 
 
 def listings(plan: Recipe, n: int = 10_000, seed: int = 1) -> Microdata:
-    frame = pd.read_csv(FOLDER / "AB_NYC_2019.csv").query("price > 0")
+    frame = pd.read_csv(PUBLIC_DATA / "AB_NYC_2019.csv").query("price > 0")
     return conform(frame.sample(n, replace=n > len(frame), random_state=seed), plan.schema)
 
 

@@ -10,14 +10,13 @@ Published u_c of 10,000 listings by trees: 4.47e-6 (Guo & Hu table 7).
 from __future__ import annotations
 
 import multiprocessing
-import os
 import resource
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from public_data import PUBLIC_DATA
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import pdist
 
@@ -27,7 +26,6 @@ from sfumato.engine.recipe import Recipe
 from sfumato.engine.run import Run
 from sfumato.engine.utility.cluster import ClusterSpec, _points, cluster
 
-FOLDER = Path(os.environ.get("SFUMATO_DATA", Path(__file__).parents[3] / "shared" / "data"))
 KNOWN = ["room_type", "neighbourhood_group", "number_of_reviews"]
 VARIABLES = {
     "room_type": {"kind": "categorical"},
@@ -50,7 +48,7 @@ def tables(n: int, m: int = 1) -> tuple[Microdata, list[Microdata]]:
             ],
         }
     )
-    frame = pd.read_csv(FOLDER / "AB_NYC_2019.csv").query("price > 0")
+    frame = pd.read_csv(PUBLIC_DATA / "AB_NYC_2019.csv").query("price > 0")
     data = conform(frame.sample(n, random_state=1), recipe.schema)
     fits = [fit_model(recipe, k, data) for k in range(2)]
     return data, [draw_dataset(recipe, draw, data, fits) for draw in range(1, m + 1)]

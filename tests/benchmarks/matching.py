@@ -8,14 +8,13 @@ own size, prices spread so that they are distinct. Synthetic tables permute the 
 
 from __future__ import annotations
 
-import os
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from public_data import PUBLIC_DATA
 
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.risk.attribute import AttributeSpec, attribute
@@ -24,7 +23,6 @@ from sfumato.engine.run import Run
 from sfumato.engine.schema import Kind, Role, Schema, Variable
 from sfumato.engine.studies.intruder_uncertainty import IntruderUncertaintySpec, intruder_uncertainty
 
-FOLDER = Path(os.environ.get("SFUMATO_DATA", Path(__file__).parents[3] / "shared" / "data"))
 SCHEMA = Schema(
     (
         Variable("room_type", Kind.CATEGORICAL, Role.KNOWN),
@@ -40,7 +38,7 @@ RUN = Run(np.random.default_rng(0))
 
 
 def listings(n: int) -> Microdata:
-    frame = pd.read_csv(FOLDER / "AB_NYC_2019.csv").query("price > 0")
+    frame = pd.read_csv(PUBLIC_DATA / "AB_NYC_2019.csv").query("price > 0")
     rows = frame.sample(n, replace=n > len(frame), random_state=1)
     if n > len(frame):
         rows["price"] *= np.random.default_rng(0).uniform(0.98, 1.02, n)

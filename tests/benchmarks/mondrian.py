@@ -10,22 +10,20 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from public_data import PUBLIC_DATA
 
 from sfumato.engine.execution import anonymise
 from sfumato.engine.microdata import conform
 from sfumato.engine.partition.partitioning import Dimension, mondrian_classes
 from sfumato.engine.recipe import Recipe
 
-DATA = Path(os.environ.get("SFUMATO_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 KEYS = ("age", "workclass", "education", "marital_status", "occupation", "race", "sex", "native_country")
 SIZES = (50_000, 150_000, 500_000, 1_500_000, 5_000_000)
 
@@ -42,7 +40,7 @@ def seconds(work: Callable[[], Any], times: int = 3) -> float:
 def adult() -> None:
     variables: dict[str, Any] = {name: {"kind": "categorical", "role": "known"} for name in KEYS}
     variables["age"] = {"kind": "count", "role": "known"}
-    raw = pd.read_csv(DATA / "adult.csv", usecols=list(KEYS), keep_default_na=False)
+    raw = pd.read_csv(PUBLIC_DATA / "adult.csv", usecols=list(KEYS), keep_default_na=False)
     print(f"Adult, {len(raw):,} records, {len(KEYS)} quasi-identifiers, the whole method")
     print(f"{'k':>4} {'cuts':8} {'output':17} {'classes':>8} {'seconds':>8}")
     for step in (
@@ -120,7 +118,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--largest", type=int, default=SIZES[-1], help="records of the largest simulated table")
     chosen = parser.parse_args()
-    if (DATA / "adult.csv").is_file():
+    if (PUBLIC_DATA / "adult.csv").is_file():
         adult()
     growth(chosen.largest)
     beside_recursive()

@@ -8,14 +8,13 @@ regression of its logarithm and the available days from those of listings of the
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from public_data import PUBLIC_DATA
 from threadpoolctl import threadpool_limits
 
 from sfumato.engine.microdata import Microdata, conform
@@ -25,7 +24,6 @@ from sfumato.engine.schema import Kind, Role, Schema, Variable
 from sfumato.engine.utility.interval_overlap import IntervalOverlapSpec, interval_overlap
 from sfumato.engine.utility.propensity import PropensitySpec, propensity
 
-FOLDER = Path(os.environ.get("SFUMATO_DATA", Path(__file__).parents[3] / "shared" / "data"))
 SCHEMA = Schema(
     (
         Variable("room_type", Kind.CATEGORICAL, Role.KNOWN),
@@ -44,7 +42,7 @@ ESTIMANDS = {
 
 
 def listings(n: int) -> Microdata:
-    frame = pd.read_csv(FOLDER / "AB_NYC_2019.csv").query("price > 0")
+    frame = pd.read_csv(PUBLIC_DATA / "AB_NYC_2019.csv").query("price > 0")
     return conform(frame.sample(n, replace=n > len(frame), random_state=1), SCHEMA)
 
 

@@ -7,7 +7,6 @@ Uses AB_NYC_2019.csv of the public data (SFUMATO_DATA, else ../shared/data). One
 
 from __future__ import annotations
 
-import os
 import statistics
 import tempfile
 import time
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from public_data import PUBLIC_DATA
 from threadpoolctl import threadpool_limits
 
 from sfumato.engine.posterior.chain_trace import chain_trace
@@ -33,12 +33,11 @@ from sfumato.engine.traces import Trace
 from sfumato.workspace.store.tables import Tables
 from sfumato.workspace.store.trace_tables import write_trace
 
-FOLDER = Path(os.environ.get("SFUMATO_DATA", Path(__file__).parents[3] / "shared" / "data"))
 BOUND = 365
 
 
 def listings(n: int) -> tuple[np.ndarray, np.ndarray]:
-    frame = pd.read_csv(FOLDER / "AB_NYC_2019.csv").query("price > 0").sample(n, random_state=1)
+    frame = pd.read_csv(PUBLIC_DATA / "AB_NYC_2019.csv").query("price > 0").sample(n, random_state=1)
     factors = [frame["room_type"], frame["neighbourhood_group"]]
     indicators = [(f == level).to_numpy(float) for f in factors for level in sorted(f.unique())[1:]]
     x = np.column_stack([np.ones(n), *indicators, np.log1p(frame["number_of_reviews"])])

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
+from public_data import PUBLIC_DATA
 
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.risk.attribute import AttributeSpec, attribute
@@ -15,7 +13,6 @@ from sfumato.engine.risk.identification import IdentificationSpec, identificatio
 from sfumato.engine.run import Run
 from sfumato.engine.schema import Kind, Role, Schema, Variable
 
-FOLDER = Path(os.environ.get("SFUMATO_DATA", Path(__file__).parents[4] / "shared" / "data"))
 RUN = Run(np.random.default_rng(0))
 LISTINGS = Schema(
     (
@@ -30,9 +27,9 @@ RELEASED = ("availability_365", "price")
 
 
 def read(name: str) -> pd.DataFrame:
-    if not (FOLDER / name).exists():
+    if not (PUBLIC_DATA / name).exists():
         pytest.skip(f"needs {name} from the folder of public data")
-    return pd.read_csv(FOLDER / name)
+    return pd.read_csv(PUBLIC_DATA / name)
 
 
 @pytest.fixture(scope="module")

@@ -1,20 +1,18 @@
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from public_data import PUBLIC_DATA
 from sklearn.tree import DecisionTreeClassifier
 
 from sfumato.engine.statistics.class_trees import ClassTree, class_tree
 
-DATA = Path(os.environ.get("SFUMATO_DATA", Path(__file__).resolve().parents[4] / "shared" / "data"))
 TABLES = {
     "adult": (
         "income",
@@ -27,9 +25,9 @@ TABLES = {
 
 def coded(table: str) -> tuple[np.ndarray, np.ndarray, list[int]]:
     """Codes of the predictors and classes of the first 10,000 records, and how many levels have no order."""
-    if not (DATA / f"{table}.csv").exists():
+    if not (PUBLIC_DATA / f"{table}.csv").exists():
         pytest.skip("public data are not here")
-    frame = pd.read_csv(DATA / f"{table}.csv", skipinitialspace=True).head(10_000)
+    frame = pd.read_csv(PUBLIC_DATA / f"{table}.csv", skipinitialspace=True).head(10_000)
     frame = frame.astype("str") if table == "acs" else frame
     target, predictors = TABLES[table][0], TABLES[table][1].split()
     codes = [np.unique(frame[name].to_numpy(), return_inverse=True)[1] for name in predictors]

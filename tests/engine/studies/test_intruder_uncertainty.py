@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
+from public_data import PUBLIC_DATA
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution import execute
@@ -23,7 +21,6 @@ from sfumato.engine.run import Run, generator
 from sfumato.engine.schema import Kind, Role, Schema, Variable
 from sfumato.engine.studies.intruder_uncertainty import REPLICATES, IntruderUncertaintySpec, intruder_uncertainty
 
-FOLDER = Path(os.environ.get("SFUMATO_DATA", Path(__file__).parents[4] / "shared" / "data"))
 SCHEMA = Schema(
     (
         Variable("room_type", Kind.CATEGORICAL, Role.KNOWN),
@@ -216,7 +213,7 @@ def test_log_models_refuse_negative_values() -> None:
 
 @pytest.fixture(scope="module")
 def listings() -> Microdata:
-    path = FOLDER / "AB_NYC_2019.csv"
+    path = PUBLIC_DATA / "AB_NYC_2019.csv"
     if not path.exists():
         pytest.skip("needs AB_NYC_2019.csv from the folder of public data")
     return conform(pd.read_csv(path).query("price > 0").sample(10_000, random_state=3), SCHEMA)

@@ -1,15 +1,14 @@
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from public_data import PUBLIC_DATA
 from scipy.stats import chisquare
 
 from sfumato.engine.checks import check_steps
@@ -22,8 +21,7 @@ from sfumato.engine.run import Run
 from sfumato.engine.schema import Kind, Role, Schema, Variable
 from sfumato.engine.synthesis.cart import CartSpec, cart, draw
 
-DATA = Path(os.environ.get("SFUMATO_DATA", Path(__file__).resolve().parents[4] / "shared" / "data"))
-AIRBNB = DATA / "AB_NYC_2019.csv"
+AIRBNB = PUBLIC_DATA / "AB_NYC_2019.csv"
 
 SCHEMA = Schema(
     (

@@ -1,11 +1,9 @@
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
+from public_data import PUBLIC_DATA
 from scipy.stats import chisquare, ks_2samp, kstest, norm, truncnorm
 
 from sfumato.engine.checks import check_steps
@@ -18,8 +16,7 @@ from sfumato.engine.run import Run
 from sfumato.engine.schema import Kind, Schema, Variable
 from sfumato.engine.synthesis.linear_regression import LinearRegressionSpec, draw, linear_regression
 
-DATA = Path(os.environ.get("SFUMATO_DATA", Path(__file__).resolve().parents[4] / "shared" / "data"))
-AIRBNB = DATA / "AB_NYC_2019.csv"
+AIRBNB = PUBLIC_DATA / "AB_NYC_2019.csv"
 
 
 def table(bounds: tuple[float | None, float | None] | None, kind: Kind, **columns: object) -> Microdata:
@@ -120,11 +117,11 @@ predictors = ["UrbanRural", "Race", "log(Expenditure)"]
 """
 
 
-@pytest.mark.skipif(not (DATA / "ce.csv").exists(), reason="public data are not here")
+@pytest.mark.skipif(not (PUBLIC_DATA / "ce.csv").exists(), reason="public data are not here")
 def test_incomes_keep_their_mean_with_the_scaled_prior_and_warn_with_the_published_one() -> None:
     """Consumer Expenditure data, mean income 67,593: a mean of 40 data sets within four of its Monte Carlo errors."""
     published = Recipe.from_toml(CE)
-    data = conform(pd.read_csv(DATA / "ce.csv"), published.schema)
+    data = conform(pd.read_csv(PUBLIC_DATA / "ce.csv"), published.schema)
     truth = data.numbers("Income").mean()
     assert truth == pytest.approx(67_593, abs=1)
     outcome = execute(Recipe.from_toml(CE + 'prior = "scaled"'), data)

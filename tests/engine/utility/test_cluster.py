@@ -1,14 +1,13 @@
 from __future__ import annotations
 
-import os
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from public_data import PUBLIC_DATA
 from scipy.cluster.hierarchy import fcluster, linkage
 
 from sfumato.engine.errors import NotComputable
@@ -20,8 +19,7 @@ from sfumato.engine.run import Progress, Run
 from sfumato.engine.schema import Kind, Role, Schema, Variable
 from sfumato.engine.utility.cluster import ClusterSpec, cluster, cluster_difference
 
-DATA = Path(os.environ.get("SFUMATO_DATA", Path(__file__).resolve().parents[4] / "shared" / "data"))
-AIRBNB = DATA / "AB_NYC_2019.csv"
+AIRBNB = PUBLIC_DATA / "AB_NYC_2019.csv"
 SCHEMA = Schema(
     (
         Variable("group", Kind.CATEGORICAL, levels=("a", "b", "c", "d")),

@@ -1,11 +1,9 @@
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
+from public_data import PUBLIC_DATA
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution import execute
@@ -15,8 +13,7 @@ from sfumato.engine.run import Run
 from sfumato.engine.schema import Kind, Role, Schema, Variable
 from sfumato.engine.utility.summary import SummarySpec, summary
 
-DATA = Path(os.environ.get("SFUMATO_DATA", Path(__file__).resolve().parents[4] / "shared" / "data"))
-AIRBNB = DATA / "AB_NYC_2019.csv"
+AIRBNB = PUBLIC_DATA / "AB_NYC_2019.csv"
 
 SCHEMA = Schema(
     (

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from public_data import PUBLIC_DATA
 
 from sfumato.engine.microdata import conform
 from sfumato.engine.run import Run
 from sfumato.engine.schema import Kind, Schema, Variable
 from sfumato.engine.utility.propensity import PropensitySpec, propensity
 
-DATA = Path(os.environ.get("SFUMATO_DATA", Path(__file__).resolve().parents[4] / "shared" / "data"))
-
 
 def read(file: str, columns: list[str]) -> pd.DataFrame:
-    if not (DATA / file).exists():
+    if not (PUBLIC_DATA / file).exists():
         pytest.skip("public data are not here")
-    return pd.read_csv(DATA / file, skipinitialspace=True)[columns].head(5000)
+    return pd.read_csv(PUBLIC_DATA / file, skipinitialspace=True)[columns].head(5000)
 
 
 def listings() -> pd.DataFrame:
