@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -187,3 +188,110 @@ def test_the_check_of_imports_finds_one_that_is_forbidden() -> None:
 
 def test_no_module_takes_the_name_of_one_of_the_standard_library() -> None:
     assert not {"sfumato"} & set(sys.stdlib_module_names)
+
+
+def privately_named(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+def private_names_of_textual() -> set[str]:
+    """Attributes that the classes of Textual have and say are theirs."""
+    folder = Path(importlib.util.find_spec("textual").submodule_search_locations[0])  # type: ignore[union-attr,index]
+    names: set[str] = set()
+    for module in (
+        "app",
+        "screen",
+        "widget",
+        "dom",
+        "message_pump",
+        "scroll_view",
+        "driver",
+        "widgets/_input",
+        "widgets/_text_area",
+    ):
+        for node in ast.walk(ast.parse((folder / f"{module}.py").read_text("utf-8"))):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+                names.add(node.attr)
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                names.add(node.name)
+    return set(filter(privately_named, names))
+
+
+def private_parts_used(tree: ast.Module, theirs: set[str]) -> Iterator[str]:
+    """Names of private parts of Textual and Rich that a file imports, reads of another object, or of what it inherits."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in ("textual", "rich"):
+            yield from filter(privately_named, [*(node.module or "").split("."), *(alias.name for alias in node.names)])
+        elif isinstance(node, ast.Import):
+            parts = [alias.name.split(".") for alias in node.names]
+            yield from (
+                name for part in parts if part[0] in ("textual", "rich") for name in filter(privately_named, part)
+            )
+        elif isinstance(node, ast.ClassDef):
+            yield from (part for part in inherited_parts(node, theirs) if part)
+        elif (
+            isinstance(node, ast.Attribute)
+            and node.attr in theirs
+            and ast.unparse(node.value) not in ("self", "cls", "os")
+        ):
+            yield node.attr
+
+
+def inherited_parts(node: ast.ClassDef, theirs: set[str]) -> Iterator[str]:
+    """Private names of Textual that a class reads of itself and does not give a meaning of its own; handlers that it replaces."""
+    inside = list(ast.walk(node))
+    own = {child.name for child in inside if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))}
+    own |= {child.attr for child in inside if isinstance(child, ast.Attribute) and isinstance(child.ctx, ast.Store)}
+    own |= {child.id for child in inside if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store)}
+    for child in inside:
+        if isinstance(child, ast.Attribute) and ast.unparse(child.value) == "self" and child.attr in theirs - own:
+            yield child.attr
+
+
+def test_only_the_rooms_of_the_terminal_know_private_parts_of_textual() -> None:
+    theirs = private_names_of_textual()
+    assert {"_display", "_styles_cache", "_compositor", "_keymap", "_on_key"} <= theirs
+    found = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in FILES
+        if not path.is_relative_to(ROOT / "tui" / "terminal") and "tui" in path.parts and path.parent.name != "cli"
+        for name in private_parts_used(ast.parse(path.read_text("utf-8")), theirs)
+    }
+    assert found == set()
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("from textual._compositor import LayoutUpdate", "_compositor"),
+        ("from textual.keys import _character_to_key", "_character_to_key"),
+        ("import textual._styles_cache", "_styles_cache"),
+        ("size = screen._compositor.size", "_compositor"),
+        ("class Grid(Widget):\n    def on_mount(self): return self._styles_cache", "_styles_cache"),
+        ("class Field(Input):\n    async def on_key(self, event): await super()._on_key(event)", "_on_key"),
+    ],
+)
+def test_the_search_for_private_parts_finds_one(line: str, name: str) -> None:
+    assert name in set(private_parts_used(ast.parse(line), private_names_of_textual()))
+
+
+def test_no_class_of_ours_gives_a_private_name_of_textual_another_meaning() -> None:
+    """What a widget of ours calls its own must not be what Textual, which calls it too, takes for its own."""
+    script = """
+import ast, inspect, textwrap
+from sfumato.tui import bindings
+def named(kind):
+    nodes = ast.walk(ast.parse(textwrap.dedent(inspect.getsource(kind))))
+    found = {n.attr for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store) and ast.unparse(n.value) == "self"}
+    nodes = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body
+    found |= {n.name for n in nodes if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))}
+    return {name for name in found if name.startswith("_") and not name.startswith("__")}
+for kind in {kind for module in bindings._modules() for kind in bindings._kinds(module)}:
+    if not kind.__module__.startswith("sfumato.tui.terminal"):
+        theirs = [base for base in kind.__mro__ if base.__module__.startswith("textual.")]
+        for name in named(kind) & set().union(*map(named, theirs)):
+            print(f"{kind.__module__}.{kind.__name__}.{name}")
+print("done")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=120)
+    assert done.stdout.splitlines() == ["done"], done.stdout + done.stderr

@@ -7,16 +7,13 @@ import importlib
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-import textual.screen
-from rich.console import RenderableType
-from textual import events, on, work
-from textual._compositor import ChopsUpdate, LayoutUpdate
+from textual import on, work
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.message import Message
@@ -27,20 +24,17 @@ from sfumato.workspace.views.queries import Reader, find_run
 from sfumato.workspace.views.runs import run_line
 
 from . import jobs
-from .glyph_choice import CHOICE
 from .messages import JobDone, KeysRead, Trouble, WorkspaceChanged, WorkspaceOpened
 from .places import keys_file
 from .screens.projects import Projects
 from .screens.worker_errors import Outspoken
 from .state import AppState, load_state
 from .state_writer import Keeper
-from .terminal.diff_output import Thinned, Wire
-from .terminal.hang_up import HUNG_UP, terminal_is_there
-from .terminal.key_queue import InTurn
-from .terminal.single_paint import Arriving
+from .terminal.device import HUNG_UP, terminal_is_there
+from .terminal.diff_output import DiffOutput
+from .terminal.key_queue import KeyQueue
+from .terminal.painting import SinglePaintScreen, paint_often
 from .themes import THEMES, first_theme
-
-__all__ = ["SfumatoApp", "launch"]
 
 POLL_SECONDS = 1.0
 POLLS_PER_SWEEP = 10
@@ -48,11 +42,9 @@ COLLECTED_AFTER = (10_000, 20, 20)
 """Allocations, and collections of younger objects, before Python looks for garbage: by default it holds up every key."""
 SWITCH_SECONDS = 0.0005
 """For how long a thread that computes may keep the event loop waiting: for each key it waits several times."""
-PAINT_SECONDS = 1 / 120
-"""At least so long from one picture to the next: twice as often as Textual has it, for keys that cause two."""
 
 
-class SfumatoApp(Outspoken, InTurn):
+class SfumatoApp(Outspoken, DiffOutput, KeyQueue):
     """The app on one workspace."""
 
     alone = False
@@ -79,7 +71,8 @@ class SfumatoApp(Outspoken, InTurn):
         self.state = _first_state(directory, run_id)
         self.notices: list[str] = []
         self._started: list[subprocess.Popen[bytes]] = []
-        self._wire, self._keeper = Wire(ascii_only=os.environ.get(CHOICE) == "ascii"), Keeper()
+        self.own_keys: Mapping[str, str] = {}
+        self._keeper = Keeper()
         self._polls = self._spared = 0
         self._use_own_themes()
         if os.environ.get("SSH_CONNECTION") or os.environ.get("SSH_TTY"):
@@ -137,6 +130,11 @@ class SfumatoApp(Outspoken, InTurn):
     def _take_keys(self, event: KeysRead) -> None:
         self.set_keymap(event.keymap)
 
+    def set_keymap(self, keymap: Mapping[str, str]) -> None:
+        """Give bindings other keys."""
+        self.own_keys = keymap
+        super().set_keymap(keymap)
+
     def on_unmount(self) -> None:
         """Let go of the workspace."""
         self._reader.close()
@@ -166,7 +164,7 @@ class SfumatoApp(Outspoken, InTurn):
             self.state = state
             self._keeper.keep(self.directory, state)
 
-    async def open(self, screen: Arriving[Any], answered: Callable[[Any], None] | None = None) -> None:
+    async def open(self, screen: SinglePaintScreen[Any], answered: Callable[[Any], None] | None = None) -> None:
         """Show a screen above the others, painted once rather than at every step of its mounting."""
         with self.batch_update():
             screen.fit(self.size.width)
@@ -180,22 +178,9 @@ class SfumatoApp(Outspoken, InTurn):
         self.remember(project=project_id, run=run_id, tab=tab, row=row)
         await self.open(Project(project_id, run_id, tab))
 
-    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
-        """Send what has changed; inline pictures are beyond us."""
-        update: Any = renderable
-        if isinstance(update, (LayoutUpdate, ChopsUpdate)):
-            update = Thinned(update, self._wire)
-        super()._display(screen, update)
-
-    async def on_event(self, event: events.Event) -> None:
-        """Forget what stands on the terminal when it may have been cleared."""
-        if isinstance(event, events.Resize):
-            self._wire.forget()
-        await super().on_event(event)
-
     def action_redraw(self) -> None:
         """Paint the whole screen again, whatever another program has left on it."""
-        self._wire.forget()
+        self.forget_image()
         self.screen.refresh()
 
     def get_key_display(self, binding: Binding) -> str:
@@ -349,5 +334,5 @@ def launch(directory: Path, run_id: int | None = None, mouse: bool = True) -> No
     app.alone = True
     gc.set_threshold(*COLLECTED_AFTER)
     sys.setswitchinterval(SWITCH_SECONDS)
-    vars(textual.screen)["UPDATE_PERIOD"] = PAINT_SECONDS
+    paint_often()
     app.run(mouse=mouse)

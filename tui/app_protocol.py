@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from textual.message import Message
 
     from .state import AppState
-    from .terminal.single_paint import Arriving
+    from .terminal.painting import SinglePaintScreen
 
 __all__ = ["Host", "host"]
 
@@ -31,6 +31,10 @@ class Host(Protocol):
     def state(self) -> AppState:
         """What is kept between sessions."""
 
+    @property
+    def own_keys(self) -> Mapping[str, str]:
+        """The keys that the user has changed, by the name of their binding."""
+
     def remember(self, **changes: Any) -> None:
         """Change what is kept between sessions, and write it down."""
 
@@ -40,7 +44,7 @@ class Host(Protocol):
     def say(self, text: str, severity: Any = "information") -> None:
         """Show a message for a while, and keep it."""
 
-    async def open(self, screen: Arriving[Any], answered: Callable[[Any], None] | None = None) -> None:
+    async def open(self, screen: SinglePaintScreen[Any], answered: Callable[[Any], None] | None = None) -> None:
         """Show a screen above the others; ``answered`` is given what it ends with."""
 
     async def open_project(self, project_id: int, run_id: int | None = None, tab: str = "runs") -> None:

@@ -12,7 +12,7 @@ from types import ModuleType
 from textual.app import App
 from textual.binding import Binding
 from textual.dom import DOMNode
-from textual.keys import Keys, _character_to_key, format_key
+from textual.keys import Keys, format_key
 from textual.screen import Screen
 
 import sfumato.tui.screens
@@ -22,6 +22,8 @@ import sfumato.tui.widgets
 __all__ = ["Bound", "bindings", "is_key", "long_name", "meet"]
 
 MODIFIERS = frozenset({"ctrl", "shift", "alt", "super", "hyper", "meta"})
+BLANKS = {",": "comma", " ": "space"}
+"""What a list of keys is written with."""
 NAMED = frozenset(key.value for key in Keys)
 
 
@@ -63,7 +65,9 @@ def bindings() -> Sequence[Bound]:
 
 def long_name(key: str) -> str:
     """``question_mark`` for ``?``."""
-    return _character_to_key(key) if len(key) == 1 else key
+    if len(key) > 1:
+        return key
+    return BLANKS.get(key) or next(iter(Binding.make_bindings([Binding(key, "name")]))).key
 
 
 def is_key(key: str) -> bool:

@@ -14,6 +14,7 @@ from sfumato.workspace.store.health import Finding, workspace_findings
 
 from ..console import table
 from ..places import keys_file
+from ..terminal.parts import states
 
 __all__ = ["checkup", "findings_text"]
 
@@ -73,6 +74,12 @@ def _terminal() -> list[Finding]:
             "ok" if "utf" in encoding else "note",
             encoding if "utf" in encoding else f"{encoding or 'unknown'}: the app will show ASCII alone",
         ),
+    ]
+    findings += [
+        Finding(
+            part.key, "note" if reason else "ok", f"off: {reason}; the app works, only slower" if reason else part.does
+        )
+        for part, reason in states()
     ]
     if os.environ.get("NO_COLOR"):
         findings.append(Finding("NO_COLOR", "ok", "set: the app uses no colour"))

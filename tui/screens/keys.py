@@ -11,9 +11,8 @@ from textual.widgets import Static
 
 from sfumato.tui.widgets.scroll import Scroll
 
+from ..app_protocol import host
 from .page import Dialog
-
-__all__ = ["Keys", "key_for", "keys_of"]
 
 SECTIONS = {
     "Grid": "Table",
@@ -46,7 +45,7 @@ def keys_of(screen: Screen[object]) -> dict[str, dict[str, list[str]]]:
 
 def key_for(app: App[object], name: str, default: str) -> str:
     """The key that a binding has now, as the terminal names it; ``default`` where the user has given it none."""
-    given = app._keymap.get(name)
+    given = host(app).own_keys.get(name)
     return default if given is None else format_key(given.partition(",")[0])
 
 

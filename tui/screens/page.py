@@ -22,14 +22,13 @@ from textual.worker import get_current_worker
 from sfumato.tui.app_protocol import Host, host
 from sfumato.tui.export import Exhibit
 from sfumato.tui.messages import Trouble, WorkspaceChanged
-from sfumato.tui.terminal.raw_lines import Backdrop
 from sfumato.tui.widgets.key_line import KeyLine
 from sfumato.tui.widgets.line import Line
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.views.queries import Reader
 from sfumato.workspace.views.runs import RunLine
 
-from ..terminal.single_paint import Arriving
+from ..terminal.painting import Backdrop, SinglePaintScreen
 from .exhibiting import Exhibits
 from .worker_errors import Outspoken
 
@@ -61,7 +60,7 @@ class Reads(Outspoken, Widget):
             self.post_message(message)
 
 
-class Page(Backdrop, Arriving[None], Exhibits, Reads):
+class Page(Backdrop, SinglePaintScreen[None], Exhibits, Reads):
     """A screen with a title line above and the keys below."""
 
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
@@ -125,7 +124,7 @@ def stage(line: RunLine | None) -> tuple[object, ...]:
     return () if line is None else (line.run.id, line.run.state, line.run.tasks_done)
 
 
-class Dialog(Arriving[ScreenResult], Outspoken, ModalScreen[ScreenResult]):
+class Dialog(SinglePaintScreen[ScreenResult], Outspoken, ModalScreen[ScreenResult]):
     """Something asked or told above a screen; q and escape close it.
 
     The screen below stands as it is: blending its colours takes longer than painting the dialog, and sends it all again. What

@@ -15,7 +15,7 @@ from textual.widgets import ContentSwitcher, Static
 
 from sfumato.tui.console import duration
 from sfumato.tui.export import Exhibit
-from sfumato.tui.terminal.raw_lines import Backdrop
+from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.widgets.tabs import TabLine
 from sfumato.tui.words import mark, state_text, tally_text
 from sfumato.workspace.views.quality import views_of

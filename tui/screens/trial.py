@@ -41,11 +41,10 @@ HEAD = "TRIAL: nothing is kept, and the run's own verdicts stay."
 class Limit(Entry):
     """A field for a number, which has no q: it closes the screen as elsewhere."""
 
-    async def _on_key(self, event: events.Key) -> None:
+    def on_key(self, event: events.Key) -> None:
+        """Leave q to the screen."""
         if event.key == "q":
             event.prevent_default()
-        else:
-            await super()._on_key(event)
 
     def check_consume_key(self, key: str, character: str | None) -> bool:
         """What is typed, but for q."""

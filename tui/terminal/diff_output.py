@@ -1,28 +1,35 @@
-"""What goes over the wire: of every picture that Textual paints, only the cells that differ from what stands there.
+"""Diff output: of every picture that Textual paints, only the cells that differ from what the terminal shows are sent.
 
 Textual repaints whole regions, often several times for one key; over a slow connection that is most of the waiting.
-Rests on parts of Textual 8.2 that are not public: ``App._display``, ``LayoutUpdate``, ``ChopsUpdate``.
+Codes of select graphic rendition (SGR, ECMA-48) are those that Rich gives a style: ``1;38;2;255;0;0;48;5;16``; empty is the
+terminal's own look.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, lru_cache
 from itertools import repeat
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.cells import cell_len
 from rich.color import ColorSystem
-from rich.console import Console
+from rich.console import COLOR_SYSTEMS, Console, RenderableType
 from rich.style import Style
-from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
+from textual import events
+from textual.app import App
+from textual.screen import Screen
 from textual.strip import Strip
 
 from sfumato.tui.widgets.text import narrow
 
-from ..glyph_choice import ascii_sign
-from .sgr import for_blank, on_blank, turned
+from ..glyph_choice import CHOICE, ascii_sign
+from .device import ascii_driver
+from .parts import DIFF_OUTPUT, is_on
 
-__all__ = ["Piece", "Thinned", "Wire"]
+if TYPE_CHECKING:
+    from textual._compositor import ChopsUpdate, LayoutUpdate
 
 Piece = tuple[int, int, Strip]
 """Row, column, and what is to stand from there on."""
@@ -32,8 +39,8 @@ BRIDGE = 6
 """Unchanged cells between changed ones that are sent again: moving the cursor would take more bytes."""
 
 
-class Wire:
-    """Knows what stands on the terminal; ``ascii_only`` puts characters of ASCII in place of all others."""
+class TerminalImage:
+    """What the terminal shows, cell by cell; ``ascii_only`` puts characters of ASCII in place of all others."""
 
     def __init__(self, *, ascii_only: bool = False) -> None:
         self._ascii_only = ascii_only
@@ -45,9 +52,9 @@ class Wire:
 
     def send(self, pieces: Iterable[Piece], console: Console) -> str:
         """The escape sequences that bring the terminal to show ``pieces``; empty when it does already."""
-        system = console._color_system or ColorSystem.TRUECOLOR
+        system = COLOR_SYSTEMS[console.color_system] if console.color_system else ColorSystem.TRUECOLOR
         parts: list[str] = []
-        pen: str | None = None
+        current: str | None = None
         for y, x, strip in pieces:
             cells, looks = _cells(strip, system)
             if looks is None:
@@ -55,19 +62,19 @@ class Wire:
                 rendered = strip.render(console)
                 text = "".join(map(ascii_sign, rendered)) if self._ascii_only else rendered
                 parts.append(f"\x1b[0m\x1b[{y + 1};{x + 1}H{text}")
-                pen = None
+                current = None
                 continue
             if self._ascii_only:
                 cells = [(ascii_sign(text[0]) if text else " ", codes) for text, codes in cells]
             for start, stop in self._changes(y, x, cells, looks):
                 parts.append(f"\x1b[{y + 1};{x + start + 1}H")
                 for (text, codes), (seen, behind) in zip(cells[start:stop], looks[start:stop], strict=True):
-                    wanted = for_blank(pen, behind) if seen == " " else codes
-                    if wanted != pen:
-                        parts.append(turned(pen, wanted))
-                        pen = wanted
+                    wanted = for_blank(current, behind) if seen == " " else codes
+                    if wanted != current:
+                        parts.append(sgr_change(current, wanted))
+                        current = wanted
                     parts.append(text)
-        return "".join([*parts, "\x1b[0m" if pen else ""])
+        return "".join([*parts, "\x1b[0m" if current else ""])
 
     def _changes(self, y: int, x: int, cells: Sequence[Cell], looks: Sequence[Cell]) -> Iterator[tuple[int, int]]:
         """Where ``looks`` differ from what stands there, which is now taken to be them."""
@@ -88,17 +95,57 @@ class Wire:
         return before
 
 
-class Thinned(CompositorUpdate):
-    """An update of Textual's, thinned out when it is written and not before: some never are."""
+class DiffOutput(App[None]):
+    """An app that sends what has changed; inline pictures are left to Textual."""
 
-    def __init__(self, update: LayoutUpdate | ChopsUpdate, wire: Wire) -> None:
-        self._update, self._wire = update, wire
+    _image: TerminalImage | None = None
 
-    def render_segments(self, console: Console) -> str:
-        """The escape sequences."""
-        update = self._update
-        pieces = _of_layout(update) if isinstance(update, LayoutUpdate) else _of_chops(update)
-        return self._wire.send(pieces, console)
+    def __init__(self, *, ansi_color: bool | None = None) -> None:
+        super().__init__(ansi_color=ansi_color)
+        ascii_only = os.environ.get(CHOICE) == "ascii"
+        if is_on(DIFF_OUTPUT):
+            self._image = TerminalImage(ascii_only=ascii_only)
+        elif ascii_only:
+            self.driver_class = ascii_driver(self.driver_class)
+
+    def forget_image(self) -> None:
+        """The terminal may show anything now."""
+        if self._image is not None:
+            self._image.forget()
+
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None, *others: Any) -> None:
+        shown = renderable if self._image is None else diff_update(renderable, self._image)
+        super()._display(screen, shown, *others)
+
+    async def on_event(self, event: events.Event) -> None:
+        """A terminal that changed its size may have been cleared."""
+        if isinstance(event, events.Resize):
+            self.forget_image()
+        await super().on_event(event)
+
+
+def diff_update(update: Any, image: TerminalImage) -> Any:
+    """An update of Textual's, cut down to what differs when it is written and not before: some never are."""
+    from textual._compositor import ChopsUpdate, LayoutUpdate
+
+    return _diff_update_type()(update, image) if isinstance(update, (LayoutUpdate, ChopsUpdate)) else update
+
+
+@cache
+def _diff_update_type() -> Callable[[LayoutUpdate | ChopsUpdate, TerminalImage], object]:
+    """A subclass of Textual's updates, which it asks for; made when the part is on."""
+    from textual._compositor import CompositorUpdate, LayoutUpdate
+
+    class DiffUpdate(CompositorUpdate):
+        def __init__(self, update: LayoutUpdate | ChopsUpdate, image: TerminalImage) -> None:
+            self._update, self._image = update, image
+
+        def render_segments(self, console: Console) -> str:
+            update = self._update
+            pieces = _of_layout(update) if isinstance(update, LayoutUpdate) else _of_chops(update)
+            return self._image.send(pieces, console)
+
+    return DiffUpdate
 
 
 def _of_layout(update: LayoutUpdate) -> Iterator[Piece]:
@@ -170,3 +217,64 @@ def _joined(places: Sequence[int]) -> Iterator[tuple[int, int]]:
         start, stop = place if start < 0 else start, place + 1
     if start >= 0:
         yield start, stop
+
+
+COLOURS = {"5": 3, "2": 5}
+"""How many codes a colour has by its second one: a number of the palette, or red, green and blue."""
+SEEN_ON_BLANKS = frozenset({"4", "5", "6", "7", "9", "21", "51", "52", "53"})
+"""Lines above, through, below and around a character, and what swaps its colour with that behind it."""
+
+
+class Codes(NamedTuple):
+    """Codes by their parts; a colour that is empty is the terminal's own."""
+
+    attributes: frozenset[str]
+    colour: str
+    behind: str
+
+
+@lru_cache(4096)
+def _parts(codes: str) -> Codes:
+    attributes, colour, behind = set(), "", ""
+    rest = codes.split(";") if codes else []
+    while rest:
+        length = COLOURS[rest[1]] if rest[0] in ("38", "48") else 1
+        code, rest = rest[:length], rest[length:]
+        kind = int(code[0])
+        if 30 <= kind <= 38 or 90 <= kind <= 97:
+            colour = ";".join(code)
+        elif 40 <= kind <= 48 or 100 <= kind <= 107:
+            behind = ";".join(code)
+        elif kind not in (0, 39, 49):
+            attributes.add(code[0])
+    return Codes(frozenset(attributes), colour, behind)
+
+
+@lru_cache(16384)
+def sgr_change(current: str | None, wanted: str) -> str:
+    """The escape sequence that makes ``wanted`` of ``current``: only what differs, unless to begin anew is shorter.
+
+    Where ``current`` is None nothing is known of it.
+    """
+    anew = f"\x1b[0;{wanted}m" if wanted else "\x1b[0m"
+    if current is None:
+        return anew
+    have, want = _parts(current), _parts(wanted)
+    if have.attributes - want.attributes:
+        return anew
+    changes = sorted(want.attributes - have.attributes)
+    changes += [want.colour or "39"] if want.colour != have.colour else []
+    changes += [want.behind or "49"] if want.behind != have.behind else []
+    return min(f"\x1b[{';'.join(changes)}m" if changes else "", anew, key=len)
+
+
+@lru_cache(4096)
+def on_blank(current: str) -> str:
+    """What is to be seen of codes where there is no character."""
+    parts = _parts(current)
+    return current if parts.attributes & SEEN_ON_BLANKS else parts.behind
+
+
+def for_blank(current: str | None, wanted: str) -> str:
+    """``current`` where a blank looks the same with it as with ``wanted``, else ``wanted``."""
+    return current if current is not None and on_blank(current) == on_blank(wanted) else wanted

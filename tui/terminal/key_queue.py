@@ -1,4 +1,4 @@
-"""Keys in turn: one that was typed ahead waits until the one before it has done what it does.
+"""A queue of keys: one that was typed ahead waits until the one before it has done what it does.
 
 Textual hands each key to the widget that has the focus when it comes. Over a slow connection several come at once, and what
 is typed after a key that moves the focus or opens a screen would go to the widget, or the screen, that was left.
@@ -15,8 +15,6 @@ from textual.app import App
 from textual.message import Message
 from textual.widget import Widget
 
-__all__ = ["InTurn"]
-
 ROUNDS = 3
 """A key may post a message, whose handler opens a screen, which chooses its focus."""
 LOST_SECONDS = 0.5
@@ -25,7 +23,7 @@ LOOK_SECONDS = 0.02
 """How often to look whether it went."""
 
 
-class InTurn(App[None]):
+class KeyQueue(App[None]):
     """An app that takes its keys, and texts that are pasted, one after the other."""
 
     @dataclass

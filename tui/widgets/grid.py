@@ -15,7 +15,7 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from ..terminal.raw_lines import BareLines
+from ..terminal.painting import draw_raw_lines
 from .feed import Delivery, Feed, Order
 from .glyphs import glyphs_named
 from .pages import ColumnLike, Pages, TableRow
@@ -119,7 +119,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
     ) -> None:
         """``empty`` is shown in place of rows when there are none; ``glyphs`` is braille, block or ascii."""
         super().__init__(name=name, id=id, classes=classes)
-        self._styles_cache = BareLines(self.render_line)
+        draw_raw_lines(self)
         self._table = Table((), glyphs_named(glyphs).ellipsis)
         self._feed = Feed()
         self._empty, self._note = empty, ""

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from terminals import APP, Pty, app_environment
 
-from sfumato.tui.terminal.hang_up import HUNG_UP
+from sfumato.tui.terminal.device import HUNG_UP
 
 pytestmark = pytest.mark.slow
 

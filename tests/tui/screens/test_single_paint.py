@@ -4,7 +4,7 @@ import pytest
 from textual._styles_cache import StylesCache
 
 from sfumato.tui.state import AppState, save_state
-from sfumato.tui.terminal.single_paint import Arriving
+from sfumato.tui.terminal.painting import SinglePaintScreen
 
 DIALOGS = {"help": "question_mark", "new run": "n", "export": "e", "audit": "A"}
 
@@ -50,8 +50,8 @@ async def test_the_lines_of_a_dialog_are_drawn_once(sit, built_data, no_worker, 
 
 async def test_they_are_drawn_several_times_as_the_toolkit_has_it(sit, built_data, no_worker, drawn, monkeypatch):
     for name in ("_on_screen_resume", "_screen_resized", "refresh"):
-        monkeypatch.delattr(Arriving, name)
-    monkeypatch.setattr(Arriving, "fit", lambda self, width: None)
+        monkeypatch.delattr(SinglePaintScreen, name)
+    monkeypatch.setattr(SinglePaintScreen, "fit", lambda self, width: None)
     assert await drawn_again(sit, built_data, drawn, "question_mark") > 0.5
 
 

@@ -11,7 +11,7 @@ from textual.binding import Binding
 from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList
 
-from sfumato.tui.terminal.key_queue import InTurn
+from sfumato.tui.terminal.key_queue import KeyQueue
 
 
 class Question(ModalScreen[str]):
@@ -27,7 +27,7 @@ class Question(ModalScreen[str]):
         self.dismiss(" ".join(field.value for field in self.query(Input)))
 
 
-class Asking(InTurn):
+class Asking(KeyQueue):
     """A list whose choice opens the question."""
 
     BINDINGS = [Binding("q", "note('q')")]  # noqa: RUF012
@@ -65,7 +65,7 @@ async def test_keys_typed_ahead_go_where_they_belong() -> None:
 
 @pytest.mark.slow
 async def test_without_turns_they_go_astray(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(InTurn, "on_event", App.on_event)
+    monkeypatch.setattr(KeyQueue, "on_event", App.on_event)
     assert await typed_at_once(Asking()) != ["q", "left quick", "q"]
 
 
@@ -83,7 +83,7 @@ async def test_a_pasted_text_waits_for_the_key_before_it() -> None:
 
 async def test_a_key_whose_follower_is_lost_delays_the_next_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sfumato.tui.terminal.key_queue.LOST_SECONDS", 0.01)
-    monkeypatch.setattr(InTurn, "_follow", lambda *_: None)
+    monkeypatch.setattr(KeyQueue, "_follow", lambda *_: None)
     app = Asking()
     async with app.run_test() as pilot:
         for _ in range(3):
@@ -94,15 +94,15 @@ async def test_a_key_whose_follower_is_lost_delays_the_next_and_no_more(monkeypa
 
 async def test_a_key_whose_widget_is_gone_does_not_hold_up_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sfumato.tui.terminal.key_queue.LOST_SECONDS", 60)
-    follow, gone = InTurn._follow, [Input()]
+    follow, gone = KeyQueue._follow, [Input()]
 
-    def followed(app: InTurn, rounds: int) -> None:
+    def followed(app: KeyQueue, rounds: int) -> None:
         if gone:
             app._way = gone.pop()
         else:
             follow(app, rounds)
 
-    monkeypatch.setattr(InTurn, "_follow", followed)
+    monkeypatch.setattr(KeyQueue, "_follow", followed)
     app = Asking()
     async with app.run_test() as pilot:
         for key in "qqq":

@@ -1,0 +1,38 @@
+"""The terminal as a device: whether somebody still holds it, and what is written to one that has only ASCII."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import termios
+
+from rich.cells import cell_len
+from textual.driver import Driver
+
+from ..glyph_choice import ascii_sign
+
+HUNG_UP = 128 + signal.SIGHUP
+"""The exit status, as of a process that the signal has ended."""
+
+
+def terminal_is_there() -> bool:
+    """Whether standard input is a terminal that somebody still holds. Textual would read its end of file for ever."""
+    try:
+        termios.tcgetattr(sys.__stdin__.fileno() if sys.__stdin__ else -1)
+    except (termios.error, OSError, ValueError):
+        return False
+    return True
+
+
+def ascii_driver(driver: type[Driver]) -> type[Driver]:
+    """A driver that writes characters of ASCII, as wide, in place of all others."""
+
+    def write(self: Driver, data: str) -> None:
+        text = data if data.isascii() else "".join(map(_in_ascii, data))
+        driver.write(self, text)
+
+    return type("AsciiDriver", (driver,), {"write": write})
+
+
+def _in_ascii(character: str) -> str:
+    return character if character.isascii() else ascii_sign(character).ljust(cell_len(character))[: cell_len(character)]

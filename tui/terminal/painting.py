@@ -1,0 +1,93 @@
+"""Screens and widgets that are painted no more often, and through no more steps, than their picture needs.
+
+Textual styles a screen that opens for no particular width and again for the terminal's, lays it out when it resumes and again
+when it learns its size, and repaints all of it for every layout. It puts each line of a widget through steps for borders,
+padding, tint and opacity, which take longer than drawing it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeVar
+
+import textual.screen
+from textual import events
+from textual.geometry import Region, Size
+from textual.screen import Screen
+from textual.strip import Strip
+from textual.widget import Widget
+
+from .parts import PAINT_PERIOD, RAW_LINES, SINGLE_PAINT, is_on
+
+ScreenResult = TypeVar("ScreenResult")
+PAINT_SECONDS = 1 / 120
+"""At least so long from one picture to the next: twice as often as Textual has it, for keys that cause two."""
+
+
+class SinglePaintScreen(Screen[ScreenResult]):
+    """A screen that does nothing twice while it opens."""
+
+    def fit(self, width: int) -> None:
+        """Take the class for a terminal of ``width`` cells, before there are any styles."""
+        names = [name for least, name in sorted(self.app.HORIZONTAL_BREAKPOINTS or []) if width >= least]
+        self.add_class(*names[-1:], update=False)
+
+    def _on_screen_resume(self, event: events.ScreenResume) -> None:
+        """What has just been mounted has its styles."""
+        if is_on(SINGLE_PAINT):
+            event.refresh_styles = event.refresh_styles and bool(self._compositor.size)
+
+    def _screen_resized(self, size: Size, *others: Any) -> None:
+        """Lay out what is not laid out for this size: the screens below are, when another screen opens."""
+        if not is_on(SINGLE_PAINT) or self is self.app.screen or size != self._compositor.size:
+            super()._screen_resized(size, *others)
+
+    def refresh(
+        self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
+    ) -> SinglePaintScreen[ScreenResult]:
+        """Repaint all, or after a new layout what that has moved."""
+        if layout and not regions and not recompose and is_on(SINGLE_PAINT):
+            self.clear_cached_dimensions()
+            repaint = False
+        super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
+        return self
+
+
+class Backdrop(Widget):
+    """What is only background, all but covered by what lies in it."""
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """One line for all."""
+        strip = Strip.blank(crop.width, self.rich_style)
+        for line_filter in self.get_line_filters():
+            strip = strip.apply_filter(line_filter, self.background_colors[1])
+        return [strip] * crop.height
+
+
+def draw_raw_lines(widget: Widget) -> None:
+    """Show the lines of a widget as it draws them: it draws every cell of its own and has no border or padding."""
+    if is_on(RAW_LINES):
+        widget._styles_cache = _raw_lines_type()(widget.render_line)
+
+
+@cache
+def _raw_lines_type() -> Callable[[Callable[[int], Strip]], Any]:
+    """A subclass of what keeps the lines of a widget in Textual until they are to be drawn anew; made when the part is on."""
+    from textual._styles_cache import StylesCache
+
+    class RawLines(StylesCache):
+        def __init__(self, draw: Callable[[int], Strip]) -> None:
+            super().__init__()
+            self._draw = draw
+
+        def render_line(self, styles: Any, y: int, *_: Any, **__: Any) -> Strip:
+            return self._draw(y)
+
+    return RawLines
+
+
+def paint_often() -> None:
+    """Have Textual paint twice as often."""
+    if is_on(PAINT_PERIOD):
+        vars(textual.screen)["UPDATE_PERIOD"] = PAINT_SECONDS

@@ -1,0 +1,109 @@
+"""The parts of the app that rest on private names of Textual, and whether each is on.
+
+Each names what it needs. Under a version of Textual that it was not checked with, where a name is missing or takes other
+arguments, or with ``SFUMATO_PLAIN_TEXTUAL=1``, a part is off: the app then does what Textual does, which is slower.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+
+PLAIN = "SFUMATO_PLAIN_TEXTUAL"
+CHECKED = frozenset({"8.2.0", "8.2.8"})
+"""The versions of Textual that every part was tried with."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """``needs`` gives names, as ``module:name.name``, their parameters; None where the name is not called."""
+
+    key: str
+    does: str
+    needs: Mapping[str, str | None]
+
+
+DIFF_OUTPUT = Part(
+    "diff output",
+    "only cells that changed are sent",
+    {
+        "textual.app:App._display": "self screen renderable",
+        "textual._compositor:CompositorUpdate.render_segments": "self console",
+        "textual._compositor:LayoutUpdate": "strips region",
+        "textual._compositor:ChopsUpdate": "chops spans chop_ends",
+    },
+)
+SINGLE_PAINT = Part(
+    "single paint",
+    "a screen that opens is laid out and painted once",
+    {
+        "textual.screen:Screen._on_screen_resume": "self event",
+        "textual.screen:Screen._screen_resized": "self size",
+        "textual._compositor:Compositor": "",
+        "textual.events:ScreenResume": "refresh_styles",
+    },
+)
+RAW_LINES = Part(
+    "raw lines",
+    "tables draw their lines without borders and padding",
+    {
+        "textual._styles_cache:StylesCache.__init__": "self",
+        "textual._styles_cache:StylesCache.render_line": "self styles y size content_size padding base_background background "
+        "render_content_line border_title border_subtitle opacity ansi_theme native_ansi",
+    },
+)
+PAINT_PERIOD = Part(
+    "paint period", "two pictures a key without waiting between them", {"textual.screen:UPDATE_PERIOD": None}
+)
+PARTS = (DIFF_OUTPUT, SINGLE_PAINT, RAW_LINES, PAINT_PERIOD)
+
+
+def is_on(part: Part) -> bool:
+    """Whether a part is used."""
+    return not _reason_off(part)
+
+
+def states() -> Sequence[tuple[Part, str]]:
+    """Each part, and why it is off; empty where it is on."""
+    return [(part, _reason_off(part)) for part in PARTS]
+
+
+@cache
+def textual_version() -> str:
+    """The version of Textual that is installed."""
+    try:
+        return version("textual")
+    except PackageNotFoundError:
+        return "of an unknown version"
+
+
+def _reason_off(part: Part) -> str:
+    if os.environ.get(PLAIN, "0") not in ("", "0"):
+        return f"{PLAIN} is set"
+    return _unmet(part.key, textual_version())
+
+
+@cache
+def _unmet(key: str, installed: str) -> str:
+    """What speaks against a part under a version; looked up once."""
+    if installed not in CHECKED:
+        return f"not checked with Textual {installed}"
+    part = next(part for part in PARTS if part.key == key)
+    missing = [name for name, parameters in part.needs.items() if not _is_there(name, parameters)]
+    return f"Textual {installed} has no such {', '.join(missing)}" if missing else ""
+
+
+def _is_there(name: str, parameters: str | None) -> bool:
+    module, _, path = name.partition(":")
+    try:
+        found = importlib.import_module(module)
+        for step in path.split("."):
+            found = getattr(found, step)
+        return parameters is None or list(inspect.signature(found).parameters) == parameters.split()  # type: ignore[arg-type]
+    except (ImportError, AttributeError, TypeError, ValueError):
+        return False
