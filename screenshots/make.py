@@ -23,7 +23,8 @@ from textual.pilot import Pilot
 
 from sfumato.tui.app import SfumatoApp
 from sfumato.workspace.store.database import DATABASE
-from sfumato.workspace.views.queries import Reader, find_run
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.runs import find_run
 
 HERE = Path(__file__).resolve().parent
 CELL = 12.2
@@ -91,7 +92,6 @@ def study_workspace(directory: Path) -> None:
     from sfumato.workspace.jobs.worker import work
     from sfumato.workspace.plan.prepare import prepare_run
     from sfumato.workspace.recipes import find_recipe
-    from sfumato.workspace.store.workspace import Workspace
 
     recipe = directory.with_suffix(".toml")
     recipe.write_text(tomli_w.dumps(STUDY), "utf-8")
@@ -99,14 +99,12 @@ def study_workspace(directory: Path) -> None:
     prepare_run(find_recipe(str(recipe))).enter(workspace)
     workspace.close()
     work(directory, jobs=1, idle=0)
-    with Reader(directory) as reader:
+    with Workspace.open(directory, read_only=True) as reader:
         print(f"study run: {find_run(reader, 'last').state}")
 
 
 def empty_workspace(directory: Path) -> None:
     """A workspace as a newcomer sees it."""
-    from sfumato.workspace.store.workspace import Workspace
-
     Workspace.create(directory).close()
 
 
@@ -115,14 +113,13 @@ def demo_workspace(directory: Path) -> None:
     from sfumato.workspace.jobs.worker import work
     from sfumato.workspace.plan.prepare import prepare_run
     from sfumato.workspace.recipes import find_recipe
-    from sfumato.workspace.store.workspace import Workspace
 
     workspace = Workspace.create(directory)
     for settings in (["synthesis[1].minbucket=5"], []):
         prepare_run(find_recipe("randhie"), settings=settings).enter(workspace)
     workspace.close()
     work(directory, jobs=1, idle=0)
-    with Reader(directory) as reader:
+    with Workspace.open(directory, read_only=True) as reader:
         print(f"demo run: {find_run(reader, 'last').state}")
 
 

@@ -20,8 +20,8 @@ from textual.message import Message
 from textual.screen import Screen
 
 from sfumato.workspace.errors import WorkspaceError
-from sfumato.workspace.views.queries import Reader, find_run
-from sfumato.workspace.views.runs import run_line
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.runs import find_run, run_line
 
 from . import jobs
 from .messages import JobDone, KeysRead, Trouble, WorkspaceChanged, WorkspaceOpened
@@ -91,8 +91,8 @@ class SfumatoApp(Outspoken, DiffOutput, KeyQueue):
 
     async def on_mount(self) -> None:
         """Open what was open, and look for changes once a second."""
-        self._reader = Reader(self.directory)
-        self._version = self._reader.data_version
+        self._workspace = Workspace.open(self.directory, read_only=True)
+        self._version = self._workspace.data_version
         self._has_terminal = not self.is_headless and terminal_is_there()
         self.set_interval(POLL_SECONDS, self._poll)
         self.app_resume_signal.subscribe(self, lambda _: self.action_redraw())
@@ -137,7 +137,7 @@ class SfumatoApp(Outspoken, DiffOutput, KeyQueue):
 
     def on_unmount(self) -> None:
         """Let go of the workspace."""
-        self._reader.close()
+        self._workspace.close()
         self._keeper.close()
 
     def _poll(self) -> None:
@@ -147,7 +147,7 @@ class SfumatoApp(Outspoken, DiffOutput, KeyQueue):
             os._exit(HUNG_UP)
         self._spare_modules()
         self._polls += 1
-        version = self._reader.data_version
+        version = self._workspace.data_version
         if version != self._version or self._polls % POLLS_PER_SWEEP == 0:
             self._version = version
             self._started = [worker for worker in self._started if worker.poll() is None]
@@ -269,10 +269,10 @@ class SfumatoApp(Outspoken, DiffOutput, KeyQueue):
     @on(WorkspaceOpened)
     async def _workspace_opened(self, event: WorkspaceOpened) -> None:
         """Look at another workspace, from its list of projects."""
-        self._reader.close()
+        self._workspace.close()
         self.directory = event.directory
-        self._reader = Reader(self.directory)
-        self._version = self._reader.data_version
+        self._workspace = Workspace.open(self.directory, read_only=True)
+        self._version = self._workspace.data_version
         self.state = replace(load_state(self.directory), theme=self.state.theme)
         self.refresh_page()
 
@@ -314,14 +314,14 @@ class SfumatoApp(Outspoken, DiffOutput, KeyQueue):
 
 def _first_state(directory: Path, run_id: int | None) -> AppState:
     """The saved state, or the run that was asked for. Raises NotAWorkspace and NotFound."""
-    with Reader(directory) as reader:
+    with Workspace.open(directory, read_only=True) as workspace:
         state = load_state(directory)
         if run_id is not None:
-            line = run_line(reader, find_run(reader, run_id).id)
+            line = run_line(workspace, find_run(workspace, run_id).id)
             ended = "verdicts" if line.tally.total else "results"
             tab = ended if line.run.state.ended else "runs"
             return replace(state, project=line.run.project_id, run=run_id, tab=tab, row="")
-        known = reader.connection.execute("SELECT 1 FROM project WHERE id = ?", (state.project,)).fetchone()
+        known = workspace.connection.execute("SELECT 1 FROM project WHERE id = ?", (state.project,)).fetchone()
         return state if known else replace(state, project=None, run=None)
 
 

@@ -13,7 +13,7 @@ from sfumato.workspace.plots.joint import Joint, Scatter, Window, joint, scatter
 from sfumato.workspace.plots.marginal import Draws, Marginal, marginal, pictures_of
 from sfumato.workspace.plots.marginal import Picture as OneVariable
 from sfumato.workspace.plots.shades import percent
-from sfumato.workspace.views.queries import Run, find_run
+from sfumato.workspace.views.runs import Run, find_run
 
 if TYPE_CHECKING:
     from sfumato.workspace.store.workspace import Workspace

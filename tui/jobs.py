@@ -9,28 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sfumato.workspace.store.workspace import Workspace
+
 from .messages import JobDone, PlanSaved, WorkspaceOpened
 
 if TYPE_CHECKING:
     from sfumato.workspace.plan.drafts import Draft
     from sfumato.workspace.plan.guided_minimisation import StoredData
-    from sfumato.workspace.store.workspace import Workspace
-
-__all__ = [
-    "delete_project",
-    "delete_run",
-    "find_smallest_sample",
-    "import_file",
-    "interrupt",
-    "open_demo",
-    "open_workspace",
-    "recipe_titles",
-    "resume",
-    "run_again",
-    "run_plan",
-    "run_recipe",
-    "save_plan",
-]
 
 DEMO = "randhie"
 JOBS = min(2, os.cpu_count() or 1)
@@ -40,12 +25,9 @@ def run_again(directory: Path, run_id: int) -> JobDone:
     """Enter a run's recipe and data once more, with a worker. Raises NotFound."""
     from sfumato.workspace.jobs.runs import enter_again
 
-    workspace = _open(directory)
-    try:
+    with Workspace.open(directory) as workspace:
         again = enter_again(workspace, run_id)
         return _started(workspace, again, f"Run {again} repeats run {run_id}")
-    finally:
-        workspace.close()
 
 
 def run_recipe(directory: Path, recipe: str, data_file: str | None) -> JobDone:
@@ -54,21 +36,18 @@ def run_recipe(directory: Path, recipe: str, data_file: str | None) -> JobDone:
     from sfumato.workspace.recipes import find_recipe
 
     prepared = prepare_run(find_recipe(recipe), data_file)
-    workspace = _open(directory)
-    try:
+    with Workspace.open(directory) as workspace:
         run_id = prepared.enter(workspace)
         return _started(workspace, run_id, f"Run {run_id} started")
-    finally:
-        workspace.close()
 
 
 def open_demo(directory: Path) -> JobDone:
     """Start the shipped study, to be looked at. Raises BadInput."""
-    from sfumato.workspace.views.queries import Reader, find_run
+    from sfumato.workspace.views.runs import find_run
 
     done = run_recipe(directory, DEMO, None)
-    with Reader(directory) as reader:
-        project_id = find_run(reader, done.run_id or 0).project_id
+    with Workspace.open(directory, read_only=True) as workspace:
+        project_id = find_run(workspace, done.run_id or 0).project_id
     return JobDone(done.text, done.run_id, done.worker, "runs", project_id)
 
 
@@ -78,7 +57,6 @@ def import_file(directory: Path, file: str, project: str) -> JobDone:
     Raises BadInput; then nothing was stored.
     """
     from sfumato.engine.errors import BadInput
-    from sfumato.workspace.views.queries import Reader
 
     name = project or Path(file).stem
     path = str(Path(file).expanduser())
@@ -96,19 +74,16 @@ def import_file(directory: Path, file: str, project: str) -> JobDone:
         raise BadInput(
             "", (done.stderr.strip().splitlines() or ["the file could not be imported"])[-1].removeprefix("sfumato: ")
         )
-    with Reader(directory) as reader:
-        row = reader.connection.execute("SELECT id FROM project WHERE name = ?", (name,)).fetchone()
+    with Workspace.open(directory, read_only=True) as workspace:
+        row = workspace.connection.execute("SELECT id FROM project WHERE name = ?", (name,)).fetchone()
     return JobDone(done.stdout.partition("\n")[0], tab="data", project_id=row[0])
 
 
 def open_workspace(directory: Path) -> WorkspaceOpened:
     """Open another workspace, made if there is none. Raises NotAWorkspace."""
-    from sfumato.workspace.store.workspace import Workspace
-
     from .places import remember_workspace
 
-    workspace = Workspace.create(directory)
-    workspace.close()
+    Workspace.create(directory).close()
     remember_workspace(directory)
     return WorkspaceOpened(directory)
 
@@ -121,11 +96,8 @@ def save_plan(directory: Path, draft: Draft) -> PlanSaved:
     from sfumato.workspace.plan.drafts import save_draft
 
     try:
-        workspace = _open(directory)
-        try:
+        with Workspace.open(directory) as workspace:
             return PlanSaved(save_draft(workspace, draft))
-        finally:
-            workspace.close()
     except (sqlite3.Error, WorkspaceError) as error:
         return PlanSaved(draft, f"The plan was not stored: {error}")
 
@@ -134,72 +106,54 @@ def run_plan(directory: Path, draft: Draft) -> JobDone:
     """Start a run of a project's plan. Raises BadInput; then nothing was stored."""
     from sfumato.workspace.plan.prepare_plan import run_plan as enter_plan
 
-    workspace = _open(directory)
-    try:
+    with Workspace.open(directory) as workspace:
         run_id = enter_plan(workspace, draft)
         done = _started(workspace, run_id, f"Run {run_id} started")
         return JobDone(done.text, done.run_id, done.worker, tab="runs")
-    finally:
-        workspace.close()
 
 
 def find_smallest_sample(directory: Path, data: StoredData, answers: Mapping[str, Any]) -> JobDone:
     """Start a run that looks for the smallest sufficient sample. Raises BadInput; then nothing was stored."""
     from sfumato.workspace.plan.guided_minimisation import prepare_minimisation
 
-    workspace = _open(directory)
-    try:
+    with Workspace.open(directory) as workspace:
         run_id = prepare_minimisation(workspace, data, answers).enter(workspace, data.project)
         return _started(workspace, run_id, f"Run {run_id} looks for the smallest sample; N shows it when it is done")
-    finally:
-        workspace.close()
 
 
 def resume(directory: Path, run_id: int) -> JobDone:
     """Go on with an interrupted, cancelled or failed run, or give a run that nobody works on a worker."""
     from sfumato.workspace.jobs.queue import resume as queue_again
 
-    workspace = _open(directory)
-    try:
+    with Workspace.open(directory) as workspace:
         queue_again(workspace, run_id)
         return _started(workspace, run_id, f"Run {run_id} goes on")
-    finally:
-        workspace.close()
 
 
 def interrupt(directory: Path, run_id: int) -> JobDone:
     """Stop a run; its finished tasks stay, and it can be resumed."""
     from sfumato.workspace.jobs.queue import request_stop
-    from sfumato.workspace.views.queries import RunState
+    from sfumato.workspace.views.runs import RunState
 
-    workspace = _open(directory)
-    try:
+    with Workspace.open(directory) as workspace:
         stopped = request_stop(workspace, run_id, RunState.INTERRUPTED)
         return JobDone(f"Run {run_id} is interrupted" if stopped else f"Run {run_id} had ended already", run_id)
-    finally:
-        workspace.close()
 
 
 def delete_run(directory: Path, run_id: int) -> JobDone:
     """Delete a run that has ended. Raises NotReady."""
     from sfumato.workspace.store.deletion import delete_run as delete
 
-    workspace = _open(directory)
-    try:
+    with Workspace.open(directory) as workspace:
         return JobDone(f"Run {run_id} is deleted{still_there(delete(workspace, run_id))}")
-    finally:
-        workspace.close()
 
 
 def delete_project(directory: Path, project_id: int) -> JobDone:
     """Delete a project with its data. Raises NotReady."""
     from sfumato.workspace.store.deletion import delete_project as delete
 
-    workspace = _open(directory)
-    try:
+    with Workspace.open(directory) as workspace:
         return JobDone(f"The project is deleted{still_there(delete(workspace, project_id))}")
-    finally:
-        workspace.close()
 
 
 def still_there(tables: int) -> str:
@@ -214,12 +168,6 @@ def recipe_titles() -> list[tuple[str, str]]:
     from sfumato.workspace.recipes import shipped_recipes
 
     return [(recipe.name, str(recipe.table.get("title", ""))) for recipe in shipped_recipes()]
-
-
-def _open(directory: Path) -> Workspace:
-    from sfumato.workspace.store.workspace import Workspace
-
-    return Workspace.open(directory)
 
 
 def _started(workspace: Workspace, run_id: int, text: str) -> JobDone:

@@ -128,8 +128,8 @@ def most_at_risk(
 
     Raises NotFound, NotReady, DamagedTable.
     """
-    from sfumato.workspace.views.queries import find_run
     from sfumato.workspace.views.records import drivers, find_measure, open_records, record_measures, values
+    from sfumato.workspace.views.runs import find_run
 
     run = find_run(workspace, run_id)
     found = find_measure(record_measures(workspace, run.id), measure, run.id)

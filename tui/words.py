@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sfumato.workspace.reporting.uses import NOTHING
-from sfumato.workspace.views.queries import Run, RunState
-from sfumato.workspace.views.runs import RunLine, Tally
+from sfumato.workspace.views.runs import Run, RunLine, RunState, Tally
 
 from .console import duration, number
 

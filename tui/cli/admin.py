@@ -67,6 +67,7 @@ def delete(run_id: str | None, project: str | None, directory: Path | None, *, y
     from sfumato.workspace.errors import NotFound
     from sfumato.workspace.jobs.runs import find_run
     from sfumato.workspace.store.deletion import delete_project, delete_run
+    from sfumato.workspace.views.runs import projects
 
     from ..jobs import still_there
 
@@ -77,7 +78,7 @@ def delete(run_id: str | None, project: str | None, directory: Path | None, *, y
         found = find_run(workspace, run_id)
         what, remove = f"run {found.id}", partial(delete_run, workspace, found.id)
     else:
-        ids = [one.id for one in workspace.projects() if one.name == project]
+        ids = [one.id for one in projects(workspace) if one.name == project]
         if not ids:
             raise NotFound(f"there is no project {project}; sfumato lists them")
         what, remove = f"project {project}", partial(delete_project, workspace, ids[0])

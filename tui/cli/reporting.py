@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.audit import Act, append
 from sfumato.workspace.reporting.page import report_page
-from sfumato.workspace.views.queries import find_run
+from sfumato.workspace.views.runs import find_run
 
 if TYPE_CHECKING:
     from sfumato.workspace.store.workspace import Workspace

@@ -103,7 +103,7 @@ class Calibrate(Dialog[None], Exhibits, Reads):
     @on(WorkspaceChanged)
     def _reload(self) -> None:
         run_id = self._run_id
-        self.read(lambda reader: calibrations(reader, run_id), self.Arrived)
+        self.read(lambda workspace: calibrations(workspace, run_id), self.Arrived)
 
     @on(Arrived)
     def _take(self, event: Arrived) -> None:

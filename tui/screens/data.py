@@ -106,7 +106,7 @@ class Data(PlanPane):
         if draft is None:
             self.post_message(self.Arrived(None))
             return
-        self.read(lambda reader: outline(reader, draft), self.Arrived)
+        self.read(lambda workspace: outline(workspace, draft), self.Arrived)
         if self.sfumato.alone:
             self._profile_apart()
         else:

@@ -97,7 +97,7 @@ class Diagnostics(Pane, Computes):
         run_id = self.line.run.id
         if run_id != self._traced_run:
             self._traced = Traced()
-        self.read(lambda reader: diagnostics_of(reader, run_id), lambda found: self.Arrived(run_id, found))
+        self.read(lambda workspace: diagnostics_of(workspace, run_id), lambda found: self.Arrived(run_id, found))
         self.compute(lambda workspace: read_traced(workspace, run_id), lambda found: self.TracesArrived(run_id, found))
 
     @on(Arrived)

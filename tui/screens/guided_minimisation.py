@@ -66,7 +66,7 @@ class GuidedMinimisation(Dialog[StoredData], Reads):
     def on_mount(self) -> None:
         """Have the tables read."""
         project_id = self._project_id
-        self.read(lambda reader: stored_data(reader, project_id), self.Arrived)
+        self.read(lambda workspace: stored_data(workspace, project_id), self.Arrived)
 
     @on(Arrived)
     def _show(self, event: Arrived) -> None:

@@ -23,7 +23,7 @@ from sfumato.tui.widgets.pages import Column
 from sfumato.tui.widgets.plot import Plot
 from sfumato.tui.widgets.series import Series
 from sfumato.tui.words import interval, mark, measured
-from sfumato.workspace.views.queries import Reader
+from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import verdicts_of
 from sfumato.workspace.views.risk_utility import Axis, Point, RiskUtilityMap, done_runs, risk_utility_map
 from sfumato.workspace.views.runs import RunLine
@@ -127,11 +127,11 @@ class Map(Pane):
         seen = self._done if (self._project_id, self._limits_of) == (project_id, run_id) else None
         self._limits_of = run_id
 
-        def query(reader: Reader) -> tuple[tuple[int, ...], RiskUtilityMap, Sequence[Verdict]] | None:
-            done = done_runs(reader, project_id)
+        def query(workspace: Workspace) -> tuple[tuple[int, ...], RiskUtilityMap, Sequence[Verdict]] | None:
+            done = done_runs(workspace, project_id)
             if done == seen:
                 return None
-            return done, risk_utility_map(reader, project_id), verdicts_of(reader, run_id)
+            return done, risk_utility_map(workspace, project_id), verdicts_of(workspace, run_id)
 
         self.read(query, lambda found: self.Arrived(project_id, *found) if found else self.Same())
 

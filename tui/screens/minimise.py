@@ -81,7 +81,7 @@ class Minimise(Dialog[None], Exhibits, Reads):
     @on(WorkspaceChanged)
     def _reload(self) -> None:
         run_id = self._run_id
-        self.read(lambda reader: minimisations(reader, run_id), self.Arrived)
+        self.read(lambda workspace: minimisations(workspace, run_id), self.Arrived)
 
     @on(Arrived)
     def _take(self, event: Arrived) -> None:

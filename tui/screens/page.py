@@ -25,7 +25,7 @@ from sfumato.tui.messages import Trouble, WorkspaceChanged
 from sfumato.tui.widgets.key_line import KeyLine
 from sfumato.tui.widgets.line import Line
 from sfumato.workspace.errors import WorkspaceError
-from sfumato.workspace.views.queries import Reader
+from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import RunLine
 
 from ..terminal.painting import Backdrop, SinglePaintScreen
@@ -47,13 +47,13 @@ class Reads(Outspoken, Widget):
         return host(self.app)
 
     @work(thread=True, exclusive=True, group="read", exit_on_error=False)
-    def read(self, query: Callable[[Reader], Answer], arrived: Callable[[Answer], Message]) -> None:
-        """Post ``arrived(query(reader))``; a later call makes an earlier answer void."""
+    def read(self, query: Callable[[Workspace], Answer], arrived: Callable[[Answer], Message]) -> None:
+        """Post ``arrived(query(workspace))``; a later call makes an earlier answer void."""
         worker = get_current_worker()
         message: Message
         try:
-            with Reader(self.sfumato.directory) as reader:
-                message = arrived(query(reader))
+            with Workspace.open(self.sfumato.directory, read_only=True) as workspace:
+                message = arrived(query(workspace))
         except (sqlite3.Error, WorkspaceError) as error:
             message = Trouble(f"The workspace cannot be read: {error}")
         if not worker.is_cancelled:

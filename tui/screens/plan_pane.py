@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from textual.message import Message
 
 from sfumato.workspace.plan.drafts import Draft, draft_of
-from sfumato.workspace.views.queries import Reader
+from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import RunLine
 
 from .page import Pane
@@ -38,7 +38,7 @@ class PlanPane(Pane, Computes):
         """Read the stored plan."""
         project_id = self._project_id
 
-        def query(reader: Reader) -> Draft | None:
-            return draft_of(reader, project_id)
+        def query(workspace: Workspace) -> Draft | None:
+            return draft_of(workspace, project_id)
 
         self.read(query, self.Found)

@@ -18,9 +18,9 @@ from sfumato.tui.export import Exhibit
 from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.widgets.tabs import TabLine
 from sfumato.tui.words import mark, state_text, tally_text
+from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.quality import views_of
-from sfumato.workspace.views.queries import Reader, RunState
-from sfumato.workspace.views.runs import RunLine, project_lines, run_lines
+from sfumato.workspace.views.runs import RunLine, RunState, projects, run_lines
 
 from .data import Data
 from .diagnostics import Diagnostics
@@ -147,10 +147,10 @@ class Project(ReturnsToRow):
         """Read the runs."""
         project_id, seen = self._project_id, self._views
 
-        def query(reader: Reader) -> tuple[str, list[RunLine], Mapping[int, frozenset[str]]]:
-            names, lines = {line.id: line.name for line in project_lines(reader)}, run_lines(reader, project_id)
+        def query(workspace: Workspace) -> tuple[str, list[RunLine], Mapping[int, frozenset[str]]]:
+            names, lines = {line.id: line.name for line in projects(workspace)}, run_lines(workspace, project_id)
             done = [line.run for line in lines if line.run.state is RunState.DONE]
-            views = {run.id: seen[run.id] if run.id in seen else views_of(reader, run) for run in done}
+            views = {run.id: seen[run.id] if run.id in seen else views_of(workspace, run) for run in done}
             return names.get(project_id, ""), lines, views
 
         self.read(query, lambda found: self.Arrived(*found))

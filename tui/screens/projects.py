@@ -25,7 +25,7 @@ from sfumato.tui.widgets.live import LiveGrid
 from sfumato.tui.widgets.pages import Column
 from sfumato.tui.words import progress, state_text, tally_text
 from sfumato.workspace.store.database import DATABASE
-from sfumato.workspace.views.runs import ProjectLine, project_lines
+from sfumato.workspace.views.runs import Project, projects
 
 from .exhibiting import grid_exhibit
 from .keys import key_for
@@ -75,11 +75,11 @@ class Projects(Page):
     class Arrived(Message):
         """The projects were read."""
 
-        lines: list[ProjectLine]
+        lines: list[Project]
 
     def __init__(self) -> None:
         super().__init__()
-        self._lines: list[ProjectLine] = []
+        self._lines: list[Project] = []
         self._is_read = False
 
     def compose_body(self) -> ComposeResult:
@@ -89,7 +89,7 @@ class Projects(Page):
 
     def reload(self) -> None:
         """Read the projects."""
-        self.read(project_lines, self.Arrived)
+        self.read(projects, self.Arrived)
 
     @on(Arrived)
     def _take(self, event: Arrived) -> None:
@@ -207,7 +207,7 @@ def check_workspace(table: dict[str, Any]) -> None:
         raise BadInput("directory", "it has other things in it; name a workspace, or a new or empty directory")
 
 
-def _values(line: ProjectLine) -> dict[str, object]:
+def _values(line: Project) -> dict[str, object]:
     last = line.last
     return {
         "name": line.name,

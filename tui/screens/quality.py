@@ -78,7 +78,7 @@ class Quality(Dialog[None], Exhibits, Reads):
     @on(WorkspaceChanged)
     def _reload(self) -> None:
         run_id = self._run_id
-        self.read(lambda reader: quality_board(reader, run_id), self.Arrived)
+        self.read(lambda workspace: quality_board(workspace, run_id), self.Arrived)
 
     @on(Arrived)
     def _take(self, event: Arrived) -> None:

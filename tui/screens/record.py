@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -75,7 +74,7 @@ class CandidatePages:
         from sfumato.workspace.store.workspace import Workspace
         from sfumato.workspace.views.records import values
 
-        with closing(Workspace.open(self.directory)) as workspace:
+        with Workspace.open(self.directory) as workspace:
             return values(workspace, self.run_id, numbers, self.found.draw)
 
 

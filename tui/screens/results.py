@@ -24,9 +24,10 @@ from sfumato.tui.widgets.line import Line
 from sfumato.tui.widgets.pages import Column, TableRow
 from sfumato.tui.words import interval, measured
 from sfumato.workspace.reporting.uses import Apart, settings_apart
-from sfumato.workspace.views.queries import Reader, recipe_toml
+from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.result_orders import ResultOrders
 from sfumato.workspace.views.results import SORTS, Selection, has_averages, selected_rows
+from sfumato.workspace.views.runs import recipe_toml
 
 from .explain import Explain
 from .page import Pane, stage
@@ -58,19 +59,19 @@ class ResultPages:
 
     def count(self) -> int:
         """How many rows the selection has."""
-        with Reader(self.directory) as reader:
-            return len(self.orders.numbers(reader, self.selection))
+        with Workspace.open(self.directory, read_only=True) as workspace:
+            return len(self.orders.numbers(workspace, self.selection))
 
     def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
         """A page of rows."""
-        with Reader(self.directory) as reader:
-            lines = self.orders.lines(reader, self.selection, offset, limit)
-            apart = settings_apart(recipe_toml(reader, self.selection.run_id))
+        with Workspace.open(self.directory, read_only=True) as workspace:
+            lines = self.orders.lines(workspace, self.selection, offset, limit)
+            apart = settings_apart(recipe_toml(workspace, self.selection.run_id))
         return [cells(self.columns, _values(line, self.columns[0].width, apart)) for line in lines]
 
-    def line(self, reader: Reader, index: int) -> Row | None:
+    def line(self, workspace: Workspace, index: int) -> Row | None:
         """One row with all that there is to it."""
-        return next(iter(self.orders.lines(reader, self.selection, index, 1)), None)
+        return next(iter(self.orders.lines(workspace, self.selection, index, 1)), None)
 
 
 class ResultGrid(Grid):
@@ -153,7 +154,7 @@ class Results(Pane):
         self.query_one(Grid).set_source(pages, empty=empty, keep_cursor=selection.run_id == self._open_run())
         self._opened = pages
         self.read(
-            lambda reader: (len(orders.numbers(reader, selection)), has_averages(reader, selection.run_id)),
+            lambda workspace: (len(orders.numbers(workspace, selection)), has_averages(workspace, selection.run_id)),
             lambda found: self.Headed(selection, *found),
         )
 
@@ -180,8 +181,8 @@ class Results(Pane):
     def _prepare(self, selection: Selection, orders: ResultOrders) -> None:
         """Have the other orders at hand before somebody asks for them."""
         worker = get_current_worker()
-        with Reader(self.sfumato.directory) as reader:
-            orders.prepare(reader, selection, lambda: worker.is_cancelled)
+        with Workspace.open(self.sfumato.directory, read_only=True) as workspace:
+            orders.prepare(workspace, selection, lambda: worker.is_cancelled)
 
     def on_resize(self) -> None:
         """Give the columns their new widths."""
@@ -196,8 +197,8 @@ class Results(Pane):
             return None
 
         def lines() -> Lines:
-            with Reader(directory) as reader:
-                return lines_of(Row, selected_rows(reader, selection, 0, -1))
+            with Workspace.open(directory, read_only=True) as workspace:
+                return lines_of(Row, selected_rows(workspace, selection, 0, -1))
 
         return Exhibit(self.named("results"), lines)
 
@@ -216,8 +217,8 @@ class Results(Pane):
             self.post_message(self.Pictured(None))
             return
 
-        def variable(reader: Reader) -> str | None:
-            row = opened.line(reader, index)
+        def variable(workspace: Workspace) -> str | None:
+            row = opened.line(workspace, index)
             return None if row is None else row.target or str(row.params.get("variable", "")) or None
 
         self.read(variable, self.Pictured)
@@ -256,7 +257,7 @@ class Results(Pane):
         """Read the row that was chosen: the table has only its text."""
         if (opened := self._opened) is not None:
             index = event.index
-            self.read(lambda reader: opened.line(reader, index), self.Selected)
+            self.read(lambda workspace: opened.line(workspace, index), self.Selected)
 
     @on(Selected)
     async def _explain(self, event: Selected) -> None:

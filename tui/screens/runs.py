@@ -24,9 +24,8 @@ from sfumato.tui.widgets.live import LiveGrid
 from sfumato.tui.widgets.pages import Column
 from sfumato.tui.widgets.run_detail import glance
 from sfumato.tui.words import progress, rate, seconds_left, state_text, tally_text
-from sfumato.workspace.views.queries import RunState
 from sfumato.workspace.views.run_detail import RunDetail, run_detail
-from sfumato.workspace.views.runs import RunLine
+from sfumato.workspace.views.runs import RunLine, RunState
 
 from .compare import Compare
 from .confirm import Confirm
@@ -162,7 +161,7 @@ class Runs(Pane):
             self.query_one("#glance").display = False
         elif here is not None and here != self._seen:
             self._seen = here
-            self.read(lambda reader: run_detail(reader, here.run.id), self.Seen)
+            self.read(lambda workspace: run_detail(workspace, here.run.id), self.Seen)
 
     @on(Seen)
     def _say(self, event: Seen) -> None:

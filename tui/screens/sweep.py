@@ -24,7 +24,7 @@ from sfumato.tui.widgets.plot import Plot
 from sfumato.tui.widgets.series import Series
 from sfumato.tui.words import interval, params_text
 from sfumato.workspace.reporting.numbers import percentages
-from sfumato.workspace.views.queries import Reader
+from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import BAND_SHARES, Curve, curves
 
 from .page import Pane
@@ -86,8 +86,10 @@ class Sweep(Pane):
         if self.line is not None:
             run_id, marked = self.line.run.id, self._marked
 
-            def query(reader: Reader) -> tuple[list[Curve], Mapping[int, list[Curve]]]:
-                return curves(reader, run_id), {other: curves(reader, other) for other in marked if other != run_id}
+            def query(workspace: Workspace) -> tuple[list[Curve], Mapping[int, list[Curve]]]:
+                return curves(workspace, run_id), {
+                    other: curves(workspace, other) for other in marked if other != run_id
+                }
 
             self.read(query, lambda found: self.Arrived(run_id, *found))
 

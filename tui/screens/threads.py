@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from typing import TYPE_CHECKING, TypeVar
 
 from textual import work
@@ -39,7 +38,7 @@ class Computes(Reads):
         worker = get_current_worker()
         message: Message
         try:
-            with closing(Workspace.open(self.sfumato.directory)) as workspace:
+            with Workspace.open(self.sfumato.directory) as workspace:
                 message = arrived(query(workspace))
         except (sqlite3.Error, WorkspaceError, EngineError) as error:
             message = Trouble(str(error))

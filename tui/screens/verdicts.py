@@ -16,8 +16,8 @@ from sfumato.tui.export import Exhibit, lines_of
 from sfumato.tui.widgets.verdict_board import VerdictBoard
 from sfumato.tui.words import state_text
 from sfumato.workspace.reporting.uses import Apart, settings_apart
-from sfumato.workspace.views.queries import recipe_toml
 from sfumato.workspace.views.results import judged_row, verdicts_of
+from sfumato.workspace.views.runs import recipe_toml
 
 from .page import Pane
 from .trial import Trial
@@ -58,7 +58,7 @@ class Verdicts(Pane):
         if self.line is not None:
             run_id = self.line.run.id
             self.read(
-                lambda reader: (verdicts_of(reader, run_id), settings_apart(recipe_toml(reader, run_id))),
+                lambda workspace: (verdicts_of(workspace, run_id), settings_apart(recipe_toml(workspace, run_id))),
                 lambda found: self.Arrived(run_id, *found),
             )
 
@@ -83,7 +83,7 @@ class Verdicts(Pane):
     def _look_up(self, event: VerdictBoard.Asked) -> None:
         if self.line is not None:
             run_id = self.line.run.id
-            self.read(lambda reader: judged_row(reader, run_id, event.verdict), self.Found)
+            self.read(lambda workspace: judged_row(workspace, run_id, event.verdict), self.Found)
 
     @on(Found)
     async def _explain(self, event: Found) -> None:

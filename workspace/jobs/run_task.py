@@ -20,8 +20,9 @@ from sfumato.engine.run import Progress
 
 from ..store.record_tables import records_name, write_records
 from ..store.released_tables import classes_name, read_released
-from ..store.tables import Tables, schema_from_json
+from ..store.tables import Tables
 from ..store.trace_tables import trace_name, write_trace
+from ..store.workspace import schema_from_json
 from .memory import forget_peak, peak_bytes
 from .queue import Outcome
 from .task_input import Order

@@ -21,8 +21,8 @@ from ..ingest.files import Source
 from ..store.disk import bytes_needed, check_disk
 from ..store.released_tables import classes_name
 from ..store.workspace import Dataset, Workspace
-from ..views.queries import Run, RunState, TaskRow, find_run, list_runs, tasks_of
 from ..views.results import result_rows, verdicts_of
+from ..views.runs import Run, RunState, TaskRow, find_run, list_runs, tasks_of
 
 __all__ = [
     "Entry",

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from sfumato.engine.plan import TaskKind
 from sfumato.engine.rows import Row
 
-from ..store.tables import schema_to_json
-from ..store.workspace import Workspace
-from ..views.queries import find_run
+from ..store.workspace import Workspace, schema_to_json
 from ..views.results import raw_rows
+from ..views.runs import find_run
 from .queue import Claim
 
 __all__ = ["Order", "order_for"]

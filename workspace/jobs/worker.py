@@ -73,7 +73,7 @@ class Heart:
     def _live(self) -> None:
         while not self.stopped.wait(HEARTBEAT_SECONDS):
             try:
-                with contextlib.closing(Workspace.open(self.directory)) as workspace:
+                with Workspace.open(self.directory) as workspace:
                     extend_leases(workspace, self.worker)
                     release_of_the_dead(workspace)
             except (sqlite3.Error, WorkspaceError, OSError) as error:
@@ -116,7 +116,7 @@ def patiently(action: Callable[[], Answer]) -> Answer:
 def _sign_off(directory: Path, worker: str) -> None:
     """On a connection of its own: a signal may have come in the midst of the other one's transaction."""
     try:
-        with contextlib.closing(Workspace.open(directory)) as workspace:
+        with Workspace.open(directory) as workspace:
             release_all(workspace, worker)
     except (sqlite3.Error, WorkspaceError) as error:
         log.warning("no leave taken: %s; leases run out by themselves", type(error).__name__)

@@ -15,8 +15,8 @@ from ..errors import NotReady
 from ..jobs.runs import enter_runs, result_object
 from ..recipes import RecipeFile, find_recipe
 from ..store.workspace import Workspace
-from ..views.queries import Connected, Run, RunState, find_run
 from ..views.results import result_rows
+from ..views.runs import Run, RunState, find_run
 from .hierarchy_files import with_trees
 from .prepare import Prepared
 
@@ -80,7 +80,7 @@ def enter_together(workspace: Workspace, main: Prepared, companions: Sequence[Pr
     return enter_runs(workspace, [main, *companions])
 
 
-def companions_of(workspace: Connected, run_id: int) -> list[int]:
+def companions_of(workspace: Workspace, run_id: int) -> list[int]:
     """The runs that were entered beside a run, in the order of its recipe."""
     query = "SELECT companion_id FROM companion WHERE run_id = ? ORDER BY position"
     return [int(row[0]) for row in workspace.connection.execute(query, (run_id,))]

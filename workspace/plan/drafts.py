@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..audit import Act, append
 from ..errors import NotFound
-from ..views.queries import Connected, Run, find_run
+from ..store.workspace import Workspace
+from ..views.runs import Run, find_run
 from .text import plan_text
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def _data_key(table: Mapping[str, Any]) -> str:
     return json.dumps({**asked, **seed}, sort_keys=True, default=str)
 
 
-def draft_of(workspace: Connected, project_id: int) -> Draft | None:
+def draft_of(workspace: Workspace, project_id: int) -> Draft | None:
     """The plan of a project; None when the project has neither data nor runs."""
     row = workspace.connection.execute("SELECT * FROM draft WHERE project_id = ?", (project_id,)).fetchone()
     if row is not None:
@@ -76,7 +77,7 @@ def draft_of(workspace: Connected, project_id: int) -> Draft | None:
     return _of_data(workspace, project_id) if run_id is None else draft_of_run(workspace, run_id)
 
 
-def draft_of_run(workspace: Connected, run_id: int) -> Draft:
+def draft_of_run(workspace: Workspace, run_id: int) -> Draft:
     """A plan that does what a run did, on its records. Raises NotFound."""
     run: Run = find_run(workspace, run_id)
     table = tomllib.loads(run.recipe_toml)
@@ -88,7 +89,7 @@ def draft_of_import(project_id: int, dataset_id: int, toml: str) -> Draft:
     return Draft(project_id, dataset_id, _data_key(tomllib.loads(toml)), toml)
 
 
-def _of_data(workspace: Connected, project_id: int) -> Draft | None:
+def _of_data(workspace: Workspace, project_id: int) -> Draft | None:
     row = workspace.connection.execute(
         """SELECT dataset.id, dataset.name, schema, project.name AS title FROM dataset JOIN project
            ON project.id = project_id WHERE project_id = ? AND origin = 'confidential' ORDER BY dataset.id DESC LIMIT 1""",
@@ -130,7 +131,7 @@ def keep_missing(connection: sqlite3.Connection, dataset_id: int, counts: Mappin
     connection.executemany("INSERT OR REPLACE INTO missing VALUES (?, ?, ?, ?)", rows)
 
 
-def missing_of(workspace: Connected, dataset_id: int) -> dict[str, float]:
+def missing_of(workspace: Workspace, dataset_id: int) -> dict[str, float]:
     """The share of the file's records without a value, by column, where the import counted them."""
     rows = workspace.connection.execute("SELECT name, records, of FROM missing WHERE dataset_id = ?", (dataset_id,))
     return {row["name"]: row["records"] / row["of"] for row in rows}

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..views.queries import Connected
+from ..store.workspace import Workspace
 from .drafts import draft_of
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class StoredData:
     known: Sequence[str]
 
 
-def stored_data(workspace: Connected, project_id: int) -> list[StoredData]:
+def stored_data(workspace: Workspace, project_id: int) -> list[StoredData]:
     """The confidential tables of a project, newest first."""
     rows = workspace.connection.execute(
         """SELECT dataset.id, project.name AS project, dataset.name, records, schema

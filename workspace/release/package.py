@@ -27,8 +27,8 @@ from ..errors import NotReady, WorkspaceError
 from ..plan.companions import done_together, result_with_companions
 from ..reporting.page import report_page
 from ..store.workspace import Workspace
-from ..views.queries import Connected, Run
 from ..views.results import verdicts_of
+from ..views.runs import Run
 from .tables import FORMATS, Form, codebook, dataset_bytes
 
 __all__ = [
@@ -161,7 +161,7 @@ def _left_out(recipe: Recipe) -> tuple[str, ...]:
     return tuple(variable.name for variable in recipe.schema if variable.role is Role.IDENTIFIER)
 
 
-def _tables(workspace: Connected, run_id: int) -> list[str]:
+def _tables(workspace: Workspace, run_id: int) -> list[str]:
     """The hashes of the released datasets, in the order of their draws."""
     rows = workspace.connection.execute(
         "SELECT name, sha256 FROM artefact WHERE run_id = ? AND name LIKE 'draw/%'", (run_id,)
@@ -281,7 +281,7 @@ def _put_in_place(workspace: Workspace, plan: ReleasePlan, aside: Path, target: 
         raise
 
 
-def releases_of(workspace: Connected, run_id: int) -> list[PastRelease]:
+def releases_of(workspace: Workspace, run_id: int) -> list[PastRelease]:
     """The releases of a run, the last first."""
     rows = workspace.connection.execute(
         "SELECT time, details FROM audit WHERE act = ? AND subject = ? ORDER BY number DESC",

@@ -14,8 +14,8 @@ from ..plots.traces import plots_of, trace_figure
 from ..store.trace_tables import ModelTrace, traces_of
 from ..store.workspace import Workspace
 from ..views.convergence import ALL, ParameterLine, parameter_lines, worst_first
-from ..views.queries import Run
 from ..views.results import diagnostics_of
+from ..views.runs import Run
 from .numbers import number
 from .parts import table
 

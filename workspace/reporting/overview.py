@@ -10,7 +10,7 @@ from sfumato.engine.schema import Variable
 
 from ..plots.markup import Markup, element
 from ..store.workspace import Dataset
-from ..views.queries import Run
+from ..views.runs import Run
 from .numbers import duration, number
 from .parts import Section, definitions, section, settings, table
 

@@ -12,8 +12,8 @@ from ..plots.markup import Markup, element
 from ..plots.svg import svg
 from ..store.workspace import Workspace
 from ..views.figures import figures_of
-from ..views.queries import Run
 from ..views.results import diagnostics_of, result_rows, verdicts_of
+from ..views.runs import Run
 from .convergence import convergence_table, trace_parts
 from .findings import published_section, result_tables, sweep_section, verdict_table
 from .methods import diagnostic_section, method_section

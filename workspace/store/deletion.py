@@ -10,7 +10,7 @@ from collections.abc import Collection
 from ..audit import Act, append
 from ..errors import NotFound, NotReady
 from ..jobs.run_log import run_log
-from ..views.queries import find_run
+from ..views.runs import find_run
 from .orphans import known_tables
 from .workspace import Workspace
 

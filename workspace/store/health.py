@@ -42,10 +42,8 @@ def workspace_findings(directory: Path) -> list[Finding]:
         workspace = Workspace.open(directory)
     except WorkspaceError as error:
         return [Finding("workspace", "problem", str(error))]
-    try:
+    with workspace:
         return list(_findings(workspace))
-    finally:
-        workspace.close()
 
 
 def _findings(workspace: Workspace) -> Iterator[Finding]:

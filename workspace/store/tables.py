@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import tempfile
 import time
@@ -20,11 +19,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sfumato.engine.microdata import Microdata
-from sfumato.engine.schema import Origin, Schema, Variable
+from sfumato.engine.schema import Origin, Schema
 
 from ..errors import DamagedTable
-
-__all__ = ["Tables", "schema_from_json", "schema_to_json"]
 
 ASIDE = ".writing-"
 DAY_SECONDS = 86_400.0
@@ -157,14 +154,3 @@ def _sync_directory(directory: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def schema_to_json(schema: Schema) -> str:
-    """The schema as the database keeps it."""
-    return json.dumps({variable.name: variable.to_table() for variable in schema})
-
-
-def schema_from_json(text: str) -> Schema:
-    """The schema that ``schema_to_json`` wrote."""
-    tables = json.loads(text)
-    return Schema(tuple(Variable.from_table(name, table, f"variables.{name}") for name, table in tables.items()))

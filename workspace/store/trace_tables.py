@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sfumato.engine.traces import ChainTrace, ImportanceTrace, NoTrace, Trace
 
 from ..errors import DamagedTable
-from ..views.queries import find_run
+from ..views.runs import find_run
 from .tables import Tables
 from .workspace import Workspace
 

@@ -14,7 +14,7 @@ from sfumato.engine.schema import Kind, Origin, Schema, Variable
 
 from ..plots.column import Column
 from ..store.workspace import Workspace
-from .queries import Run
+from .runs import Run
 
 __all__ = ["columns_beside", "released_draws"]
 

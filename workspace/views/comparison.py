@@ -11,8 +11,8 @@ from ..errors import DifferentData, NotReady
 from ..jobs.runs import find_run
 from ..reporting.uses import Apart, apart_in
 from ..store.workspace import Dataset, Workspace
-from .queries import Run, RunState
 from .results import result_rows, verdicts_of
+from .runs import Run, RunState
 
 __all__ = ["RunComparison", "compare_runs"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import closing
 from pathlib import Path
 
 from sfumato.engine.errors import BadInput, EngineError
@@ -83,7 +82,7 @@ def _conformed(data: Microdata, variable: Variable) -> Microdata:
 def main(directory: str, project_id: str) -> int:
     """Print the view as JSON, or a message that holds no values of the data."""
     try:
-        with closing(Workspace.open(Path(directory))) as workspace:
+        with Workspace.open(Path(directory)) as workspace:
             answer = view_to_json(data_view(workspace, int(project_id)))
     except (WorkspaceError, EngineError) as error:
         sys.stdout.write(str(error))

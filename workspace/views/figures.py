@@ -16,8 +16,8 @@ from ..plots.pairs import pair_figures
 from ..store.released_tables import released_dataset
 from ..store.workspace import Workspace
 from .columns_beside import columns_beside
-from .queries import Run
 from .results import result_rows
+from .runs import Run
 
 __all__ = ["figures_of"]
 

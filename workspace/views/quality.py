@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from .queries import Connected, Run, RunState, find_run
+from ..store.workspace import Workspace
+from .runs import Run, RunState, find_run
 
 if TYPE_CHECKING:
     from sfumato.engine.studies.minimisation import MinimisationSpec
@@ -120,7 +121,7 @@ class QualityBoard:
         ]
 
 
-def views_of(workspace: Connected, run: Run) -> frozenset[str]:
+def views_of(workspace: Workspace, run: Run) -> frozenset[str]:
     """Which of ``quality``, ``calibrate`` and ``minimise`` a run has rows for; none before it is done."""
     if run.state is not RunState.DONE:
         return frozenset()
@@ -144,7 +145,7 @@ def views_of(workspace: Connected, run: Run) -> frozenset[str]:
     )
 
 
-def quality_board(workspace: Connected, run_id: int) -> QualityBoard:
+def quality_board(workspace: Workspace, run_id: int) -> QualityBoard:
     """The scores of a finished run with the recipe's limits, else Lighthouse's. Raises NotFound."""
     run = find_run(workspace, run_id)
     thresholds = run.recipe.thresholds
@@ -172,7 +173,7 @@ def _expected(known: Mapping[str, Scale]) -> dict[str, Sequence[str]]:
     return {m.name: columns[m.name] for m in METRICS if m.name in columns and (columns[m.name] or m.scale == "table")}
 
 
-def _lowest(workspace: Connected, run_id: int) -> dict[tuple[str, str], tuple[float | None, str]]:
+def _lowest(workspace: Workspace, run_id: int) -> dict[tuple[str, str], tuple[float | None, str]]:
     """Value and reason by key and column; of several, as with other settings, the one without a value or the lowest."""
     rows = workspace.connection.execute(
         """SELECT family || '.' || result.method || '.' || measure AS key, target, value, reason
@@ -224,7 +225,7 @@ class Minimisation:
         return tuple(n for n, share in zip(self.sizes, self.passing, strict=True) if n > above and share != 1)
 
 
-def minimisations(workspace: Connected, run_id: int) -> list[Minimisation]:
+def minimisations(workspace: Workspace, run_id: int) -> list[Minimisation]:
     """The studies of the smallest sufficient sample of a finished run, in the order of its recipe. Raises NotFound."""
     from sfumato.engine.studies.minimisation import MinimisationSpec
 
@@ -302,7 +303,7 @@ Summary = tuple[str, float | None, float | None, str, Mapping[str, Any]]
 """Measure, level, value, reason and parameters of a row."""
 
 
-def calibrations(workspace: Connected, run_id: int) -> list[Calibration]:
+def calibrations(workspace: Workspace, run_id: int) -> list[Calibration]:
     """The calibrations of a finished run in the order of its recipe."""
     names = (*RATES, *AREAS, *ERRORS, "good", "suggested_threshold")
     rows = workspace.connection.execute(

@@ -31,7 +31,7 @@ from ..errors import NotFound, NotReady
 from ..store.record_tables import read_records
 from ..store.released_tables import released_dataset
 from ..store.workspace import Workspace
-from .queries import Run, find_run
+from .runs import Run, find_run
 
 __all__ = ["Candidates", "RecordLine", "RecordMeasure", "Records", "candidates", "drivers", "find_measure", "open_records",
            "record_measures", "values", "worst_draw"]  # fmt: skip

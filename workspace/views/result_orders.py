@@ -11,7 +11,7 @@ from threading import Lock
 
 from sfumato.engine.rows import Row
 
-from .queries import Connected
+from ..store.workspace import Workspace
 from .results import SORTS, Selection, numbered_rows, result_numbers
 
 __all__ = ["ResultOrders"]
@@ -29,7 +29,7 @@ class ResultOrders:
         self._kept: OrderedDict[Selection, Future[array[int]]] = OrderedDict()
         self._lock = Lock()
 
-    def numbers(self, workspace: Connected, selection: Selection) -> array[int]:
+    def numbers(self, workspace: Workspace, selection: Selection) -> array[int]:
         """The rows of a selection, by the numbers that the database knows them by. Who asks while they are sorted waits."""
         with self._lock:
             kept = self._kept.get(selection)
@@ -47,11 +47,11 @@ class ResultOrders:
                 promised.set_exception(error)
         return promised.result()
 
-    def lines(self, workspace: Connected, selection: Selection, offset: int, limit: int) -> list[Row]:
+    def lines(self, workspace: Workspace, selection: Selection, offset: int, limit: int) -> list[Row]:
         """The rows of a selection from ``offset`` on, at most ``limit``."""
         return numbered_rows(workspace, self.numbers(workspace, selection)[offset : offset + limit])
 
-    def prepare(self, workspace: Connected, selection: Selection, unwanted: Callable[[], bool]) -> None:
+    def prepare(self, workspace: Workspace, selection: Selection, unwanted: Callable[[], bool]) -> None:
         """Sort in every other way that is a key away, the likeliest first, until it is ``unwanted``."""
         for other in _others(selection):
             if unwanted():

@@ -13,7 +13,7 @@ from sfumato.engine.results import Diagnostic
 from sfumato.engine.rows import Row
 from sfumato.engine.thresholds import Verdict
 
-from .queries import Connected
+from ..store.workspace import Workspace
 
 SORTS: Mapping[str, str] = {
     "measure": "",
@@ -46,7 +46,7 @@ class Selection:
     sort: str = "measure"
 
 
-def has_averages(workspace: Connected, run_id: int) -> bool:
+def has_averages(workspace: Workspace, run_id: int) -> bool:
     """Whether the run's rows have been combined; before that there are only rows of single datasets."""
     query = """SELECT EXISTS (SELECT 1 FROM result JOIN task ON task.id = result.task_id
                               WHERE result.run_id = ? AND task.kind = 'combine')"""
@@ -57,7 +57,7 @@ _TEXT = """lower(result.family || '.' || result.method || '.' || result.measure 
            || result.dataset || ' ' || result.status || ' ' || result.params)"""
 
 
-def _where(workspace: Connected, selection: Selection) -> tuple[str, list[object]]:
+def _where(workspace: Workspace, selection: Selection) -> tuple[str, list[object]]:
     """The condition of a selection, and the values it binds."""
     kind = "=" if has_averages(workspace, selection.run_id) else "<>"
     conditions = ["result.run_id = ?", f"task.kind {kind} 'combine'"]
@@ -79,7 +79,7 @@ _NAMES = [field.name for field in fields(Row)]
 _COLUMNS = ", ".join(f"result.{name}" for name in _NAMES)
 
 
-def selected_rows(workspace: Connected, selection: Selection, offset: int, limit: int) -> list[Row]:
+def selected_rows(workspace: Workspace, selection: Selection, offset: int, limit: int) -> list[Row]:
     """The rows of a selection from ``offset`` on, at most ``limit``."""
     where, bound = _where(workspace, selection)
     query = f"""SELECT {_COLUMNS} FROM result JOIN task ON task.id = result.task_id WHERE {where}
@@ -87,7 +87,7 @@ def selected_rows(workspace: Connected, selection: Selection, offset: int, limit
     return [_row(row) for row in workspace.connection.execute(query, [*bound, limit, offset])]
 
 
-def result_numbers(workspace: Connected, selection: Selection) -> array[int]:
+def result_numbers(workspace: Workspace, selection: Selection) -> array[int]:
     """The rows of a selection in their order, by the numbers that the database knows them by."""
     where, bound = _where(workspace, selection)
     query = f"""SELECT result.id FROM result JOIN task ON task.id = result.task_id WHERE {where}
@@ -95,7 +95,7 @@ def result_numbers(workspace: Connected, selection: Selection) -> array[int]:
     return array("q", (number for (number,) in workspace.connection.execute(query, bound)))
 
 
-def numbered_rows(workspace: Connected, numbers: Sequence[int]) -> list[Row]:
+def numbered_rows(workspace: Workspace, numbers: Sequence[int]) -> list[Row]:
     """The rows of these numbers, in their order."""
     places = ", ".join("?" * len(numbers))
     query = f"SELECT {_COLUMNS}, result.id AS number FROM result WHERE result.id IN ({places})"
@@ -108,17 +108,17 @@ def _row(found: sqlite3.Row) -> Row:
     return Row(**{**given, "params": json.loads(found["params"])})
 
 
-def raw_rows(workspace: Connected, run_id: int) -> list[Row]:
+def raw_rows(workspace: Workspace, run_id: int) -> list[Row]:
     """The rows that measures and studies left, in the order of the plan: what ``combine`` starts from."""
     return _rows(workspace, "task.kind <> 'combine'", run_id)
 
 
-def result_rows(workspace: Connected, run_id: int) -> list[Row]:
+def result_rows(workspace: Workspace, run_id: int) -> list[Row]:
     """The finished rows of a run, averages included, in a fixed order; before it has ended, the rows so far."""
     return _rows(workspace, "task.kind = 'combine'", run_id) or raw_rows(workspace, run_id)
 
 
-def _rows(workspace: Connected, which: str, run_id: int) -> list[Row]:
+def _rows(workspace: Workspace, which: str, run_id: int) -> list[Row]:
     rows = workspace.connection.execute(
         f"""SELECT {_COLUMNS} FROM result JOIN task ON task.id = result.task_id
             WHERE result.run_id = ? AND {which} ORDER BY result.task_id, result.id""",
@@ -151,7 +151,7 @@ BAND_SHARES = ("dataset_share", "noise_share", "interaction_share")
 _NO_CURVES = (*BAND_SHARES, "replicates")
 
 
-def curves(workspace: Connected, run_id: int) -> list[Curve]:
+def curves(workspace: Workspace, run_id: int) -> list[Curve]:
     """Every sweep of what an intruder knows of a run. Before the averages are there, the mean of the rows so far, without intervals."""
     combined = has_averages(workspace, run_id)
     which = "task.kind = 'combine' AND result.draw IS NULL" if combined else "task.kind <> 'combine'"
@@ -188,7 +188,7 @@ def band_shares(rows: Iterable[Row]) -> dict[tuple[str, float], tuple[float, flo
 _Shares = Mapping[tuple[object, ...], dict[str, float]]
 
 
-def _band_shares(workspace: Connected, run_id: int) -> _Shares:
+def _band_shares(workspace: Workspace, run_id: int) -> _Shares:
     """The shares by name for every sweep, measure, dataset and level that has them."""
     rows = workspace.connection.execute(
         f"""SELECT measure, target, params, dataset, level, value FROM result
@@ -221,13 +221,13 @@ def _three(found: Mapping[str, float]) -> tuple[float, float, float] | None:
     return (values[0], values[1], values[2]) if len(values) == len(BAND_SHARES) else None
 
 
-def verdicts_of(workspace: Connected, run_id: int) -> list[Verdict]:
+def verdicts_of(workspace: Workspace, run_id: int) -> list[Verdict]:
     """The verdicts of a finished run in the order of its thresholds."""
     rows = workspace.connection.execute("SELECT verdict FROM verdict WHERE run_id = ? ORDER BY position", (run_id,))
     return [Verdict(**json.loads(row[0])) for row in rows]
 
 
-def judged_row(workspace: Connected, run_id: int, verdict: Verdict) -> Row | None:
+def judged_row(workspace: Workspace, run_id: int, verdict: Verdict) -> Row | None:
     """The row of the results that a verdict speaks of; None where the run has no such row."""
     family, _, name = verdict.value.partition(".")
     method, _, measure = name.rpartition(".")
@@ -240,7 +240,7 @@ def judged_row(workspace: Connected, run_id: int, verdict: Verdict) -> Row | Non
     return next((row for row in rows if verdict.params in (None, row.params)), None)
 
 
-def diagnostics_of(workspace: Connected, run_id: int) -> list[Diagnostic]:
+def diagnostics_of(workspace: Workspace, run_id: int) -> list[Diagnostic]:
     """Every fitted model's statistics in the order of the plan."""
     rows = workspace.connection.execute(
         "SELECT name, parameter, value, rule, passed, target FROM diagnostic WHERE run_id = ? ORDER BY id", (run_id,)

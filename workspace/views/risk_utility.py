@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..reporting.uses import apart_in
-from .queries import Connected
+from ..store.workspace import Workspace
 
 __all__ = ["Axis", "Place", "Point", "RiskUtilityMap", "done_runs", "made_with", "risk_utility_map"]
 
@@ -90,7 +90,7 @@ def _efficient(values: Sequence[tuple[float, float]], goals: tuple[str, str]) ->
     return marks
 
 
-def done_runs(workspace: Connected, project_id: int) -> tuple[int, ...]:
+def done_runs(workspace: Workspace, project_id: int) -> tuple[int, ...]:
     """The runs of a project that are done, the oldest first."""
     rows = workspace.connection.execute(
         "SELECT id FROM run WHERE project_id = ? AND state = 'done' ORDER BY id", (project_id,)
@@ -98,7 +98,7 @@ def done_runs(workspace: Connected, project_id: int) -> tuple[int, ...]:
     return tuple(int(row[0]) for row in rows)
 
 
-def risk_utility_map(workspace: Connected, project_id: int) -> RiskUtilityMap:
+def risk_utility_map(workspace: Workspace, project_id: int) -> RiskUtilityMap:
     """Every number that was measured on the releases of a project's runs, in the order of measures of the oldest run.
 
     Slow the first time: the methods are asked which way is better.

@@ -9,8 +9,9 @@ from typing import Any
 
 from sfumato.engine.thresholds import Verdict
 
-from .queries import Connected, find_run, list_runs
+from ..store.workspace import Workspace
 from .results import verdicts_of
+from .runs import find_run, list_runs
 
 __all__ = ["Change", "Phase", "RunDetail", "changes", "run_detail"]
 
@@ -50,7 +51,7 @@ class RunDetail:
     unmet: tuple[Verdict, ...]
 
 
-def run_detail(workspace: Connected, run_id: int) -> RunDetail:
+def run_detail(workspace: Workspace, run_id: int) -> RunDetail:
     """Everything at once. Raises NotFound."""
     run = find_run(workspace, run_id)
     name, records = workspace.connection.execute(
@@ -84,7 +85,7 @@ def _settings(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
         yield place, value
 
 
-def _phases(workspace: Connected, run_id: int) -> tuple[Phase, ...]:
+def _phases(workspace: Workspace, run_id: int) -> tuple[Phase, ...]:
     rows = workspace.connection.execute(
         """SELECT kind, count(*), sum(state = 'done'), coalesce(sum(seconds), 0.0), coalesce(max(peak_bytes), 0)
            FROM task WHERE run_id = ? GROUP BY kind ORDER BY min(id)""",

@@ -1,15 +1,153 @@
-"""What each screen shows of projects and runs, put together in SQL."""
+"""Runs and projects as screens and commands read them: SQL and light values, without numerical libraries."""
 
 from __future__ import annotations
 
+import json
+import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
+from ..errors import NotFound
+from ..jobs.estimate import seconds_left
 from ..jobs.processes import gone
-from .queries import Connected, Run, RunState, find_run, list_runs
+from ..store.workspace import Workspace
 
-__all__ = ["ProjectLine", "RunLine", "Tally", "attended", "project_lines", "run_line", "run_lines"]
+if TYPE_CHECKING:
+    from sfumato.engine.recipe import Recipe
+
+RECIPES_KEPT = 32
+
+
+class RunState(StrEnum):
+    """Where a run stands. An interrupted run has unfinished tasks and may be resumed."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+    CANCELLED = "cancelled"
+
+    @property
+    def ended(self) -> bool:
+        """Whether no worker will touch it any more."""
+        return self not in (RunState.QUEUED, RunState.RUNNING)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRow:
+    """A task as the queue has it."""
+
+    id: int
+    key: str
+    kind: str
+    state: str
+    attempt: int
+    done: int
+    total: int
+    what: str
+    seconds: float | None
+    peak_bytes: int | None
+    error: str
+    started: float | None
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run as it stood when it was read."""
+
+    id: int
+    project_id: int
+    dataset_id: int
+    title: str
+    recipe_toml: str
+    recipe_sha256: str
+    seed: int
+    versions: Mapping[str, str]
+    state: RunState
+    created: float
+    started: float | None
+    finished: float | None
+    error: str
+    tasks_done: int
+    tasks_total: int
+    seconds_left: float | None = None
+    """An estimate while the run goes on; None before there is anything to judge by."""
+
+    @property
+    def recipe(self) -> Recipe:
+        """The plan, with everything that was set on the command line: one frozen value however often it is asked for."""
+        return _recipe(self.recipe_toml)
+
+    @property
+    def seconds(self) -> float | None:
+        """Seconds from the first task's start to the end, or to now."""
+        if self.started is None:
+            return None
+        return (self.finished or time.time()) - self.started
+
+
+@lru_cache(maxsize=RECIPES_KEPT)
+def _recipe(text: str) -> Recipe:
+    from sfumato.engine.recipe import Recipe
+
+    return Recipe.from_toml(text, stored=True)
+
+
+_RUN = """SELECT run.*, (SELECT count(*) FROM task WHERE run_id = run.id) AS tasks_total,
+          (SELECT count(*) FROM task WHERE run_id = run.id AND state = 'done') AS tasks_done FROM run"""
+
+
+def _run(workspace: Workspace, row: sqlite3.Row) -> Run:
+    fields: dict[str, Any] = dict(row)
+    fields["recipe_toml"] = fields.pop("recipe")
+    state = RunState(row["state"])
+    left = seconds_left(workspace.connection, row["id"], time.time()) if state is RunState.RUNNING else None
+    return Run(**{**fields, "state": state, "versions": json.loads(row["versions"]), "seconds_left": left})
+
+
+def list_runs(workspace: Workspace, project_id: int | None = None) -> list[Run]:
+    """Runs, newest first, of one project or of all."""
+    where = "" if project_id is None else " WHERE project_id = ?"
+    arguments = () if project_id is None else (project_id,)
+    return [
+        _run(workspace, row) for row in workspace.connection.execute(f"{_RUN}{where} ORDER BY run.id DESC", arguments)
+    ]
+
+
+def find_run(workspace: Workspace, run_id: int | str) -> Run:
+    """The run with this number; ``last`` is the newest that does not stand beside another. Raises NotFound."""
+    if run_id == "last":
+        alone = "run.id NOT IN (SELECT companion_id FROM companion)"
+        row = workspace.connection.execute(f"{_RUN} WHERE {alone} ORDER BY run.id DESC LIMIT 1").fetchone()
+        if row is None:
+            raise NotFound("the workspace has no runs yet; start one with: sfumato run RECIPE")
+        return _run(workspace, row)
+    row = workspace.connection.execute(f"{_RUN} WHERE run.id = ?", (str(run_id),)).fetchone()
+    if row is None:
+        raise NotFound(f'there is no run "{run_id}"; sfumato runs lists them')
+    return _run(workspace, row)
+
+
+def recipe_toml(workspace: Workspace, run_id: int) -> str:
+    """The text of a run's recipe; empty where there is no such run."""
+    row = workspace.connection.execute("SELECT recipe FROM run WHERE id = ?", (run_id,)).fetchone()
+    return "" if row is None else str(row[0])
+
+
+def tasks_of(workspace: Workspace, run_id: int) -> list[TaskRow]:
+    """The tasks of a run in their order."""
+    rows = workspace.connection.execute(
+        """SELECT id, key, kind, state, attempt, done, total, what, seconds, peak_bytes, error, started
+           FROM task WHERE run_id = ? ORDER BY id""",
+        (run_id,),
+    )
+    return [TaskRow(**dict(row)) for row in rows]
+
 
 HEARTBEAT_LOST_SECONDS = 30.0
 WORKER_STARTS_SECONDS = 10.0
@@ -50,7 +188,7 @@ class RunLine:
 
 
 @dataclass(frozen=True)
-class ProjectLine:
+class Project:
     """A project, how much is in it, and its newest run."""
 
     id: int
@@ -61,7 +199,7 @@ class ProjectLine:
     last: RunLine | None
 
 
-def project_lines(workspace: Connected) -> list[ProjectLine]:
+def projects(workspace: Workspace) -> list[Project]:
     """Every project, the one with the newest run first."""
     rows = workspace.connection.execute(
         """SELECT project.id, name, created,
@@ -71,27 +209,27 @@ def project_lines(workspace: Connected) -> list[ProjectLine]:
            FROM project ORDER BY newest DESC NULLS LAST, project.id DESC"""
     ).fetchall()
     newest = {row["id"]: run_line(workspace, row["newest"]) for row in rows if row["newest"] is not None}
-    return [ProjectLine(r["id"], r["name"], r["created"], r["datasets"], r["runs"], newest.get(r["id"])) for r in rows]
+    return [Project(r["id"], r["name"], r["created"], r["datasets"], r["runs"], newest.get(r["id"])) for r in rows]
 
 
-def run_line(workspace: Connected, run_id: int) -> RunLine:
+def run_line(workspace: Workspace, run_id: int) -> RunLine:
     """One run. Raises NotFound."""
     return _lines(workspace, [find_run(workspace, run_id)])[0]
 
 
-def run_lines(workspace: Connected, project_id: int) -> list[RunLine]:
+def run_lines(workspace: Workspace, project_id: int) -> list[RunLine]:
     """The runs of a project, newest first."""
     return _lines(workspace, list_runs(workspace, project_id))
 
 
-def _lines(workspace: Connected, runs: Sequence[Run]) -> list[RunLine]:
+def _lines(workspace: Workspace, runs: Sequence[Run]) -> list[RunLine]:
     alive, grace = attended(workspace), time.time() - WORKER_STARTS_SECONDS
     return [
         RunLine(run, _tally(workspace, run.id), _doing(workspace, run), alive or run.created > grace) for run in runs
     ]
 
 
-def attended(workspace: Connected) -> bool:
+def attended(workspace: Workspace) -> bool:
     """Whether some worker has given a sign of life lately, and its process is not known to be gone."""
     since = time.time() - HEARTBEAT_LOST_SECONDS
     rows = workspace.connection.execute(
@@ -102,13 +240,13 @@ def attended(workspace: Connected) -> bool:
     return any(row["host"] is None or not gone(row["pid"], row["host"], row["birth"]) for row in rows)
 
 
-def _tally(workspace: Connected, run_id: int) -> Tally:
+def _tally(workspace: Workspace, run_id: int) -> Tally:
     query = "SELECT json_extract(verdict, '$.outcome'), count(*) FROM verdict WHERE run_id = ? GROUP BY 1"
     counts = {row[0]: row[1] for row in workspace.connection.execute(query, (run_id,))}
     return Tally(counts.get("pass", 0), counts.get("fail", 0), counts.get("not computed", 0))
 
 
-def _doing(workspace: Connected, run: Run) -> str:
+def _doing(workspace: Workspace, run: Run) -> str:
     """``fit 400/2,000 emcee``: the first task that is being computed; empty when there is none."""
     if run.state is not RunState.RUNNING:
         return ""

@@ -15,7 +15,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.schema import Variable
 
 from ..plan.drafts import Draft, missing_of
-from .queries import Connected
+from ..store.workspace import Workspace
 
 __all__ = ["DataView", "Profile", "VariableLine", "outline", "view_from_json", "view_to_json"]
 
@@ -75,7 +75,7 @@ class DataView:
         return replace(self, lines=tuple(kept))
 
 
-def outline(workspace: Connected, draft: Draft) -> DataView:
+def outline(workspace: Workspace, draft: Draft) -> DataView:
     """What is known before the values are read."""
     row = workspace.connection.execute(
         "SELECT name, records, dropped, schema FROM dataset WHERE id = ?", (draft.dataset_id,)

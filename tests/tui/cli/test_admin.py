@@ -16,6 +16,7 @@ from sfumato.workspace.plan.prepare import prepare_run
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.store.disk import NO_SPACE, TROUBLES, disk_trouble
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.runs import projects
 
 Command = Callable[..., int]
 
@@ -167,12 +168,12 @@ def test_a_run_and_a_project_are_deleted_after_a_question(
     answers = iter([False, True])
     monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: "y" if next(answers) else "n")
     assert sfumato("delete", "1", *at) == 3
-    assert len(entered.projects()) == 1
-    assert entered.projects()[0].runs == 1
+    assert len(projects(entered)) == 1
+    assert projects(entered)[0].runs == 1
     assert sfumato("delete", "1", *at) == 0
-    assert entered.projects()[0].runs == 0
+    assert projects(entered)[0].runs == 0
     assert sfumato("delete", "--project", "Visits", "--yes", *at) == 0
-    assert entered.projects() == []
+    assert projects(entered) == []
     capsys.readouterr()
 
 
@@ -192,4 +193,4 @@ def test_what_cannot_be_deleted_is_said(
 ) -> None:  # fmt: skip
     assert sfumato("delete", *arguments, "--workspace", str(place)) == 2
     assert said in capsys.readouterr().err
-    assert entered.projects()[0].runs == 1
+    assert projects(entered)[0].runs == 1

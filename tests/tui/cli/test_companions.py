@@ -15,7 +15,7 @@ from sfumato.workspace.jobs.runs import list_runs
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plan.companions import companions_of
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.queries import find_run
+from sfumato.workspace.views.runs import find_run
 
 Command = Callable[..., int]
 

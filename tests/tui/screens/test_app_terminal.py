@@ -7,7 +7,7 @@ import pytest
 from sfumato.tui.app import SfumatoApp
 from sfumato.tui.screens.page import Reads
 from sfumato.tui.themes import THEMES
-from sfumato.workspace.views.queries import Reader
+from sfumato.workspace.store.workspace import Workspace
 
 WALK = ["2", "d", "enter", "q", "3", "4", "right", "y", "t", "5", "question_mark", "q", "1"]
 
@@ -88,14 +88,14 @@ def test_starting_imports_no_numerical_library():
 @pytest.mark.slow
 async def test_the_workspace_is_read_off_the_event_loop(sit, directory, monkeypatch):
     threads = {}
-    start = Reader.__init__
+    start = Workspace.__init__
 
     def noted(self, path):
         threads[self] = threading.current_thread()
         start(self, path)
 
     async with sit(directory, tab="runs") as seat:
-        monkeypatch.setattr(Reader, "__init__", noted)
+        monkeypatch.setattr(Workspace, "__init__", noted)
         await seat.press(*WALK)
         assert len(threads) > 5
         assert threading.main_thread() not in threads.values()

@@ -25,7 +25,6 @@ from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.quality import CalibratedMeasure, Calibration, calibrations
-from sfumato.workspace.views.queries import Reader
 
 SIZES = pytest.mark.parametrize("size", [(80, 24), pytest.param((160, 50), marks=pytest.mark.sizes)], ids=str)
 RECIPE = {
@@ -70,14 +69,14 @@ def calibrated(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def study(calibrated):
-    with Reader(calibrated) as reader:
+    with Workspace.open(calibrated, read_only=True) as reader:
         return calibrations(reader, 1)[0]
 
 
 @pytest.fixture(scope="module")
 def labels(calibrated):
     """Scores of rho, -inf where it has none, with the tests and the errors each speaks of."""
-    with Reader(calibrated) as reader:
+    with Workspace.open(calibrated, read_only=True) as reader:
         found = reader.connection.execute(
             """SELECT value, result.params AS params FROM result JOIN task ON task.id = result.task_id
                WHERE task.kind = 'study' AND measure = 'rho'"""

@@ -5,11 +5,10 @@ from sfumato.tui.state import AppState, save_state
 from sfumato.workspace.audit import audit_rows
 from sfumato.workspace.plan.drafts import draft_of
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.queries import Reader
 
 
 def plan_of(directory):
-    with Reader(directory) as reader:
+    with Workspace.open(directory, read_only=True) as reader:
         return draft_of(reader, 1)
 
 

@@ -21,8 +21,8 @@ from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plan.guided_minimisation import minimisation_recipe, prepare_minimisation, stored_data
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.quality import Minimisation, minimisations
-from sfumato.workspace.views.queries import Reader, RunState, find_run, list_runs
 from sfumato.workspace.views.results import result_rows
+from sfumato.workspace.views.runs import RunState, find_run, list_runs
 
 FOUND, NONE = 1, 2
 SIZES = pytest.mark.parametrize("size", [(80, 24), pytest.param((160, 50), marks=pytest.mark.sizes)], ids=str)
@@ -64,7 +64,7 @@ def look(directory, run_id, tab="results"):
 
 
 def studies_of(directory, run_id):
-    with Reader(directory) as reader:
+    with Workspace.open(directory, read_only=True) as reader:
         return minimisations(reader, run_id)
 
 
@@ -172,7 +172,7 @@ async def test_the_guided_form_starts_a_run_with_what_is_known_preselected(sit, 
         await seat.press("enter")
         assert seat.app.notices[-1].startswith("Run 3 looks for the smallest sample")
     assert [directory for directory, _ in no_worker] == [copied]
-    with Reader(copied) as reader:
+    with Workspace.open(copied, read_only=True) as reader:
         run = find_run(reader, 3)
         spec = run.recipe.studies[0].spec
         assert (spec.quasi_identifiers, spec.k, spec.n, spec.subsamples) == (("age", "town"), 3, 60, 2)
@@ -219,7 +219,7 @@ def test_identifiers_do_not_get_into_the_run(copied):
     ],
 )
 def test_answers_that_cannot_be_used_are_refused_before_anything_is_stored(two, answers, message):
-    with Reader(two) as reader:
+    with Workspace.open(two, read_only=True) as reader:
         data = stored_data(reader, 1)[0]
         data = replace(data, variables={**data.variables, "name": {"kind": "categorical", "role": "identifier"}})
         with pytest.raises(BadInput, match=message):
@@ -235,7 +235,7 @@ async def test_a_wrong_answer_is_told_in_the_form(sit, copied, no_worker):
         assert isinstance(seat.app.screen, Form)
         assert "n: at most 100" in text
         await seat.press("escape")
-    with Reader(copied) as reader:
+    with Workspace.open(copied, read_only=True) as reader:
         assert len(list_runs(reader)) == 2
     assert no_worker == []
 

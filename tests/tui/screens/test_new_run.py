@@ -2,7 +2,8 @@ import pytest
 from textual.widgets import Input, OptionList
 
 from sfumato.workspace.recipes import shipped_recipes
-from sfumato.workspace.views.queries import Reader, list_runs
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.runs import list_runs
 
 RECIPE = """
 title = "Typed in"
@@ -44,7 +45,7 @@ async def test_a_recipe_file_is_run(sit, empty, recipe, no_worker):
     async with sit(empty, "n", "tab") as seat:
         seat.app.screen.query_one("#recipe", Input).value = str(recipe)
         await seat.press("enter")
-        with Reader(empty) as reader:
+        with Workspace.open(empty, read_only=True) as reader:
             assert [run.title for run in list_runs(reader)] == ["Typed in"]
         assert seat.app.notices == ["Run 1 started"]
         assert [directory for directory, _ in no_worker] == [empty]
@@ -59,7 +60,7 @@ async def test_another_data_file_can_be_named(sit, empty, recipe, no_worker):
         seat.app.screen.query_one("#recipe", Input).value = str(recipe)
         seat.app.screen.query_one("#data", Input).value = str(other)
         await seat.press("tab", "tab", "enter")
-        with Reader(empty) as reader:
+        with Workspace.open(empty, read_only=True) as reader:
             assert len(list_runs(reader)) == 1
 
 
@@ -70,6 +71,6 @@ async def test_a_recipe_that_cannot_be_run_says_why_and_stores_nothing(sit, empt
         seat.app.screen.query_one("#recipe", Input).value = str(recipe)
         await seat.press("enter")
         assert any('did you mean "age"?' in notice for notice in seat.app.notices)
-        with Reader(empty) as reader:
+        with Workspace.open(empty, read_only=True) as reader:
             assert list_runs(reader) == []
         assert no_worker == []

@@ -10,11 +10,11 @@ from sfumato.tui.step_form import section_of, step_fields
 from sfumato.tui.widgets.toml_text import TomlText
 from sfumato.workspace.plan.drafts import draft_of, save_draft
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.queries import Reader, find_run, list_runs
+from sfumato.workspace.views.runs import find_run, list_runs
 
 
 def stored(directory):
-    with Reader(directory) as reader:
+    with Workspace.open(directory, read_only=True) as reader:
         draft = draft_of(reader, 1)
     return tomllib.loads(draft.toml), draft.revision
 
@@ -212,7 +212,7 @@ async def test_a_plan_is_run_after_a_question_and_its_run_is_shown(sit, built_da
         await seat.press("R", "y")
         assert "[1 Runs]" in seat.text
         assert "Run 5 started" in seat.app.notices
-    with Reader(built_data) as reader:
+    with Workspace.open(built_data, read_only=True) as reader:
         first, new = find_run(reader, 1), find_run(reader, 5)
         assert (new.recipe_sha256, new.dataset_id, new.project_id) == (first.recipe_sha256, first.dataset_id, 1)
         assert len(list_runs(reader, 1)) == 5
@@ -234,7 +234,7 @@ async def test_an_imported_file_is_planned_and_run(sit, empty, tmp_path, no_work
         await seat.press("a", "slash", *"linear", "enter", *"cost", "down", *"age", "enter")
         await seat.press("a", "slash", *"ecdf", "enter", "enter", "R", "y")
         assert "Run 1 started" in seat.app.notices
-    with Reader(empty) as reader:
+    with Workspace.open(empty, read_only=True) as reader:
         assert find_run(reader, 1).recipe.released == ("cost",)
         assert reader.connection.execute("SELECT count(*) FROM dataset").fetchone()[0] == 1
 

@@ -4,7 +4,7 @@ from textual.widgets import Input
 from sfumato.tui.screens.form import Form
 from sfumato.tui.screens.project import Project
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.queries import Reader, find_run
+from sfumato.workspace.views.runs import find_run
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ async def test_d_opens_the_demo(sit, empty, no_worker, size):
         assert "[1 Runs]" in seat.text
         assert "RAND Health Insurance Experiment" in seat.text
         assert [directory for directory, _ in no_worker] == [empty]
-    with Reader(empty) as reader:
+    with Workspace.open(empty, read_only=True) as reader:
         assert find_run(reader, 1).recipe.seed == 1974
 
 

@@ -15,7 +15,7 @@ from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.quality import QualityBoard, Score, quality_board, views_of
-from sfumato.workspace.views.queries import Reader, find_run
+from sfumato.workspace.views.runs import find_run
 
 GOOD, POOR, PLAIN = 1, 2, 3
 SIZES = pytest.mark.parametrize("size", [(80, 24), pytest.param((160, 50), marks=pytest.mark.sizes)], ids=str)
@@ -60,7 +60,7 @@ def three(tmp_path_factory):
 
 
 def board_of(directory, run_id):
-    with Reader(directory) as reader:
+    with Workspace.open(directory, read_only=True) as reader:
         return quality_board(reader, run_id)
 
 
@@ -72,7 +72,7 @@ def look(directory, run_id, tab="results"):
 @pytest.mark.slow
 def test_scores_are_the_stored_rows_and_limits_the_recipes_else_lighthouses(three):
     board = board_of(three, GOOD)
-    with Reader(three) as reader:
+    with Workspace.open(three, read_only=True) as reader:
         stored = dict(
             reader.connection.execute(
                 """SELECT method || target, max(value) FROM result WHERE run_id = 1 AND draw IS NULL AND family = 'quality'
@@ -121,7 +121,7 @@ def test_a_failure_outweighs_what_is_missing_and_a_limit_of_a_column_counts():
 
 
 def test_only_done_runs_with_such_rows_have_the_view(three):
-    with Reader(three) as reader:
+    with Workspace.open(three, read_only=True) as reader:
         assert [views_of(reader, find_run(reader, run_id)) for run_id in (GOOD, PLAIN)] == [{"quality"}, set()]
 
 

@@ -9,7 +9,6 @@ from sfumato.tui.state import AppState, save_state
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.words import interval, measured, params_text
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.queries import Reader
 from sfumato.workspace.views.results import Selection, result_numbers, selected_rows
 
 
@@ -23,7 +22,7 @@ async def test_averages_are_shown_first(sit, directory, size):
         assert "max_abs_difference" in seat.text
         assert "confidential" in seat.text
         grid = seat.app.screen.query_one("#results Grid")
-        with Reader(directory) as reader:
+        with Workspace.open(directory, read_only=True) as reader:
             assert grid.count == len(result_numbers(reader, Selection(1)))
 
 
@@ -193,7 +192,7 @@ def test_parameters_that_tell_rows_apart():
 
 
 def test_filters_bind_their_words(directory):
-    with Reader(directory) as reader:
+    with Workspace.open(directory, read_only=True) as reader:
         assert len(result_numbers(reader, Selection(1, text="'; DROP TABLE result; --"))) == 0
         assert len(result_numbers(reader, Selection(1, text="100% _"))) == 0
         assert len(result_numbers(reader, Selection(1, text="!summary"))) + len(
@@ -202,7 +201,7 @@ def test_filters_bind_their_words(directory):
 
 
 def test_a_page_is_a_slice_of_the_whole(directory):
-    with Reader(directory) as reader:
+    with Workspace.open(directory, read_only=True) as reader:
         selection = Selection(1, draws=True, sort="value")
         whole = selected_rows(reader, selection, 0, 10_000)
         pages = [row for offset in range(0, len(whole), 7) for row in selected_rows(reader, selection, offset, 7)]

@@ -3,7 +3,7 @@ import pytest
 from sfumato.tui.screens.runs import Runs
 from sfumato.workspace.jobs.queue import claim, progress
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.queries import Reader, RunState, find_run, list_runs
+from sfumato.workspace.views.runs import RunState, find_run, list_runs
 
 DONE, FAILED, INTERRUPTED, RUNNING = 1, 2, 3, 4
 DOWN = {RUNNING: 0, INTERRUPTED: 1, FAILED: 2, DONE: 3}
@@ -132,7 +132,7 @@ async def test_interrupting_asks_and_no_has_the_focus(sit, directory, key):
         assert seat.app.focused.id == "no"
         await seat.press(key)
         assert "Interrupt run 4?" not in seat.text
-        with Reader(directory) as reader:
+        with Workspace.open(directory, read_only=True) as reader:
             assert find_run(reader, RUNNING).state is RunState.RUNNING
 
 
@@ -141,7 +141,7 @@ async def test_interrupting_asks_and_no_has_the_focus(sit, directory, key):
 async def test_interrupting_after_a_yes(sit, directory, keys):
     async with sit(directory, *keys_to(RUNNING), "x", *keys) as seat:
         await seat.press("shift")
-        with Reader(directory) as reader:
+        with Workspace.open(directory, read_only=True) as reader:
             assert find_run(reader, RUNNING).state is RunState.INTERRUPTED
         assert "‖ interrupted" in line_of(seat, RUNNING)
         assert seat.app.notices == ["Run 4 is interrupted"]
@@ -151,7 +151,7 @@ async def test_interrupting_after_a_yes(sit, directory, keys):
 @pytest.mark.parametrize("run_id", [INTERRUPTED, FAILED])
 async def test_resuming_queues_the_run(sit, directory, no_worker, run_id):
     async with sit(directory, *keys_to(run_id), "r") as seat:
-        with Reader(directory) as reader:
+        with Workspace.open(directory, read_only=True) as reader:
             assert find_run(reader, run_id).state is RunState.QUEUED
         assert f"Run {run_id} goes on" in seat.app.notices
         assert no_worker == []  # the worker that lives comes to it
@@ -160,7 +160,7 @@ async def test_resuming_queues_the_run(sit, directory, no_worker, run_id):
 @pytest.mark.slow
 async def test_running_again_enters_the_same_recipe_and_data(sit, directory, no_worker):
     async with sit(directory, *keys_to(DONE), "s") as seat:
-        with Reader(directory) as reader:
+        with Workspace.open(directory, read_only=True) as reader:
             newest, old = list_runs(reader)[0], find_run(reader, DONE)
         assert (newest.id, newest.recipe_sha256, newest.dataset_id) == (5, old.recipe_sha256, old.dataset_id)
         assert newest.tasks_total == old.tasks_total
@@ -178,7 +178,7 @@ async def test_a_run_whose_worker_died_says_so_and_gets_another(sit, directory, 
         assert "! no worker" in line_of(seat, RUNNING)
         await seat.press("r")
         assert [asked[0] for asked in no_worker] == [directory]
-        with Reader(directory) as reader:
+        with Workspace.open(directory, read_only=True) as reader:
             assert find_run(reader, RUNNING).state is RunState.RUNNING
 
 
@@ -204,7 +204,7 @@ async def test_a_run_is_deleted_after_a_question_whose_answer_is_no(sit, directo
         assert line_of(seat, DONE)
         await seat.press("X", "y")
         assert "Run 1 is deleted" in seat.app.notices[-1]
-    with Reader(directory) as reader:
+    with Workspace.open(directory, read_only=True) as reader:
         assert DONE not in [run.id for run in list_runs(reader)]
 
 

@@ -5,7 +5,6 @@ import pytest
 from sfumato.tui.screens.sweep import as_series, by_study, curve_lines, laid_over, numbers, reading
 from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.queries import Reader
 from sfumato.workspace.views.results import Curve, curves
 
 
@@ -53,7 +52,7 @@ async def test_the_cursor_reads_values_in_their_own_unit_on_both_scales(sit, dir
     async with sit(directory, "home", tab="sweep") as seat:
         said = seat.text.splitlines()[-2]
         assert said.strip().startswith("S = 0   confidential")
-        with Reader(directory) as reader:
+        with Workspace.open(directory, read_only=True) as reader:
             found = [one for one in curves(reader, 1) if one.measure == "expected_match_risk"]
         assert reading(found[0], 0.0) in said
         await seat.press("y")

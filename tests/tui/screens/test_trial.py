@@ -4,8 +4,9 @@ from sfumato.engine.recipe import Recipe
 from sfumato.tui.screens.project import Project
 from sfumato.tui.screens.trial import Trial
 from sfumato.workspace.plan.drafts import draft_of
-from sfumato.workspace.views.queries import Reader, find_run
+from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import verdicts_of
+from sfumato.workspace.views.runs import find_run
 
 pytestmark = pytest.mark.slow
 
@@ -59,14 +60,14 @@ async def test_up_and_down_choose_the_threshold_and_its_change_is_kept_in_the_tr
 
 
 async def test_nothing_is_stored_and_escape_leads_back(sit, directory):
-    with Reader(directory) as reader:
+    with Workspace.open(directory, read_only=True) as reader:
         before = verdicts_of(reader, 1)
     async with sit(directory, "t", tab="verdicts") as seat:
         await retype(seat, "0")
         await seat.press("escape")
         assert isinstance(seat.app.screen, Project)
         assert "1 failed, 1 not computed, 1 passed" in seat.text
-    with Reader(directory) as reader:
+    with Workspace.open(directory, read_only=True) as reader:
         assert verdicts_of(reader, 1) == before
 
 
@@ -83,7 +84,7 @@ async def test_ctrl_s_saves_the_limits_into_the_plan(sit, directory, size):
         await retype(seat, "0.25")
         await seat.press("ctrl+s")
         assert "1 limit saved into the plan" in seat.app.notices[-1]
-    with Reader(directory) as reader:
+    with Workspace.open(directory, read_only=True) as reader:
         recipe = Recipe.from_toml(draft_of(reader, 1).toml)
         assert find_run(reader, 1).recipe.thresholds[RISK].limit == 0.9
     assert [one.limit for one in recipe.thresholds] == [0.25, 1e-9, 0.5]

@@ -17,7 +17,7 @@ from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import start_worker
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.queries import Reader, find_run
+from sfumato.workspace.views.runs import find_run
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +38,7 @@ def directory(workspace: Workspace, small_recipe: Callable[..., Recipe], small_d
 
 
 def done_tasks(directory: Path) -> int:
-    with Reader(directory) as reader:
+    with Workspace.open(directory, read_only=True) as reader:
         return find_run(reader, 1).tasks_done
 
 

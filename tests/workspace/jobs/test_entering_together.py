@@ -20,6 +20,7 @@ from sfumato.workspace.plan.companions import companions_of, enter_together
 from sfumato.workspace.plan.prepare import Prepared
 from sfumato.workspace.store.disk import NotEnoughDisk, bytes_needed
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.runs import projects
 
 SOURCE = Source("simulated.csv", b"simulated")
 KILLED = """
@@ -58,7 +59,7 @@ def test_runs_entered_together_share_a_project_and_know_each_other(
     main, *beside = enter_together(workspace, prepared("Main"), [prepared("First"), prepared("Second")])
     assert companions_of(workspace, main) == beside
     assert [find_run(workspace, run_id).title for run_id in (main, *beside)] == ["Main", "First", "Second"]
-    assert [project.name for project in workspace.projects()] == ["Main"]
+    assert [project.name for project in projects(workspace)] == ["Main"]
     assert all(companions_of(workspace, other) == [] for other in beside)
 
 

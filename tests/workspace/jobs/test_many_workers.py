@@ -25,9 +25,8 @@ from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import request_stop, resume
 from sfumato.workspace.jobs.runs import RunState, enter_run, find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.queries import Reader, list_runs, tasks_of
 from sfumato.workspace.views.results import Selection, result_rows, selected_rows
-from sfumato.workspace.views.runs import project_lines, run_lines
+from sfumato.workspace.views.runs import list_runs, projects, run_lines, tasks_of
 
 pytestmark = pytest.mark.slow
 
@@ -63,8 +62,8 @@ class App(threading.Thread):
             self.error = error
 
     def look(self) -> None:
-        with Reader(self.directory) as reader:
-            for line in project_lines(reader):
+        with Workspace.open(self.directory, read_only=True) as reader:
+            for line in projects(reader):
                 for run in run_lines(reader, line.id):
                     tasks_of(reader, run.run.id)
                     selected_rows(reader, Selection(run.run.id, draws=True), 0, 50)

@@ -20,8 +20,8 @@ from sfumato.workspace.jobs.queue import Claim, Outcome, claim, finish
 from sfumato.workspace.jobs.runs import RunState, enter_again, enter_run, find_run, list_runs, result_object, tasks_of
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.queries import Reader
 from sfumato.workspace.views.results import raw_rows, result_rows
+from sfumato.workspace.views.runs import projects
 
 Enter = Callable[..., int]
 SOURCE = Source("simulated.csv", b"simulated")
@@ -97,7 +97,7 @@ def test_runs_of_a_title_share_a_project_and_a_dataset(
     first, second = enter(), enter(release={"m": 2})
     third = enter_run(workspace, small_recipe(title=""), SOURCE, small_data)
     fourth = enter_run(workspace, small_recipe(), SOURCE, small_data, project="Elsewhere")
-    assert {project.name: project.runs for project in workspace.projects()} == {
+    assert {project.name: project.runs for project in projects(workspace)} == {
         "Small study": 2,
         "simulated.csv": 1,
         "Elsewhere": 1,
@@ -170,7 +170,7 @@ def test_the_result_object_keeps_the_contract(workspace: Workspace, enter: Enter
 
 def test_what_screens_read_is_what_the_workspace_reads(workspace: Workspace, enter: Enter) -> None:
     run_id = enter()
-    with Reader(workspace.directory) as reader:
+    with Workspace.open(workspace.directory, read_only=True) as reader:
         assert find_run(reader, run_id) == find_run(workspace, run_id)
         assert tasks_of(reader, run_id) == tasks_of(workspace, run_id)
 

@@ -31,7 +31,6 @@ from sfumato.workspace.plan.edits import (
 from sfumato.workspace.plan.text import plan_text
 from sfumato.workspace.recipes import shipped_recipes
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.queries import Reader
 
 Enter = Callable[..., int]
 
@@ -68,7 +67,7 @@ def test_an_edit_is_kept_counted_and_written_down(workspace: Workspace, enter: E
     saved = save_draft(workspace, first.saying('title = "one"'))
     again = save_draft(workspace, saved.saying('title = "two"'))
     assert (saved.revision, again.revision) == (1, 2)
-    with Reader(workspace.directory) as reader:
+    with Workspace.open(workspace.directory, read_only=True) as reader:
         assert draft_of(reader, 1) == again
     acts = [row.act for row in audit_rows(workspace.connection)]
     assert acts.count("plan edited") == 2

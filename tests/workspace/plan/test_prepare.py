@@ -16,6 +16,7 @@ from sfumato.workspace.jobs.runs import find_run
 from sfumato.workspace.plan.prepare import prepare_evaluation, prepare_run
 from sfumato.workspace.recipes import RecipeFile, find_recipe, shipped_recipes
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.runs import projects
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def test_a_recipe_finds_its_data_beside_it_and_enters_a_run(
 ) -> None:
     prepared = prepare_run(recipe_file())
     pd.testing.assert_frame_equal(prepared.data.frame, small_data.frame)
-    assert workspace.projects() == []
+    assert projects(workspace) == []
     run = find_run(workspace, prepared.enter(workspace))
     assert workspace.dataset(run.dataset_id).source_sha256 == prepared.source.sha256
 

@@ -15,7 +15,7 @@ from sfumato.workspace.plan.prepare import prepare_run
 from sfumato.workspace.plan.prepare_plan import prepare_plan, run_plan
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.queries import find_run
+from sfumato.workspace.views.runs import find_run
 
 RECIPE = """
 title = "People"

@@ -17,7 +17,7 @@ from sfumato.workspace.plots.pairs import pair_figures
 from sfumato.workspace.store.released_tables import released_dataset
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.columns_beside import columns_beside, released_draws
-from sfumato.workspace.views.queries import find_run
+from sfumato.workspace.views.runs import find_run
 
 Enter = Callable[..., int]
 

@@ -15,6 +15,7 @@ from sfumato.workspace.store.backup import back_up
 from sfumato.workspace.store.database import DATABASE, connect
 from sfumato.workspace.store.migrations import MIGRATIONS, version_of
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views import runs
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def projects(path: Path) -> list[str]:
 def test_the_copy_is_the_database_as_it_was(old: Path) -> None:
     workspace = Workspace.open(old)
     assert version_of(workspace.connection) == len(MIGRATIONS)
-    assert [project.name for project in workspace.projects()] == ["kept"]
+    assert [project.name for project in runs.projects(workspace)] == ["kept"]
     assert list_runs(workspace) == []
     workspace.close()
     copy = old / f"{DATABASE}.v2.backup"

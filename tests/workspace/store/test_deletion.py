@@ -17,6 +17,7 @@ from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.deletion import delete_project, delete_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
+from sfumato.workspace.views.runs import projects
 
 Enter = Callable[..., int]
 
@@ -112,7 +113,7 @@ def test_a_project_goes_with_its_data(workspace: Workspace, enter: Enter) -> Non
     log = workspace.directory / "logs" / f"run-{run_id}.log"
     assert log.is_file()
     assert delete_project(workspace, 1) == 0
-    assert workspace.projects() == []
+    assert projects(workspace) == []
     assert tables(workspace) == set()
     assert not log.exists()
     acts = [row.act for row in audit_rows(workspace.connection)]

@@ -16,7 +16,8 @@ from hypothesis.extra import numpy as arrays_of
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.schema import Kind, Schema, Variable
 from sfumato.workspace.errors import DamagedTable
-from sfumato.workspace.store.tables import Tables, schema_from_json, schema_to_json
+from sfumato.workspace.store.tables import Tables
+from sfumato.workspace.store.workspace import schema_from_json, schema_to_json
 
 QUICK = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 WORDS = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), min_size=1, max_size=6)

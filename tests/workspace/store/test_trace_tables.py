@@ -22,8 +22,8 @@ from sfumato.workspace.reporting.page import report_page
 from sfumato.workspace.store.trace_tables import KIND, read_trace, trace_name, traces_of, write_trace
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.convergence import ALL, parameter_lines, worst_first
-from sfumato.workspace.views.queries import find_run
 from sfumato.workspace.views.results import diagnostics_of
+from sfumato.workspace.views.runs import find_run
 
 N = 200
 RECIPE = {

@@ -12,6 +12,7 @@ import pytest
 from sfumato.engine.microdata import Microdata
 from sfumato.workspace.errors import NotAWorkspace, NotFound
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.runs import projects
 
 
 def mode(path: Path) -> int:
@@ -31,7 +32,7 @@ def test_creating_twice_opens_what_is_there(tmp_path: Path) -> None:
     with first.writing():
         number = first.ensure_project("mine")
     second = Workspace.create(tmp_path / "workspace")
-    assert [(project.id, project.name) for project in second.projects()] == [(number, "mine")]
+    assert [(project.id, project.name) for project in projects(second)] == [(number, "mine")]
     first.close()
     second.close()
 
@@ -63,7 +64,7 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path, content: bytes) -
 def test_closing_is_no_end(workspace: Workspace) -> None:
     workspace.close()
     workspace.close()
-    assert workspace.projects() == []
+    assert projects(workspace) == []
 
 
 def test_the_data_version_changes_when_another_has_written_and_only_then(workspace: Workspace) -> None:
@@ -90,10 +91,10 @@ def test_a_reader_sees_the_old_state_and_does_not_wait_while_another_writes(work
     thread = threading.Thread(target=write)
     thread.start()
     assert writing.wait(10)
-    assert workspace.projects() == []
+    assert projects(workspace) == []
     seen.set()
     thread.join()
-    assert [project.name for project in workspace.projects()] == ["unfinished"]
+    assert [project.name for project in projects(workspace)] == ["unfinished"]
 
 
 def test_the_same_table_of_the_same_file_is_one_dataset(workspace: Workspace, small_data: Microdata) -> None:
@@ -120,3 +121,13 @@ def test_a_dataset_comes_back_as_it_was(workspace: Workspace, small_data: Microd
 def test_a_dataset_that_is_not_there_is_named(workspace: Workspace) -> None:
     with pytest.raises(NotFound, match="no dataset 12"):
         workspace.dataset(12)
+
+
+def test_what_is_opened_to_be_looked_at_cannot_be_written(workspace: Workspace) -> None:
+    with Workspace.open(workspace.directory, read_only=True) as looked_at:
+        with pytest.raises(sqlite3.OperationalError, match="readonly"), looked_at.writing():
+            looked_at.ensure_project("never")
+        assert projects(looked_at) == []
+    with Workspace.open(workspace.directory) as written, written.writing():
+        written.ensure_project("kept")
+    assert [project.name for project in projects(workspace)] == ["kept"]

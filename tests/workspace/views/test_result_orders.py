@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.workspace.store.migrations import migrate
-from sfumato.workspace.views.queries import Connected
+from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.result_orders import MOST_KEPT, ResultOrders
 from sfumato.workspace.views.results import SORTS, Selection, numbered_rows, result_numbers, selected_rows
 
@@ -24,7 +24,7 @@ class Connection:
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Connected:
+def workspace(tmp_path: Path) -> Workspace:
     made = Connection(tmp_path / "workspace.db")
     migrate(made.connection)
     write = made.connection.execute
@@ -49,7 +49,7 @@ def workspace(tmp_path: Path) -> Connected:
 @pytest.mark.slow
 @pytest.mark.parametrize("sort", SORTS)
 @pytest.mark.parametrize(("draws", "text"), [(False, ""), (True, ""), (True, "v3 !m1"), (False, "nothing")])
-def test_pages_are_those_of_sql(workspace: Connected, sort: str, draws: bool, text: str) -> None:
+def test_pages_are_those_of_sql(workspace: Workspace, sort: str, draws: bool, text: str) -> None:
     orders, selection = ResultOrders(), Selection(1, draws, text, sort)
     whole = selected_rows(workspace, selection, 0, -1)
     assert len(orders.numbers(workspace, selection)) == len(whole)
@@ -57,18 +57,18 @@ def test_pages_are_those_of_sql(workspace: Connected, sort: str, draws: bool, te
     assert pages == whole
 
 
-def test_rows_come_in_the_order_of_their_numbers_and_gone_ones_are_left_out(workspace: Connected) -> None:
+def test_rows_come_in_the_order_of_their_numbers_and_gone_ones_are_left_out(workspace: Workspace) -> None:
     first, second = numbered_rows(workspace, [7, 3])
     assert [first, second] == numbered_rows(workspace, [7, 999, 3])
     assert [second, first] == numbered_rows(workspace, [3, 7])
 
 
 def test_what_was_sorted_is_not_sorted_again_and_the_oldest_is_forgotten(
-    workspace: Connected, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sorted_now = []
 
-    def counted(workspace: Connected, selection: Selection) -> object:
+    def counted(workspace: Workspace, selection: Selection) -> object:
         sorted_now.append(selection)
         return result_numbers(workspace, selection)
 
@@ -87,10 +87,10 @@ def test_what_was_sorted_is_not_sorted_again_and_the_oldest_is_forgotten(
     assert len(sorted_now) == before + 1
 
 
-def test_two_who_ask_at_once_have_it_sorted_once(workspace: Connected, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_who_ask_at_once_have_it_sorted_once(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, go_on, times = threading.Event(), threading.Event(), []
 
-    def slow(workspace: Connected, selection: Selection) -> object:
+    def slow(workspace: Workspace, selection: Selection) -> object:
         times.append(selection)
         begun.set()
         go_on.wait(10)
@@ -107,8 +107,8 @@ def test_two_who_ask_at_once_have_it_sorted_once(workspace: Connected, monkeypat
     assert len(times) == 1
 
 
-def test_a_failure_is_told_and_tried_again(workspace: Connected, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(workspace: Connected, selection: Selection) -> object:
+def test_a_failure_is_told_and_tried_again(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(workspace: Workspace, selection: Selection) -> object:
         raise sqlite3.OperationalError("locked")
 
     orders = ResultOrders()
@@ -120,7 +120,7 @@ def test_a_failure_is_told_and_tried_again(workspace: Connected, monkeypatch: py
     assert len(orders.numbers(workspace, Selection(1))) == 80
 
 
-def test_nothing_is_prepared_that_nobody_wants(workspace: Connected) -> None:
+def test_nothing_is_prepared_that_nobody_wants(workspace: Workspace) -> None:
     orders = ResultOrders()
     orders.prepare(workspace, Selection(1), lambda: True)
     assert not orders._kept

@@ -8,7 +8,6 @@ import pytest
 
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.queries import Reader
 from sfumato.workspace.views.results import result_rows
 from sfumato.workspace.views.risk_utility import Axis, Place, RiskUtilityMap, done_runs, risk_utility_map
 
@@ -23,7 +22,7 @@ def test_every_average_of_every_run_that_is_done_is_an_axis(workspace: Workspace
     one, two = enter(), enter(synthesis=SPARSE)
     work(workspace.directory, idle=0)
     enter()
-    with Reader(workspace.directory) as reader:
+    with Workspace.open(workspace.directory, read_only=True) as reader:
         found = risk_utility_map(reader, 1)
         assert done_runs(reader, 1) == tuple(found.runs) == (one, two)
     for run_id in (one, two):

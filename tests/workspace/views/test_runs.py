@@ -7,8 +7,8 @@ from sfumato.workspace.jobs.queue import Outcome, claim, fail, finish, progress,
 from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.migrations import MIGRATIONS
-from sfumato.workspace.views.queries import Reader, RunState, find_run, list_runs, tasks_of
-from sfumato.workspace.views.runs import Tally, project_lines, run_line, run_lines
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.runs import RunState, Tally, find_run, list_runs, projects, run_line, run_lines, tasks_of
 
 
 def heartbeat(workspace, at):
@@ -18,14 +18,14 @@ def heartbeat(workspace, at):
 
 def test_a_reader_sees_what_the_workspace_sees(workspace, enter):
     run_id = enter()
-    with Reader(workspace.directory) as reader:
+    with Workspace.open(workspace.directory, read_only=True) as reader:
         assert list_runs(reader) == list_runs(workspace)
         assert find_run(reader, "last") == find_run(workspace, run_id)
         assert tasks_of(reader, run_id) == tasks_of(workspace, run_id)
 
 
 def test_a_reader_notices_that_somebody_wrote(workspace, enter):
-    with Reader(workspace.directory) as reader:
+    with Workspace.open(workspace.directory, read_only=True) as reader:
         before = reader.data_version
         assert reader.data_version == before
         enter()
@@ -34,16 +34,16 @@ def test_a_reader_notices_that_somebody_wrote(workspace, enter):
 
 def test_a_reader_refuses_what_is_no_workspace(tmp_path, workspace):
     with pytest.raises(NotAWorkspace, match="sfumato init"):
-        Reader(tmp_path / "nowhere")
+        Workspace.open(tmp_path / "nowhere", read_only=True)
     workspace.connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     with pytest.raises(NotAWorkspace, match="newer"):
-        Reader(workspace.directory)
+        Workspace.open(workspace.directory, read_only=True)
 
 
 def test_a_damaged_database_is_no_workspace(tmp_path):
     (tmp_path / "workspace.db").write_bytes(b"not a database, but long enough to be looked at" * 50)
     with pytest.raises(NotAWorkspace, match="cannot be opened"):
-        Reader(tmp_path)
+        Workspace.open(tmp_path, read_only=True)
 
 
 def test_projects_come_with_their_newest_run_newest_first(workspace, enter):
@@ -51,7 +51,7 @@ def test_projects_come_with_their_newest_run_newest_first(workspace, enter):
         workspace.ensure_project("Without runs")
     first, second = enter(title="First"), enter(title="Second")
     third = enter(title="First")
-    lines = project_lines(workspace)
+    lines = projects(workspace)
     assert [line.name for line in lines] == ["First", "Second", "Without runs"]
     assert [line.last.run.id if line.last else None for line in lines] == [third, second, None]
     assert [(line.datasets, line.runs) for line in lines] == [(1, 2), (1, 1), (0, 0)]
