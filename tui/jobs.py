@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,31 +50,15 @@ def open_demo(directory: Path) -> JobDone:
 
 
 def import_file(directory: Path, file: str, project: str) -> JobDone:
-    """Bring a file into a project, in a process of its own: a large file takes memory and time.
+    """Bring a file into a project, in a process of its own. Raises BadInput; then nothing was stored."""
+    from sfumato.workspace.ingest.importing import import_file as bring_in
+    from sfumato.workspace.jobs.call import call_in_process
 
-    Raises BadInput; then nothing was stored.
-    """
-    from sfumato.engine.errors import BadInput
-
-    name = project or Path(file).stem
     path = str(Path(file).expanduser())
-    command = [
-        sys.executable,
-        "-P",
-        "-c",
-        "from sfumato.tui.cli.main import main; main()",
-        "import",
-        "--workspace",
-        str(directory),
-    ]
-    done = subprocess.run([*command, "--project", name, "--", path], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise BadInput(
-            "", (done.stderr.strip().splitlines() or ["the file could not be imported"])[-1].removeprefix("sfumato: ")
-        )
-    with Workspace.open(directory, read_only=True) as workspace:
-        row = workspace.connection.execute("SELECT id FROM project WHERE name = ?", (name,)).fetchone()
-    return JobDone(done.stdout.partition("\n")[0], tab="data", project_id=row[0])
+    found = call_in_process(bring_in, directory, path, project or Path(file).stem, what="the import")
+    left_out = f", {found.dropped:,} with missing values left out" if found.dropped else ""
+    text = f'{found.source}: {found.records:,} records in project "{found.project}" of {directory}{left_out}'
+    return JobDone(text, tab="data", project_id=found.project_id)
 
 
 def open_workspace(directory: Path) -> WorkspaceOpened:

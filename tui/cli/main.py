@@ -114,7 +114,7 @@ def import_file(file: str, directory: Path | None, project: str | None, recipe_f
     """Bring FILE (CSV, TSV or Parquet) into a project and describe its columns."""
     from .importing import import_and_describe
 
-    click.echo(import_and_describe(lambda: open_or_create(directory), file, project, recipe_file))
+    click.echo(import_and_describe(directory, file, project, recipe_file))
 
 
 @sfumato.command()

@@ -13,6 +13,7 @@ from textual.containers import Container, Vertical
 from textual.message import Message
 from textual.worker import get_current_worker
 
+from sfumato.engine.errors import Cancelled, EngineError
 from sfumato.engine.schema import Kind, Role, Variable
 from sfumato.tui.console import number
 from sfumato.tui.fields import Field
@@ -26,9 +27,9 @@ from sfumato.tui.widgets.plot import Plot
 from sfumato.tui.widgets.sparkline import sparkline
 from sfumato.tui.words import mark
 from sfumato.workspace.errors import WorkspaceError
-from sfumato.workspace.ingest.profile_process import data_view_apart
+from sfumato.workspace.jobs.call import call_in_process
 from sfumato.workspace.plan.drafts import Draft, draft_of, save_draft
-from sfumato.workspace.views.variable_lines import DataView, VariableLine, outline
+from sfumato.workspace.views.data_view import DataView, VariableLine, data_view_of, outline
 
 from .form import Form
 from .plan_pane import PlanPane
@@ -118,9 +119,17 @@ class Data(PlanPane):
         worker = get_current_worker()
         message: Message
         try:
-            view = data_view_apart(self.sfumato.directory, self._project_id, lambda: worker.is_cancelled)
+            view = call_in_process(
+                data_view_of,
+                self.sfumato.directory,
+                self._project_id,
+                what="reading the data",
+                unwanted=lambda: worker.is_cancelled,
+            )
             message = self.Arrived(view)
-        except WorkspaceError as error:
+        except Cancelled:
+            return
+        except (EngineError, WorkspaceError) as error:
             message = Trouble(str(error))
         if not worker.is_cancelled:
             self.post_message(message)

@@ -11,7 +11,8 @@ from sfumato.tui.widgets.series import Series
 from sfumato.tui.words import mark
 
 if TYPE_CHECKING:
-    from sfumato.workspace.views.variable_lines import Profile, VariableLine
+    from sfumato.workspace.ingest.profiles import Profile
+    from sfumato.workspace.views.data_view import VariableLine
 
 __all__ = ["summary", "variable_series"]
 

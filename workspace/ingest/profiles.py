@@ -7,21 +7,40 @@ shared screen shows no record's value.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
-from sfumato.engine.microdata import Microdata
 from sfumato.engine.schema import Kind
 
-from ..views.variable_lines import Profile
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-__all__ = ["FEWEST", "QUANTILES", "Profile", "bin_width", "profile"]
+    from sfumato.engine.microdata import Microdata
 
 FEWEST = 3
 """The smallest bin that is shown."""
 MOST_BINS = 40
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One variable. ``counts`` (k,) are records in each bin from ``starts`` (k,), ``width`` wide, or of each of the
+    ``levels``; ``withheld`` bins of one or two records count 0 in them. ``quantiles`` are pairs of a share, of QUANTILES, and a value.
+    """
+
+    name: str
+    records: int
+    distinct: int
+    counts: tuple[int, ...]
+    withheld: int
+    levels: tuple[str, ...] = ()
+    starts: tuple[float, ...] = ()
+    width: float = 1.0
+    quantiles: tuple[tuple[float, float], ...] = ()
+    mean: float | None = None
+    sd: float | None = None
 
 
 def profile(data: Microdata, name: str) -> Profile:
@@ -30,6 +49,8 @@ def profile(data: Microdata, name: str) -> Profile:
     Numbers are in about twice the cube root of n bins (Rice's rule; Scott 2009, "Sturges' rule", section 2), at most
     MOST_BINS, of a round width.
     """
+    import numpy as np
+
     variable, numbers = data.schema[name], data.present(name)
     if variable.kind.has_levels:
         levels = tuple(map(str, data.column(name).cat.categories))
@@ -53,6 +74,8 @@ def profile(data: Microdata, name: str) -> Profile:
 
 
 def _withheld(counts: NDArray[np.intp]) -> tuple[tuple[int, ...], int]:
+    import numpy as np
+
     small = (counts > 0) & (counts < FEWEST)
     return tuple(np.where(small, 0, counts).tolist()), int(small.sum())
 

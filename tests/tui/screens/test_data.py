@@ -15,13 +15,13 @@ def plan_of(directory):
 @pytest.fixture
 def imported(empty, tmp_path, monkeypatch):
     """A project that was made by an import: 60 people, two of whom have no cost; a column of identifiers."""
-    from sfumato.tui.cli.importing import import_and_describe
+    from sfumato.workspace.ingest.importing import import_file
 
     rows = "\n".join(
         f"P{i:03},{20 + i % 30},{'' if i < 2 else (i * 37) % 91 + 0.5},{'no' if i % 3 else 'yes'}" for i in range(60)
     )
     (tmp_path / "people.csv").write_text(f"id,age,cost,smoker\n{rows}\n")
-    import_and_describe(lambda: Workspace.open(empty), str(tmp_path / "people.csv"), None, None)
+    import_file(empty, str(tmp_path / "people.csv"), "")
     save_state(empty, AppState(project=1, tab="data"))
     return empty
 

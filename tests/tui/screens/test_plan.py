@@ -220,12 +220,12 @@ async def test_a_plan_is_run_after_a_question_and_its_run_is_shown(sit, built_da
 
 @pytest.mark.slow
 async def test_an_imported_file_is_planned_and_run(sit, empty, tmp_path, no_worker):
-    from sfumato.tui.cli.importing import import_and_describe
     from sfumato.tui.state import AppState, save_state
+    from sfumato.workspace.ingest.importing import import_file
 
     rows = "\n".join(f"{20 + i % 30},{(i * 37) % 91 + 0.5}" for i in range(60))
     (tmp_path / "people.csv").write_text(f"age,cost\n{rows}\n")
-    import_and_describe(lambda: Workspace.open(empty), str(tmp_path / "people.csv"), None, None)
+    import_file(empty, str(tmp_path / "people.csv"), "")
     save_state(empty, AppState(project=1, tab="plan"))
     async with sit(empty, "R") as seat:
         assert "Run this plan?" in seat.text

@@ -39,6 +39,7 @@ def texts(seat):
     return [strip.text for strip in seat.app.screen._compositor.render_strips()]
 
 
+@pytest.mark.parts
 @pytest.mark.slow
 @pytest.mark.parametrize("key", DIALOGS.values(), ids=DIALOGS)
 async def test_the_lines_of_a_dialog_are_drawn_once(sit, built_data, no_worker, drawn, monkeypatch, key):

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import get_type_hints
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from sfumato.engine.errors import Cancelled
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.schema import Kind, Schema, Variable
 from sfumato.workspace.errors import WorkspaceError
-from sfumato.workspace.ingest.profile_process import data_view_apart
+from sfumato.workspace.jobs.call import call_in_process, from_json, to_json
 from sfumato.workspace.plan.drafts import Draft, draft_of, save_draft
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.data_view import data_view
-from sfumato.workspace.views.variable_lines import outline, view_from_json, view_to_json
+from sfumato.workspace.views.data_view import data_view, data_view_of, outline
 
 SCHEMA = Schema(
     (
@@ -59,8 +61,9 @@ def test_a_view_comes_back_from_its_json_as_it_was(workspace: Workspace) -> None
     view = data_view(workspace, 1)
     assert view is not None
     assert [line.profile is not None for line in view.lines] == [True] * 4
-    assert view_from_json(view_to_json(view)) == view
-    assert view_from_json(view_to_json(None)) is None
+    hint = get_type_hints(data_view)["return"]
+    assert from_json(hint, json.loads(json.dumps(to_json(view)))) == view
+    assert from_json(hint, json.loads(json.dumps(to_json(None)))) is None
 
 
 def test_what_is_known_at_once_is_what_is_found_later_without_the_values(workspace: Workspace) -> None:
@@ -104,7 +107,7 @@ def test_another_process_finds_the_same(workspace: Workspace) -> None:
     view = data_view(workspace, 1)
     assert view is not None
     assert any(line.problem for line in view.lines)
-    assert data_view_apart(workspace.directory, 1) == view
+    assert call_in_process(data_view_of, workspace.directory, 1, what="reading") == view
 
 
 @pytest.mark.slow
@@ -112,8 +115,9 @@ def test_what_another_process_is_refused_is_told(workspace: Workspace) -> None:
     for table in workspace.tables.directory.glob("*.parquet"):
         table.unlink()
     with pytest.raises(WorkspaceError, match="is gone from the workspace"):
-        data_view_apart(workspace.directory, 1)
+        call_in_process(data_view_of, workspace.directory, 1, what="reading")
 
 
 def test_nobody_waits_for_an_answer_that_is_not_wanted_any_more(workspace: Workspace) -> None:
-    assert data_view_apart(workspace.directory, 1, lambda: True) is None
+    with pytest.raises(Cancelled):
+        call_in_process(data_view_of, workspace.directory, 1, what="reading", unwanted=lambda: True)
