@@ -70,7 +70,7 @@ def test_the_themes_are_ours_and_ansi(directory):
 @pytest.mark.slow
 def test_starting_imports_no_numerical_library():
     heavy = (
-        "sfumato.engine.methods",
+        "sfumato.engine.execution",
         "sfumato.engine.recipe",
         "pandas",
         "scipy",
