@@ -401,7 +401,10 @@ def _from_outside(entry: EntryPoint) -> Method:
         raise ValueError(f"the function must be called {name}, as the key says")
     if family not in found.families:
         raise ValueError(f"what it brings makes it a method of {' or '.join(found.families)}, not of {family}")
-    tuple(found.spec.params())
+    try:
+        tuple(found.spec.params())
+    except (TypeError, ValueError):
+        raise ValueError("every field of its Spec must be Annotated[type, Param(...)]") from None
     return replace(found, family=family, name=name, package=_distribution(entry))
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,7 @@ import pytest
 from hypothesis import settings
 from public_data import PUBLIC_DATA
 
+from sfumato.engine.methods import discovered, method_called
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.workspace.ingest.files import Source
@@ -110,3 +114,44 @@ def enter(workspace: Workspace, small_recipe: Callable[..., Recipe], small_data:
         return enter_run(workspace, small_recipe(**sections), Source("simulated.csv", b"simulated"), small_data)
 
     return make
+
+
+def install(source: Path, site: Path) -> None:
+    """Put a package where Python finds it, with the metadata that an installer would write."""
+    project = tomllib.loads((source / "pyproject.toml").read_text("utf-8"))["project"]
+    shutil.copytree(source, site, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    metadata = site / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n", "utf-8"
+    )
+    lines = [
+        f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in entries.items())
+        for group, entries in project["entry-points"].items()
+    ]
+    (metadata / "entry_points.txt").write_text("\n".join(lines), "utf-8")
+
+
+@pytest.fixture
+def find_methods_again() -> Iterator[Callable[[], None]]:
+    """Forget the methods that were found, now and after the test."""
+
+    def forget() -> None:
+        discovered.cache_clear()
+        method_called.cache_clear()
+        for name in [name for name in sys.modules if name.startswith("sfumato_example")]:
+            del sys.modules[name]
+
+    yield forget
+    forget()
+
+
+@pytest.fixture
+def example_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, find_methods_again: Callable[[], None]) -> Path:
+    """The example of a package that brings methods, installed for this process and those that it starts."""
+    site = tmp_path / "site"
+    install(ROOT / "tests" / "outside" / "example", site)
+    monkeypatch.syspath_prepend(str(site))
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    find_methods_again()
+    return site

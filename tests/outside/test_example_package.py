@@ -1,0 +1,151 @@
+"""A package of methods outside the house: listed, run by workers and on a cluster, reported, and held to the contract."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sfumato.engine.errors import BadInput
+from sfumato.engine.execution import execute
+from sfumato.engine.methods import find, method_called, refused, registry
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.recipe import Recipe
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.runs import RunState, enter_run, find_run, result_rows
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.workspace import Workspace
+
+KEYS = ("quality.values_kept", "risk.lone_matches", "studies.few_matches", "synthesis.resampling")
+SECTIONS: dict[str, Any] = {
+    "title": "Methods from outside",
+    "synthesis": [{"target": "visits", "method": "resampling"}, {"target": "income", "method": "resampling"}],
+    "measure": [
+        {"method": "risk.lone_matches", "known": ["region", "visits"]},
+        {"method": "quality.values_kept"},
+    ],
+    "study": [{"method": "studies.few_matches", "known": ["region", "visits"], "most": 2}],
+    "threshold": [{"value": "risk.lone_matches.lone", "max": 0.9}],
+}
+
+
+def command(*arguments: str, cwd: Path, status: int = 0) -> str:
+    """What the command line prints, in a process of its own."""
+    script = [sys.executable, "-c", "from sfumato.tui.cli.main import main; main()", *arguments]
+    done = subprocess.run(script, cwd=cwd, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == status, done.stderr
+    return done.stdout
+
+
+def test_its_methods_are_found_beside_ours(example_package: Path) -> None:
+    assert {key for key, found in registry().items() if found.package != "sfumato"} == set(KEYS)
+    assert {registry()[key].package for key in KEYS} == {"sfumato-example"}
+    assert refused() == ()
+    assert all(method_called(key) is find(key, "step") is registry()[key] for key in KEYS)
+
+
+def test_a_run_of_its_methods_says_whose_they_are(
+    example_package: Path, small_recipe: Callable[..., Recipe], small_data: Microdata, workspace: Workspace
+) -> None:
+    recipe = small_recipe(**SECTIONS)
+    assert recipe.packages == ("sfumato-example",)
+    run_id = enter_run(workspace, recipe, Source("simulated.csv", b"simulated"), small_data)
+    assert find_run(workspace, run_id).versions["sfumato-example"] == "1.2"
+    work(workspace.directory, idle=0)
+    assert find_run(workspace, run_id).state is RunState.DONE
+    rows = result_rows(workspace, run_id)
+    assert rows == list(execute(recipe, small_data).rows)
+    assert {f"{row.family}.{row.method}" for row in rows} == set(KEYS) - {"synthesis.resampling"}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_finds_its_methods_too(
+    example_package: Path, small_recipe: Callable[..., Recipe], small_data: Microdata, workspace: Workspace
+) -> None:
+    distributed = pytest.importorskip("distributed")
+    recipe = small_recipe(**SECTIONS)
+    run_id = enter_run(workspace, recipe, Source("simulated.csv", b"simulated"), small_data)
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, dashboard_address=None, host="127.0.0.1", protocol="tcp://"
+    ) as cluster:
+        work(workspace.directory, idle=0, dask=cluster.scheduler_address)
+    assert find_run(workspace, run_id).state is RunState.DONE
+    assert result_rows(workspace, run_id) == list(execute(recipe, small_data).rows)
+
+
+@pytest.mark.slow
+def test_the_command_line_lists_runs_and_reports_them(
+    example_package: Path,
+    small_recipe: Callable[..., Recipe],
+    small_data: Microdata,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    listed = command("methods", cwd=tmp_path)
+    for key, title in zip(KEYS, ("Values kept", "Lone matches", "Few matches", "Resampling"), strict=True):
+        line = next(line for line in listed.splitlines() if line.startswith(key))
+        assert line.endswith(f"{title} (from sfumato-example)")
+    page = command("methods", "risk.lone_matches", cwd=tmp_path)
+    assert "from the package sfumato-example 1.2" in page
+    assert "variables the intruder knows" in page
+    small_data.frame.to_csv(tmp_path / "small.csv", index=False)
+    (tmp_path / "recipe.toml").write_text(small_recipe(**SECTIONS).to_toml(), "utf-8")
+    command("init", "place", cwd=tmp_path)
+    given = ("--data", "small.csv", "--workspace", "place", "--jobs", "2", "--json", "run.json")
+    command("run", "recipe.toml", *given, cwd=tmp_path)
+    found = json.loads((tmp_path / "run.json").read_text("utf-8"))
+    assert found["versions"]["sfumato-example"] == "1.2"
+    assert {row["method"] for row in found["rows"]} == {"lone_matches", "values_kept", "few_matches"}
+    command("report", "last", "--workspace", "place", "-o", "report.html", cwd=tmp_path)
+    report = (tmp_path / "report.html").read_text("utf-8")
+    assert "sfumato-example 1.2" in report
+    for words in ("risk.lone_matches", "Few matches", "Values kept"):
+        assert words in report, words
+
+
+def contract(site: Path, *arguments: str) -> tuple[int, str]:
+    """What pytest says in the folder of the package."""
+    script = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+    done = subprocess.run(script, cwd=site, capture_output=True, text=True, check=False, timeout=300)
+    return done.returncode, done.stdout
+
+
+@pytest.mark.slow
+def test_its_own_tests_are_those_of_the_contract(example_package: Path) -> None:
+    status, said = contract(example_package)
+    assert status == 0, said
+    assert "skipped" not in said
+
+
+WRONG = [
+    ("rng.choice(fit", "np.random.default_rng().choice(fit", "synthesis_answers_the_same_twice[synthesis.resampling]"),
+    (
+        "len(confidential))",
+        "len(confidential)) * 86400",
+        "drawn_values_keep_to_the_variable[synthesis.resampling-date]",
+    ),
+    ("np.mean(found == 1)", "np.mean(found == 1) + 2", "measure_is_sound[risk.lone_matches]"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("right", "wrong", "noticed"), WRONG)
+def test_the_contract_notices_a_wrong_build(example_package: Path, right: str, wrong: str, noticed: str) -> None:
+    for file in (example_package / "sfumato_example").glob("*.py"):
+        file.write_text(file.read_text("utf-8").replace(right, wrong), "utf-8")
+    status, said = contract(example_package, "-k", noticed.partition("[")[0])
+    assert status == 1
+    assert noticed in "".join(line for line in said.splitlines() if line.startswith("FAILED"))
+
+
+def test_a_recipe_of_a_package_that_is_not_there_says_so(small_recipe: Callable[..., Recipe]) -> None:
+    with pytest.raises(BadInput, match=r'^synthesis\[0\]\.method: no method "resampling"'):
+        small_recipe(**SECTIONS)
