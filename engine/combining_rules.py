@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .methods import Output
+from .outputs import Output
 from .results import Estimate
 from .rows import Row, average, averages, by_series
 from .statistics.bounded_interval import Range

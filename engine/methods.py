@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from .errors import BadInput, suggestion
 from .extras import Extra
@@ -37,9 +37,8 @@ from .families import (
     SynthesisMethod,
     Tables,
 )  # fmt: skip
-from .results import Goal
+from .outputs import Axis, Output, Plane, RecordArray, Split
 from .spec import Spec, StudySpec
-from .statistics.bounded_interval import UNBOUNDED, Range
 
 if TYPE_CHECKING:
     from .anonymisation._base import AnonymisationSpec
@@ -50,105 +49,6 @@ OWN = "sfumato"
 S = TypeVar("S", bound=Spec)
 A = TypeVar("A", bound="AnonymisationSpec")
 P = TypeVar("P", bound=StudySpec)
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """The least value that is good enough where a recipe sets no threshold, and in whose use it is."""
-
-    least: float
-    source: str
-
-    def __str__(self) -> str:
-        return f"the threshold in use at {self.source} is {self.least:.2f}"
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """A measure that a method computes: its name in the key, its meaning in a sentence, which way is better, its unit.
-
-    ``range`` holds its smallest and largest possible value, None where it has no end: its intervals stay inside.
-    Rows of an ``intermediate`` one are what ``combine`` or a study's ``summarise`` works on: they stay with their tasks and
-    are no result. ``short`` is what it is called where there is little room.
-
-    Of data quality: ``scores`` says which columns it scores one by one, or that it scores the whole table; the output that is
-    the least of those columns names it in ``minimum_of``. ``limit`` is the default of an output over all.
-
-    Of a study: ``answer`` is an output without a level, which sums the points up; ``on_axis`` says that its value lies on
-    the study's axis. ``share_of_band`` is a part of the variance behind another output's interval, which the row's
-    parameter ``of`` names. ``limit_parameter`` is the parameter of the study that holds the least value that is enough.
-
-    ``drawn`` as "interval" is an estimate that is drawn beside the confidential data's; as "note" it stands below.
-    """
-
-    name: str
-    meaning: str
-    goal: Goal
-    unit: str = ""
-    intermediate: bool = False
-    range: Range = UNBOUNDED
-    short: str = ""
-    scores: Literal["", "numbers", "categories", "table"] = ""
-    minimum_of: str = ""
-    limit: Limit | None = None
-    answer: bool = False
-    on_axis: bool = False
-    share_of_band: bool = False
-    limit_parameter: str = ""
-    drawn: Literal["", "interval", "note"] = ""
-
-    @property
-    def title(self) -> str:
-        """Its name where there is little room: ``short``, else its words."""
-        return self.short or self.name.replace("_", " ")
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """The levels along which a study goes: ``label`` heads them, and is ``meaning``, in ``unit``.
-
-    ``heading`` is what its curves show, ``bands`` what their bands are. A row's parameter ``point`` stands on the axis in
-    place of its level. ``discrete`` levels have nothing between them. ``uses`` are the parameters that name one use of
-    the study, ``curve`` the one that tells the curves of a use apart.
-    """
-
-    label: str
-    meaning: str
-    unit: str = ""
-    heading: str = ""
-    bands: str = ""
-    point: str = ""
-    discrete: bool = False
-    uses: tuple[str, ...] = ()
-    curve: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Plane:
-    """Two outputs of a study against each other, from the highest level down, such as an ROC curve.
-
-    ``chance`` is what a guess would give: the diagonal, or the answer that is the same at every level.
-    """
-
-    title: str
-    across: str
-    up: str
-    chance: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class RecordArray:
-    """An array with one value a record that a risk leaves beside its outputs: its name, meaning, unit, what is worse.
-
-    ``part`` is what it tells of a record at risk: how many released records match it, whether its own is among them, or
-    the probability that it is given away.
-    """
-
-    name: str
-    meaning: str
-    unit: str = ""
-    worse: Goal = "none"
-    part: Literal["", "candidates", "hit", "probability"] = ""
 
 
 @dataclass(frozen=True)
@@ -175,6 +75,7 @@ class Method:
     extra: Extra | None = None
     axis: Axis | None = None
     planes: tuple[Plane, ...] = ()
+    split: Split | None = None
     per_record: tuple[RecordArray, ...] = ()
     package: str = OWN
 
@@ -286,6 +187,7 @@ def method(  # type: ignore[overload-overlap]  # a StudySpec is a Spec: the narr
     extra: Extra | None = ...,
     axis: Axis | None = ...,
     planes: tuple[Plane, ...] = ...,
+    split: Split | None = ...,
 ) -> Callable[[StudyMethod[P]], StudyMethod[P]]: ...
 @overload
 def method(
@@ -305,7 +207,7 @@ def method(title: str, *, spec: type[Spec], source: str, **rest: Any) -> Callabl
 
     ``source`` cites paper and section. ``confidential`` asks for a row of the confidential data scored against
     themselves. ``targets`` are the kinds of variable that a synthesis method can produce. ``check`` is the method's own
-    check of the confidential data. ``axis`` and ``planes`` are a study's; ``per_record`` declares the arrays of a
+    check of the confidential data. ``axis``, ``planes`` and ``split`` are a study's; ``per_record`` declares the arrays of a
     ``Measure`` with one value a record. ``extra`` is the part of the package that it needs.
     """
 
@@ -321,6 +223,8 @@ def method(title: str, *, spec: type[Spec], source: str, **rest: Any) -> Callabl
 def method_called(key: str) -> Method | None:
     """The method with this key, imported without the others; None where there is none."""
     family, _, name = key.partition(".")
+    if family not in FAMILIES or not name.isidentifier():
+        return None
     try:
         found = methods_of_module(importlib.import_module(f"{__package__}.{family}.{name}"))
     except ImportError:

@@ -24,6 +24,19 @@ __all__ = ["BadKeymap", "default_keys", "read_keymap"]
 SAME = {"ctrl+i": "tab", "ctrl+m": "enter", "ctrl+h": "backspace", "ctrl+j": "enter", "ctrl+[": "escape"}
 """Keys that terminals cannot tell from others."""
 MOST_BYTES = 100_000
+_MEASURES = ("next_measure", "previous_measure")
+RENAMED = {
+    "sweep.next_study": "study.next",
+    "sweep.previous_study": "study.previous",
+    "calibrate.study": "study.next",
+    "minimise.study": "study.next",
+    "project.calibrate": "project.studies",
+    "project.minimise": "project.studies",
+    **{f"sweep.{name}": f"study.{name}" for name in (*_MEASURES, "log", "numbers")},
+    **{f"calibrate.{name}": f"study.{name}" for name in (*_MEASURES, "higher", "lower", "suggested", "part")},
+    **{f"minimise.{name}": f"study.{name}" for name in (*_MEASURES, "numbers")},
+}
+"""What bindings were called before one screen showed every study; files of keys may say it still."""
 
 
 class BadKeymap(Exception):
@@ -40,10 +53,12 @@ def read_keymap(file: Path) -> dict[str, str]:
         asked = dict(_flat(tomllib.loads(text)))
     except tomllib.TOMLDecodeError as error:
         raise BadKeymap(f"{file}: {error}") from None
+    written = {RENAMED.get(name, name): name for name in asked}
+    asked = {name: asked[old] for name, old in written.items()}
     problem = next(_problems(asked), None)
     if problem is not None:
         name, said = problem
-        raise BadKeymap(f"{file}:{_line_of(text, name)}: {said}")
+        raise BadKeymap(f"{file}:{_line_of(text, written[name])}: {said}")
     return {name: ",".join(long_name(key) for key in _keys(value)) for name, value in asked.items()}
 
 

@@ -12,8 +12,9 @@ from ..anonymisation._base import AnonymisationSpec
 from ..checks import check_steps
 from ..errors import BadInput
 from ..families import FAMILIES, MEASURES
-from ..methods import Method, Output
+from ..methods import Method
 from ..microdata import Microdata
+from ..outputs import Output
 from ..recipe import Recipe
 from ..schema import Kind
 from ..spec import Spec
@@ -126,7 +127,7 @@ def wrong(method: Method) -> list[str]:
         if output.limit_parameter and output.limit_parameter not in parameters
     ]
     for plane in method.planes:
-        if not {plane.across, plane.up} <= curves or plane.chance not in ("", "diagonal", *answers):
+        if not {plane.across or plane.up, plane.up} <= curves or plane.chance not in ("", "diagonal", *answers):
             found.append((plane.title, "plane"))
     if (method.axis is not None) != (method.family == "studies"):
         found.append((method.key, "axis"))

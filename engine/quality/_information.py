@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import NotComputable
-from ..methods import Limit, Output
 from ..microdata import Microdata
+from ..outputs import Limit, Output
 from ..results import Measure
 from ..run import Run
 from ..spec import Param

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Self
 
 from ..errors import BadInput, NotComputable
-from ..methods import Output, method
+from ..methods import method
 from ..microdata import Microdata
+from ..outputs import Output
 from ..partition.geometric_size import numerical_loss
 from ..partition.pairs import NUMBERS, Pairs, quasi_identifiers
 from ..results import Estimate, Measure

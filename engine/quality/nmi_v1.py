@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ..methods import Limit, method
+from ..methods import method
 from ..microdata import Microdata
+from ..outputs import Limit
 from ..results import Measure
 from ..run import Run
 from ._information import InformationSpec, information_kept, outputs_by

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..errors import NotComputable
-from ..methods import Limit, Output, method
+from ..methods import method
 from ..microdata import Microdata
+from ..outputs import Limit, Output
 from ..results import Estimate, Measure
 from ..run import Run
 from ..spec import Spec

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import NotComputable
-from ..methods import Limit, Output, method
+from ..methods import method
 from ..microdata import Microdata
+from ..outputs import Limit, Output
 from ..results import Measure
 from ..run import Run
 from ..statistics.bounded_interval import SHARE

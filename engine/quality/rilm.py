@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Self
 
 from ..errors import BadInput, NotComputable
-from ..methods import Limit, Output, method
+from ..methods import method
 from ..microdata import Microdata
+from ..outputs import Limit, Output
 from ..partition.geometric_size import categorical_loss, numerical_loss
 from ..partition.hierarchies import Hierarchy, flat
 from ..partition.pairs import CATEGORIES, NUMBERS, Pairs, minimum, quasi_identifiers

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BadInput
-from ..methods import Output, RecordArray, method
+from ..methods import method
 from ..microdata import Microdata
+from ..outputs import Output, RecordArray
 from ..partition.diversity import Composition
 from ..partition.equivalence_classes import class_sizes, equivalence_classes
 from ..partition.sensitive_values import Sensitive

@@ -11,8 +11,9 @@ from ..matching.intruder import Knowledge, check_log_scale, check_radii, known_b
 from ..matching.match_risk import attribute_probabilities
 from ..matching.matching import Matcher, Matches
 from ..matching.radius import Radius
-from ..methods import Output, RecordArray, method
+from ..methods import method
 from ..microdata import Microdata
+from ..outputs import Output, RecordArray
 from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Kind, Schema

@@ -14,8 +14,9 @@ from ..matching.intruder import Knowledge, check_log_scale, check_radii, known_b
 from ..matching.match_risk import IDENTIFICATION_SUMMARIES
 from ..matching.matching import Matcher, Matches, match
 from ..matching.radius import Radius
-from ..methods import Output, RecordArray, method
+from ..methods import method
 from ..microdata import Microdata
+from ..outputs import Output, RecordArray
 from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Kind, Schema

@@ -14,8 +14,9 @@ from typing import Annotated, Self
 import numpy as np
 
 from ..errors import BadInput, NotComputable
-from ..methods import Output, method
+from ..methods import method
 from ..microdata import Microdata
+from ..outputs import Output
 from ..partition.equivalence_classes import class_sizes, equivalence_classes, joint_classes
 from ..results import Estimate, Measure
 from ..run import Run

@@ -19,8 +19,9 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from ..errors import BadInput
-from ..methods import Axis, Output, Plane, method
+from ..methods import method
 from ..microdata import Microdata
+from ..outputs import Axis, Output, Plane, Split
 from ..partition.pairs import NUMBERS
 from ..results import Estimate, StudyPoint
 from ..run import Progress, Run, silent
@@ -34,6 +35,7 @@ from ._generating import check_generator, check_trainable, generator_of
 from ._group_tests import GroupTests
 
 COUNTED = ("generators", "originals", "anonymisations")
+AREAS = ("auc", "average_precision")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -129,6 +131,7 @@ def check(data: Microdata, target: str, spec: CalibrationSpec, place: str) -> No
                 short=SHORT.get(name, ""),
                 answer=name not in CURVES,
                 on_axis=name == "suggested_threshold",
+                spread="generators" if name in AREAS else "",
             )
             for name, (meaning, goal) in SUMMARIES.items()
         ),
@@ -143,7 +146,15 @@ def check(data: Microdata, target: str, spec: CalibrationSpec, place: str) -> No
     ),
     planes=(
         Plane("ROC", "false_positive_rate", "true_positive_rate", "diagonal"),
-        Plane("PR", "true_positive_rate", "precision", "good"),
+        Plane("PR", "true_positive_rate", "precision", "good", label="recall"),
+        Plane("Error rate above the threshold", "", "error_rate"),
+    ),
+    split=Split(
+        "passed",
+        "Errors of the tests, by whether tables meet all limits",
+        "share of tests",
+        ((True, "tables that pass"), (False, "the others")),
+        count="tests",
     ),
 )
 def calibration(

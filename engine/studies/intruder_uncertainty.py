@@ -22,8 +22,9 @@ from ..matching.intruder_noise import NOISE_ON_NUMBERS, NoiseModel
 from ..matching.match_risk import IDENTIFICATION_SUMMARIES, attribute_probabilities
 from ..matching.matching import Exact, Matcher, Matches, Within
 from ..matching.radius import Radius
-from ..methods import Axis, Output, method
+from ..methods import method
 from ..microdata import Microdata
+from ..outputs import Axis, Output
 from ..results import Estimate, Measure, StudyPoint
 from ..risk import identification
 from ..rows import Row, by_series
@@ -64,8 +65,8 @@ OUTPUTS = (
     ),
     Output(REPLICATES, "the values of one dataset under each belief", "none", intermediate=True, range=NON_NEGATIVE),
     *(
-        Output(name, meaning, "none", "share", range=SHARE, short=name.partition("_")[0], share_of_band=True)
-        for name, meaning in SHARES.items()
+        Output(name, meaning, "none", "share", range=SHARE, short=short, share_of_band=True)
+        for (name, meaning), short in zip(SHARES.items(), ("data", "noise", "both"), strict=True)
     ),
 )
 _OUTPUTS = {output.name: output for output in OUTPUTS}

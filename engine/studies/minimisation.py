@@ -13,8 +13,9 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from ..errors import BadInput
-from ..methods import Axis, Output, method
+from ..methods import method
 from ..microdata import Microdata
+from ..outputs import Axis, Output
 from ..partition.pairs import CATEGORIES, NUMBERS
 from ..quality import nmi_v1, non_suppressed, pearson, rilm
 from ..results import Estimate, StudyPoint
@@ -139,6 +140,9 @@ def smallest_size(rows: Sequence[Row]) -> list[Row]:
             range=AT_LEAST_ONE,
             answer=True,
             on_axis=True,
+            sentence="{value:,.0f} records are enough: every sub-sample meets minimum data quality",
+            without="No size is enough",
+            decided_by="passing",
         ),
     ),
     check=check,
@@ -147,7 +151,8 @@ def smallest_size(rows: Sequence[Row]) -> list[Row]:
         "records",
         "the size of the sub-samples",
         "records",
-        heading="Data quality by size of the sample: the least of the sub-samples",
+        heading="Data quality by size of the sample",
+        values="the least of the sub-samples",
         point="size",
         discrete=True,
         uses=("k", "subsamples"),

@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import NotComputable
-from ..methods import Output, method
+from ..methods import method
 from ..microdata import Microdata
+from ..outputs import Output
 from ..results import Estimate, Measure
 from ..run import Progress, Run
 from ..schema import Role

@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 
 from ..combining_rules import BOUNDS, by_combining_rules, stated_bounds
 from ..errors import BadInput, NotComputable
-from ..methods import Output, method
+from ..methods import method
 from ..microdata import Microdata
+from ..outputs import Output
 from ..regressions import Answer, Model
 from ..results import Estimate, Measure
 from ..run import Run
@@ -112,6 +113,7 @@ def check(data: Microdata, target: str, spec: IntervalOverlapSpec, place: str) -
             "1 when they are equal, negative when they are apart",
             "high",
             range=AT_MOST_ONE,
+            short="interval overlap",
             drawn="note",
         ),
         Output(

@@ -35,8 +35,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import NotComputable
-from ..methods import Output, method
+from ..methods import method
 from ..microdata import Microdata
+from ..outputs import Output
 from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Kind, Role

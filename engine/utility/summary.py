@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from ..combining_rules import BOUNDS, averages_within_bounds, stated_bounds
 from ..errors import BadInput
-from ..methods import Output, method
+from ..methods import method
 from ..microdata import Microdata
+from ..outputs import Output
 from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Kind, Schema

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from own_methods import METHODS
 
-from sfumato.engine.methods import Method, Output
+from sfumato.engine.methods import Method
+from sfumato.engine.outputs import Output
 from sfumato.engine.results import Estimate
 from sfumato.engine.rows import Row, average, from_estimate
 

@@ -1,7 +1,7 @@
 import pytest
 
 from sfumato.tui.bindings import Bound, bindings, is_key, meet
-from sfumato.tui.keymap import BadKeymap, default_keys, read_keymap
+from sfumato.tui.keymap import RENAMED, BadKeymap, default_keys, read_keymap
 
 SAID = [
     ('app.help = "f2"\nproject.swep = "f4"', 2, 'did you mean "project.sweep"?'),
@@ -27,6 +27,13 @@ def keys_toml(tmp_path):
         return tmp_path / "keys.toml"
 
     return written
+
+
+def test_names_of_before_are_read(keys_toml):
+    text = 'sweep.log = "f4"\ncalibrate.part = "f5"\nproject.minimise = "f6"\n'
+    assert read_keymap(keys_toml(text)) == {"study.log": "f4", "study.part": "f5", "project.studies": "f6"}
+    assert set(RENAMED.values()) <= {bound.id for bound in bindings()}
+    assert not set(RENAMED) & {bound.id for bound in bindings()}
 
 
 @pytest.mark.parametrize(("text", "line", "said"), SAID)

@@ -6,7 +6,8 @@ import textwrap
 import typing
 from importlib.metadata import version
 
-from sfumato.engine.methods import OWN, Method, Output, find, refused, registry
+from sfumato.engine.methods import OWN, Method, find, refused, registry
+from sfumato.engine.outputs import Output
 from sfumato.engine.spec import ParamInfo, written
 from sfumato.workspace.recipes import shipped_recipes
 

@@ -18,7 +18,8 @@ from sfumato.workspace.plan.companions import published_tables
 from sfumato.workspace.reporting.numbers import percentages
 from sfumato.workspace.reporting.uses import NOTHING, Apart, settings_apart
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import BAND_SHARES, band_shares, diagnostics_of, result_rows, verdicts_of
+from sfumato.workspace.views.results import diagnostics_of, result_rows, verdicts_of
+from sfumato.workspace.views.studies import band_shares
 
 from ..console import duration, fits, number, table
 from ..widgets.text import printable
@@ -285,7 +286,7 @@ def _use(row: Row, apart: Apart) -> str:
 
 
 def _one_sweep(name: str, rows: Sequence[Row]) -> str:
-    values = [row for row in rows if row.measure not in BAND_SHARES]
+    values = [row for row in rows if "of" not in row.params]
     measures = list(dict.fromkeys(row.measure for row in values))
     text = _levels_table(measures, values)
     while len(measures) > 1 and not fits(text):

@@ -19,8 +19,9 @@ from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.widgets.tabs import TabLine
 from sfumato.tui.words import mark, state_text, tally_text
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.quality import views_of
-from sfumato.workspace.views.runs import RunLine, RunState, projects, run_lines
+from sfumato.workspace.views.quality import has_quality
+from sfumato.workspace.views.runs import Run, RunLine, RunState, projects, run_lines
+from sfumato.workspace.views.studies import has_answers
 
 from .data import Data
 from .diagnostics import Diagnostics
@@ -32,7 +33,7 @@ from .records import Records
 from .results import Results
 from .return_to_row import ReturnsToRow
 from .runs import Runs
-from .sweep import Sweep
+from .study import Studies
 from .verdicts import Verdicts
 
 TABS = {
@@ -53,13 +54,18 @@ NO_RUN = """No run yet, so there is nothing to show here.
   {runs}   the runs; {new} there runs a recipe that ships, or your own"""
 VIEWS = {
     "quality": ("Q", "Quality", "Whether a run's release meets minimum data quality, by column and measure"),
-    "calibrate": ("C", "Calibrate", "How well the measures of data quality tell good tables from bad ones"),
-    "minimise": ("N", "Minimise", "How many records are enough for data quality after anonymisation"),
+    "studies": ("C,N", "Studies", "What the points of each study of a run together say"),
 }
 """Screens above the tabs, for the runs that have something to show there: key, title, what it is."""
 
 
 PAUSE_SECONDS = 0.1
+
+
+def _views_of(workspace: Workspace, run: Run) -> frozenset[str]:
+    """Which of ``VIEWS`` a run has something to show in; none before it is done."""
+    asked = {"quality": has_quality, "studies": has_answers}
+    return frozenset(name for name, has in asked.items() if has(workspace, run))
 
 
 class Panes(Backdrop, ContentSwitcher):
@@ -99,7 +105,7 @@ class Project(ReturnsToRow):
         self._lines: Sequence[RunLine] = ()
         self._views: Mapping[int, frozenset[str]] = {}
         self._is_read = False
-        made = (Runs(), Results(id="results"), Verdicts(), Sweep(), Diagnostics(), Records(), Map())
+        made = (Runs(), Results(id="results"), Verdicts(), Studies(), Diagnostics(), Records(), Map())
         self._panes: Mapping[str, Pane] = {str(pane.id): pane for pane in (*made, Data(project_id), Plan(project_id))}
         self._bringing = asyncio.Lock()
 
@@ -150,7 +156,7 @@ class Project(ReturnsToRow):
         def query(workspace: Workspace) -> tuple[str, list[RunLine], Mapping[int, frozenset[str]]]:
             names, lines = {line.id: line.name for line in projects(workspace)}, run_lines(workspace, project_id)
             done = [line.run for line in lines if line.run.state is RunState.DONE]
-            views = {run.id: seen[run.id] if run.id in seen else views_of(workspace, run) for run in done}
+            views = {run.id: seen[run.id] if run.id in seen else _views_of(workspace, run) for run in done}
             return names.get(project_id, ""), lines, views
 
         self.read(query, lambda found: self.Arrived(*found))
@@ -220,7 +226,7 @@ class Project(ReturnsToRow):
     @on(Runs.Marked)
     def _lay_over(self, event: Runs.Marked) -> None:
         sweep = self._panes["sweep"]
-        assert isinstance(sweep, Sweep)
+        assert isinstance(sweep, Studies)
         sweep.lay_over(event.run_ids)
 
     @on(TabLine.Chosen)
@@ -262,18 +268,12 @@ class Project(ReturnsToRow):
         return parameters[0] in self.views if action == "view" else super().check_action(action, parameters)
 
     async def action_view(self, name: str) -> None:
-        """Look at what a run has found about data quality."""
-        from .calibrate import Calibrate
-        from .minimise import Minimise
+        """Look at what a run has found about data quality, or what its studies answer."""
         from .quality import Quality
+        from .study import StudyDialog
 
-        screens: Mapping[str, type[Quality | Calibrate | Minimise]] = {
-            "quality": Quality,
-            "calibrate": Calibrate,
-            "minimise": Minimise,
-        }
         if self.here is not None:
-            await self.sfumato.open(screens[name](self.here.run.id))
+            await self.sfumato.open(Quality(self.here.run.id) if name == "quality" else StudyDialog(self.here))
 
     async def action_guide(self) -> None:
         """Ask in plain words for what a search for the smallest sufficient sample needs, and start it."""

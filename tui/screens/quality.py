@@ -37,7 +37,6 @@ SAID = {
     "not computed": "whether it meets minimum data quality cannot be said",
 }
 MINIMUM, LIMIT = "minimum", "limit"
-WIDE_ONLY = ("nmi v2", "rilm of numbers")
 CELL = 14
 
 
@@ -97,7 +96,8 @@ class Quality(Dialog[None], Exhibits, Reads):
         self.query_one("#quality-head", Line).say(Content.assemble(f"Run {self._run_id}  ", head))
         self.query_one("#quality-why", Line).say(why(found))
         heads = (Column("name", "variable", 12), *(Column(m.name, m.name, CELL) for m in found.metrics))
-        columns = fitted(heads, self.size.width - 1, ("name",), WIDE_ONLY)
+        spare = [metric.name for metric in reversed(found.metrics) if metric.limit is None]
+        columns = fitted(heads, self.size.width - 1, ("name",), spare)
         names = [MINIMUM, LIMIT, *found.columns]
         rows = [cells(columns, row) for row in board_rows(found)]
         self.query_one(LiveGrid).show(columns, rows, list(enumerate(names)))
@@ -124,7 +124,7 @@ def why(found: QualityBoard) -> str:
         if one.outcome == "fail"
     ]
     said += [f"{name} not computed" for name, one in found.judged.items() if one.outcome == "not computed"]
-    said += [f"{metric.name} not measured" for metric in found.missing]
+    said += [f"{name} not measured" for name in found.missing]
     left_out: dict[str, list[str]] = {}
     for metric, column in found.unscored:
         left_out.setdefault(column, []).append(metric)

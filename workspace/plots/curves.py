@@ -1,4 +1,4 @@
-"""Figures made of result rows: sweeps of the intruder's uncertainty, and intervals beside each other."""
+"""Figures made of result rows: the curves of studies, and intervals beside each other."""
 
 from __future__ import annotations
 
@@ -9,21 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.engine.methods import registry
+from sfumato.engine.outputs import Axis, Output
 from sfumato.engine.rows import Row
 
-from ..views.results import BAND_SHARES, SUMMED_UP
 from .figure import CONFIDENTIAL, Figure, Panel, Series
-
-__all__ = ["RunRows", "interval_figures", "sweep_figures"]
 
 SETTINGS = ("confidence", "synthesis")
 """Parameters that say how an interval was made, not what it speaks of."""
-TITLES = {
-    "expected_match_risk": "Expected match risk",
-    "true_match_rate": "True match rate",
-    "false_match_rate": "False match rate",
-    "unique_matches": "Unique matches",
-}
 _NOWHERE = float("nan")
 Named = tuple[str, Row]
 """A row and the name of its run."""
@@ -42,27 +35,35 @@ def sweep_figures(runs: Sequence[RunRows]) -> list[Figure]:
     swept: dict[str, list[Named]] = {}
     for run in runs:
         for row in run.rows:
-            if row.level is not None and row.method not in SUMMED_UP and row.measure not in BAND_SHARES:
+            method = registry().get(f"{row.family}.{row.method}")
+            if method and method.axis and not method.answers and _output(row) in method.curves:
                 key = json.dumps([row.method, row.target, row.params], sort_keys=True)
                 swept.setdefault(key, []).append((run.name, row))
     return [_sweep(rows) for rows in swept.values()]
 
 
+def _output(row: Row) -> Output | None:
+    """What a row's method declares of its measure."""
+    method = registry().get(f"{row.family}.{row.method}")
+    return next((output for output in method.outputs if output.name == row.measure), None) if method else None
+
+
 def _sweep(rows: Sequence[Named]) -> Figure:
+    axis = registry()[f"studies.{rows[0][1].method}"].axis
+    assert axis is not None
     panels = [
-        panel for measure in dict.fromkeys(row.measure for _, row in rows) for panel in _sweep_panels(rows, measure)
+        panel
+        for measure in dict.fromkeys(row.measure for _, row in rows)
+        for panel in _sweep_panels(rows, measure, axis)
     ]
     params = rows[0][1].params
-    of = " of ".join(str(params[name]) for name in ("model", "variable") if name in params)
-    caption = (
-        "S is the intruder's uncertainty. Bands are 95 % intervals of the mean over fresh datasets and fresh noise, "
-        "the confidential data's over fresh noise."
-    )
-    return Figure(f"Risk by uncertainty: {of}" if of else "Risk by uncertainty", "sweep", tuple(panels), caption)
+    of = " of ".join(str(params[name]) for name in reversed(axis.uses) if name in params)
+    caption = f"{axis.label} is {axis.meaning}." + (f" Bands are {axis.bands}." if axis.bands else "")
+    return Figure(f"{axis.heading}: {of}" if of else axis.heading, "sweep", tuple(panels), caption)
 
 
-def _sweep_panels(rows: Sequence[Named], measure: str) -> list[Panel]:
-    title = TITLES.get(measure, measure.replace("_", " ").capitalize())
+def _sweep_panels(rows: Sequence[Named], measure: str, axis: Axis) -> list[Panel]:
+    title = measure.replace("_", " ").capitalize()
     chosen = [(name, row) for name, row in rows if row.measure == measure]
     names = dict.fromkeys(name for name, _ in chosen)
     released = [_curve(name, [row for n, row in chosen if n == name and row.dataset != CONFIDENTIAL]) for name in names]
@@ -72,7 +73,7 @@ def _sweep_panels(rows: Sequence[Named], measure: str) -> list[Panel]:
     unit = chosen[0][1].unit
     sides = ((title, released), (f"{title}, confidential data", [one for one in own if one.x.size][:1]))
     drawn = [(heading, tuple(one for one in series if one.x.size)) for heading, series in sides]
-    return [Panel(heading, series, "S", unit) for heading, series in drawn if series]
+    return [Panel(heading, series, axis.label, unit) for heading, series in drawn if series]
 
 
 def _curve(name: str, rows: Sequence[Row]) -> Series:
@@ -100,7 +101,7 @@ def interval_figures(runs: Sequence[RunRows]) -> list[Figure]:
     found: dict[str, dict[str, list[Named]]] = {}
     for run in runs:
         for row in run.rows:
-            if row.method == "interval_overlap":
+            if (output := _output(row)) and output.drawn:
                 panels = found.setdefault(_estimand(row), {})
                 panels.setdefault(str(row.params.get("term", row.target)), []).append((run.name, row))
     return [_intervals(json.loads(estimand), panels) for estimand, panels in found.items()]
@@ -131,13 +132,17 @@ def _estimand_title(params: Mapping[str, Any]) -> str:
 
 
 def _interval_panel(title: str, rows: Sequence[Named]) -> Panel:
-    estimates = [(name, row) for name, row in rows if row.measure == "estimate"]
+    outputs = [(name, row, output) for name, row in rows if (output := _output(row))]
+    estimates = [(name, row) for name, row, output in outputs if output.drawn == "interval"]
     own = [(CONFIDENTIAL, row) for _, row in estimates if row.dataset == CONFIDENTIAL][:1]
     shown = own + [(name, row) for name, row in estimates if row.dataset != CONFIDENTIAL]
     series = tuple(
         Series.of(name, [i], [_number(row.value)], [_number(row.lower)], [_number(row.upper)])
         for i, (name, row) in enumerate(shown)
     )
-    overlaps = [f"{name} {row.value:.2f}" for name, row in rows if row.measure == "overlap" and row.value is not None]
-    note = f"interval overlap: {', '.join(overlaps)}" if overlaps else ""
+    noted: dict[str, list[str]] = {}
+    for name, row, output in outputs:
+        if output.drawn == "note" and row.value is not None:
+            noted.setdefault(output.title, []).append(f"{name} {row.value:.2f}")
+    note = "; ".join(f"{words}: {', '.join(said)}" for words, said in noted.items())
     return Panel(title, series, x_names=tuple(name for name, _ in shown), note=note)

@@ -11,7 +11,7 @@ from sfumato.engine.rows import Row
 from sfumato.engine.thresholds import Verdict
 
 from ..plots.markup import Markup, element
-from ..views.results import BAND_SHARES, SUMMED_UP, band_shares
+from ..views.studies import band_shares
 from .numbers import number, percentages
 from .parts import Section, definitions, interval, section, settings, table
 from .uses import NOTHING, Apart
@@ -101,7 +101,8 @@ def _meanings(keys: Sequence[tuple[str, str]]) -> Markup:
 def sweep_section(rows: Sequence[Row], of: str = "") -> Section | None:
     """The risks at every level of the intruder's uncertainty, confidential data first, then the release."""
     sweeps: dict[tuple[str, str, str], list[Row]] = {}
-    swept = [row for row in rows if row.level is not None and row.method not in SUMMED_UP]
+    summed_up = {row.method for row in rows if row.family == "studies" and row.level is None}
+    swept = [row for row in rows if row.level is not None and row.method not in summed_up]
     for row in swept:
         params = {key: value for key, value in row.params.items() if key != "of"}
         sweeps.setdefault((row.method, row.target, settings(params)), []).append(row)
@@ -114,7 +115,7 @@ def sweep_section(rows: Sequence[Row], of: str = "") -> Section | None:
 
 
 def _sweep(words: str, rows: Sequence[Row]) -> Markup:
-    measures = list(dict.fromkeys(row.measure for row in rows if row.measure not in BAND_SHARES))
+    measures = list(dict.fromkeys(row.measure for row in rows if "of" not in row.params))
     shares = band_shares(rows)
     cells = {(row.level, row.measure, row.dataset == "confidential"): row for row in rows}
     lines = []

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import sqlite3
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
 
 from sfumato.engine.results import Diagnostic
 from sfumato.engine.rows import Row
@@ -30,6 +29,11 @@ _BY_MEASURE = """CASE result.family WHEN 'utility' THEN 0 WHEN 'quality' THEN 1 
                                                    result.params, result.level),
                  result.dataset, result.draw, result.id"""
 """What is the same number of different datasets stands together; breaks the ties of every other order."""
+
+
+SHARE_OF_BAND = """result.level IS NOT NULL AND instr(result.params, '"of":') > 0
+                   AND json_extract(result.params, '$.of') IS NOT NULL"""
+"""Of a row: it says what the interval ``of`` another measure is made of, and is no curve of its own."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +69,7 @@ def _where(workspace: Workspace, selection: Selection) -> tuple[str, list[object
     if not selection.draws:
         conditions.append("result.draw IS NULL")
     if not selection.draws and "share" not in selection.text.lower():
-        conditions.append(f"result.measure NOT IN ({', '.join('?' * len(BAND_SHARES))})")
-        bound.extend(BAND_SHARES)
+        conditions.append(f"NOT ({SHARE_OF_BAND})")
     for word in selection.text.lower().split():
         wanted = word.removeprefix("!")
         if wanted:
@@ -125,100 +128,6 @@ def _rows(workspace: Workspace, which: str, run_id: int) -> list[Row]:
         (run_id,),
     )
     return [_row(row) for row in rows]
-
-
-@dataclass(frozen=True)
-class Curve:
-    """One measure of a study along its levels, for one dataset: values and intervals (n,), None where not computed."""
-
-    key: str
-    measure: str
-    target: str
-    params: Mapping[str, Any]
-    dataset: str
-    levels: tuple[float, ...]
-    values: tuple[float | None, ...]
-    lower: tuple[float | None, ...]
-    upper: tuple[float | None, ...]
-    shares: tuple[tuple[float, float, float] | None, ...] = ()
-    """Of the variance behind each interval, what datasets, noise and both together make; empty where nothing says."""
-
-
-SUMMED_UP = ("calibration", "minimisation")
-"""Studies that have screens and tables of their own."""
-BAND_SHARES = ("dataset_share", "noise_share", "interaction_share")
-"""Measures that say what the intervals of a sweep are made of, each ``of`` another measure: no curves of their own."""
-_NO_CURVES = (*BAND_SHARES, "replicates")
-
-
-def curves(workspace: Workspace, run_id: int) -> list[Curve]:
-    """Every sweep of what an intruder knows of a run. Before the averages are there, the mean of the rows so far, without intervals."""
-    combined = has_averages(workspace, run_id)
-    which = "task.kind = 'combine' AND result.draw IS NULL" if combined else "task.kind <> 'combine'"
-    ends = ("lower", "upper") if combined else ("NULL", "NULL")
-    rows = workspace.connection.execute(
-        f"""SELECT result.family || '.' || result.method AS key, measure, target, params, dataset, level,
-                   avg(value) AS value, avg({ends[0]}) AS lower, avg({ends[1]}) AS upper
-            FROM result JOIN task ON task.id = result.task_id
-            WHERE result.run_id = ? AND {which} AND level IS NOT NULL
-                  AND result.method NOT IN ({", ".join("?" * len(SUMMED_UP))})
-                  AND measure NOT IN ({", ".join("?" * len(_NO_CURVES))})
-            GROUP BY key, measure, target, params, dataset, level
-            ORDER BY min(task_id), min(result.id), level""",
-        (run_id, *SUMMED_UP, *_NO_CURVES),
-    )
-    grouped: dict[tuple[str, ...], list[sqlite3.Row]] = {}
-    for row in rows:
-        name = (row["key"], row["measure"], row["target"], row["params"], row["dataset"])
-        grouped.setdefault(name, []).append(row)
-    shares = _band_shares(workspace, run_id) if combined else {}
-    return [_curve(name, points, shares) for name, points in grouped.items()]
-
-
-def band_shares(rows: Iterable[Row]) -> dict[tuple[str, float], tuple[float, float, float]]:
-    """For each measure and level of one sweep's rows what datasets, noise and both make of the variance behind its interval."""
-    found: dict[tuple[str, float], dict[str, float]] = {}
-    for row in rows:
-        if row.measure in BAND_SHARES and row.value is not None and row.level is not None:
-            found.setdefault((str(row.params["of"]), row.level), {})[row.measure] = row.value
-    known = {place: _three(shares) for place, shares in found.items()}
-    return {place: shares for place, shares in known.items() if shares}
-
-
-_Shares = Mapping[tuple[object, ...], dict[str, float]]
-
-
-def _band_shares(workspace: Workspace, run_id: int) -> _Shares:
-    """The shares by name for every sweep, measure, dataset and level that has them."""
-    rows = workspace.connection.execute(
-        f"""SELECT measure, target, params, dataset, level, value FROM result
-            WHERE run_id = ? AND measure IN ({", ".join("?" * len(BAND_SHARES))}) AND value IS NOT NULL""",
-        (run_id, *BAND_SHARES),
-    )
-    found: dict[tuple[object, ...], dict[str, float]] = {}
-    for row in rows:
-        params = json.loads(row["params"])
-        of = params.pop("of", "")
-        place = (of, row["target"], json.dumps(params, sort_keys=True), row["dataset"], row["level"])
-        found.setdefault(place, {})[row["measure"]] = row["value"]
-    return found
-
-
-def _curve(name: tuple[str, ...], points: Sequence[sqlite3.Row], shares: _Shares) -> Curve:
-    key, measure, target, text, dataset = name
-    params = json.loads(text)
-    rising = sorted(points, key=lambda row: row["level"])
-    level, value, lower, upper = (
-        tuple(row[column] for row in rising) for column in ("level", "value", "lower", "upper")
-    )
-    places = [(measure, target, json.dumps(params, sort_keys=True), dataset, row["level"]) for row in rising]
-    known = [_three(shares.get(place, {})) for place in places]
-    return Curve(key, measure, target, params, dataset, level, value, lower, upper, tuple(known) if any(known) else ())
-
-
-def _three(found: Mapping[str, float]) -> tuple[float, float, float] | None:
-    values = [found[name] for name in BAND_SHARES if name in found]
-    return (values[0], values[1], values[2]) if len(values) == len(BAND_SHARES) else None
 
 
 def verdicts_of(workspace: Workspace, run_id: int) -> list[Verdict]:

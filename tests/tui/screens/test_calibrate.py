@@ -6,25 +6,17 @@ import pandas as pd
 import pytest
 from textual.widgets import Input
 
+from sfumato.engine.methods import registry
 from sfumato.engine.microdata import conform
 from sfumato.engine.recipe import Recipe
-from sfumato.tui.screens.calibrate import (
-    Calibrate,
-    areas_text,
-    error_series,
-    level_of,
-    pr_series,
-    reading,
-    roc_series,
-    slider,
-    tables_text,
-)
+from sfumato.tui.screens.study import Studies, StudyDialog
 from sfumato.tui.state import AppState, save_state
+from sfumato.tui.study_answers import first_place, place_text, plane_drawn, slider, spread_text, tables_text
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.quality import CalibratedMeasure, Calibration, calibrations
+from sfumato.workspace.views.studies import Answer, Study, studies
 
 SIZES = pytest.mark.parametrize("size", [(80, 24), pytest.param((160, 50), marks=pytest.mark.sizes)], ids=str)
 RECIPE = {
@@ -70,7 +62,7 @@ def calibrated(tmp_path_factory):
 @pytest.fixture(scope="module")
 def study(calibrated):
     with Workspace.open(calibrated, read_only=True) as reader:
-        return calibrations(reader, 1)[0]
+        return studies(reader, 1)[0]
 
 
 @pytest.fixture(scope="module")
@@ -87,23 +79,22 @@ def labels(calibrated):
     return np.array(scores), np.array([params["tests"] for _, params in rows]), np.array(errors)
 
 
-def rho_of(study):
-    return next(one for one in study.measures if one.name == "rho")
+def drawn(study, plane, at=0):
+    return plane_drawn(study, "rho", study.method.planes[plane], at).series
 
 
 @pytest.mark.slow
 def test_the_curves_are_those_of_the_simulations_counted_again(study, labels):
     scores, tests, errors = labels
-    rho = rho_of(study)
     assert errors.sum() > 0
-    assert len(rho.levels) == 21
-    for place, level in enumerate(rho.levels):
+    assert len(study.points) == 21
+    for place, level in enumerate(study.points):
         passing = scores >= level - 1e-12
         total = tests[passing].sum()
-        rate = rho.rates["error_rate"][place]
+        rate = study.values["rho", "error_rate"][place]
         assert rate == (pytest.approx(errors[passing].sum() / total) if total else None)
-        assert rho.rates["false_positive_rate"][place] == pytest.approx(errors[passing].sum() / errors.sum())
-        assert rho.rates["true_positive_rate"][place] == pytest.approx(
+        assert study.values["rho", "false_positive_rate"][place] == pytest.approx(errors[passing].sum() / errors.sum())
+        assert study.values["rho", "true_positive_rate"][place] == pytest.approx(
             (tests - errors)[passing].sum() / (tests - errors).sum()
         )
 
@@ -112,69 +103,77 @@ def test_the_area_is_the_chance_that_a_good_label_scores_higher(study, labels):
     scores, tests, errors = labels
     good, bad = np.repeat(scores, tests - errors), np.repeat(scores, errors)
     above = (good[:, None] > bad).mean() + (good[:, None] == bad).mean() / 2
-    assert rho_of(study).areas["auc", "all"][0] == pytest.approx(above)
+    assert study.answer("auc", "rho", generators="all").value == pytest.approx(above)
 
 
 def test_no_smaller_threshold_than_the_suggested_one_keeps_the_errors_few(study, labels):
     scores, tests, errors = labels
-    rho = rho_of(study)
 
     def rate(threshold):
         passing = scores >= threshold - 1e-12
         return errors[passing].sum() / tests[passing].sum()
 
-    suggested = rho.suggested[0]
+    suggested = study.on_axis("rho").value
     assert suggested > 0
     assert rate(suggested) <= 0.05
     assert all(rate(t / 100) > 0.05 for t in range(round(100 * suggested)))
 
 
-def made(suggested=(0.82, ""), rates=(0.2, 0.1, None), auc=(0.75, "")):
+def made(suggested=(0.82, ""), rates=(0.2, 0.1, None), auc=(0.75, ""), more=()):
     columns = {
         "true_positive_rate": (1.0, 0.6, 0.0), "false_positive_rate": (1.0, 0.2, 0.0), "precision": (0.8, 0.9, None),
         "error_rate": rates,
     }  # fmt: skip
-    areas = {("auc", "all"): auc, ("auc", "best"): (0.9, ""), ("auc", "worst"): (0.6, "")}
-    return CalibratedMeasure("rho", (0.0, 0.85, 1.0), columns, areas, 0.8, suggested)
+    rho = {"score": "rho"}
+    answers = [
+        *(Answer("auc", *one, {**rho, "generators": end}) for end, one in
+          (("all", auc), ("best", (0.9, "")), ("worst", (0.6, "")))),
+        Answer("good", 0.8, "", rho), Answer("suggested_threshold", *suggested, rho), *more,
+    ]  # fmt: skip
+    values = {("rho", name): one for name, one in columns.items()}
+    return Study(registry()["studies.calibration"], {}, (0.0, 0.85, 1.0), values, {}, tuple(answers))
 
 
 def test_curves_start_where_nothing_passes_and_pr_has_no_point_there():
-    roc, guess, here = roc_series(made(), 1)
+    roc, guess, here = drawn(made(), 0, 1)
     assert (roc.x.tolist(), roc.y.tolist()) == ([0, 0, 0.2, 1], [0, 0, 0.6, 1])
     assert (here.x[0], here.y[0]) == (0.2, 0.6)
     assert guess.x.tolist() == guess.y.tolist()
-    assert pr_series(made(), 2)[0].x.tolist() == [0.6, 1.0]
-    assert len(pr_series(made(), 2)) == 2
+    assert drawn(made(), 1, 2)[0].x.tolist() == [0.6, 1.0]
+    assert len(drawn(made(), 1, 2)) == 2
 
 
 def test_the_suggested_threshold_is_marked_and_its_level_is_not_below_it():
-    assert level_of(made()) == 1
-    assert level_of(made(suggested=(None, "why"))) == 1
-    assert level_of(made(suggested=(0.99, ""))) == 2
-    marked = next(one for one in error_series(made(), 0) if one.name == "suggested 0.82")
+    assert first_place(made(), "rho") == 1
+    assert first_place(made(suggested=(None, "why")), "rho") == 1
+    assert first_place(made(suggested=(0.99, "")), "rho") == 2
+    marked = next(one for one in drawn(made(), 2) if one.name == "suggested 0.82")
     assert marked.x.tolist() == [0.82, 0.82]
-    bar = slider(made(), 2, 101).partition(" 0 ")[2]
+    bar = slider(made(), "rho", 2, 101).partition(" 0 ")[2]
     assert (bar.index("S"), bar.index("●")) == (82, 100)
-    assert not [one for one in error_series(made(suggested=(None, "why")), 0) if "suggested" in one.name]
+    assert not [one for one in drawn(made(suggested=(None, "why")), 2) if "suggested" in one.name]
 
 
 def test_what_is_not_computed_says_why():
-    assert areas_text(made(auc=(None, "no bad labels"))).startswith("AUC not computed: no bad labels")
-    assert areas_text(made()).startswith("AUC 0.75 (0.6 .. 0.9)")
-    assert "error rate -" in reading(made(), 2)
-    assert "none suggested: too many errors" in reading(made(suggested=(None, "too many errors")), 0)
-    assert error_series(made(rates=(None,) * 3), 0) == []
+    assert spread_text(made(auc=(None, "no bad labels")), "rho").startswith("AUC not computed: no bad labels")
+    assert spread_text(made(), "rho").startswith("AUC 0.75 (0.6 .. 0.9)")
+    assert "error rate -" in place_text(made(), "rho", 2)
+    assert "none suggested: too many errors" in place_text(made(suggested=(None, "too many errors")), "rho", 0)
+    assert drawn(made(rates=(None,) * 3), 2) == []
 
 
 def test_the_slider_is_ascii_where_asked(monkeypatch):
     monkeypatch.setenv("SFUMATO_GLYPHS", "ascii")
-    assert slider(made(), 1, 40).isascii()
+    assert slider(made(), "rho", 1, 40).isascii()
 
 
 def test_the_error_table_sets_tables_that_pass_beside_the_others():
-    errors = {(kind, passed): 0.01 if passed else 0.25 for kind in ("lost", "spurious", "sign_flip", "errors")
-              for passed in (True, False)}  # fmt: skip
-    text = tables_text(Calibration((made(),), errors, {True: 1200, False: 30}), made())
+    errors = [
+        Answer(kind, 0.01 if passed else 0.25, "", {"passed": passed, "tests": 1200 if passed else 30})
+        for kind in ("lost", "spurious", "sign_flip", "errors")
+        for passed in (True, False)
+    ]
+    text = tables_text(made(more=errors), "rho")
     line = next(line for line in text.splitlines() if line.startswith("lost"))
     assert line.split()[-2:] == ["0.01", "0.25"]
     assert "1,200" in text
@@ -184,17 +183,16 @@ def test_the_error_table_sets_tables_that_pass_beside_the_others():
 @SIZES
 async def test_left_and_right_move_the_threshold_and_the_error_rate_follows(sit, calibrated, study, size):
     async with sit(calibrated, "C", size=size) as seat:
-        assert isinstance(seat.app.screen, Calibrate)
-        rho = rho_of(study)
-        at = level_of(rho)
-        assert f"threshold {rho.levels[at]:.2f}  0 " in seat.text
-        assert reading(rho, at)[: size[0] - 4] in seat.text
-        assert f"rho 1/7 · {areas_text(rho)}" in seat.text
+        assert isinstance(seat.app.screen, StudyDialog)
+        at = first_place(study, "rho")
+        assert f"threshold {study.points[at]:.2f}  0 " in seat.text
+        assert place_text(study, "rho", at)[: size[0] - 4] in seat.text
+        assert f"rho 1/7 · {spread_text(study, 'rho')}" in seat.text
         step, key = (1, "right") if at == 0 else (-1, "left")
         await seat.press(key)
-        assert reading(rho, at + step)[: size[0] - 4] in seat.text
+        assert place_text(study, "rho", at + step)[: size[0] - 4] in seat.text
         await seat.press(*["l"] * 3, *["h"] * 2)
-        assert f"threshold {rho.levels[at]:.2f}" in await seat.press("s")
+        assert f"threshold {study.points[at]:.2f}" in await seat.press("s")
         assert "rilm_numerical 2/7" in await seat.press("m")
         assert "rho 1/7" in await seat.press("M")
         assert "non_suppressed 7/7" in await seat.press("M")
@@ -202,15 +200,15 @@ async def test_left_and_right_move_the_threshold_and_the_error_rate_follows(sit,
         assert "rho 1/7" in seat.text
         assert max(map(len, seat.text.splitlines())) <= size[0]
         await seat.press("q")
-        assert not isinstance(seat.app.screen, Calibrate)
+        assert not isinstance(seat.app.screen, StudyDialog)
 
 
 @pytest.mark.slow
 async def test_the_threshold_stays_between_0_and_1(sit, calibrated):
     async with sit(calibrated, "C", size=(80, 24)) as seat:
-        seat.app.screen.action_threshold(30)
+        seat.app.screen.query_one(Studies).action_place(30)
         assert "threshold 1.00" in await seat.press("right")
-        seat.app.screen.action_threshold(-30)
+        seat.app.screen.query_one(Studies).action_place(-30)
         assert "threshold 0.00" in await seat.press("left")
 
 
@@ -219,7 +217,7 @@ async def test_where_there_is_room_all_parts_are_in_sight(sit, calibrated):
     async with sit(calibrated, "C", size=(160, 50)) as seat:
         for words in ("ROC", "PR", "Error rate above the threshold", "lost (Type I)", "suggested"):
             assert words in seat.text
-        assert "ROC, PR, errors" not in seat.footer
+        assert "Next plot" not in seat.footer
 
 
 @pytest.mark.slow
@@ -240,5 +238,5 @@ async def test_curves_are_written_as_table_and_plot(sit, calibrated, study, tmp_
             await seat.press("enter")
     with (tmp_path / "rho.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [float(row["true_positive_rate"]) for row in rows] == list(rho_of(study).rates["true_positive_rate"])
+    assert [float(row["true_positive_rate"]) for row in rows] == list(study.values["rho", "true_positive_rate"])
     assert "false positive rate" in (tmp_path / "rho.svg").read_text("utf-8")

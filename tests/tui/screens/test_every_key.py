@@ -83,7 +83,7 @@ PLACES = {
     "trial": Place(
         ("Trial",), "verdicts", ("t",), {"trial.previous": ("down",), "trial.own": ("1",), "trial.keep": ("1",)}
     ),
-    "sweep": Place(("Sweep", "Plot"), "sweep", before=PLOT),
+    "curves": Place(("Studies", "Plot"), "sweep", before=PLOT),
     "tabs": Place(("TabLine",), "sweep", ("shift+tab",)),
     "diagnostics": Place(
         ("Diagnostics", "ParameterGrid"), "diagnostics", before={"diagnostics.next_statistic": ("t",)}, data="chained"
@@ -108,13 +108,12 @@ PLACES = {
     "new run": Place(("NewRun",), "runs", ("n",), {"new_run.up": ("j",)}),
     "confirm": Place(("Confirm",), "runs", ("G", "k", "k", "k", "x")),
     "guided": Place(("GuidedMinimisation",), "runs", ("F",), {"guided.up": ("j",)}),
-    "calibrate": Place(("Calibrate",), "runs", ("G", "C"), {"calibrate.higher": ("h", "h")}, data="census"),
-    "minimise": Place(("Minimise",), "runs", ("G", "N"), data="census"),
+    "planes": Place(("Studies",), "runs", ("G", "C"), {"study.higher": ("h", "h")}, data="census"),
+    "limits": Place(("Studies",), "runs", ("G", "N", "right_square_bracket"), data="census"),
 }
 ELSEWHERE = {
     "app.redraw": "sends what is shown once more",
     "grid.select": "every grid that can be chosen from names the key itself",
-    "calibrate.study": "a run with several calibrations",
     "map.confidential": "axes on which the confidential data have a place: test_map",
     "compare.any_data": "runs on different data: test_two_runs",
     "records.measure": "a choice among several measures: test_compare_and_records",
@@ -123,12 +122,12 @@ ELSEWHERE = {
     "parameter.weights": "a model fitted by weights: test_traces",
     "guided.down": "a project with several tables: test_minimise",
     "guided.up": "a project with several tables: test_minimise",
-} | dict.fromkeys(("project.quality", "project.calibrate", "project.minimise"), "census")
+} | dict.fromkeys(("project.quality", "project.studies"), "census")
 """Keys that do nothing in the place of their owner, or nothing that can be seen, and why."""
-WHERE_NARROW = {"grid.left": 100, "grid.right": 100, "calibrate.part": 100}
+WHERE_NARROW = {"grid.left": 100, "grid.right": 100, "study.part": 100}
 """Keys for what does not fit: the width from which on there is nothing for them to do in their place."""
 LAST = (
-    "sweep.numbers",
+    "study.numbers",
     "map.numbers",
     "diagnostics.plot",
     "plan.run",
@@ -141,11 +140,17 @@ LAST = (
 """Keys that leave nothing to come back to."""
 
 
+OF_PLANES = {"study.higher", "study.lower", "study.suggested", "study.part"}
+NOT_OF = {"curves": OF_PLANES, "planes": {"study.log", "study.numbers"}, "limits": {"study.log", *OF_PLANES}}
+"""Keys of a study that are there for other kinds of study."""
+
+
 def owned(place):
     found = [bound for bound in bindings() if bound.owner.__name__ in place.owners]
     if place.data == "census" and "Project" in place.owners:
         return [bound for bound in found if ELSEWHERE.get(bound.id) == "census"]
-    return [bound for bound in found if bound.id not in ELSEWHERE]
+    kind = next(name for name, one in PLACES.items() if one is place)
+    return [bound for bound in found if bound.id not in ELSEWHERE and bound.id not in NOT_OF.get(kind, ())]
 
 
 def applies(bound, width):

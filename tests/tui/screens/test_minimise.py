@@ -8,21 +8,23 @@ import pytest
 from textual.widgets import Input
 
 from sfumato.engine.errors import BadInput
+from sfumato.engine.methods import registry
 from sfumato.engine.microdata import conform
 from sfumato.engine.recipe import Recipe
 from sfumato.tui.screens.form import Form
 from sfumato.tui.screens.guided_minimisation import GuidedMinimisation
-from sfumato.tui.screens.minimise import Minimise, answer_text, size_series
+from sfumato.tui.screens.study import StudyDialog
 from sfumato.tui.state import AppState, save_state
+from sfumato.tui.study_answers import answer_text, limit_series
 from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plan.guided_minimisation import minimisation_recipe, prepare_minimisation, stored_data
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.quality import Minimisation, minimisations
 from sfumato.workspace.views.results import result_rows
 from sfumato.workspace.views.runs import RunState, find_run, list_runs
+from sfumato.workspace.views.studies import Answer, Study, studies
 
 FOUND, NONE = 1, 2
 SIZES = pytest.mark.parametrize("size", [(80, 24), pytest.param((160, 50), marks=pytest.mark.sizes)], ids=str)
@@ -50,8 +52,8 @@ def two(tmp_path_factory):
         {"age": rng.integers(18, 80, 200),
          "town": rng.choice(["x", "y"], 200), "status": rng.choice(["a", "b"], 200)}
     )  # fmt: skip
-    for studies in (RECIPE["study"], [{**STUDY, "k": 20, "rho": 1.0}]):
-        recipe = Recipe.from_table({**RECIPE, "study": studies})
+    for asked in (RECIPE["study"], [{**STUDY, "k": 20, "rho": 1.0}]):
+        recipe = Recipe.from_table({**RECIPE, "study": asked})
         enter_run(workspace, recipe, Source("census.csv", b"simulated"), conform(frame, recipe.schema))
     work(workspace.directory, idle=0)
     workspace.close()
@@ -65,7 +67,7 @@ def look(directory, run_id, tab="results"):
 
 def studies_of(directory, run_id):
     with Workspace.open(directory, read_only=True) as reader:
-        return minimisations(reader, run_id)
+        return studies(reader, run_id)
 
 
 @pytest.mark.slow
@@ -76,23 +78,27 @@ def test_the_answer_is_the_smallest_size_that_holds_every_limit_in_the_stored_ro
     for study, k in zip(studies_of(two, FOUND), (2, 3), strict=True):
         own = [row for row in rows if row.params["k"] == k]
         shares = {row.params["size"]: row.value for row in own if row.measure == "passing"}
-        assert (study.k, study.sizes, study.passing) == (k, tuple(shares), tuple(shares.values()))
-        assert study.answer == min(size for size, share in shares.items() if share == 1)
+        found = (study.settings["k"], study.points, study.values["", "passing"])
+        assert found == (k, tuple(shares), tuple(shares.values()))
+        assert study.on_axis().value == min(size for size, share in shares.items() if share == 1)
         least = {row.params["size"]: row.value for row in own if row.measure == "rho"}
-        assert dict(zip(study.sizes, study.values["rho"], strict=True)) == least
+        assert dict(zip(study.points, study.values["", "rho"], strict=True)) == least
         assert study.limits == {"rho": 0.9, "rilm_categorical": 0.9, "nmi": 0.3, "non_suppressed": 0.99}
 
 
 def test_where_no_size_is_enough_there_is_no_answer(two):
     study = studies_of(two, NONE)[0]
-    assert study.answer is None
+    assert study.on_axis().value is None
     assert "No size is enough: no size has" in answer_text(study).plain
-    assert not [one for one in size_series(study, ["rho"]) if one.name.startswith("answer")]
+    assert not [one for one in limit_series(study, ["rho"]) if one.name.startswith("answer")]
 
 
 def made(passing, answer):
-    values = {"rho": (0.8, 0.95, None), "nmi": (0.7, 0.9, 0.85)}
-    return Minimisation(5, 2, (100, 150, 200), values, {"rho": 0.9, "nmi": 0.9}, passing, answer)
+    values = {"rho": (0.8, 0.95, None), "nmi": (0.7, 0.9, 0.85), "passing": passing}
+    return Study(
+        registry()["studies.minimisation"], {"k": 5, "subsamples": 2}, (100, 150, 200),
+        {("", name): one for name, one in values.items()}, {"rho": 0.9, "nmi": 0.9}, (Answer("smallest_size", answer),),
+    )  # fmt: skip
 
 
 def test_larger_sizes_that_fail_are_told():
@@ -101,7 +107,7 @@ def test_larger_sizes_that_fail_are_told():
 
 
 def test_limits_of_the_same_height_share_a_line_and_the_answer_stands_upright():
-    series = {one.name: one for one in size_series(made((0.0, 1.0, 0.5), 150), ["rho", "nmi"])}
+    series = {one.name: one for one in limit_series(made((0.0, 1.0, 0.5), 150), ["rho", "nmi"])}
     assert list(series) == ["rho", "nmi", "limit 0.9: rho, nmi", "answer 150"]
     assert series["answer 150"].x.tolist() == [150, 150]
     assert np.isnan(series["rho"].y[2])
@@ -111,8 +117,8 @@ def test_limits_of_the_same_height_share_a_line_and_the_answer_stands_upright():
 @SIZES
 async def test_sizes_are_drawn_with_limits_and_the_answer(sit, two, size):
     async with sit(look(two, FOUND), "N", size=size) as seat:
-        assert isinstance(seat.app.screen, Minimise)
-        answer = studies_of(two, FOUND)[0].answer
+        assert isinstance(seat.app.screen, StudyDialog)
+        answer = int(studies_of(two, FOUND)[0].on_axis().value)
         for words in (f"✓ {answer} records are enough", "study 1/2: k = 2", "all measures", f"answer {answer}", "nmi"):
             assert words in seat.text
         assert max(map(len, seat.text.splitlines())) <= size[0]
@@ -126,10 +132,10 @@ async def test_sizes_are_drawn_with_limits_and_the_answer(sit, two, size):
         assert "study 2/2: k = 3" in await seat.press("right_square_bracket")
         text = await seat.press("t")
         assert "✗ " in text or "✓ " in text
-        assert f"› {studies_of(two, FOUND)[1].answer}" in text
+        assert f"› {int(studies_of(two, FOUND)[1].on_axis().value)}" in text
         await seat.press("t")
         assert isinstance(seat.app.focused, Plot)
-        assert not isinstance((await seat.press("q"), seat.app.screen)[1], Minimise)
+        assert not isinstance((await seat.press("q"), seat.app.screen)[1], StudyDialog)
 
 
 @pytest.mark.slow
@@ -146,8 +152,8 @@ async def test_sizes_are_written_with_all_digits(sit, two, tmp_path):
     with (tmp_path / "sizes.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     study = studies_of(two, FOUND)[0]
-    assert [float(row["rho"]) for row in rows] == list(study.values["rho"])
-    assert [row["records"] for row in rows if row["answer"]] == [str(study.answer)]
+    assert [float(row["rho"]) for row in rows] == list(study.values["", "rho"])
+    assert [row["records"] for row in rows if row["answer"]] == [str(int(study.on_axis().value))]
 
 
 @pytest.fixture
@@ -188,7 +194,7 @@ def test_what_the_form_enters_can_be_done(copied):
     run_id = prepare_minimisation(workspace, data, answers).enter(workspace, data.project)
     work(workspace.directory, idle=0)
     assert find_run(workspace, run_id).state is RunState.DONE
-    assert minimisations(workspace, run_id)[0].sizes[0] == 50
+    assert studies(workspace, run_id)[0].points[0] == 50
     workspace.close()
 
 

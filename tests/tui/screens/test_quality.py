@@ -14,8 +14,9 @@ from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.quality import QualityBoard, Score, quality_board, views_of
+from sfumato.workspace.views.quality import QualityBoard, Score, has_quality, quality_board
 from sfumato.workspace.views.runs import find_run
+from sfumato.workspace.views.studies import has_answers
 
 GOOD, POOR, PLAIN = 1, 2, 3
 SIZES = pytest.mark.parametrize("size", [(80, 24), pytest.param((160, 50), marks=pytest.mark.sizes)], ids=str)
@@ -122,7 +123,8 @@ def test_a_failure_outweighs_what_is_missing_and_a_limit_of_a_column_counts():
 
 def test_only_done_runs_with_such_rows_have_the_view(three):
     with Workspace.open(three, read_only=True) as reader:
-        assert [views_of(reader, find_run(reader, run_id)) for run_id in (GOOD, PLAIN)] == [{"quality"}, set()]
+        assert [has_quality(reader, find_run(reader, run_id)) for run_id in (GOOD, PLAIN)] == [True, False]
+        assert [has_answers(reader, find_run(reader, run_id)) for run_id in (GOOD, PLAIN)] == [False, False]
 
 
 @pytest.mark.slow
@@ -163,7 +165,7 @@ async def test_keys_and_commands_are_there_only_where_there_is_something(sit, th
         assert isinstance(seat.app.screen, Project)
         titles = {command.title for command in seat.app.get_system_commands(seat.app.screen)}
         assert "Smallest sample" in titles
-        assert not titles & {"Quality", "Calibrate", "Minimise"}
+        assert not titles & {"Quality", "Studies"}
         assert "Quality" not in await seat.press("question_mark")
     async with sit(look(three, GOOD)) as seat:
         assert "Quality" in [command.title for command in seat.app.get_system_commands(seat.app.screen)]

@@ -2,10 +2,10 @@ import math
 
 import pytest
 
-from sfumato.tui.screens.sweep import as_series, by_study, curve_lines, laid_over, numbers, reading
+from sfumato.tui.study_views import as_series, by_study, curve_lines, laid_over, numbers, reading
 from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import Curve, curves
+from sfumato.workspace.views.studies import Curve, curves
 
 
 def curve(dataset="synthetic", measure="risk", values=(4.0, 2.0, None), **changes):

@@ -8,10 +8,8 @@ from sfumato.engine.thresholds import Verdict
 from sfumato.workspace.jobs.queue import Outcome, claim, finish
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.views.results import (
-    BAND_SHARES,
     SORTS,
     Selection,
-    curves,
     diagnostics_of,
     has_averages,
     raw_rows,
@@ -20,7 +18,9 @@ from sfumato.workspace.views.results import (
     selected_rows,
     verdicts_of,
 )
+from sfumato.workspace.views.studies import curves
 
+BAND_SHARES = ("dataset_share", "noise_share", "interaction_share")
 STUDY = {"method": "studies.intruder_uncertainty", "variable": "age", "levels": [0.2, 0.0, 0.1]}
 
 
@@ -129,8 +129,10 @@ def test_a_release_s_curves_say_what_the_variance_behind_their_intervals_is_made
 
 
 def test_what_is_no_curve_is_called_as_the_method_calls_it():
-    names = {output.name for output in find("studies.intruder_uncertainty", "").outputs}
-    assert {*BAND_SHARES, "replicates"} <= names
+    method = find("studies.intruder_uncertainty", "")
+    names = {output.name for output in method.outputs}
+    assert tuple(output.name for output in method.outputs if output.share_of_band) == BAND_SHARES
+    assert names - {output.name for output in method.curves} == {*BAND_SHARES, "replicates"}
 
 
 @pytest.mark.slow

@@ -1,0 +1,131 @@
+"""What a method declares of what it computes: screens, commands and reports say and draw it from this alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from .results import Goal
+from .statistics.bounded_interval import UNBOUNDED, Range
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The least value that is good enough where a recipe sets no threshold, and in whose use it is."""
+
+    least: float
+    source: str
+
+    def __str__(self) -> str:
+        return f"the threshold in use at {self.source} is {self.least:.2f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A measure that a method computes: its name in the key, its meaning in a sentence, which way is better, its unit.
+
+    ``range`` holds its smallest and largest possible value, None where it has no end: its intervals stay inside.
+    Rows of an ``intermediate`` one are what ``combine`` or a study's ``summarise`` works on: they stay with their tasks and
+    are no result. ``short`` is what it is called where there is little room.
+
+    Of data quality: ``scores`` says which columns it scores one by one, or that it scores the whole table; the output that is
+    the least of those columns names it in ``minimum_of``. ``limit`` is the default of an output over all.
+
+    Of a study: ``answer`` is an output without a level, which sums the points up; ``on_axis`` says that its value lies on
+    the study's axis. ``sentence`` says such an answer in words, ``without`` that there is none; ``decided_by`` is the output
+    that is 1 where the answer holds. ``spread`` is the row parameter that tells an answer of all, of the best and of the worst
+    apart. ``share_of_band`` is a part of the variance behind another output's interval, which the row's
+    parameter ``of`` names. ``limit_parameter`` is the parameter of the study that holds the least value that is enough.
+
+    ``drawn`` as "interval" is an estimate that is drawn beside the confidential data's; as "note" it stands below.
+    """
+
+    name: str
+    meaning: str
+    goal: Goal
+    unit: str = ""
+    intermediate: bool = False
+    range: Range = UNBOUNDED
+    short: str = ""
+    scores: Literal["", "numbers", "categories", "table"] = ""
+    minimum_of: str = ""
+    limit: Limit | None = None
+    answer: bool = False
+    on_axis: bool = False
+    sentence: str = ""
+    without: str = ""
+    decided_by: str = ""
+    spread: str = ""
+    share_of_band: bool = False
+    limit_parameter: str = ""
+    drawn: Literal["", "interval", "note"] = ""
+
+    @property
+    def title(self) -> str:
+        """Its name where there is little room: ``short``, else its words."""
+        return self.short or self.name.replace("_", " ")
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The levels along which a study goes: ``label`` heads them, and is ``meaning``, in ``unit``.
+
+    ``heading`` is what its curves show, ``values`` what their values are, ``bands`` what their bands are. A row's parameter ``point`` stands on the axis in
+    place of its level. ``discrete`` levels have nothing between them. ``uses`` are the parameters that name one use of
+    the study, ``curve`` the one that tells the curves of a use apart.
+    """
+
+    label: str
+    meaning: str
+    unit: str = ""
+    heading: str = ""
+    values: str = ""
+    bands: str = ""
+    point: str = ""
+    discrete: bool = False
+    uses: tuple[str, ...] = ()
+    curve: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """Two outputs of a study against each other, from the highest level down, such as an ROC curve.
+
+    Without ``across`` the output ``up`` is drawn along the axis. ``chance`` is what a guess would give: the diagonal, for a
+    curve that starts where both are 0, or the answer that is the same at every level. ``label`` heads the horizontal axis.
+    """
+
+    title: str
+    across: str
+    up: str
+    chance: str = ""
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Answers of a study in columns, by the values of the row parameter ``by``: each value's heading, under ``title``.
+
+    ``heading`` heads their names; the row parameter ``count`` is of how many each column speaks.
+    """
+
+    by: str
+    title: str
+    heading: str
+    columns: tuple[tuple[Any, str], ...]
+    count: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordArray:
+    """An array with one value a record that a risk leaves beside its outputs: its name, meaning, unit, what is worse.
+
+    ``part`` is what it tells of a record at risk: how many released records match it, whether its own is among them, or
+    the probability that it is given away.
+    """
+
+    name: str
+    meaning: str
+    unit: str = ""
+    worse: Goal = "none"
+    part: Literal["", "candidates", "hit", "probability"] = ""

@@ -1,0 +1,358 @@
+"""Studies that sum their points up, as the screen shows them: held against limits, or drawn against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+
+from sfumato.engine.outputs import Output, Plane
+from sfumato.workspace.views.studies import Answer, Study
+
+from .console import number, table
+from .export import Lines
+from .study_views import Drawn, Numbers, StudyView, figure_of
+from .widgets.glyphs import glyphs_named
+from .widgets.pages import Column
+from .widgets.series import Series
+from .words import mark
+
+if TYPE_CHECKING:
+    from sfumato.workspace.plots.figure import Figure
+
+NOWHERE = float("nan")
+UNIT = (0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class LimitView(StudyView):
+    """A study whose points are held against limits: all measures at once or one, the limits level, the answer upright."""
+
+    study: Study
+
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        """``k = 5, subsamples = 5``, else what the study is called."""
+        told = ", ".join(f"{name} = {value}" for name, value in self.study.settings.items())
+        return told or self.study.method.title
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """What the measures with a limit are called in short; all measures where none has a limit."""
+        outputs = self.study.outputs()
+        limited = [output for output in outputs if output.name in self.study.limits]
+        return {output.name: output.title for output in limited or outputs}
+
+    @property
+    def pictures(self) -> Sequence[str]:  # type: ignore[override]
+        """All measures, then each."""
+        values = f", {self.study.axis.values}" if self.study.axis.values else ""
+        return [f"{name}{values}" for name in ("all measures", *self.names.values())]
+
+    @property
+    def answer(self) -> Content | None:
+        """``✓ 1,250 records are enough``, or that there is no such point; later points that fail are told."""
+        return answer_text(self.study)
+
+    def chosen(self, picture: int) -> Sequence[str]:
+        """The measures of a picture."""
+        return list(self.names) if not picture else [list(self.names)[picture - 1]]
+
+    def drawn(self, picture: int) -> Drawn:
+        """The measures with their limits and the answer."""
+        axis = self.study.axis
+        return Drawn(limit_series(self.study, self.chosen(picture)), axis.label, axis.values)
+
+    def numbers(self, picture: int) -> Numbers:
+        """A row a point, all measures whatever is drawn."""
+        study = self.study
+        others = [output for output in study.outputs() if output.name not in self.names]
+        columns = (
+            Column("point", study.axis.label, 9, "right"),
+            *(Column(name, title, 14) for name, title in self.names.items()),
+            *(Column(output.name, output.title, 15, "right") for output in others),
+        )
+        found = study.on_axis()
+        chosen = None if found is None else found.value
+        rows = point_rows(study)
+        return Numbers(columns, rows, study.points, [output.name for output in others], chosen)
+
+    def reading(self, picture: int, x: float) -> str:
+        """``1,250 records (40% meet all limits): rho ✓ 0.95  nmi ✗ 0.7``, of the point nearest to ``x``."""
+        study = self.study
+        place = min(range(len(study.points)), key=lambda i: abs(study.points[i] - x))
+        row = point_rows(study)[place]
+        others = [f"{row[one.name]} {one.title}" for one in study.outputs() if one.name not in self.names]
+        said = "  ".join(f"{title} {row[name]}" for name, title in self.names.items())
+        beside = f" ({', '.join(others)})" if others else ""
+        return f"{_point(study.points[place])} {study.axis.label}{beside}: {said}"
+
+    def lines(self, picture: int) -> Lines:
+        """A row a point; the answer says so."""
+        study, found = self.study, self.study.on_axis()
+        names = [output.name for output in study.outputs()]
+        rows = [
+            (point, *(study.values["", name][i] for name in names), "answer" if found and point == found.value else "")
+            for i, point in enumerate(study.points)
+        ]
+        return (study.axis.label, *names, "answer"), rows
+
+
+def _point(value: float) -> str:
+    return f"{value:,.0f}" if value == round(value) else number(value)
+
+
+def answer_text(study: Study) -> Content:
+    """Each answer in words: ``✓ 1,250 records are enough: …``, or why there is none; and later points that fail."""
+    said: list[Content] = []
+    for output in study.method.answers:
+        found = study.answer(output.name)
+        if found is None:
+            continue
+        if found.value is None:
+            without = (f"{mark('fail')} {output.without or output.meaning}: ", "$error bold")
+            said.append(Content.assemble(without, found.reason))
+            continue
+        told = (
+            output.sentence.format(value=found.value) if output.sentence else f"{output.meaning}: {number(found.value)}"
+        )
+        bold, colon, rest = told.partition(":")
+        said.append(
+            Content.assemble(
+                (f"{mark('pass')} {bold}", "$success bold"),
+                f"{colon}{rest}{_but(study, output.decided_by, found.value)}",
+            )
+        )
+    return Content(" · ").join(said)
+
+
+def _but(study: Study, decided_by: str, answer: float) -> str:
+    """That points above the answer do not hold all the same."""
+    held = study.values.get(("", decided_by), ())
+    failing = [point for point, value in zip(study.points, held, strict=False) if point > answer and value != 1]
+    if not failing:
+        return ""
+    return (
+        f", but {len(failing)} larger {study.axis.point or 'level'}s did not always pass (first {_point(failing[0])})"
+    )
+
+
+def limit_series(study: Study, measures: Sequence[str]) -> list[Series]:
+    """A line a measure, a level line for every limit, and an upright one at the answer."""
+    if not study.points:
+        return []
+    titles = {output.name: output.title for output in study.outputs()}
+    values = {name: study.values["", name] for name in measures}
+    lines = [Series(titles[name], study.points, _gapped(values[name])) for name in measures]
+    limits: dict[float, list[str]] = {}
+    for name in measures:
+        if name in study.limits:
+            limits.setdefault(study.limits[name], []).append(titles[name])
+    ends = study.points[0], study.points[-1]
+    level = [Series(f"limit {number(at)}: {', '.join(names)}", ends, [at, at]) for at, names in limits.items()]
+    known = [v for one in values.values() for v in one if v is not None] + list(limits)
+    found = study.on_axis()
+    if found is None or found.value is None or not known:
+        return [*lines, *level]
+    upright = Series(f"answer {_point(found.value)}", [found.value] * 2, [min(known), max(known)])
+    return [*lines, *level, upright]
+
+
+def _gapped(values: Sequence[float | None]) -> list[float]:
+    return [NOWHERE if value is None else value for value in values]
+
+
+def point_rows(study: Study) -> list[Mapping[str, object]]:
+    """A row a point: every measure with whether it holds its limit, shares in per cent."""
+    found = study.on_axis()
+    rows: list[Mapping[str, object]] = []
+    for place, point in enumerate(study.points):
+        row: dict[str, object] = {}
+        for output in study.outputs():
+            value, limit = study.values["", output.name][place], study.limits.get(output.name)
+            if limit is not None:
+                row[output.name] = _judged(value, limit)
+            else:
+                row[output.name] = "-" if value is None else f"{value:.0%}" if output.unit == "share" else number(value)
+        mine = found is not None and point == found.value
+        rows.append({"point": f"{mark('into')} {_point(point)}" if mine else _point(point), **row})
+    return rows
+
+
+def _judged(value: float | None, limit: float) -> str:
+    if value is None:
+        return f"{mark('not computed')} not computed"
+    return f"{mark('pass' if value >= limit else 'fail')} {number(value)}"
+
+
+@dataclass(frozen=True)
+class PlaneView(StudyView):
+    """A study whose measures are drawn against each other, a curve at a time; a place on the axis is chosen beside them."""
+
+    study: Study
+
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        """What the study is called."""
+        return self.study.method.title
+
+    @property
+    def pictures(self) -> Sequence[str]:  # type: ignore[override]
+        """The curves."""
+        return self.study.names
+
+    def planes(self, picture: int, at: int) -> list[Drawn]:
+        """What each plane shows, with the place ``at`` on the axis."""
+        return [plane_drawn(self.study, self.pictures[picture], plane, at) for plane in self.study.method.planes]
+
+    def lines(self, picture: int) -> Lines:
+        """A row a point."""
+        name = self.pictures[picture]
+        outputs = [output.name for output in self.study.outputs(name)]
+        rows = [
+            (name, point, *(self.study.values[name, output][i] for output in outputs))
+            for i, point in enumerate(self.study.points)
+        ]
+        return ("measure", self.study.axis.label, *outputs), rows
+
+    def figure(self, picture: int, *, log: bool) -> Figure:
+        """The planes of two measures, without the place on the axis."""
+        name, at = self.pictures[picture], first_place(self.study, self.pictures[picture])
+        drawn = [
+            replace(one, series=one.series[:2])
+            for plane, one in zip(self.study.method.planes, self.planes(picture, at), strict=True)
+            if plane.across
+        ]
+        return figure_of(f"{self.title}, {name}: {spread_text(self.study, name)}", drawn)
+
+
+def first_place(study: Study, name: str) -> int:
+    """The place of the first point that is not below the curve's answer on the axis; the middle where there is none."""
+    found = study.on_axis(name)
+    if found is None or found.value is None:
+        return len(study.points) // 2
+    value = found.value
+    return next((i for i, point in enumerate(study.points) if point >= value), len(study.points) - 1)
+
+
+def spread_text(study: Study, name: str) -> str:
+    """``AUC 0.98 (0.96 .. 0.99) · AP 0.99``, the worst and the best by themselves in brackets, or why there is none."""
+    parts = []
+    for output in (output for output in study.method.answers if output.spread):
+        whole, worst, best = (
+            study.answer(output.name, name, **{output.spread: end}) for end in ("all", "worst", "best")
+        )
+        ends = [one.value for one in (worst, best) if one is not None]
+        band = f" ({' .. '.join(map(number, ends))})" if ends else ""
+        if whole is None or whole.value is None:
+            parts.append(f"{output.title} not computed: {whole.reason if whole else ''}{band}")
+        else:
+            parts.append(f"{output.title} {number(whole.value)}{band}")
+    return " · ".join(parts)
+
+
+def plane_drawn(study: Study, name: str, plane: Plane, at: int) -> Drawn:
+    """A plane: the curve, what a guess or the answer is, and the place on the axis."""
+    across = study.points if not plane.across else study.values.get((name, plane.across), ())
+    up = study.values.get((name, plane.up), ())
+    known = (
+        [(x, y) for x, y in zip(across, up, strict=True) if x is not None and y is not None] if across and up else []
+    )
+    words = {output.name: output.name.replace("_", " ") for output in study.method.curves}
+    x_label = plane.label or (words[plane.across] if plane.across else study.axis.label)
+    if not known:
+        return Drawn([], x_label, words[plane.up], plane.title)
+    x, y = across[at], up[at]
+    place = f"{'at ' if plane.across else ''}{study.points[at]:.2f}"
+    here = (
+        [] if x is None or y is None else [Series(place if plane.across else f"at {place}", [x], [y], marker="points")]
+    )
+    if not plane.across:
+        curve = Series(words[plane.up], study.points, _gapped(up))
+        found = study.on_axis(name)
+        if found is None or found.value is None:
+            return Drawn([curve, *here], x_label, "", plane.title)
+        title = study.method.output(found.measure).title
+        upright = Series(f"{title} {number(found.value)}", [found.value] * 2, [0.0, max(value for _, value in known)])
+        return Drawn([curve, upright, *here], x_label, "", plane.title)
+    downward = [*([(0.0, 0.0)] if plane.chance == "diagonal" else []), *reversed(known)]
+    series = [Series(name, [a for a, _ in downward], [b for _, b in downward]), *_chance(study, name, plane)]
+    return Drawn([*series, *here], x_label, words[plane.up], plane.title)
+
+
+def _chance(study: Study, name: str, plane: Plane) -> list[Series]:
+    """What a guess would give."""
+    if plane.chance == "diagonal":
+        return [Series("a guess", UNIT, UNIT)]
+    found = study.answer(plane.chance, name) if plane.chance else None
+    return [] if found is None or found.value is None else [Series("a guess", UNIT, [found.value] * 2)]
+
+
+def slider(study: Study, name: str, at: int, width: int) -> str:
+    """``threshold 0.85  0 ────S──●─ 1``: S stands at the suggested point of the axis."""
+    low, high = study.points[0], study.points[-1]
+
+    def cell(point: float) -> int:
+        return round((point - low) / ((high - low) or 1.0) * (width - 1))
+
+    track = ["-" if glyphs_named().name == "ascii" else "─"] * width
+    found = study.on_axis(name)
+    if found is not None and found.value is not None and low <= found.value <= high:
+        track[cell(found.value)] = "S"
+    track[cell(study.points[at])] = mark("running")
+    return f"{study.axis.label} {study.points[at]:.2f}  {number(low)} {''.join(track)} {number(high)}"
+
+
+def place_text(study: Study, name: str, at: int) -> str:
+    """What every measure is at a place of the axis, those along the axis first; then the suggested place."""
+    along = [plane.up for plane in study.method.planes if not plane.across]
+    outputs = sorted(study.outputs(name), key=lambda output: output.name not in along)
+    said = [f"{output.title} {number(study.values[name, output.name][at])}" for output in outputs]
+    if found := study.on_axis(name):
+        title = study.method.output(found.measure).title
+        said.append(f"{title} {number(found.value)}" if found.value is not None else f"none {title}: {found.reason}")
+    return " · ".join(said)
+
+
+def tables_text(study: Study, shown: str) -> str:
+    """The answers in columns, and those of every curve."""
+    parts, split = [], study.method.split
+    if split is not None:
+        columns = [value for value, _ in split.columns]
+        told = [output for output in study.method.answers if study.answer(output.name, **{split.by: columns[0]})]
+        lines = [
+            [output.title, *(number(_value(study.answer(output.name, **{split.by: one}))) for one in columns)]
+            for output in told
+        ]
+        if split.count and told:
+            found = [study.answer(told[0].name, **{split.by: one}) for one in columns]
+            counts = [f"{one.params.get(split.count, 0):,}" if one else "0" for one in found]
+            lines.insert(0, [split.count, *counts])
+        heads = (split.heading, *(head for _, head in split.columns))
+        parts.append(f"{split.title}\n{table(heads, lines, right=range(1, len(heads)))}")
+    answers = [output for output in study.method.answers if output.spread or output.on_axis]
+    measures = [
+        [
+            f"{mark('into') if name == shown else ' '} {name}",
+            *(number(_whole(study, output, name)) for output in answers),
+        ]
+        for name in study.names
+    ]
+    heads = ("  measure", *(output.title for output in answers))
+    parts.append(f"Measures\n{table(heads, measures, right=range(1, len(heads)))}")
+    return "\n\n".join(parts)
+
+
+def _value(found: Answer | None) -> float | None:
+    return None if found is None else found.value
+
+
+def _whole(study: Study, output: Output, name: str) -> float | None:
+    return _value(study.answer(output.name, name, **({output.spread: "all"} if output.spread else {})))
+
+
+def view_of(study: Study) -> StudyView:
+    """How a study that sums its points up is shown."""
+    return PlaneView(study) if study.method.planes else LimitView(study)

@@ -1,0 +1,228 @@
+"""What the studies of a run found along their axes, as screens read it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from sfumato.engine.methods import Method, method_called
+from sfumato.engine.outputs import Axis, Output
+from sfumato.engine.rows import Row
+from sfumato.engine.spec import Spec
+
+from ..store.workspace import Workspace
+from .results import SHARE_OF_BAND, has_averages
+from .runs import Run, RunState, find_run
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One measure of a study along its levels, for one dataset: values and intervals (n,), None where not computed."""
+
+    key: str
+    measure: str
+    target: str
+    params: Mapping[str, Any]
+    dataset: str
+    levels: tuple[float, ...]
+    values: tuple[float | None, ...]
+    lower: tuple[float | None, ...]
+    upper: tuple[float | None, ...]
+    shares: tuple[tuple[float, ...] | None, ...] = ()
+    """What makes the variance behind each interval, a share for each of the study's ``share_of_band``; empty where nothing says."""
+
+
+def curves(workspace: Workspace, run_id: int) -> list[Curve]:
+    """The curves of a run's studies that do not sum their points up.
+
+    Before the averages are there, the mean of the rows so far, without intervals.
+    """
+    combined = has_averages(workspace, run_id)
+    which = "task.kind = 'combine' AND result.draw IS NULL" if combined else "task.kind <> 'combine'"
+    ends = ("lower", "upper") if combined else ("NULL", "NULL")
+    left_out = _without_curve(workspace, run_id)
+    rows = workspace.connection.execute(
+        f"""SELECT result.family || '.' || result.method AS key, measure, target, params, dataset, level,
+                   avg(value) AS value, avg({ends[0]}) AS lower, avg({ends[1]}) AS upper
+            FROM result JOIN task ON task.id = result.task_id
+            WHERE result.run_id = ? AND {which} AND level IS NOT NULL AND NOT ({SHARE_OF_BAND})
+                  AND result.family || '.' || result.method || '.' || measure NOT IN ({", ".join("?" * len(left_out))})
+            GROUP BY result.family, result.method, measure, target, params, dataset, level
+            ORDER BY min(task_id), min(result.id), level""",
+        (run_id, *left_out),
+    )
+    grouped: dict[tuple[str, ...], list[sqlite3.Row]] = {}
+    for row in rows:
+        name = (row["key"], row["measure"], row["target"], row["params"], row["dataset"])
+        grouped.setdefault(name, []).append(row)
+    shares = _shares_of_bands(workspace, run_id) if combined else {}
+    return [_curve(name, points, shares) for name, points in grouped.items()]
+
+
+def _without_curve(workspace: Workspace, run_id: int) -> list[str]:
+    """The measures of a run's studies that are no curves: what is intermediate, and all of a study that has answers."""
+    keys = workspace.connection.execute(
+        "SELECT DISTINCT family || '.' || method FROM result WHERE run_id = ? AND level IS NOT NULL", (run_id,)
+    )
+    methods = [found for (key,) in keys if (found := method_called(key)) is not None]
+    return [
+        f"{method.key}.{output.name}"
+        for method in methods
+        for output in method.outputs
+        if method.answers or output not in method.curves
+    ]
+
+
+_Place = TypeVar("_Place")
+_Shares = Mapping[tuple[object, ...], tuple[float, ...]]
+
+
+def band_shares(rows: Iterable[Row]) -> dict[tuple[str, float], tuple[float, ...]]:
+    """For each measure and level of one study's rows the shares of the variance behind its interval, where all are known."""
+    found: dict[tuple[str, float], list[float | None]] = {}
+    for row in rows:
+        if "of" in row.params and row.level is not None:
+            found.setdefault((str(row.params["of"]), row.level), []).append(row.value)
+    return _known(found)
+
+
+def _shares_of_bands(workspace: Workspace, run_id: int) -> _Shares:
+    """The shares for every measure, study, dataset and level that has them."""
+    rows = workspace.connection.execute(
+        f"SELECT target, params, dataset, level, value FROM result WHERE run_id = ? AND {SHARE_OF_BAND} ORDER BY id",
+        (run_id,),
+    )
+    found: dict[tuple[object, ...], list[float | None]] = {}
+    for row in rows:
+        params = json.loads(row["params"])
+        of = params.pop("of")
+        place = (of, row["target"], json.dumps(params, sort_keys=True), row["dataset"], row["level"])
+        found.setdefault(place, []).append(row["value"])
+    return _known(found)
+
+
+def _known(found: Mapping[_Place, Sequence[float | None]]) -> dict[_Place, tuple[float, ...]]:
+    known = {place: tuple(share for share in shares if share is not None) for place, shares in found.items()}
+    return {place: shares for place, shares in known.items() if len(shares) == len(found[place])}
+
+
+def _curve(name: tuple[str, ...], points: Sequence[sqlite3.Row], shares: _Shares) -> Curve:
+    key, measure, target, text, dataset = name
+    params = json.loads(text)
+    rising = sorted(points, key=lambda row: row["level"])
+    level, value, lower, upper = (
+        tuple(row[column] for row in rising) for column in ("level", "value", "lower", "upper")
+    )
+    places = [(measure, target, json.dumps(params, sort_keys=True), dataset, row["level"]) for row in rising]
+    known = [shares.get(place) for place in places]
+    return Curve(key, measure, target, params, dataset, level, value, lower, upper, tuple(known) if any(known) else ())
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the points of a study together say: a value, or why there is none; ``params`` tell it from others of its measure."""
+
+    measure: str
+    value: float | None
+    reason: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study that sums its points up: ``values`` (n,) by curve and measure at ``points`` (n,), ascending; None for no value.
+
+    ``limits`` are the least values that are enough, by measure; ``settings`` what the study was told.
+    """
+
+    method: Method
+    settings: Mapping[str, Any]
+    points: tuple[float, ...]
+    values: Mapping[tuple[str, str], tuple[float | None, ...]]
+    limits: Mapping[str, float]
+    answers: tuple[Answer, ...]
+
+    @property
+    def axis(self) -> Axis:
+        """What its points are."""
+        assert self.method.axis is not None
+        return self.method.axis
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Its curves: what is scored, or one without a name."""
+        return list(dict.fromkeys(curve for curve, _ in self.values))
+
+    def outputs(self, curve: str = "") -> list[Output]:
+        """What a curve has values of."""
+        return [output for output in self.method.curves if (curve, output.name) in self.values]
+
+    def answer(self, measure: str, curve: str = "", **params: Any) -> Answer | None:
+        """The answer of a measure for a curve, with these parameters; None where there is none."""
+        wanted = {**params, self.axis.curve: curve} if self.axis.curve and curve else params
+        for one in self.answers:
+            if one.measure == measure and all(one.params.get(name) == value for name, value in wanted.items()):
+                return one
+        return None
+
+    def on_axis(self, curve: str = "") -> Answer | None:
+        """The answer that is a point of the axis."""
+        names = [output.name for output in self.method.answers if output.on_axis]
+        return self.answer(names[0], curve) if names else None
+
+
+def studies(workspace: Workspace, run_id: int) -> list[Study]:
+    """The studies of a run that sum their points up, in the order of its recipe. Raises NotFound."""
+    rows = workspace.connection.execute(
+        """SELECT family || '.' || result.method AS study, measure, level, value, reason, result.params AS params
+           FROM result JOIN task ON task.id = result.task_id
+           WHERE result.run_id = ? AND family = 'studies' AND task.kind = 'combine' AND result.draw IS NULL
+                 AND (dataset = 'confidential' OR value IS NOT NULL) ORDER BY result.id""",
+        (run_id,),
+    ).fetchall()
+    if not any(row["level"] is None for row in rows):
+        return []
+    recipe = find_run(workspace, run_id).recipe
+    found: dict[str, list[_Stored]] = {}
+    for row in rows:
+        params = json.loads(row["params"])
+        if step := recipe.step_of(row["study"], params):
+            found.setdefault(step.place, []).append(
+                (row["measure"], row["level"], Answer(row["measure"], row["value"], row["reason"], params))
+            )
+    return [
+        _study(step.method, step.spec, found[step.place])
+        for step in recipe.studies
+        if step.place in found and step.method.answers
+    ]
+
+
+_Stored = tuple[str, float | None, Answer]
+
+
+def _study(method: Method, spec: Spec, rows: Sequence[_Stored]) -> Study:
+    axis = method.axis
+    assert axis is not None
+    found: dict[tuple[str, str], dict[float, float | None]] = {}
+    for measure, level, one in rows:
+        if level is not None:
+            point = one.params.get(axis.point, level)
+            found.setdefault((str(one.params.get(axis.curve, "")), measure), {}).setdefault(point, one.value)
+    points = tuple(sorted({point for values in found.values() for point in values}))
+    curves = {name: tuple(values.get(point) for point in points) for name, values in found.items()}
+    limits = {
+        output.name: float(getattr(spec, output.limit_parameter))
+        for output in method.curves
+        if output.limit_parameter and any(measure == output.name for _, measure in curves)
+    }
+    settings = {name: getattr(spec, name) for name in axis.uses}
+    return Study(method, settings, points, curves, limits, tuple(one for _, level, one in rows if level is None))
+
+
+def has_answers(workspace: Workspace, run: Run) -> bool:
+    """Whether a study of a run has summed its points up; not before it is done."""
+    query = "SELECT EXISTS (SELECT 1 FROM result WHERE run_id = ? AND family = 'studies' AND level IS NULL)"
+    return run.state is RunState.DONE and bool(workspace.connection.execute(query, (run.id,)).fetchone()[0])
