@@ -23,6 +23,8 @@ variables (y - mean(y)) / sd(y) and (x_j - mean(x_j)) / sd(x_j) instead, so that
     sigma   ~ half-t with 1 df and scale a sd(y)
 
 (the scaling of Gelman, Jakulin, Pittau and Su 2008, section 2): units and origins of the variables then do not matter.
+
+Draws from normal distributions truncated to intervals, by inversion in logarithms: exact in both tails.
 """
 
 from __future__ import annotations
@@ -31,8 +33,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = ["LinearPosterior", "Moments"]
+from scipy.special import log_ndtr, ndtri_exp
 
 Floats = NDArray[np.float64]
 
@@ -173,3 +174,18 @@ class LinearPosterior:
         square = (sigma**2)[:, None]
         shrunk = self.cosine**2 + self.sine**2 * square
         return self.cosine * self.u / shrunk, square / shrunk
+
+
+def truncated_normal(mean: Floats, sd: Floats | float, lower: float, upper: float, rng: np.random.Generator) -> Floats:
+    """One draw from each Normal(mean, sd^2) restricted to [lower, upper], (n,); either end may be infinite.
+
+    A uniform share u of the interval's probability is solved for z from log(Phi(a) + u (Phi(b) - Phi(a))). An interval
+    above the mean is reflected below it, where the logarithm of the cdf keeps its accuracy however far out it lies.
+    """
+    u = rng.random(len(mean))
+    a, b = (lower - mean) / sd, (upper - mean) / sd
+    above = a > 0
+    low, high = np.where(above, -b, a), np.where(above, -a, b)
+    top = log_ndtr(high)
+    z = ndtri_exp(top + np.log(u + (1 - u) * np.exp(log_ndtr(low) - top)))
+    return np.asarray(np.clip(mean + sd * np.where(above, -z, z), lower, upper))

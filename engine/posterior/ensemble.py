@@ -1,31 +1,169 @@
-"""Ensemble sampling of a posterior with emcee (Foreman-Mackey et al. 2013), started from the mode.
-
-Coordinates are whitened by the mode's normal approximation. Two moves alternate at random: differential evolution
-(ter Braak 2006; Nelson et al. 2014), which learns from the ensemble alone, and an independence proposal from a
-multivariate t around the mode. emcee's own snooker move is not used: in emcee 3.1.6 it samples a 17-dimensional normal
-with variance 0.58 (mended upstream after that release).
-"""
+"""x"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import emcee
 import numpy as np
 from numpy.typing import NDArray
+from scipy.fft import irfft, next_fast_len, rfft
+from scipy.stats import rankdata
 
 from ..results import Diagnostic, Fit
 from ..run import Progress, legacy_state
-from .chain_trace import chain_trace
-from .diagnostics import bulk_effective_sample_size, rank_normalised_split_r_hat, tail_effective_sample_size
-from .laplace import StudentT, find_mode
-from .posterior import Posterior, Target, require_converged
-
-__all__ = ["LARGEST_R_HAT", "SMALLEST_SIZE", "sample_emcee"]
+from ..traces import LOG_POSTERIOR, ChainTrace
+from .laplace import Posterior, StudentT, Target, find_mode, require_converged
 
 Floats = NDArray[np.float64]
+
+
+def rank_normalised_split_r_hat(chains: Floats) -> float:
+    """The larger of the R-hats of the ranks (location) and of the folded ranks (scale), section 4.
+
+    Infinite for chains of which none ever moves.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r_hat = float(_library().rhat(chains, chain_axis=0, draw_axis=1, method="rank"))
+    return np.inf if np.isnan(r_hat) else r_hat
+
+
+def bulk_effective_sample_size(chains: Floats) -> float:
+    """Effective sample size of the rank-normalised split chains, sections 3 and 4.1."""
+    return _effective_sample_size(chains, "bulk")
+
+
+def tail_effective_sample_size(chains: Floats) -> float:
+    """The smaller of the effective sample sizes of the 5 % and the 95 % quantile, section 4.3."""
+    ends = np.quantile(chains, [0.05, 0.95])
+    return min(_effective_sample_size((chains <= end).astype(np.float64), "mean") for end in ends)
+
+
+def _effective_sample_size(chains: Floats, method: Literal["bulk", "mean"]) -> float:
+    """That of arviz-stats, which takes one value throughout for independent draws: here it says one thing a chain."""
+    if np.ptp(chains) == 0:
+        return float(chains.shape[0])
+    return float(_library().ess(chains, chain_axis=0, draw_axis=1, method=method))
+
+
+def _library() -> Any:
+    """The functions of arviz-stats that take arrays; imported only where chains are judged."""
+    from arviz_stats.base import array_stats
+
+    return array_stats
+
+
+def autocorrelation(chains: Floats, lags: int) -> Floats:
+    """Autocorrelation of the chains together at the lags 0 to ``lags`` - 1, eq. 10: (lags,).
+
+    Where the chains differ it does not fall to 0, as that of a single chain would.
+    """
+    return _combined_autocorrelation(chains)[:lags]
+
+
+def rank_places(chains: Floats, bins: int) -> NDArray[np.int64]:
+    """For every draw in which ``bins``-th of all draws' ranks it falls, from 0: (chains, steps), section 4.2."""
+    ranks = rankdata(chains, method="average").reshape(chains.shape)
+    return np.asarray((ranks - 0.5) / chains.size * bins).astype(np.int64)
+
+
+def _combined_autocorrelation(chains: Floats) -> Floats:
+    """(chains, steps) -> (steps,); 1 throughout for chains that never move."""
+    steps = chains.shape[1]
+    between = np.var(chains.mean(axis=1), ddof=1)
+    autocovariance = _autocovariance(chains).mean(axis=0)
+    within = autocovariance[0] * steps / (steps - 1)
+    whole = within * (steps - 1) / steps + between
+    correlation = 1 - (within - autocovariance) / whole if whole > 0 else np.ones(steps)
+    correlation[0] = 1.0
+    return np.asarray(correlation)
+
+
+def _autocovariance(chains: Floats) -> Floats:
+    steps = chains.shape[1]
+    length = next_fast_len(2 * steps)
+    spectrum = rfft(chains - chains.mean(axis=1, keepdims=True), length, axis=1)
+    return np.asarray(irfft(np.abs(spectrum) ** 2, length, axis=1)[:, :steps] / steps)
+
+
+MOST_POINTS = 500
+MOST_CHAINS = 4
+GROUPS = 2
+RANK_BINS = 20
+VALUE_BINS = 96
+MOST_LAGS = 200
+BAND = (0.05, 0.5, 0.95)
+
+
+def chain_trace(theta: Floats, log_density: Floats, names: Sequence[str], burn_in: int) -> ChainTrace:
+    """The trace of chains ``theta`` (steps, chains, d) with their ``log_density`` (steps, chains).
+
+    At most 500 steps are kept, evenly spaced up to the last. An ensemble has too many walkers to draw, each moved by
+    the others (Foreman-Mackey et al. 2013, section 2): all of them are kept as a band of quantiles at every step,
+    and four by themselves, those of lowest and highest mean log posterior and two evenly between, so that a walker left
+    behind where the posterior is low is among them. Ranks (Vehtari et al. 2021, section 4.2) are of split groups:
+    every other walker together, the first half of the steps apart from the second.
+    """
+    whole = np.concatenate([theta, log_density[..., None] - log_density.max()], axis=2)
+    every = -(-whole.shape[0] // MOST_POINTS)
+    kept = np.arange((whole.shape[0] - 1) % every, whole.shape[0], every)
+    chosen = _spread(log_density[burn_in:].mean(axis=0))
+    settled = whole[burn_in:]
+    names_of_groups, groups = _split_groups(*settled.shape[:2])
+    low, high = settled.min(axis=(0, 1)), settled.max(axis=(0, 1))
+    parameters = range(whole.shape[2])
+    return ChainTrace(
+        (*names, LOG_POSTERIOR),
+        whole.shape[1],
+        burn_in,
+        kept + 1,
+        chosen + 1,
+        whole[np.ix_(kept, chosen)].transpose(1, 0, 2).astype(np.float32),
+        np.quantile(whole[kept], BAND, axis=1).astype(np.float32),
+        names_of_groups,
+        _stacked([_counted(rank_places(settled[..., j].T, RANK_BINS), groups, RANK_BINS) for j in parameters]),
+        _stacked([_counted(_bins(settled[..., j].T, low[j], high[j]), groups, VALUE_BINS) for j in parameters]),
+        low,
+        high,
+        _stacked([_autocorrelation(settled[..., j].T) for j in parameters]).astype(np.float32),
+    )
+
+
+def _spread(height: Floats) -> NDArray[np.intp]:
+    """Which chains to keep by their mean log posterior (C,): the lowest, the highest, and others evenly between."""
+    order = np.argsort(height, kind="stable")
+    return order[np.unique(np.rint(np.linspace(0, order.size - 1, MOST_CHAINS)).astype(np.intp))]
+
+
+def _split_groups(steps: int, chains: int) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """The names of the split groups, and in which of them every draw is, (chains, steps)."""
+    number = min(GROUPS, chains)
+    late = (np.arange(steps) >= steps // 2).astype(np.int64)
+    names = tuple(f"{i + 1} {half}" for i in range(number) for half in ("early", "late"))
+    return names, 2 * (np.arange(chains)[:, None] % number) + late
+
+
+def _bins(values: Floats, low: float, high: float) -> NDArray[np.int64]:
+    scaled = (values - low) / (high - low) if high > low else np.full(values.shape, 0.5)
+    return np.minimum((scaled * VALUE_BINS).astype(np.int64), VALUE_BINS - 1)
+
+
+def _counted(place: NDArray[np.int64], group: NDArray[np.int64], bins: int) -> NDArray[np.uint32]:
+    """How many draws of each group are at each place: (groups, bins)."""
+    groups = int(group.max()) + 1
+    counts = np.bincount((group * bins + place).ravel(), minlength=groups * bins)
+    return counts.reshape(groups, bins).astype(np.uint32)
+
+
+def _autocorrelation(chains: Floats) -> Floats:
+    return autocorrelation(chains, min(MOST_LAGS, chains.shape[1] // 2))
+
+
+def _stacked(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    return np.stack(columns, axis=-1)
+
 
 LARGEST_R_HAT = 1.01
 SMALLEST_SIZE = 400.0

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
-from ..posterior.bayesian_linear_regression import LinearPosterior, Moments
-from ..posterior.truncated_normal import truncated_normal
+from ..posterior.bayesian_linear_regression import LinearPosterior, Moments, truncated_normal
 from ..requirements import require_complete, require_full_rank
 from ..results import Diagnostic, Fit
 from ..run import Progress, Run

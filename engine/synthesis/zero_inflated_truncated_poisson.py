@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from ..errors import BadInput, NotConverged
 from ..methods import method
 from ..microdata import Microdata
-from ..posterior.posterior import Posterior
-from ..posterior.zero_inflated_draws import draw_counts
+from ..posterior.laplace import Posterior
+from ..posterior.poisson_lognormal import draw_counts
 from ..posterior.zero_inflated_poisson import TauScale, ZeroInflatedPoisson
 from ..requirements import require_complete, require_full_rank
 from ..results import Diagnostic, Fit

@@ -18,15 +18,15 @@ import pandas as pd
 from public_data import PUBLIC_DATA
 from threadpoolctl import threadpool_limits
 
-from sfumato.engine.posterior.chain_trace import chain_trace
-from sfumato.engine.posterior.diagnostics import (
+from sfumato.engine.posterior.ensemble import (
     bulk_effective_sample_size,
+    chain_trace,
     rank_normalised_split_r_hat,
+    sample_emcee,
     tail_effective_sample_size,
 )
-from sfumato.engine.posterior.ensemble import sample_emcee
 from sfumato.engine.posterior.laplace import find_mode, sample_laplace
-from sfumato.engine.posterior.zero_inflated_draws import draw_counts
+from sfumato.engine.posterior.poisson_lognormal import draw_counts
 from sfumato.engine.posterior.zero_inflated_poisson import ZeroInflatedPoisson
 from sfumato.engine.run import Progress
 from sfumato.engine.traces import Trace

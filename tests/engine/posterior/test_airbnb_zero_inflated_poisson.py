@@ -11,7 +11,7 @@ import pytest
 
 from sfumato.engine.posterior.ensemble import sample_emcee
 from sfumato.engine.posterior.laplace import sample_laplace
-from sfumato.engine.posterior.zero_inflated_draws import draw_counts
+from sfumato.engine.posterior.poisson_lognormal import draw_counts
 from sfumato.engine.posterior.zero_inflated_poisson import ZeroInflatedPoisson
 from sfumato.engine.run import Progress
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from sfumato.engine.posterior.diagnostics import (
+from sfumato.engine.posterior.ensemble import (
     autocorrelation,
     bulk_effective_sample_size,
     rank_normalised_split_r_hat,

@@ -3,8 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.engine.posterior.chain_trace import MOST_CHAINS, MOST_POINTS, RANK_BINS, VALUE_BINS, chain_trace
-from sfumato.engine.posterior.diagnostics import autocorrelation
+from sfumato.engine.posterior.ensemble import (
+    MOST_CHAINS,
+    MOST_POINTS,
+    RANK_BINS,
+    VALUE_BINS,
+    autocorrelation,
+    chain_trace,
+)
 
 STEPS, CHAINS, BURN_IN = 1301, 12, 260
 RNG = np.random.default_rng(1)

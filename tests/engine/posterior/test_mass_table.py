@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sfumato.engine.posterior.mass_table import MassSurface, log_masses, mass_derivatives, shared_counts
-from sfumato.engine.posterior.rate_quadrature import rate_quadrature
+from sfumato.engine.posterior.poisson_lognormal import rate_quadrature
 
 CASES = [(0, 365), (0, None), (0, 1_000_000), (1, 1), (8, 8), (3, 40)]
 

@@ -5,7 +5,7 @@ import pytest
 from arviz_stats.base import array_stats
 from scipy.stats import genpareto
 
-from sfumato.engine.posterior.pareto import generalised_pareto, smooth_weights, weights_sample_size
+from sfumato.engine.posterior.laplace import generalised_pareto, smooth_weights, weights_sample_size
 
 
 @pytest.mark.parametrize("degrees", [1.5, 3.0, 30.0])

@@ -10,8 +10,7 @@ from scipy.integrate import quad
 from scipy.special import gammaln, logsumexp
 from scipy.stats import kstest
 
-from sfumato.engine.posterior.poisson_lognormal import draw_log_rate, log_joint, mode_and_curvature
-from sfumato.engine.posterior.rate_quadrature import rate_quadrature
+from sfumato.engine.posterior.poisson_lognormal import draw_log_rate, log_joint, mode_and_curvature, rate_quadrature
 from sfumato.engine.posterior.truncated_poisson import mean_and_variance
 
 

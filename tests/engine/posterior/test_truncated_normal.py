@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kstest, norm, truncnorm
 
-from sfumato.engine.posterior.truncated_normal import truncated_normal
+from sfumato.engine.posterior.bayesian_linear_regression import truncated_normal
 
 CASES = [
     (0.0, 1.0, -np.inf, np.inf),

@@ -6,7 +6,7 @@ from scipy.special import expit, gammaln, logsumexp
 from scipy.stats import binomtest, chisquare, kstest, norm
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.posterior.zero_inflated_draws import draw_counts, draw_random_effects
+from sfumato.engine.posterior.poisson_lognormal import draw_counts, draw_random_effects
 
 THETA = np.array([1.2, 0.5, -0.8, 0.6, np.log(0.9)])
 

@@ -9,10 +9,8 @@ from scipy.special import expit
 from scipy.stats import gamma, norm
 
 from sfumato.engine.errors import BadInput, NotConverged
-from sfumato.engine.posterior.laplace import find_mode, sample_laplace
-from sfumato.engine.posterior.poisson_lognormal import mode_and_curvature
-from sfumato.engine.posterior.posterior import Posterior
-from sfumato.engine.posterior.rate_quadrature import rate_quadrature
+from sfumato.engine.posterior.laplace import Posterior, find_mode, sample_laplace
+from sfumato.engine.posterior.poisson_lognormal import mode_and_curvature, rate_quadrature
 from sfumato.engine.posterior.zero_inflated_poisson import GammaPrior, ZeroInflatedPoisson
 
 
@@ -206,7 +204,7 @@ def test_a_posterior_of_999_zeros_in_1000_needs_no_integral_for_every_record_and
         integrals += of.size
         return mode_and_curvature(of, *others)
 
-    monkeypatch.setattr("sfumato.engine.posterior.rate_quadrature.mode_and_curvature", counted)
+    monkeypatch.setattr("sfumato.engine.posterior.poisson_lognormal.mode_and_curvature", counted)
     posterior = sample_laplace(ZeroInflatedPoisson.of(y, x, 365), 20, np.random.default_rng(1), lambda progress: None)
     assert integrals < 1_000_000
     assert next(found for found in posterior.diagnostics if found.name == "pareto_k").value < 0.7

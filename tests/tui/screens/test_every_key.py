@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from sfumato.engine.microdata import conform
-from sfumato.engine.posterior.chain_trace import chain_trace
+from sfumato.engine.posterior.ensemble import chain_trace
 from sfumato.engine.recipe import Recipe
 from sfumato.tui.bindings import bindings
 from sfumato.tui.state import AppState, save_state

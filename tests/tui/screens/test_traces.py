@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from textual.widgets import Input
 
-from sfumato.engine.posterior.chain_trace import chain_trace
+from sfumato.engine.posterior.ensemble import chain_trace
 from sfumato.engine.results import Diagnostic
 from sfumato.engine.traces import ImportanceTrace
 from sfumato.tui.parameter_list import model_lines, parameter_text, summary
