@@ -1,13 +1,56 @@
-"""What a recipe asks of the confidential data, verified before anything is computed or stored."""
+"""What recipe and methods ask of the confidential data, verified before anything is computed or stored.
+
+Each check raises BadInput at the place that has to be mended.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
+from .errors import BadInput
 from .microdata import Microdata
 from .recipe import Recipe, Step
-from .requirements import require_varying
-from .terms import check_domain, parse_term
+from .statistics.collinearity import independent_columns
+from .terms import Design, check_domain, parse_term
 
-__all__ = ["check_steps"]
+
+def require_complete(data: Microdata, target: str, terms: Sequence[str], place: str) -> None:
+    """BadInput at ``place.target`` or ``place.predictors[j]`` when records lack the target or a column of term j."""
+    columns = [(f"{place}.target", target)]
+    for j, text in enumerate(terms):
+        where = f"{place}.predictors[{j}]"
+        columns += [(where, name) for name in parse_term(text, data.schema, where).columns]
+    for where, name in columns:
+        if lacking := int(data.missing(name).sum()):
+            raise BadInput(
+                where,
+                f'{lacking:,} records have no "{name}"; these models need every value: use cart, or missing = "drop"',
+            )
+
+
+def require_varying(data: Microdata, name: str, place: str) -> None:
+    """BadInput at ``place`` when every record has the same value of this variable."""
+    numbers = data.numbers(name)
+    if (numbers == numbers[0]).all():
+        raise BadInput(place, f'every value of "{name}" is the same; leave it out')
+
+
+def require_full_rank(data: Microdata, terms: Sequence[str], place: str) -> None:
+    """BadInput at ``place[j]`` when term j has a column that the intercept and the terms before it already determine."""
+    parsed = [parse_term(text, data.schema, f"{place}[{j}]") for j, text in enumerate(terms)]
+    independent = independent_columns(Design.of(parsed, data).matrix(data))
+    if independent.all():
+        return
+    widths = [len(Design.of([term], data).names) - 1 for term in parsed]
+    column = int(np.flatnonzero(~independent)[0])
+    j = int(np.searchsorted(np.cumsum(widths), column))
+    raise BadInput(
+        f"{place}[{j}]",
+        f'"{terms[j]}" is aliased: the intercept and the terms before it determine a column of it, or no record has '
+        "one of its levels; leave it out",
+    )
 
 
 def check_steps(recipe: Recipe, data: Microdata) -> None:

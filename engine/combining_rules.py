@@ -21,8 +21,6 @@ from .statistics.bounded_interval import Range
 from .statistics.collinearity import column_scales
 from .statistics.combining import Combined, full_synthesis, partial_synthesis
 
-__all__ = ["BOUNDS", "averages_within_bounds", "by_combining_rules", "stated_bounds"]
-
 BOUNDS = (
     Output("lower_bound", "smallest value that what has these parameters can have", "none", intermediate=True),
     Output("upper_bound", "largest value that what has these parameters can have", "none", intermediate=True),

@@ -6,18 +6,20 @@ EngineError
 ├── NotComputable   a value that has no answer here: becomes a row with the reason
 ├── NotConverged    a sampler whose draws must not be used: names the parameter
 └── Cancelled       the caller asked a computation to stop
+
+An extra is a part that is installed on request: ``pip install 'sfumato[gan]'``.
 """
 
 from __future__ import annotations
 
 import difflib
+import importlib.util
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .results import Fit
-
-__all__ = ["BadInput", "Cancelled", "EngineError", "NotComputable", "NotConverged", "NotInstalled", "suggestion"]
 
 
 class EngineError(Exception):
@@ -71,3 +73,31 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     """``'; did you mean "reviews"?'`` for a near miss, else the empty string."""
     near = difflib.get_close_matches(word, list(known), n=1)
     return f'; did you mean "{near[0]}"?' if near else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """An extra of the package: its name, and the modules that it brings."""
+
+    name: str
+    modules: tuple[str, ...]
+
+    @property
+    def installed(self) -> bool:
+        """Whether its modules are there; none is imported."""
+        return all(importlib.util.find_spec(module) is not None for module in self.modules)
+
+    @property
+    def command(self) -> str:
+        """How it is installed."""
+        return f"pip install 'sfumato[{self.name}]'"
+
+    def require(self, place: str) -> None:
+        """NotInstalled at ``place`` where it is not installed."""
+        if not self.installed:
+            raise NotInstalled(
+                place, f"this method needs the extra [{self.name}], which is not installed: {self.command}"
+            )
+
+
+GAN = Extra("gan", ("ctgan", "torch"))

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from .anonymisation._base import Anonymised
     from .microdata import Microdata
+    from .release_form import Anonymised
     from .results import Fit, Measure, StudyPoint
     from .run import Run
 

@@ -21,8 +21,7 @@ from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
-from .errors import BadInput, suggestion
-from .extras import Extra
+from .errors import BadInput, Extra, suggestion
 from .families import (
     FAMILIES,
     MEASURES,
@@ -41,7 +40,7 @@ from .outputs import Axis, Output, Plane, RecordArray, Split
 from .spec import Spec, StudySpec
 
 if TYPE_CHECKING:
-    from .anonymisation._base import AnonymisationSpec
+    from .release_form import AnonymisationSpec
 
 GROUP = "sfumato.methods"
 OWN = "sfumato"
@@ -89,7 +88,7 @@ class Method:
         """The families that what it brings suits."""
         if self.draw is not None:
             return ("synthesis",)
-        from .anonymisation._base import AnonymisationSpec
+        from .release_form import AnonymisationSpec
 
         if issubclass(self.spec, AnonymisationSpec):
             return ("anonymisation",)

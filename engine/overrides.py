@@ -10,8 +10,6 @@ from typing import Any
 
 from .errors import BadInput
 
-__all__ = ["with_settings"]
-
 STEP = re.compile(r"""("(?:[^"\\]|\\.)*"|'[^']*'|[^.\[\]="'][^.\[\]=]*|)\]?([.\[=])""")
 """A step of a path, bare or in quotation marks, and the sign behind it."""
 

@@ -12,12 +12,11 @@ from typing import Any
 
 import tomli_w
 
-from .anonymisation._base import AnonymisationSpec
 from .errors import BadInput, suggestion
 from .methods import Method, find, registry
 from .published import Published, read_published
 from .release_form import KEYS as FORM_KEYS
-from .release_form import ReleaseForm
+from .release_form import AnonymisationSpec, ReleaseForm
 from .schema import MissingPolicy, Origin, Role, Schema, Variable
 from .spec import Spec
 from .terms import parse_term

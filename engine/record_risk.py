@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,14 +11,45 @@ from numpy.typing import NDArray
 
 from .errors import NotComputable
 from .matching.intruder import Knowledge
-from .matching.leave_one_out import candidates_without
-from .matching.matching import Matcher
+from .matching.matching import Exact, Matcher, Within
 from .matching.radius import Radius
 from .microdata import Microdata
 from .recipe import Recipe
 
-__all__ = ["Driver", "LeaveOneOut", "RecordRisk", "has_record_risk", "knowledge_of", "leave_one_out", "matching_records",
-           "record_risk"]  # fmt: skip
+
+def candidates_without(keys: Sequence[Exact | Within], records: Sequence[int]) -> NDArray[np.int64]:
+    """For each chosen confidential record, the released records that match it when one variable is not asked for.
+
+    Leaving variable v out adds the released records that differ in v alone, so one pass over the released records
+    serves all variables: O(records x variables x n_r).
+
+    Args:
+        keys: the V known variables, each to be equal or within its window.
+        records: R rows of the confidential records.
+
+    Returns:
+        Shape (R, V + 1): with all variables known in column 0, without variable v in column v + 1.
+    """
+    agreements = [_agreement(key) for key in keys]
+    counts = np.zeros((len(records), len(keys) + 1), dtype=np.int64)
+    for r, i in enumerate(records):
+        agrees = [agreement(i) for agreement in agreements]
+        agreeing = np.zeros(keys[0].shape[1], dtype=np.int16)
+        for agree in agrees:
+            agreeing += agree
+        near = agreeing == len(keys) - 1
+        counts[r, 0] = np.count_nonzero(agreeing == len(keys))
+        counts[r, 1:] = [counts[r, 0] + np.count_nonzero(near & ~agree) for agree in agrees]
+    return counts
+
+
+def _agreement(key: Exact | Within) -> Callable[[int], NDArray[np.bool_]]:
+    """The function that says which released records, (n_r,), agree with record i on a variable."""
+    if isinstance(key, Within):
+        return lambda i: (key.lower[i] <= key.released) & (key.released <= key.upper[i])
+    own, codes = key.codes()
+    return lambda i: codes == own[i]
+
 
 Arrays = Mapping[str, NDArray[Any]]
 _NEEDED = ({"candidates", "hit"}, {"matched", "probability"})

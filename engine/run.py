@@ -9,8 +9,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["Progress", "Run", "generator", "legacy_state"]
-
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 

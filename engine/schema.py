@@ -1,14 +1,15 @@
-"""What a variable is: its kind, the role it plays for an intruder, its bounds, levels and labels."""
+"""What a variable is: its kind, the role it plays for an intruder, its bounds, levels and labels, and which are compared."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, TypeVar
 
 from .errors import BadInput, suggestion
+from .statistics.bounded_interval import SHARE, Range
 
 Word = TypeVar("Word", bound=StrEnum)
 
@@ -226,3 +227,20 @@ class Schema:
                 place, f'no column "{name}"{suggestion(name, self.names) or "; columns: " + ", ".join(self.names)}'
             )
         return self[name]
+
+
+def compared_variables(schema: Schema, released: Collection[str], kinds: Collection[Kind]) -> tuple[str, ...]:
+    """The released variables of these kinds; where none is said to be released, the sensitive ones.
+
+    Where there are no sensitive ones either, all but the identifiers. Empty when nothing is of these kinds.
+    """
+    suitable = [v for v in schema if v.kind in kinds and v.role is not Role.IDENTIFIER]
+    if released:
+        return tuple(v.name for v in suitable if v.name in released)
+    sensitive = tuple(v.name for v in suitable if v.role is Role.SENSITIVE)
+    return sensitive or tuple(v.name for v in suitable)
+
+
+def range_of_values(variable: Variable) -> Range:
+    """The smallest and largest value that it can have, and so its mean and its quantiles; a binary variable is 0 or 1."""
+    return SHARE if variable.kind is Kind.BINARY else (variable.lower, variable.upper)

@@ -31,20 +31,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-__all__ = [
-    "LARGEST_ERROR",
-    "digits_and_decimals",
-    "has_decimal_commas",
-    "level_spellings",
-    "may_be_thousands",
-    "nearest",
-    "originals_of",
-    "read_numbers",
-    "rounded_alike",
-    "same_numbers",
-    "whole_spelling",
-]
-
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 

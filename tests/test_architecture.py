@@ -91,7 +91,6 @@ def test_the_values_of_the_engine_load_no_numerical_library_until_they_compute()
 
 
 CIRCLES = {  # what is left of them; one that is gone is struck out here
-    ("sfumato.engine.posterior.zero_inflated_poisson", "sfumato.engine.posterior.zero_inflated_poisson"),
     ("sfumato.tui.screens.exhibiting", "sfumato.tui.screens.export", "sfumato.tui.screens.page"),
     ("sfumato.workspace.jobs.dask_pool", "sfumato.workspace.jobs.pool"),
 }

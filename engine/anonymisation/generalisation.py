@@ -18,13 +18,11 @@ from ..methods import method
 from ..microdata import Microdata
 from ..partition.equivalence_classes import equivalence_classes
 from ..partition.hierarchies import interval_hierarchy
+from ..release_form import AnonymisationSpec, Anonymised, Hierarchies, QuasiIdentifiers, as_generalised
 from ..run import Run
 from ..schema import Kind, Schema, Variable
 from ..spec import Param
-from ._base import AnonymisationSpec, Anonymised, Hierarchies, QuasiIdentifiers, as_generalised
-from ._output import anonymised_table, check_hierarchies, notes_of, numbers_of_labels, require_complete, tree_of
-
-__all__ = ["GeneralisationSpec", "generalisation"]
+from ._partition import anonymised_table, check_hierarchies, notes_of, numbers_of_labels, require_complete, tree_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

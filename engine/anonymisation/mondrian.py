@@ -21,13 +21,11 @@ from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
 from ..partition.sensitive_values import Diversity, Limits, Sensitive
+from ..release_form import Anonymised
 from ..run import Run
 from ..schema import Schema
 from ..spec import Param
-from ._base import Anonymised
 from ._partition import PartitionSpec, check_partition, partitioned
-
-__all__ = ["MondrianSpec", "mondrian"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -15,13 +15,11 @@ from ..methods import method
 from ..microdata import Microdata
 from ..partition.equivalence_classes import class_sizes, equivalence_classes
 from ..partition.sensitive_values import Limits
+from ..release_form import AnonymisationSpec, Anonymised, QuasiIdentifiers
 from ..run import Run
 from ..schema import Schema
 from ..spec import Param
-from ._base import AnonymisationSpec, Anonymised, QuasiIdentifiers
-from ._output import anonymised_table, notes_of, require_records
-
-__all__ = ["SuppressionSpec", "suppression"]
+from ._partition import anonymised_table, notes_of, require_records
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from ..anonymisation._base import AnonymisationSpec
 from ..checks import check_steps
 from ..errors import BadInput
 from ..families import FAMILIES, MEASURES
@@ -16,6 +15,7 @@ from ..methods import Method
 from ..microdata import Microdata
 from ..outputs import Output
 from ..recipe import Recipe
+from ..release_form import AnonymisationSpec
 from ..schema import Kind
 from ..spec import Spec
 from .examples import every_method, recipe_of, table_of

@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ..anonymisation._base import AnonymisationSpec, Anonymised
 from ..checks import check_steps
 from ..execution import anonymise, draw_dataset, fit_model
 from ..methods import Method
 from ..microdata import Microdata, as_column
 from ..recipe import Recipe
+from ..release_form import AnonymisationSpec, Anonymised
 from ..results import Fit
 from ..run import Run
 from ..schema import Kind, Schema

@@ -16,8 +16,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-__all__ = ["Side", "count_in_boxes"]
-
 Ints = NDArray[np.int64]
 AnyInt = np.signedinteger[Any]
 

@@ -1,15 +1,26 @@
-"""Equivalence classes: records that agree on all quasi-identifiers (Sweeney 2002)."""
+"""Equivalence classes: records that agree on all quasi-identifiers (Sweeney 2002), and how a sensitive variable varies in them.
+
+With p_c the shares of the sensitive values in class c and q those in the whole table:
+    distinct l     number of different values                              (Machanavajjhala et al. 2007, §4.1)
+    entropy l      exp(-sum p log p)                                       (the same, Definition 4.1)
+    recursive c    r_1 / (r_l + ... + r_m), r_1 >= ... >= r_m the records of each value: the class is recursively
+                   (c, l)-diverse for every larger c                       (the same, Definition 4.2)
+    equal t        1/2 sum |p - q|: every two values are 1 apart           (Li, Li & Venkatasubramanian 2007, §5.2)
+    ordered t      1/(m - 1) sum_i |P_i - Q_i| with cumulative shares P, Q: neighbours of m ranked values lie 1/(m - 1)
+                   apart                                                   (the same, §5.1)
+
+All work on counts of (class, value) pairs that occur, so that many classes and many values cost n log n.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-
-__all__ = ["class_sizes", "equivalence_classes", "joint_classes"]
 
 Integers = NDArray[np.int64]
 Values = NDArray[Any] | pd.Series
@@ -51,3 +62,98 @@ def _plain(column: Values) -> NDArray[Any]:
 def class_sizes(classes: Integers) -> Integers:
     """Records in each class, (classes,); those of class -1 are not counted."""
     return np.bincount(classes[classes >= 0]).astype(np.int64)
+
+
+Floats = NDArray[np.float64]
+
+DENSE = 4
+DECIMALS = 12
+
+
+def shares_of(codes: Integers, values: int) -> Floats:
+    """Share of the records with each of the ``values`` codes, (values,)."""
+    return np.asarray(np.bincount(codes, minlength=values) / max(len(codes), 1), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Composition:
+    """Records of each (class, value) pair that occurs, ascending by class, then value; ``sizes`` (classes,) none 0."""
+
+    group: Integers
+    value: Integers
+    count: Integers
+    sizes: Integers
+
+    @classmethod
+    def of(cls, classes: Integers, codes: Integers, groups: int, values: int) -> Composition:
+        """From the class below ``groups`` and the code below ``values`` of each record, (n,) each."""
+        key = classes * values + codes
+        if groups * values <= DENSE * len(key):
+            table = np.bincount(key, minlength=groups * values)
+            pair = np.flatnonzero(table)
+            count = table[pair]
+        else:
+            pair, count = np.unique(key, return_counts=True)
+        return cls(pair // values, pair % values, count, np.bincount(classes, minlength=groups))
+
+    @property
+    def _shares(self) -> Floats:
+        return np.asarray(self.count / self.sizes[self.group])
+
+    def _sum(self, terms: Floats) -> Floats:
+        return np.asarray(np.bincount(self.group, weights=terms, minlength=len(self.sizes)), dtype=np.float64)
+
+    def distinct(self) -> Integers:
+        """Different values in each class, (classes,)."""
+        return np.bincount(self.group, minlength=len(self.sizes)).astype(np.int64)
+
+    def entropy(self) -> Floats:
+        """Entropy of the values in each class in nats, (classes,)."""
+        p = self._shares
+        return np.asarray(np.maximum(self._sum(-p * np.log(p)), 0.0))
+
+    def effective_values(self) -> Floats:
+        """The exponential of the entropy of each class, (classes,), to 12 decimals: n values of one frequency are n."""
+        return np.asarray(np.round(np.exp(self.entropy()), DECIMALS))
+
+    def recursive_ratio(self, l: int) -> Floats:  # noqa: E741
+        """r_1 / (r_l + ... + r_m) of each class, (classes,); infinite where it has fewer than ``l`` different values."""
+        order = np.lexsort((-self.count, self.group))
+        group, count = self.group[order], self.count[order]
+        opening = np.concatenate([[0], np.cumsum(self.distinct())[:-1]])
+        rank = np.arange(len(group)) - opening[group]
+        rest = np.bincount(group, weights=np.where(rank >= l - 1, count, 0), minlength=len(self.sizes))
+        ratio = np.full(len(rest), np.inf)
+        np.divide(count[opening], rest, out=ratio, where=rest > 0)
+        return ratio
+
+    def mode(self) -> Integers:
+        """The most frequent value of each class, of equals the smallest: (classes,)."""
+        order = np.lexsort((self.value, -self.count, self.group))
+        group = self.group[order]
+        return np.asarray(self.value[order][np.concatenate([[True], group[1:] != group[:-1]])], dtype=np.int64)
+
+    def equal_distance(self, q: Floats) -> Floats:
+        """Distance of each class from the table's shares ``q`` (values,), all values equally far apart: (classes,)."""
+        ours = q[self.value]
+        return np.asarray(np.maximum(0.5 * (self._sum(np.abs(self._shares - ours) - ours) + q.sum()), 0.0))
+
+    def ordered_distance(self, q: Floats) -> Floats:
+        """Distance of each class from the table's shares ``q`` (values,) of ranked values: (classes,).
+
+        Between two values of a class P is constant, and Q, which never falls, crosses it at one place: prefix sums of Q
+        give the sum of |P - Q| over the stretch.
+        """
+        if len(q) < 2:
+            return np.zeros(len(self.sizes))
+        Q = np.cumsum(q)
+        before = np.concatenate([[0.0], np.cumsum(Q)])
+        first = np.concatenate([[True], self.group[1:] != self.group[:-1]])
+        running = np.cumsum(self.count)
+        opening = (running - self.count)[first]
+        P = (running - opening[self.group]) / self.sizes[self.group]
+        end = np.where(np.concatenate([first[1:], [True]]), len(q), np.concatenate([self.value[1:], [0]]))
+        cross = np.clip(np.searchsorted(Q, P), self.value, end)
+        stretch = P * (2 * cross - self.value - end) - (2 * before[cross] - before[self.value] - before[end])
+        total = self._sum(stretch) + before[self.value[first]]
+        return np.asarray(np.maximum(total / (len(q) - 1), 0.0))

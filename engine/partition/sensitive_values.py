@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 
 from ..microdata import Microdata
 from ..schema import Kind
-from .diversity import DECIMALS, Composition, shares_of
+from .equivalence_classes import DECIMALS, Composition, shares_of
 from .partitioning import Rule
-
-__all__ = ["ORDERED", "Diversity", "Limits", "Sensitive"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -23,8 +23,6 @@ variables (y - mean(y)) / sd(y) and (x_j - mean(x_j)) / sd(x_j) instead, so that
     sigma   ~ half-t with 1 df and scale a sd(y)
 
 (the scaling of Gelman, Jakulin, Pittau and Su 2008, section 2): units and origins of the variables then do not matter.
-
-Draws from normal distributions truncated to intervals, by inversion in logarithms: exact in both tails.
 """
 
 from __future__ import annotations

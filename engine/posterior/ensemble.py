@@ -1,4 +1,9 @@
-"""x"""
+"""Draws by emcee's ensemble sampler, the statistics that judge its chains, and what is kept of them to be looked at.
+
+Chains are arrays (chains, steps) of one parameter. Rank-normalised split R-hat and effective sample sizes (Vehtari et al. 2021) are
+those of arviz-stats. The autocorrelation of all chains together (eq. 10) is ours: arviz-stats has it of single chains only. So
+is the count of ranks for pictures.
+"""
 
 from __future__ import annotations
 

@@ -1,15 +1,11 @@
-"""Draws from a posterior, and what a sampler needs to know of one.
+"""Laplace's approximation of a posterior, corrected by importance resampling.
 
-Pareto-smoothed importance sampling (Vehtari, Simpson, Gelman, Yao and Gabry 2024).
+Newton's method finds the mode; a multivariate t with the inverse Hessian's scale proposes; Pareto-smoothed importance
+weights put right what is not exact, and say whether that was good enough (k-hat at most 0.7: Vehtari et al. 2024).
 
 Weights and k-hat equal those of arviz-stats to rounding where it has any (a test holds that), and stay ours because draws
 hang on them: it raises ValueError for a flat tail and for fewer than 25 ratios, divides by zero where all weights but the
 largest vanish, and sorts ties in an order that is the machine's, so that one seed would not draw the same everywhere.
-
-Laplace's approximation of a posterior, corrected by importance resampling.
-
-Newton's method finds the mode; a multivariate t with the inverse Hessian's scale proposes; Pareto-smoothed importance
-weights put right what is not exact, and say whether that was good enough (k-hat at most 0.7: Vehtari et al. 2024).
 """
 
 from __future__ import annotations

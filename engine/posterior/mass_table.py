@@ -1,15 +1,13 @@
-"""Gauss quadrature against discrete measures, many at once.
-
-Lanczos' recurrence gives the three-term coefficients of the polynomials that are orthogonal for a measure; the
-eigenvalues of their Jacobi matrix are the nodes (Golub and Welsch 1969). m nodes are exact for degree 2m - 1.
-
-P(y | eta, tau) of one count that very many records share, by interpolation in eta and log tau.
+"""P(y | eta, tau) of one count that very many records share, by interpolation in eta and log tau.
 
 Where most records are 0 there are thousands of pairs (eta, 0) that differ in eta alone, and log P(0 | eta, tau) is a
 smooth function of two numbers. At one tau it is interpolated in eta by polynomials of degree 5 on panels of equal width,
 halved until the error between their nodes is below 1e-9 of the value (of 1, where that is larger). In log tau the
 polynomials' coefficients are interpolated through Chebyshev nodes (Trefethen 2013, Approximation Theory and Approximation
 Practice, chapters 5 and 8: the error falls as rho^-16, and the strip of analyticity of about pi / 4 makes rho at least 4).
+
+Beside it Gauss quadrature against discrete measures, many at once: Lanczos' recurrence gives the three-term coefficients of the polynomials that are orthogonal for a measure; the
+eigenvalues of their Jacobi matrix are the nodes (Golub and Welsch 1969). m nodes are exact for degree 2m - 1.
 """
 
 from __future__ import annotations

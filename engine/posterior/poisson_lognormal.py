@@ -3,15 +3,11 @@
     P(y | eta, tau) = integral f(y | g) N(g; eta, tau) dg        (Aitchison and Ho 1989, with f truncated to 0..b)
 
 As f is log-concave in g, so is the integrand, with curvature at least 1 / tau^2: it has one mode, and tangents to its
-log lie above it. ``rate_quadrature`` integrates it; here it is located, and drawn from.
+log lie above it, so that it is located and drawn from.
 
-Quadrature over the log rate of a Poisson-lognormal count: its probability, and the moments of its rate's posterior.
-
-The integrand is analytic in a strip, so the trapezoidal rule converges geometrically in 1 / step (Trefethen and
+Its quadrature over g gives the probability and the moments of the rate's posterior. The integrand is analytic in a strip, so the trapezoidal rule converges geometrically in 1 / step (Trefethen and
 Weideman 2014). The strip ends pi / 2 from the real axis for a Poisson, and about 2.8 / sqrt(b) from it near g = log b for
 one truncated at b (the zeros of the partial sums of exp, Szegő 1924): hence the limits on the step.
-
-Drawing counts from a zero-inflated truncated Poisson regression with a normal random effect, at one theta.
 """
 
 from __future__ import annotations

@@ -15,8 +15,6 @@ from scipy.special import gammaincc, gammaln
 
 from ..errors import NotComputable
 
-__all__ = ["draw", "log_normaliser", "log_pmf", "mean_and_variance"]
-
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 

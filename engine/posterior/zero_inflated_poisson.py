@@ -1,19 +1,17 @@
-"""The posterior density of theta near a reference, for many theta at once and fast.
-
-A record's integral over g changes little from theta to theta when seen from the posterior of its g at a reference:
-
-    P(y | eta, tau) = P(y | eta', tau') E[N(g; eta, tau) / N(g; eta', tau') | y, eta', tau']
-
-and the ratio is the exponential of a gentle quadratic. A Gauss rule against that posterior, of as few nodes as the pair
-needs, is fixed once. Theta outside the region where the rules hold are answered by the full quadrature.
-
-The posterior of a zero-inflated truncated Poisson regression with a normal random effect.
+"""The posterior of a zero-inflated truncated Poisson regression with a normal random effect.
 
     y = 0 with probability p, else Poisson(exp(g)) truncated to 0..b,   g = x alpha + eps,  eps ~ N(0, tau)
     logit p = x beta;   alpha, beta ~ N(0, 1);   a Gamma prior on 1 / tau^2 or on tau       (Guo and Hu, eq. 1-5)
 
 Every record's eps is integrated out, so the posterior is smooth in theta = (alpha, beta, log tau), 2K + 1 numbers, and
 records with the same x and y are one term with a weight.
+
+``near`` a reference the density is found for many theta at once and fast. A record's integral over g changes little from theta to theta when seen from the posterior of its g at a reference:
+
+    P(y | eta, tau) = P(y | eta', tau') E[N(g; eta, tau) / N(g; eta', tau') | y, eta', tau']
+
+and the ratio is the exponential of a gentle quadratic. A Gauss rule against that posterior, of as few nodes as the pair
+needs, is fixed once. Theta outside the region where the rules hold are answered by the full quadrature.
 """
 
 from __future__ import annotations

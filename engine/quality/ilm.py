@@ -13,15 +13,12 @@ from ..errors import BadInput, NotComputable
 from ..methods import method
 from ..microdata import Microdata
 from ..outputs import Output
-from ..partition.geometric_size import numerical_loss
-from ..partition.pairs import NUMBERS, Pairs, quasi_identifiers
+from ..partition.pairs import NUMBERS, Pairs, numerical_loss, quasi_identifiers
 from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Schema
 from ..spec import Param, Spec
 from ..statistics.bounded_interval import AT_MOST_ONE, NON_NEGATIVE
-
-__all__ = ["IlmSpec", "ilm"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,7 +7,7 @@ from ..microdata import Microdata
 from ..outputs import Limit
 from ..results import Measure
 from ..run import Run
-from ._information import InformationSpec, information_kept, outputs_by
+from ._columns import InformationSpec, information_kept, outputs_by
 
 LIMIT = Limit(0.80, "Lighthouse")
 

@@ -6,9 +6,7 @@ from ..methods import method
 from ..microdata import Microdata
 from ..results import Measure
 from ..run import Run
-from ._information import InformationSpec, information_kept, outputs_by
-
-__all__ = ["nmi_v2"]
+from ._columns import InformationSpec, information_kept, outputs_by
 
 
 @method(

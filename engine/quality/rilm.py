@@ -15,9 +15,8 @@ from ..errors import BadInput, NotComputable
 from ..methods import method
 from ..microdata import Microdata
 from ..outputs import Limit, Output
-from ..partition.geometric_size import categorical_loss, numerical_loss
 from ..partition.hierarchies import Hierarchy, flat
-from ..partition.pairs import CATEGORIES, NUMBERS, Pairs, minimum, quasi_identifiers
+from ..partition.pairs import CATEGORIES, NUMBERS, Pairs, categorical_loss, minimum, numerical_loss, quasi_identifiers
 from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Schema

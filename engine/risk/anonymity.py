@@ -20,16 +20,13 @@ from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
 from ..outputs import Output, RecordArray
-from ..partition.diversity import Composition
-from ..partition.equivalence_classes import class_sizes, equivalence_classes
+from ..partition.equivalence_classes import Composition, class_sizes, equivalence_classes
 from ..partition.sensitive_values import Sensitive
 from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Role, Schema
 from ..spec import Param, Spec
 from ..statistics.bounded_interval import AT_LEAST_ONE, NON_NEGATIVE, SHARE
-
-__all__ = ["AnonymitySpec", "anonymity"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,8 +8,7 @@ from typing import Annotated, Self
 
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import Knowledge, check_log_scale, check_radii, known_by_default
-from ..matching.match_risk import attribute_probabilities
-from ..matching.matching import Matcher, Matches
+from ..matching.matching import Matcher, Matches, attribute_probabilities
 from ..matching.radius import Radius
 from ..methods import method
 from ..microdata import Microdata
@@ -19,8 +18,6 @@ from ..run import Run
 from ..schema import Kind, Schema
 from ..spec import Param, Spec
 from ..statistics.bounded_interval import NON_NEGATIVE
-
-__all__ = ["AttributeSpec", "attribute"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

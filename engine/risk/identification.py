@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import NotComputable
 from ..matching.intruder import Knowledge, check_log_scale, check_radii, known_by_default
-from ..matching.match_risk import IDENTIFICATION_SUMMARIES
-from ..matching.matching import Matcher, Matches, match
+from ..matching.matching import IDENTIFICATION_SUMMARIES, Matcher, Matches, match
 from ..matching.radius import Radius
 from ..methods import method
 from ..microdata import Microdata

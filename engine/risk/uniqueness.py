@@ -24,8 +24,6 @@ from ..schema import Role, Schema
 from ..spec import Param, Spec
 from ..statistics.bounded_interval import NON_NEGATIVE, SHARE
 
-__all__ = ["UniquenessSpec", "uniqueness"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UniquenessSpec(Spec):

@@ -26,8 +26,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-__all__ = ["AT_LEAST_ONE", "AT_MOST_ONE", "NON_NEGATIVE", "SHARE", "UNBOUNDED", "Range", "bounded_interval", "narrowed"]
-
 Range = tuple[float | None, float | None]
 """Smallest and largest possible value, each included; None where there is no end."""
 

@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-__all__ = ["Factors", "column_scales", "factorised", "independent_columns"]
-
 Floats = NDArray[np.float64]
 
 

@@ -24,8 +24,6 @@ from scipy.special import ndtri, stdtrit
 
 from .bounded_interval import UNBOUNDED, Range, bounded_interval
 
-__all__ = ["Combined", "full_synthesis", "monte_carlo_mean", "partial_synthesis"]
-
 _NORMAL_DEGREES = 1e9
 
 

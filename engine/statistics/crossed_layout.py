@@ -29,8 +29,6 @@ from scipy.special import stdtridf
 
 from .combining import Combined, t_quantile
 
-__all__ = ["CrossedMean", "Shares", "crossed_mean", "without_holes"]
-
 Floats = NDArray[np.float64]
 _FEW = 4
 _ROUNDING = 1e-9

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["non_dominated"]
-
 
 def non_dominated(costs: NDArray[np.float64]) -> NDArray[np.bool_]:
     """The alternatives, rows of ``costs`` (n, k), that are Pareto efficient, (n,): lower is better in every column.

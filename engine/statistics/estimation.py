@@ -1,22 +1,120 @@
-"""Estimates with standard error and confidence interval, as an analyst of one dataset would make them."""
+"""Estimates with standard error and confidence interval, as an analyst of one dataset would make them: means, quantiles, regressions.
+
+model := [("linear" | "logit") ":"] response "~" term ("+" term)*
+
+``response`` is a column or a function of a numeric column, ``term`` as in ``sfumato.engine.terms``: nothing is ever
+evaluated.
+
+The standard error of a quantile is that of the bootstrap, exactly: what infinitely many resamples would give, without resampling.
+
+The quantile interpolates between two neighbouring order statistics, (1 - g) X_(r) + g X_(r+1) with r - 1 + g = (n - 1) p,
+as ``numpy.quantile`` does. Those of a resample are the sorted values x_(I), x_(J) with I and J the ceilings of n times
+order statistics of n uniform variables (Hutson & Ernst 2000), so that
+
+    P(I <= k)        = B(k/n; r, n - r + 1),  B the beta distribution function
+    P(I = k, J > l)  = C(n, r) ((k/n)^r - ((k-1)/n)^r) (1 - l/n)^(n-r),  l >= k
+
+The gap J - I has nearly a geometric distribution whatever n is, so a narrow band of pairs holds all but a negligible part.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betainc, betaincinv, gammaln, xlog1py
 
-from ..errors import NotComputable
-from .bootstrap_quantiles import bootstrap_quantile
+from ..errors import BadInput, NotComputable
+from ..microdata import Microdata
+from ..schema import Kind, Schema
+from ..terms import Design, Term, check_domain, parse_term
 from .bounded_interval import UNBOUNDED, Range, bounded_interval
-from .collinearity import column_scales, factorised
+from .collinearity import column_scales, factorised, independent_columns
 from .combining import t_quantile
 from .logistic import logistic_regression
 
-__all__ = ["IntervalEstimate", "linear_coefficients", "logistic_coefficients", "mean_estimate", "quantile_estimate"]
-
 Floats = NDArray[np.float64]
+
+_NEGLIGIBLE = 1e-10
+_WIDEST_GAP = 30
+
+
+@dataclass(frozen=True)
+class BootstrapQuantile:
+    """The values (V,) that the quantile of a resample can have, in increasing order, and their probabilities (V,)."""
+
+    values: Floats
+    probabilities: Floats
+
+    @property
+    def sd(self) -> float:
+        """The bootstrap standard error."""
+        if self.values[0] == self.values[-1]:
+            return 0.0
+        deviations = self.values - self.probabilities @ self.values
+        return float(np.sqrt(self.probabilities @ deviations**2))
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """The percentile interval: equal tails, each end a value that a resample can have."""
+        cdf = np.cumsum(self.probabilities)
+        tail = (1 - confidence) / 2
+        ends = np.searchsorted(cdf, [tail, 1 - tail])
+        lower, upper = self.values[np.minimum(ends, len(cdf) - 1)]
+        return float(lower), float(upper)
+
+
+def bootstrap_quantile(ordered: Floats, p: float) -> BootstrapQuantile:
+    """The distribution of the p-quantile, 0 <= p <= 1, of n values drawn with replacement from ``ordered`` (n,), sorted."""
+    n = len(ordered)
+    whole = int((n - 1) * p)
+    r, g = whole + 1, (n - 1) * p - whole
+    first, last = _window(n, r, g)
+    k = np.arange(first, last + 1)
+    if g == 0:
+        return _distribution(ordered[k - 1], _cells(k, n, r))
+    gaps = np.arange(_WIDEST_GAP + 1)
+    lower, upper = ordered[k - 1, None], ordered[np.minimum(k[:, None] + gaps, n) - 1]
+    values = lower + g * (upper - lower)
+    return _distribution(values.ravel(), _pairs(k, gaps, n, r).ravel())
+
+
+def _window(n: int, r: int, g: float) -> tuple[int, int]:
+    """First and last rank that the lower order statistic takes with a probability worth counting."""
+    low, high = betaincinv(r, n - r + 1, [_NEGLIGIBLE, 1 - _NEGLIGIBLE])
+    return max(1, int(np.floor(n * low))), min(n, int(np.ceil(n * high)) + 1)
+
+
+def _cells(k: NDArray[np.int_], n: int, r: int) -> Floats:
+    """P(I = k)."""
+    return np.asarray(betainc(r, n - r + 1, k / n) - betainc(r, n - r + 1, (k - 1) / n))
+
+
+def _pairs(k: NDArray[np.int_], gaps: NDArray[np.int_], n: int, r: int) -> Floats:
+    """P(I = k, J = k + gap), one row a k and one column a gap."""
+    beyond = _beyond(k[:, None], np.minimum(k[:, None] + gaps, n), n, r)
+    return -np.diff(beyond, axis=1, prepend=_cells(k, n, r)[:, None])
+
+
+def _beyond(k: NDArray[np.int_], last: NDArray[np.int_], n: int, r: int) -> Floats:
+    """P(I = k, J > last)."""
+    choose = gammaln(n + 1) - gammaln(r + 1) - gammaln(n - r + 1)
+    with np.errstate(divide="ignore"):
+        below = r * np.log(k / n) + np.log1p(-(((k - 1) / k) ** r))
+    return np.asarray(np.exp(choose + below + xlog1py(n - r, -last / n)))
+
+
+def _distribution(values: Floats, probabilities: Floats) -> BootstrapQuantile:
+    """Without the tails, where probabilities are mostly rounding errors."""
+    order = np.argsort(values)
+    ordered, kept = values[order], np.maximum(probabilities[order], 0.0)
+    first, last = np.searchsorted(np.cumsum(kept) / kept.sum(), [_NEGLIGIBLE, 1 - _NEGLIGIBLE])
+    inside = slice(first, last + 1)
+    return BootstrapQuantile(ordered[inside], kept[inside] / kept[inside].sum())
+
 
 _NO_ERROR = 1e-12
 
@@ -55,7 +153,7 @@ def mean_estimate(values: Floats, confidence: float = 0.95, within: Range = UNBO
 def quantile_estimate(values: Floats, p: float, confidence: float = 0.95) -> IntervalEstimate:
     """The p-quantile of values (n,), interpolated, with its bootstrap percentile interval and standard error.
 
-    Both are those of infinitely many resamples (``sfumato.engine.statistics.bootstrap_quantiles``).
+    Both are those of infinitely many resamples (``sfumato.engine.statistics.estimation``).
 
     Raises:
         NotComputable: when there are fewer than two values.
@@ -105,3 +203,112 @@ def logistic_coefficients(x: Floats, y: Floats, confidence: float = 0.95) -> lis
 def _symmetric(value: float, error: float, degrees: float, confidence: float) -> IntervalEstimate:
     half = t_quantile(degrees, confidence) * error
     return IntervalEstimate(value, error, value - half, value + half)
+
+
+Answer = IntervalEstimate | NotComputable
+"""An estimate, or why it cannot be computed."""
+
+_WRITTEN = re.compile(r"\s*(?:(linear|logit)\s*:)?([^~]+)~([^~]+)")
+_FITS = {"linear": linear_coefficients, "logit": logistic_coefficients}
+_RESPONSES = {"linear": (Kind.COUNT, Kind.CONTINUOUS), "logit": (Kind.BINARY,)}
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A linear or logistic regression of a response on predictor terms, each as the recipe writes it."""
+
+    response: str
+    terms: tuple[str, ...]
+    family: Literal["linear", "logit"] = "linear"
+
+    @classmethod
+    def parse(cls, value: object) -> Model:
+        """The model that a recipe writes, such as ``log(price) ~ room_type + days`` or ``logit: smoker ~ age``.
+
+        Raises:
+            ValueError: when it is not of this form.
+        """
+        if isinstance(value, Model):
+            return value
+        found = _WRITTEN.fullmatch(value) if isinstance(value, str) else None
+        if found is None:
+            raise ValueError(
+                f'{value!r} is not a model: write "log(price) ~ room_type + days" or "logit: smoker ~ age"'
+            )
+        response, terms = found[2].strip(), tuple(term.strip() for term in found[3].split("+"))
+        if not response or not all(terms):
+            raise ValueError(f"{value!r} lacks a response or a term beside ~ or +")
+        if twice := [term for position, term in enumerate(terms) if term in terms[:position]]:
+            raise ValueError(f'{value!r} has the term "{twice[0]}" twice')
+        return cls(response, terms, "logit" if found[1] == "logit" else "linear")
+
+    @property
+    def written(self) -> str:
+        """The form that a recipe carries: ``Model.parse(model.written) == model``."""
+        return ("logit: " if self.family == "logit" else "") + f"{self.response} ~ {' + '.join(self.terms)}"
+
+    def response_column(self, schema: Schema, place: str) -> str:
+        """The column whose values, or a function of them, are the response. Raises BadInput."""
+        return self._response(schema, place).columns[0]
+
+    def columns(self, schema: Schema) -> tuple[str, ...]:
+        """The columns that the regression reads, each once."""
+        terms = (self._response(schema, ""), *self._predictors(schema, ""))
+        return tuple(dict.fromkeys(name for term in terms for name in term.columns))
+
+    def check(self, schema: Schema, place: str) -> None:
+        """BadInput when a column is not there, or is of a kind that the regression cannot use."""
+        column, allowed = self.response_column(schema, place), _RESPONSES[self.family]
+        if (kind := schema[column].kind) not in allowed:
+            other = f'; write "logit: {self.written}"' if kind is Kind.BINARY else ""
+            raise BadInput(place, f'the response "{column}" is {kind}; this needs {" or ".join(allowed)}{other}')
+        for term in self._predictors(schema, place):
+            if column in term.columns:
+                raise BadInput(place, f'"{column}" is the response; leave it out of the terms')
+
+    def check_domains(self, data: Microdata, place: str) -> None:
+        """BadInput when a function of a column is undefined for some of its values."""
+        for term in (self._response(data.schema, place), *self._predictors(data.schema, place)):
+            for factor in term.factors:
+                check_domain(factor, data.numbers(factor.column), place)
+
+    def estimates(self, confidential: Microdata, data: Microdata, confidence: float = 0.95) -> dict[str, Answer]:
+        """The coefficients on ``data`` by name; the confidential data fix the levels, the first is the reference.
+
+        A coefficient whose column the ones before it determine in ``data`` has no estimate, the others have theirs.
+        Records that lack a value of one of the columns are left out.
+        """
+        design = Design.of(self._predictors(confidential.schema, ""), confidential)
+        try:
+            found = self._fitted(design, data, confidence)
+        except NotComputable as error:
+            return dict.fromkeys(design.names, error)
+        except BadInput as error:
+            return dict.fromkeys(design.names, NotComputable(error.message))
+        return dict(zip(design.names, found, strict=True))
+
+    def _fitted(self, design: Design, data: Microdata, confidence: float) -> Sequence[Answer]:
+        whole = ~np.any([data.missing(name) for name in self.columns(design.schema)], axis=0)
+        if not whole.any():
+            raise NotComputable("every record lacks a value of one of the variables")
+        x = design.matrix(data)[whole]
+        kept = independent_columns(x)
+        found = iter(_FITS[self.family](x[:, kept], self._values(data)[whole], confidence))
+        aliased = NotComputable("aliased: the terms before it determine it here, or no record has the level")
+        return [next(found) if independent else aliased for independent in kept]
+
+    def _values(self, data: Microdata) -> Floats:
+        """The response (n,)."""
+        response = self._response(data.schema, "")
+        if self.family == "logit":
+            return data.numbers(response.columns[0])
+        return Design((response,), data.schema, ()).matrix(data)[:, 1]
+
+    def _response(self, schema: Schema, place: str) -> Term:
+        response = parse_term(self.response, schema, place)
+        if len(response.factors) > 1:
+            raise BadInput(place, f'the response "{self.response}" must be a column, or a function of one')
+        return response
+
+    def _predictors(self, schema: Schema, place: str) -> list[Term]:
+        return [parse_term(text, schema, place) for text in self.terms]

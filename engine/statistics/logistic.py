@@ -10,8 +10,6 @@ from scipy.special import expit
 
 from .collinearity import factorised
 
-__all__ = ["LogisticFit", "logistic_regression"]
-
 Floats = NDArray[np.float64]
 
 _MOST_STEPS = 100

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from .collinearity import column_scales
 
-__all__ = ["filled_with_mean", "left_out", "with_own_level"]
-
 Floats = NDArray[np.float64]
 
 OWN_LEVEL = -1.0

@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 
 from .class_trees import DEEPEST, class_tree
 
-__all__ = ["Trees", "grow", "grow_classes", "joined", "level_order"]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import stdtrit
 
-__all__ = ["welch_half_width"]
-
 
 def welch_half_width(first: Sequence[float], second: Sequence[float], confidence: float = 0.95) -> float | None:
     """Half the width of Welch's t interval for the difference of the means of two samples (Welch 1947, Biometrika 34).

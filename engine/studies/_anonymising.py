@@ -14,9 +14,8 @@ from ..run import Run
 from ..schema import Role, Schema
 
 if TYPE_CHECKING:
-    from ..anonymisation._base import AnonymisationSpec
+    from ..release_form import AnonymisationSpec
 
-__all__ = ["OWN_TABLES", "anonymised", "anonymiser", "narrowed", "own_tables", "require_present", "scores"]
 
 OWN_TABLES = "the study makes tables of its own from the confidential data; its numbers stand with those"
 

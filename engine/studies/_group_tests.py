@@ -1,22 +1,108 @@
-"""Significance tests of each group of a sensitive variable against the others, on an original and an anonymised table."""
+"""Whether tests on an anonymised table say what they say on the original one (Lighthouse data quality §4.1).
+
+Each group of a sensitive variable is tested against the others. The p values are those of ``scipy.stats`` (tests hold that) in the
+special functions alone: a calibration makes 74,000 tests, and ``ttest_ind`` takes 0.8 ms for 200 records where ``t_test`` takes
+0.05.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import chdtrc, stdtr, xlogy
 
 from ..microdata import Microdata
-from ..partition.geometric_size import class_ranges
-from ..partition.pairs import NUMBERS, Pairs
-from ..statistics.agreement import Agreement, agreement
-from ..statistics.significance import Difference, g_test, t_test
+from ..partition.pairs import NUMBERS, Pairs, class_ranges
 
-__all__ = ["GroupTests"]
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How many tests there were, and how many went wrong in each way.
+
+    ``lost``: significant on the original only (the paper prints it as Type I); ``spurious``: on the anonymised only
+    (Type II); ``sign_flip``: on both, in opposite directions.
+    """
+
+    tests: int = 0
+    lost: int = 0
+    spurious: int = 0
+    sign_flip: int = 0
+
+    @property
+    def errors(self) -> int:
+        """Tests that went wrong."""
+        return self.lost + self.spurious + self.sign_flip
+
+    def __add__(self, other: Agreement) -> Agreement:
+        return Agreement(
+            self.tests + other.tests,
+            self.lost + other.lost,
+            self.spurious + other.spurious,
+            self.sign_flip + other.sign_flip,
+        )
+
+
+def agreement(pairs: Iterable[tuple[Difference, Difference]], alpha: float) -> Agreement:
+    """The agreement of tests at level ``alpha``, each given on the original and on the anonymised table."""
+    total = Agreement()
+    for original, anonymised in pairs:
+        was, now = original.p < alpha, anonymised.p < alpha
+        flipped = was and now and original.sign * anonymised.sign < 0
+        total += Agreement(1, int(was and not now), int(now and not was), int(flipped))
+    return total
+
+
+Floats = NDArray[np.float64]
+Groups = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """p value of a test of no difference, and the sign of the difference: 0 where the statistic has none."""
+
+    p: float
+    sign: int
+
+
+def t_test(values: Floats, group: Groups) -> Difference:
+    """Welch's two-sided t-test of the mean in the group against that of the others: values and group (n,).
+
+    Samples without any spread differ for certain or not at all; with fewer than two records on a side there is no
+    evidence, p = 1.
+    """
+    first, second = values[group], values[~group]
+    if min(len(first), len(second)) < 2:
+        return Difference(1.0, 0)
+    difference = float(first.mean() - second.mean())
+    shares = np.array([sample.var(ddof=1) / len(sample) for sample in (first, second)])
+    total = float(shares.sum())
+    if total <= (1e-12 * max(abs(float(first.mean())), abs(float(second.mean())))) ** 2:
+        equal = abs(difference) <= 1e-9 * max(abs(float(first.mean())), 1e-300)
+        return Difference(1.0 if equal else 0.0, 0 if equal else int(np.sign(difference)))
+    weights = shares / total
+    freedom = 1 / float(np.sum(weights**2 / [len(first) - 1, len(second) - 1]))
+    return Difference(float(2 * stdtr(freedom, -abs(difference) / np.sqrt(total))), int(np.sign(difference)))
+
+
+def g_test(codes: NDArray[np.int64], group: Groups) -> Difference:
+    """The likelihood-ratio (G) test that levels, coded from 0, are distributed alike in the group and the others.
+
+    G = 2 sum O log(O / E), with one degree of freedom less than there are levels (Sokal & Rohlf). It has no sign. One
+    level alone, or nobody on a side, is no evidence: p = 1.
+    """
+    inside = np.bincount(codes[group], minlength=int(codes.max(initial=-1)) + 1)
+    outside = np.bincount(codes[~group], minlength=len(inside))
+    table = np.stack([inside, outside])[:, inside + outside > 0].astype(np.float64)
+    if table.shape[1] < 2 or not table.sum(axis=1).all():
+        return Difference(1.0, 0)
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    statistic = 2 * float(np.sum(xlogy(table, table / expected)))
+    return Difference(float(chdtrc(table.shape[1] - 1, max(statistic, 0.0))), 0)
 
 
 @dataclass(frozen=True, eq=False)

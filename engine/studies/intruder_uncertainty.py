@@ -17,10 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BadInput, NotComputable
-from ..matching.intruder import Knowledge, belief, check_log_scale, check_radii, known_by_default
-from ..matching.intruder_noise import NOISE_ON_NUMBERS, NoiseModel
-from ..matching.match_risk import IDENTIFICATION_SUMMARIES, attribute_probabilities
-from ..matching.matching import Exact, Matcher, Matches, Within
+from ..matching.intruder import (
+    NOISE_ON_NUMBERS,
+    Knowledge,
+    NoiseModel,
+    belief,
+    check_log_scale,
+    check_radii,
+    known_by_default,
+)
+from ..matching.matching import IDENTIFICATION_SUMMARIES, Exact, Matcher, Matches, Within, attribute_probabilities
 from ..matching.radius import Radius
 from ..methods import method
 from ..microdata import Microdata

@@ -33,8 +33,6 @@ from ..spec import Param, Spec
 from ..statistics.trees import Trees, grow, grow_classes, joined, level_order
 from ..traces import NoTrace
 
-__all__ = ["CartSpec", "cart"]
-
 GROWN = "a tree is grown once, not sampled"
 
 Floats = NDArray[np.float64]

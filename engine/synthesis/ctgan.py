@@ -25,18 +25,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..extras import GAN
+from ..errors import GAN
 from ..methods import method
 from ..microdata import Microdata, as_column
 from ..results import Diagnostic, Fit
 from ..run import Progress, Run
 from ..schema import Kind
 from ..spec import Param, Spec
-from ..statistics.gan import Gan, train
-from ..statistics.nearest_donors import nearest_donors
-from ..statistics.table_codes import TableCodes
-
-__all__ = ["CtganSpec", "ctgan"]
+from ..statistics.gan import Gan, TableCodes, nearest_donors, train
 
 Floats = NDArray[np.float64]
 LARGEST_SEED = 2**31

@@ -15,19 +15,17 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import require_complete, require_full_rank
 from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
 from ..posterior.bayesian_linear_regression import LinearPosterior, Moments, truncated_normal
-from ..requirements import require_complete, require_full_rank
 from ..results import Diagnostic, Fit
 from ..run import Progress, Run
 from ..schema import Kind, Variable
 from ..spec import Param, Spec
 from ..terms import Design, parse_term
 from ..traces import NoTrace
-
-__all__ = ["LinearRegressionSpec", "linear_regression"]
 
 Floats = NDArray[np.float64]
 

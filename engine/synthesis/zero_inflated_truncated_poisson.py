@@ -12,21 +12,18 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import require_complete, require_full_rank
 from ..errors import BadInput, NotConverged
 from ..methods import method
 from ..microdata import Microdata
 from ..posterior.laplace import Posterior
 from ..posterior.poisson_lognormal import draw_counts
 from ..posterior.zero_inflated_poisson import TauScale, ZeroInflatedPoisson
-from ..requirements import require_complete, require_full_rank
 from ..results import Diagnostic, Fit
 from ..run import Run
 from ..schema import Kind, Variable
 from ..spec import Param, Spec
 from ..terms import Design, parse_term
-
-__all__ = ["ZeroInflatedSpec", "zero_inflated_truncated_poisson"]
-
 
 LARGEST_COUNT = 1e9
 

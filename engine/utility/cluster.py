@@ -33,8 +33,6 @@ from ..statistics.bounded_interval import SHARE
 from ..statistics.collinearity import column_scales
 from ..statistics.missing_values import filled_with_mean, with_own_level
 
-__all__ = ["ClusterDifference", "ClusterSpec", "cluster", "cluster_difference"]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 

@@ -23,13 +23,10 @@ from ..microdata import Microdata
 from ..outputs import Output
 from ..results import Estimate, Measure
 from ..run import Run
-from ..schema import Kind, Schema
+from ..schema import Kind, Schema, compared_variables
 from ..spec import Param, Spec
 from ..statistics.bounded_interval import SHARE
 from ..statistics.missing_values import left_out
-from ..variables import compared_variables
-
-__all__ = ["EcdfDifference", "EcdfSpec", "ecdf", "ecdf_difference"]
 
 Floats = NDArray[np.float64]
 

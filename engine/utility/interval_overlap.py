@@ -27,18 +27,13 @@ from ..errors import BadInput, NotComputable
 from ..methods import method
 from ..microdata import Microdata
 from ..outputs import Output
-from ..regressions import Answer, Model
 from ..results import Estimate, Measure
 from ..run import Run
-from ..schema import Kind, Schema
+from ..schema import Kind, Schema, compared_variables, range_of_values
 from ..spec import Param, Spec
-from ..statistics import overlap
 from ..statistics.bounded_interval import AT_MOST_ONE, NON_NEGATIVE, UNBOUNDED, Range
-from ..statistics.estimation import IntervalEstimate, mean_estimate, quantile_estimate
+from ..statistics.estimation import Answer, IntervalEstimate, Model, mean_estimate, quantile_estimate
 from ..statistics.missing_values import left_out
-from ..variables import compared_variables, range_of_values
-
-__all__ = ["IntervalOverlapSpec", "interval_overlap"]
 
 Floats = NDArray[np.float64]
 
@@ -222,7 +217,7 @@ def _estimates(estimand: Estimand, answer: Answer, own: Answer | None = None, re
 def _overlap(estimand: Estimand, answer: Answer, own: Answer) -> Estimate:
     target, params = estimand.target, dict(estimand.params)
     try:
-        value = overlap.interval_overlap(_interval(own), _interval(answer))
+        value = mean_overlap(_interval(own), _interval(answer))
     except NotComputable as error:
         return Estimate.not_computed("overlap", error.reason, target, **params)
     return Estimate("overlap", value, target, baseline=1.0, params=params)
@@ -232,3 +227,19 @@ def _interval(answer: Answer) -> tuple[float, float]:
     if isinstance(answer, NotComputable):
         raise answer
     return answer.interval
+
+
+def mean_overlap(confidential: tuple[float, float], released: tuple[float, float]) -> float:
+    """The mean of the shares that the intersection has of two intervals (lower, upper).
+
+    I = (U_i - L_i) / (2 (U_c - L_c)) + (U_i - L_i) / (2 (U_s - L_s)) with U_i the smaller upper and L_i the larger lower
+    end: 1 for equal intervals, negative for disjoint ones, the more the further apart.
+
+    Raises:
+        NotComputable: when an interval has no width.
+    """
+    for words, (lower, upper) in (("confidential", confidential), ("released", released)):
+        if upper <= lower:
+            raise NotComputable(f"the interval of the {words} data has no width, so it has no share in common")
+    common = min(confidential[1], released[1]) - max(confidential[0], released[0])
+    return common / (2 * (confidential[1] - confidential[0])) + common / (2 * (released[1] - released[0]))

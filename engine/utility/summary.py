@@ -16,12 +16,9 @@ from ..microdata import Microdata
 from ..outputs import Output
 from ..results import Estimate, Measure
 from ..run import Run
-from ..schema import Kind, Schema
+from ..schema import Kind, Schema, compared_variables, range_of_values
 from ..spec import Param, Spec
 from ..statistics.bounded_interval import NON_NEGATIVE, SHARE
-from ..variables import compared_variables, range_of_values
-
-__all__ = ["SummarySpec", "summary"]
 
 SUMMARISED = (Kind.COUNT, Kind.CONTINUOUS, Kind.CATEGORICAL, Kind.ORDINAL, Kind.BINARY)
 

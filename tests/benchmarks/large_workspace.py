@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sfumato.engine.execution import TaskKind
 from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.plan import TaskKind
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.results import Diagnostic
 from sfumato.engine.rows import Row

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from sfumato.engine.errors import BadInput, NotComputable
-from sfumato.engine.execution import anonymise, execute
+from sfumato.engine.execution import TaskKind, anonymise, execute, plan
 from sfumato.engine.methods import registry
 from sfumato.engine.microdata import Microdata
-from sfumato.engine.plan import TaskKind, plan
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.schema import Kind
 

@@ -4,13 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.checks import check_steps
+from sfumato.engine.checks import check_steps, require_full_rank, require_varying
 from sfumato.engine.errors import BadInput
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
-from sfumato.engine.requirements import require_full_rank, require_varying
-from sfumato.engine.schema import Kind, Role, Schema, Variable
-from sfumato.engine.variables import compared_variables
+from sfumato.engine.schema import Kind, Role, Schema, Variable, compared_variables
 
 TABLE = {
     "variables": {

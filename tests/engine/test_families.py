@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
-from sfumato.engine.anonymisation._base import AnonymisationSpec, Anonymised
-from sfumato.engine.methods import Output, method
+from sfumato.engine.release_form import AnonymisationSpec, Anonymised
+from sfumato.engine.methods import method
+from sfumato.engine.outputs import Output
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.results import Fit, Measure, StudyPoint
 from sfumato.engine.run import Run

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from sfumato.engine.errors import BadInput, NotComputable
 from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.regressions import Model
 from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.statistics.estimation import Model
 
 SCHEMA = Schema(
     (

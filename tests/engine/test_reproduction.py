@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sfumato.engine.published import Published
-from sfumato.engine.reproduction import Cell, Findings, ratio, source_tables
+from sfumato.engine.published import Cell, Findings, Published, ratio, source_tables
 from sfumato.engine.rows import Row
 
 RISK, GAP = "risk.attribute.risk", "utility.ecdf.max_abs_difference"

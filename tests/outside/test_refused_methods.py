@@ -14,7 +14,8 @@ from sfumato.tui.cli.doctor import checkup
 
 GOOD = '''
 from dataclasses import dataclass
-from sfumato.engine.methods import Output, method
+from sfumato.engine.methods import method
+from sfumato.engine.outputs import Output
 from sfumato.engine.results import Estimate, Measure
 from sfumato.engine.spec import Spec
 

@@ -8,8 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sfumato.engine.methods import Method
-from sfumato.engine.published import Published, figure_beside
-from sfumato.engine.reproduction import Cell, Line, SourceTable, ratio
+from sfumato.engine.published import Cell, Line, Published, SourceTable, figure_beside, ratio
 from sfumato.engine.results import Diagnostic
 from sfumato.engine.rows import Row
 from sfumato.engine.thresholds import Verdict

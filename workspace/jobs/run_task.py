@@ -12,8 +12,8 @@ from pathlib import Path
 from threadpoolctl import ThreadpoolController
 
 from sfumato.engine import execution
+from sfumato.engine.execution import TaskKind
 from sfumato.engine.microdata import Microdata
-from sfumato.engine.plan import TaskKind
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.results import Fit
 from sfumato.engine.run import Progress

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
 
+from sfumato.engine.execution import Task, plan
 from sfumato.engine.microdata import Microdata
-from sfumato.engine.plan import Task, plan
 from sfumato.engine.published import Published
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.rows import Row

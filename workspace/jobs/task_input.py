@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sfumato.engine.plan import TaskKind
+from sfumato.engine.execution import TaskKind
 from sfumato.engine.rows import Row
 
 from ..store.workspace import Workspace, schema_to_json

@@ -8,8 +8,8 @@ from typing import Any
 from sfumato.engine.checks import check_steps
 from sfumato.engine.errors import BadInput
 from sfumato.engine.overrides import with_settings
+from sfumato.engine.published import Findings, SourceTable, source_tables
 from sfumato.engine.recipe import Recipe
-from sfumato.engine.reproduction import Findings, SourceTable, source_tables
 
 from ..errors import NotReady
 from ..jobs.runs import enter_runs, result_object

@@ -15,12 +15,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sfumato.engine.anonymisation._output import numbers_of_labels
+from sfumato.engine.anonymisation._partition import numbers_of_labels
 from sfumato.engine.errors import BadInput
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.partition.equivalence_classes import equivalence_classes
-from sfumato.engine.partition.generalised_labels import outside_of
-from sfumato.engine.partition.hierarchies import ROOT
+from sfumato.engine.partition.hierarchies import ROOT, outside_of
 from sfumato.engine.partition.pairs import quasi_identifiers
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.schema import MissingPolicy, Schema

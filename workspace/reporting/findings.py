@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sfumato.engine.methods import registry
-from sfumato.engine.published import Published, figure_beside
-from sfumato.engine.reproduction import Cell, Line, SourceTable, ratio
+from sfumato.engine.published import Cell, Line, Published, SourceTable, figure_beside, ratio
 from sfumato.engine.rows import Row
 from sfumato.engine.thresholds import Verdict
 

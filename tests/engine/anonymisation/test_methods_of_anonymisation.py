@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
-from sfumato.engine.anonymisation._base import Anonymised
-from sfumato.engine.anonymisation._output import numbers_of_labels
+from sfumato.engine.anonymisation._partition import numbers_of_labels
+from sfumato.engine.anonymisation.microaggregation import mdav_groups
 from sfumato.engine.anonymisation.mondrian import MondrianSpec
 from sfumato.engine.checks import check_steps
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution import anonymise
 from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.partition.generalised_labels import outside_of
-from sfumato.engine.partition.mdav import mdav_groups
+from sfumato.engine.partition.hierarchies import outside_of
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.release_form import Anonymised
 from sfumato.engine.schema import Kind
 
 VARIABLES: dict[str, Any] = {

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from sfumato.engine.anonymisation._base import Anonymised
+from sfumato.engine.anonymisation.microaggregation import mdav_groups
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution import anonymise, execute
 from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.partition.generalised_labels import interval
-from sfumato.engine.partition.mdav import mdav_groups
+from sfumato.engine.partition.hierarchies import interval
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.release_form import Anonymised
 from sfumato.engine.schema import Kind
 
 KEYS = ["age", "city", "smokes", "size"]

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from sfumato.engine.matching.intruder_noise import (
+from sfumato.engine.matching.intruder import (
     NOISE_ON_NUMBERS,
     NoiseModel,
     log_normal,

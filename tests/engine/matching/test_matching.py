@@ -11,8 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.matching.match_risk import expected_match_risk, false_match_rate, true_match_rate, unique_matches
-from sfumato.engine.matching.matching import Exact, Matcher, Matches, Within, match
+from sfumato.engine.matching.matching import (
+    Exact,
+    Matcher,
+    Matches,
+    Within,
+    expected_match_risk,
+    false_match_rate,
+    match,
+    true_match_rate,
+    unique_matches,
+)
 from sfumato.engine.matching.radius import Radius
 
 RADII = [Radius.parse(text) for text in (0, 1, "open 2", "25%", "open 25%", "log 30%", "open log 30%")]

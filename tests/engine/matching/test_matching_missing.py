@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.engine.matching.intruder import belief
-from sfumato.engine.matching.leave_one_out import candidates_without
 from sfumato.engine.matching.matching import Exact, Within, match
 from sfumato.engine.matching.radius import Radius
 from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.record_risk import candidates_without
 from sfumato.engine.risk.attribute import AttributeSpec, attribute
 from sfumato.engine.risk.identification import IdentificationSpec, candidates_of, identification
 from sfumato.engine.run import Run

@@ -11,9 +11,14 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from sfumato.engine.partition import diversity
-from sfumato.engine.partition.diversity import Composition, shares_of
-from sfumato.engine.partition.equivalence_classes import class_sizes, equivalence_classes, joint_classes
+from sfumato.engine.partition import equivalence_classes as module
+from sfumato.engine.partition.equivalence_classes import (
+    Composition,
+    class_sizes,
+    equivalence_classes,
+    joint_classes,
+    shares_of,
+)
 
 
 def transport(p: np.ndarray, q: np.ndarray, distance: np.ndarray) -> float:
@@ -45,7 +50,7 @@ def classed(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int]:
 def test_every_number_by_its_definition(table: tuple[np.ndarray, np.ndarray, int], dense: int) -> None:
     classes, codes, values = table
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(diversity, "DENSE", dense)
+        patch.setattr(module, "DENSE", dense)
         found = Composition.of(classes, codes, 3, values)
     q = shares_of(codes, values)
     ranks = np.arange(values)

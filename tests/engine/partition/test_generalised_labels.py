@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.engine.partition.generalised_labels import Interval, interval, members, outside_of
+from sfumato.engine.partition.hierarchies import Interval, interval, members, outside_of
 from sfumato.engine.schema import Kind
 
 LEVELS = ("small", "medium", "large")

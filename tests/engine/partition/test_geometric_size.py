@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.engine.partition.geometric_size import categorical_loss, class_ranges, numerical_loss
 from sfumato.engine.partition.hierarchies import Hierarchy, flat
+from sfumato.engine.partition.pairs import categorical_loss, class_ranges, numerical_loss
 
 # Figures 3 and 4 of the paper.
 FOOBAR = Hierarchy((("foo", "foobar", "*"), ("bar", "foobar", "*"), ("test", "*", "*")), {"foobar": 10.0, "*": 100.0})

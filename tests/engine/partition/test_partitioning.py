@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
-from sfumato.engine.partition import medians
+from sfumato.engine.partition import partitioning
 from sfumato.engine.partition.partitioning import Dimension, mondrian_classes
 from sfumato.engine.partition.sensitive_values import Limits, Sensitive
 
@@ -80,7 +80,7 @@ def test_partitions_are_those_of_the_recursive_program(
 ) -> None:
     columns, k = table
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(medians, "DENSE", dense)  # medians by sorting, by either, by counting
+        patch.setattr(partitioning, "DENSE", dense)  # medians by sorting, by either, by counting
         found = mondrian_classes(dimensions(columns), k, relaxed=relaxed)
     assert as_sets(found) == {frozenset(rows) for rows in recursive(columns, k, relaxed)}
 

@@ -9,12 +9,12 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import digamma
 
-from sfumato.engine.statistics.entropy import plug_in_entropy
 from sfumato.engine.statistics.mutual_information import (
     EntropyEstimate,
     entropy_of,
     nearest_neighbour_information,
     normalised_information,
+    plug_in_entropy,
     scaled,
 )
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato.engine.run import Run
-from sfumato.engine.statistics.propensity_score import logit_pmse, permutation_null, tree_pmse
+from sfumato.engine.utility.propensity import logit_pmse, permutation_null, tree_pmse
 
 
 def run(seed: int = 1) -> Run:

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sfumato.engine.statistics.agreement import Agreement, agreement
-from sfumato.engine.statistics.significance import Difference, g_test, t_test
+from sfumato.engine.studies._group_tests import Agreement, Difference, agreement, g_test, t_test
 
 
 @pytest.mark.parametrize("seed", range(5))

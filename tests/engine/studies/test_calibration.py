@@ -18,8 +18,8 @@ from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.rows import Row
 from sfumato.engine.studies._calibrated import SCORES, calibrated
-from sfumato.engine.studies._generating import generator_of
 from sfumato.engine.studies._group_tests import GroupTests
+from sfumato.engine.studies.calibration import generator_of
 
 VARIABLES = {
     "age": {"kind": "count", "role": "known"},

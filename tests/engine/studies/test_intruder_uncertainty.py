@@ -9,7 +9,7 @@ from public_data import PUBLIC_DATA
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution import execute
-from sfumato.engine.matching.intruder_noise import log_normal
+from sfumato.engine.matching.intruder import log_normal
 from sfumato.engine.matching.matching import Exact, Within, match
 from sfumato.engine.methods import find
 from sfumato.engine.microdata import Microdata, conform

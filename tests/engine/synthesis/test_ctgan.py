@@ -20,7 +20,7 @@ from sfumato.engine.recipe import Recipe
 from sfumato.engine.results import Fit
 from sfumato.engine.run import Run
 from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
-from sfumato.engine.studies._generating import generator_of
+from sfumato.engine.studies.calibration import generator_of
 
 CTGAN = registry()["synthesis.ctgan"]
 VARIABLES = {

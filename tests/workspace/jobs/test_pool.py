@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from sfumato.engine.plan import TaskKind
+from sfumato.engine.execution import TaskKind
 from sfumato.workspace.jobs import run_task
 from sfumato.workspace.jobs.memory import forget_peak, peak_bytes
 from sfumato.workspace.jobs.pool import IN_PROCESS, Pool, ProcessPool, pool

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.engine.plan import plan
+from sfumato.engine.execution import plan
 from sfumato.engine.results import Diagnostic
 from sfumato.engine.rows import Row
 from sfumato.engine.thresholds import Verdict

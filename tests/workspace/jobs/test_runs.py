@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from sfumato.engine import recipe as recipe_module
+from sfumato.engine.execution import plan
 from sfumato.engine.microdata import Microdata
-from sfumato.engine.plan import plan
 from sfumato.engine.recipe import Recipe, read_toml
 from sfumato.engine.rows import Row
 from sfumato.workspace.errors import NotFound

@@ -19,9 +19,8 @@ import pytest
 
 from sfumato.engine.errors import NotConverged
 from sfumato.engine.execution import Outcome as Executed
-from sfumato.engine.execution import execute
+from sfumato.engine.execution import TaskKind, execute
 from sfumato.engine.microdata import Microdata
-from sfumato.engine.plan import TaskKind
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.run import Progress
 from sfumato.workspace.ingest.files import Source

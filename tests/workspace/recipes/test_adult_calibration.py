@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.engine.execution import execute
-from sfumato.engine.reproduction import Findings, source_tables
+from sfumato.engine.published import Findings, source_tables
 from sfumato.workspace.plan.prepare import prepare_run
 from sfumato.workspace.recipes import find_recipe
 

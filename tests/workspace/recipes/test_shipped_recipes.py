@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from sfumato.engine.execution import execute
+from sfumato.engine.published import Findings, source_tables
 from sfumato.engine.recipe import Recipe
-from sfumato.engine.reproduction import Findings, source_tables
 from sfumato.workspace.plan.companions import prepare_companions
 from sfumato.workspace.plan.prepare import Prepared, prepare_run
 from sfumato.workspace.recipes import find_recipe, shipped_recipes

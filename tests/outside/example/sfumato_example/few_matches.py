@@ -8,8 +8,9 @@ from typing import Annotated
 
 import numpy as np
 
-from sfumato.engine.methods import Axis, Output, method
+from sfumato.engine.methods import method
 from sfumato.engine.microdata import Microdata
+from sfumato.engine.outputs import Axis, Output
 from sfumato.engine.results import Estimate, Measure, StudyPoint
 from sfumato.engine.run import Run
 from sfumato.engine.spec import Param, StudySpec

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import numpy as np
 
-from sfumato.engine.methods import Output, RecordArray, method
+from sfumato.engine.methods import method
 from sfumato.engine.microdata import Microdata
+from sfumato.engine.outputs import Output, RecordArray
 from sfumato.engine.results import Estimate, Measure
 from sfumato.engine.run import Run
 from sfumato.engine.spec import Param, Spec

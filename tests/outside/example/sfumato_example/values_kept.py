@@ -7,8 +7,9 @@ from typing import Annotated, Self
 
 import numpy as np
 
-from sfumato.engine.methods import Limit, Output, method
+from sfumato.engine.methods import method
 from sfumato.engine.microdata import Microdata
+from sfumato.engine.outputs import Limit, Output
 from sfumato.engine.results import Estimate, Measure
 from sfumato.engine.run import Run
 from sfumato.engine.schema import Kind, Schema

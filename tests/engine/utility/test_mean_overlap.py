@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.statistics.overlap import interval_overlap
+from sfumato.engine.utility.interval_overlap import mean_overlap
 
 widths = st.floats(0.1, 100)
 places = st.floats(-100, 100)
@@ -23,7 +23,7 @@ places = st.floats(-100, 100)
     ],
 )
 def test_overlap_by_hand(confidential: tuple[float, float], released: tuple[float, float], value: float) -> None:
-    assert interval_overlap(confidential, released) == pytest.approx(value)
+    assert mean_overlap(confidential, released) == pytest.approx(value)
 
 
 @pytest.mark.slow
@@ -33,8 +33,8 @@ def test_overlap_is_symmetric_at_most_one_and_negative_only_for_disjoint_interva
     a: float, v: float, b: float, w: float
 ) -> None:
     one, other = (a, a + v), (b, b + w)
-    found = interval_overlap(one, other)
-    assert found == pytest.approx(interval_overlap(other, one))
+    found = mean_overlap(one, other)
+    assert found == pytest.approx(mean_overlap(other, one))
     assert found <= 1 + 1e-9
     assert (found < 0) == (max(a, b) > min(one[1], other[1]))
 
@@ -42,8 +42,8 @@ def test_overlap_is_symmetric_at_most_one_and_negative_only_for_disjoint_interva
 @settings(derandomize=True, deadline=None)
 @given(places, widths, places, widths, places, st.floats(0.1, 10))
 def test_place_and_unit_do_not_matter(a: float, v: float, b: float, w: float, shift: float, unit: float) -> None:
-    found = interval_overlap((a, a + v), (b, b + w))
-    moved = interval_overlap((shift + unit * a, shift + unit * (a + v)), (shift + unit * b, shift + unit * (b + w)))
+    found = mean_overlap((a, a + v), (b, b + w))
+    moved = mean_overlap((shift + unit * a, shift + unit * (a + v)), (shift + unit * b, shift + unit * (b + w)))
     assert moved == pytest.approx(found, rel=1e-6, abs=1e-6)
 
 
@@ -54,4 +54,4 @@ def test_an_interval_without_width_has_no_share(
     confidential: tuple[float, float], released: tuple[float, float], whose: str
 ) -> None:
     with pytest.raises(NotComputable, match=f"interval of the {whose} data has no width"):
-        interval_overlap(confidential, released)
+        mean_overlap(confidential, released)
