@@ -11,8 +11,8 @@ from sfumato.workspace.plots.joint import Joint, Scatter
 from sfumato.workspace.plots.marginal import Marginal
 from sfumato.workspace.plots.shades import percent
 from sfumato.workspace.plots.units import unit_text
+from sfumato.workspace.reporting.words import number
 
-from .console import number
 from .distributions import Shown, Subject, Wanted
 from .export import Exhibit, Lines
 from .widgets.series import Reading, Series

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.workspace.errors import WorkspaceError
+from sfumato.workspace.reporting.words import printable
 
 from .messages import JobDone
 from .widgets.pages import PAGE, Pages
-from .widgets.text import printable
 
 if TYPE_CHECKING:
     from sfumato.workspace.plots.figure import Figure

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 
 from sfumato.engine.outputs import Output, Plane
+from sfumato.workspace.reporting.tables import Column, table, text
+from sfumato.workspace.reporting.words import mark, number
 from sfumato.workspace.views.studies import Answer, Study
 
-from .console import number, table
 from .export import Lines
 from .study_views import Drawn, Numbers, StudyView, figure_of
 from .widgets.glyphs import glyphs_named
-from .widgets.pages import Column
 from .widgets.series import Series
-from .words import mark
 
 if TYPE_CHECKING:
     from sfumato.workspace.plots.figure import Figure
@@ -331,7 +330,7 @@ def tables_text(study: Study, shown: str) -> str:
             counts = [f"{one.params.get(split.count, 0):,}" if one else "0" for one in found]
             lines.insert(0, [split.count, *counts])
         heads = (split.heading, *(head for _, head in split.columns))
-        parts.append(f"{split.title}\n{table(heads, lines, right=range(1, len(heads)))}")
+        parts.append(text(table(heads, lines, right=range(1, len(heads)), title=split.title)))
     answers = [output for output in study.method.answers if output.spread or output.on_axis]
     measures = [
         [
@@ -341,7 +340,7 @@ def tables_text(study: Study, shown: str) -> str:
         for name in study.names
     ]
     heads = ("  measure", *(output.title for output in answers))
-    parts.append(f"Measures\n{table(heads, measures, right=range(1, len(heads)))}")
+    parts.append(text(table(heads, measures, right=range(1, len(heads)), title="Measures")))
     return "\n\n".join(parts)
 
 

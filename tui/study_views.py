@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 
 from sfumato.engine.methods import method_called
 from sfumato.engine.outputs import Axis
-from sfumato.workspace.reporting.numbers import percentages
+from sfumato.workspace.reporting.tables import Column
+from sfumato.workspace.reporting.words import interval, number, params_text, percentages
 from sfumato.workspace.views.studies import Curve
 
-from .console import number
 from .export import Lines
-from .widgets.pages import Column
 from .widgets.series import Series
-from .words import interval, params_text
 
 if TYPE_CHECKING:
     from textual.content import Content

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sfumato.workspace.views.convergence import ALL
-
-from .parameter_list import OLD, Shapes
+from sfumato.workspace.reporting.diagnostics import ALL, OLD, Shapes
 
 if TYPE_CHECKING:
     from sfumato.workspace.store.trace_tables import ModelTrace

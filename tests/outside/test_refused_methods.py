@@ -9,8 +9,8 @@ import pytest
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods import find, refused, registry
+from sfumato.tui.cli.admin_tables import checkup
 from sfumato.tui.cli.catalogue import method_list
-from sfumato.tui.cli.doctor import checkup
 
 GOOD = '''
 from dataclasses import dataclass

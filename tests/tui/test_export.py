@@ -24,8 +24,9 @@ from sfumato.tui.export import (
     save,
     tab_separated,
 )
-from sfumato.tui.widgets.pages import Column, ListPages
+from sfumato.tui.widgets.pages import ListPages
 from sfumato.workspace.plots.figure import Figure, Panel, Series
+from sfumato.workspace.reporting.tables import Column
 
 VERDICT = Verdict("risk.a.b", "price", None, "max", 0.1, 1 / 3, 0.1 - 1 / 3, "fail", 'says "no", twice\n', {"q": 0.5})
 

@@ -11,36 +11,24 @@ import click
 from ..places import default_workspace, keys_file
 from .options import WORKSPACE, open_workspace
 
-__all__ = ["audit", "cancel", "delete", "doctor", "keys", "runs", "worker"]
-
 
 @click.command()
 @click.argument("run_id", metavar="[RUN]", required=False)
 @WORKSPACE
 def runs(run_id: str | None, directory: Path | None) -> None:
     """List the runs of the workspace, newest first, or the tasks of one RUN (a number, or last)."""
-    from sfumato.workspace.jobs.runs import find_run, list_runs, tasks_of
-    from sfumato.workspace.views.runs import run_line
+    from sfumato.workspace.views.runs import find_run, tasks_of
 
-    from .summary import outcome_in_words, run_lines
-    from .task_list import run_head, task_table
+    from .admin_tables import run_head, run_list, task_table
 
     workspace = open_workspace(directory)
     if run_id is not None:
         found = find_run(workspace, run_id)
         click.echo(f"{run_head(workspace, found)}\n\n{task_table(tasks_of(workspace, found.id))}")
         return
-    every = list_runs(workspace)
-    if not every:
-        click.echo("no runs yet; start one with: sfumato run RECIPE (sfumato recipes lists what ships)")
-        return
-    remarks = [
-        f"nobody works on it; sfumato resume {one.id}"
-        if run_line(workspace, one.id).stalled
-        else outcome_in_words(workspace, one)
-        for one in every
-    ]
-    click.echo(run_lines(every, remarks))
+    click.echo(
+        run_list(workspace) or "no runs yet; start one with: sfumato run RECIPE (sfumato recipes lists what ships)"
+    )
 
 
 @click.command()
@@ -131,7 +119,7 @@ def audit() -> None:
 @WORKSPACE
 def list_acts(directory: Path | None) -> None:
     """List every act, oldest first."""
-    from .auditing import act_table
+    from .admin_tables import act_table
 
     click.echo(act_table(open_workspace(directory)))
 
@@ -143,7 +131,7 @@ def list_acts(directory: Path | None) -> None:
 )
 def verify(directory: Path | None, noted: str | None) -> None:
     """Check every row of the audit log; exit status 1 and the first broken row when it was changed."""
-    from .auditing import verified
+    from .admin_tables import verified
 
     whole, text = verified(open_workspace(directory), noted)
     click.echo(text, err=not whole)
@@ -158,7 +146,7 @@ def doctor(directory: Path | None, *, as_json: bool, fix: bool) -> None:
     """Check this installation, the terminal and the workspace."""
     import json
 
-    from .doctor import checkup, findings_text
+    from .admin_tables import checkup, findings_text
 
     if fix:
         from sfumato.workspace.store.orphans import remove_orphans

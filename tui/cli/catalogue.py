@@ -10,12 +10,11 @@ from sfumato.engine.methods import OWN, Method, find, refused, registry
 from sfumato.engine.outputs import Output
 from sfumato.engine.spec import ParamInfo, written
 from sfumato.workspace.recipes import shipped_recipes
+from sfumato.workspace.reporting.tables import table
+from sfumato.workspace.reporting.words import DIRECTIONS
 
-from ..console import table
+from .options import printed
 
-__all__ = ["method_list", "method_page", "recipe_list"]
-
-GOALS = {"low": "lower is better", "high": "higher is better", "none": "no direction"}
 INTERVALS = (
     "Intervals stay inside the range: they are computed on the logarithm of the distance from one end, on the log odds between "
     "two ends, and taken back. A mean or a quantile has the bounds of its variable."
@@ -24,9 +23,11 @@ INTERVALS = (
 
 def method_list() -> str:
     """Every method, one a line."""
-    found = table(("method", "what it does"), [[key, one.title + _notes(one)] for key, one in registry().items()])
+    found = printed(
+        table(("method", "what it does"), [[key, one.title + _notes(one)] for key, one in registry().items()])
+    )
     lines = [[one.key, one.distribution, one.reason] for one in refused()]
-    return found + ("\n\nleft out\n" + table(("method", "package", "why"), lines) if lines else "")
+    return found + (f"\n\nleft out\n{printed(table(('method', 'package', 'why'), lines))}" if lines else "")
 
 
 def _notes(found: Method) -> str:
@@ -45,14 +46,14 @@ def method_page(key: str) -> str:
         state = "is installed" if found.extra.installed else f"is not installed here: {found.extra.command}"
         parts.append(f"needs the extra [{found.extra.name}], which {state}")
     if found.results:
-        parts.append("measures\n" + table(("key", "meaning", "direction", "range"), _outputs(found)))
+        parts.append("measures\n" + printed(table(("key", "meaning", "direction", "range"), _outputs(found))))
         parts.append(INTERVALS)
     lines = [
         [info.name, _default(info), "; ".join(filter(None, (info.param.help, _choices(info))))]
         for info in found.spec.params()
     ]
     if lines:
-        parts.append("parameters\n" + table(("name", "default", "what it is"), lines))
+        parts.append("parameters\n" + printed(table(("name", "default", "what it is"), lines)))
     parts.extend(f"{name}\n{textwrap.fill(meaning, 96)}" for name, meaning in _meanings(found))
     return "\n\n".join(parts)
 
@@ -64,7 +65,7 @@ def _meanings(found: Method) -> list[tuple[str, str]]:
 
 
 def _outputs(found: Method) -> list[list[str]]:
-    return [[f"{found.key}.{o.name}", o.meaning, GOALS[o.goal], _range(o)] for o in found.results]
+    return [[f"{found.key}.{o.name}", o.meaning, DIRECTIONS[o.goal], _range(o)] for o in found.results]
 
 
 def _range(output: Output) -> str:

@@ -18,6 +18,7 @@ from sfumato.workspace.plan.companions import done_together
 from sfumato.workspace.plots.figure import Figure, Panel
 from sfumato.workspace.plots.shades import shading
 from sfumato.workspace.plots.svg import svg
+from sfumato.workspace.reporting.words import printable
 from sfumato.workspace.views.figures import figures_of
 
 from ..panel_series import plot_series
@@ -25,7 +26,6 @@ from ..widgets.chart import draw_text
 from ..widgets.glyphs import glyphs_named
 from ..widgets.heat import Pane, draw_heat
 from ..widgets.series import Series
-from ..widgets.text import printable
 
 if TYPE_CHECKING:
     from sfumato.workspace.store.workspace import Workspace

@@ -7,9 +7,11 @@ from pathlib import Path
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.ingest.importing import import_file
 from sfumato.workspace.jobs.call import call_in_process
+from sfumato.workspace.reporting.tables import table
+from sfumato.workspace.reporting.words import records_text
 
-from ..console import table
 from ..places import default_workspace, remember_workspace
+from .options import printed
 
 
 def import_and_describe(directory: Path | None, file: str, project: str | None, recipe_file: Path | None) -> str:
@@ -24,9 +26,8 @@ def import_and_describe(directory: Path | None, file: str, project: str | None, 
         for p in found.columns
     ]
     parts = [
-        f'{found.source}: {found.records:,} records in project "{found.project}" of {directory}'
-        + (f", {found.dropped:,} with missing values left out" if found.dropped else ""),
-        table(("column", "kind", "role", "missing", "distinct"), lines, right=(3, 4)),
+        f'{found.source}: {records_text(found.records, found.dropped)} in project "{found.project}" of {directory}',
+        printed(table(("column", "kind", "role", "missing", "distinct"), lines, right=(3, 4))),
         "Kinds are guesses. Correct them and give each column its role in a recipe: known, sensitive or other.",
     ]
     if recipe_file is None:

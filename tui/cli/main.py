@@ -13,15 +13,12 @@ import click
 from ..glyph_choice import CHOICE, SETS, settle_signs
 from .admin import audit, cancel, delete, doctor, keys, runs, worker
 from .failures import guarded
-from .figures import figures, report
-from .options import JOBS, JSON, QUIET, SET, WORKSPACE, open_or_create, open_workspace
-from .releasing import release
+from .options import JOBS, JSON, QUIET, SET, WORKSPACE, check_writable, open_or_create, open_workspace, write_object
+from .outputs import figures, release, report
 
 if TYPE_CHECKING:
     from sfumato.workspace.plan.prepare import Prepared
     from sfumato.workspace.store.workspace import Workspace
-
-__all__ = ["main"]
 
 
 @click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
@@ -50,13 +47,6 @@ def _launch(workspace: Workspace, run_id: int | None, *, mouse: bool = True) -> 
     settle_signs()
     workspace.close()
     launch(workspace.directory, run_id, mouse=mouse)
-
-
-def _check_writable(json_file: str | None) -> None:
-    from sfumato.engine.errors import BadInput
-
-    if json_file not in (None, "-") and not Path(str(json_file)).absolute().parent.is_dir():
-        raise BadInput("--json", f'there is no directory "{Path(str(json_file)).parent}"; make it first')
 
 
 def _carry_out(
@@ -89,7 +79,7 @@ def demo(directory: Path | None, json_file: str | None, jobs: int, *, no_tui: bo
 
     from .run import INTERRUPTED
 
-    _check_writable(json_file)
+    check_writable(json_file)
     code = _carry_out(prepare_run(find_recipe("randhie")), directory, jobs, json_file, quiet=False)
     if code != INTERRUPTED and not no_tui and sys.stdout.isatty() and sys.stdin.isatty():
         workspace = open_workspace(directory)
@@ -147,7 +137,7 @@ def run(
     from sfumato.workspace.plan.prepare import prepare_run
     from sfumato.workspace.recipes import find_recipe
 
-    _check_writable(json_file)
+    check_writable(json_file)
     found = find_recipe(recipe)
     prepared = prepare_run(found, data, seed, settings)
     companions = () if alone else prepare_companions(prepared, found, settings)
@@ -182,7 +172,7 @@ def evaluate(
     from sfumato.workspace.plan.prepare import prepare_evaluation
     from sfumato.workspace.recipes import find_recipe
 
-    _check_writable(json_file)
+    check_writable(json_file)
     prepared = prepare_evaluation(find_recipe(recipe), original, released, settings)
     sys.exit(_carry_out(prepared, directory, jobs, json_file, quiet=quiet))
 
@@ -196,11 +186,9 @@ def results(run_id: str, directory: Path | None, json_file: str | None, *, draws
     """Show what RUN found (a number, or last)."""
     from sfumato.workspace.jobs.runs import find_run
     from sfumato.workspace.plan.companions import companions_of
-    from sfumato.workspace.reporting.uses import settings_apart
-    from sfumato.workspace.views.results import result_rows
 
     from .run import show, write_json
-    from .summary import draw_table
+    from .summary import draws_text
 
     workspace = open_workspace(directory)
     found = find_run(workspace, run_id)
@@ -209,9 +197,7 @@ def results(run_id: str, directory: Path | None, json_file: str | None, *, draws
         beside = [find_run(workspace, other) for other in companions_of(workspace, found.id)]
         click.echo(show(workspace, [found, *beside]))
         if draws:
-            click.echo(
-                f"\nEvery dataset\n{draw_table(result_rows(workspace, found.id), settings_apart(found.recipe_toml))}"
-            )
+            click.echo(f"\n{draws_text(workspace, found)}")
 
 
 @sfumato.command()
@@ -227,7 +213,7 @@ def resume(run_id: str, directory: Path | None, jobs: int, json_file: str | None
 
     from .run import carry_out
 
-    _check_writable(json_file)
+    check_writable(json_file)
     workspace = open_workspace(directory)
     found = find_run(workspace, run_id)
     queue.resume(workspace, found.id)
@@ -244,14 +230,13 @@ def compare(first: str, second: str, directory: Path | None, json_file: str | No
     """Show what two RUNs found side by side (numbers, or last), and which is better where they can be told apart."""
     from sfumato.workspace.views.comparison import compare_runs
 
-    from ..comparing import summarise_comparison
-    from .json_file import write_object
+    from .summary import comparison_text
 
-    _check_writable(json_file)
+    check_writable(json_file)
     found = compare_runs(open_workspace(directory), first, second, any_data=any_data)
     write_object(found.to_dict(), json_file)
     if json_file != "-":
-        click.echo(summarise_comparison(found))
+        click.echo(comparison_text(found))
 
 
 @sfumato.command()
@@ -275,10 +260,11 @@ def records(
     with_values: bool,
 ) -> None:
     """Show the records most at risk in RUN (a number, or last), among how many candidates, and which variable drives it."""
-    from ..record_list import most_at_risk, record_object, record_text
-    from .json_file import write_object
+    from sfumato.workspace.views.records import most_at_risk
 
-    _check_writable(json_file)
+    from .summary import record_object, record_text
+
+    check_writable(json_file)
     found = most_at_risk(open_workspace(directory), run_id, measure, top, draw, with_values=with_values)
     write_object(record_object(*found), json_file, private=with_values)
     if json_file != "-":

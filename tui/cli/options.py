@@ -1,19 +1,22 @@
-"""Options that several commands share, and the workspace they name."""
+"""What several commands share: options, the workspace they name, tables that fit the terminal, JSON."""
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
+import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..places import default_workspace, remember_workspace
 
 if TYPE_CHECKING:
+    from sfumato.workspace.reporting.tables import Table
     from sfumato.workspace.store.workspace import Workspace
-
-__all__ = ["JOBS", "JSON", "QUIET", "SET", "WORKSPACE", "open_or_create", "open_workspace"]
 
 WORKSPACE = click.option(
     "--workspace",
@@ -45,3 +48,32 @@ def open_workspace(directory: Path | None) -> Workspace:
     from sfumato.workspace.store.workspace import Workspace
 
     return Workspace.open(directory or default_workspace())
+
+
+def printed(table: Table) -> str:
+    """A table as text that fits the terminal it goes to; where it goes to a file, all of it."""
+    from sfumato.workspace.reporting.tables import text
+
+    return text(table, shutil.get_terminal_size().columns if sys.stdout.isatty() else None)
+
+
+def write_object(table: Mapping[str, Any], json_file: str | None, *, private: bool = False) -> None:
+    """Write to a file, or to standard output for ``-``; nothing for None. A ``private`` file is its owner's alone."""
+    if json_file is None:
+        return
+    text = json.dumps(table, indent=1, allow_nan=False) + "\n"
+    if json_file == "-":
+        click.echo(text, nl=False)
+        return
+    if private:
+        Path(json_file).touch(mode=0o600)
+        Path(json_file).chmod(0o600)
+    Path(json_file).write_text(text, "utf-8")
+
+
+def check_writable(json_file: str | None) -> None:
+    """BadInput where the file for the results has no directory."""
+    from sfumato.engine.errors import BadInput
+
+    if json_file not in (None, "-") and not Path(str(json_file)).absolute().parent.is_dir():
+        raise BadInput("--json", f'there is no directory "{Path(str(json_file)).parent}"; make it first')

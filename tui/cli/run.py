@@ -1,23 +1,125 @@
-"""Carrying out runs from the command line: entered, followed to the end, written, printed, and the exit status."""
+"""Carrying out runs from the command line: a worker is started, followed to the end, its findings written and printed."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import click
 
+from sfumato.engine.errors import EngineError
+from sfumato.workspace.errors import WorkspaceError
+from sfumato.workspace.jobs.queue import request_stop
+from sfumato.workspace.jobs.runs import Run, RunState, find_run, tasks_of
+from sfumato.workspace.jobs.worker import start_worker, worker_log
+from sfumato.workspace.plan.companions import result_with_companions
+from sfumato.workspace.reporting.words import duration
+from sfumato.workspace.store.disk import TROUBLES
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.results import verdicts_of
+
+from .options import write_object
 from .summary import exit_code, published_text, summarise
 
-if TYPE_CHECKING:
-    from sfumato.workspace.jobs.runs import Run
-    from sfumato.workspace.store.workspace import Workspace
-
-__all__ = ["INTERRUPTED", "carry_out", "show", "write_json"]
-
 INTERRUPTED = 3
+POLL_SECONDS = 0.1
+LINE_SECONDS = 1.0
+DEATHS_AT_MOST = 3
+
+
+def follow(workspace: Workspace, run_id: int, jobs: int, *, quiet: bool) -> Run:
+    """Start a worker and wait for the run to end; see ``follow_all``."""
+    return follow_all(workspace, [run_id], jobs, quiet=quiet)[0]
+
+
+def follow_all(workspace: Workspace, run_ids: Sequence[int], jobs: int, *, quiet: bool) -> list[Run]:
+    """Start one worker and wait for every run to end; Ctrl+C interrupts them, and they can be resumed.
+
+    So does SIGTERM. When the terminal is lost (SIGHUP) this process ends and the runs go on.
+    A worker that dies is replaced. Raises WorkspaceError when three in a row die without ending a task, or its disk fails.
+    """
+    say = _silent if quiet else _Line()
+    try:
+        with _termination_interrupts():
+            return _until_ended(workspace, run_ids, jobs, say)
+    except KeyboardInterrupt:
+        for run_id in run_ids:
+            request_stop(workspace, run_id, RunState.INTERRUPTED)
+        return [find_run(workspace, run_id) for run_id in run_ids]
+    finally:
+        say("")
+
+
+def _until_ended(workspace: Workspace, run_ids: Sequence[int], jobs: int, say: Callable[[str], None]) -> list[Run]:
+    worker = start_worker(workspace.directory, jobs)
+    done, deaths = 0, 0
+    while True:
+        runs = [find_run(workspace, run_id) for run_id in run_ids]
+        going_on = [run for run in runs if not run.state.ended]
+        if not going_on:
+            return runs
+        say(_progress(workspace, going_on[0]))
+        if (trouble := TROUBLES.get(worker.poll() or 0)) is not None:
+            stopped = going_on[0].id
+            raise WorkspaceError(f"run {stopped} stands still: {trouble}. Go on with: sfumato resume {stopped}")
+        if worker.poll() is not None:
+            so_far = sum(run.tasks_done for run in runs)
+            deaths = deaths + 1 if so_far == done else 1
+            done = so_far
+            if deaths == DEATHS_AT_MOST:
+                log = worker_log(workspace.directory)
+                raise WorkspaceError(f"the worker of run {going_on[0].id} does not stay alive; see {log}")
+            worker = start_worker(workspace.directory, jobs)
+        time.sleep(POLL_SECONDS)
+
+
+@contextmanager
+def _termination_interrupts() -> Iterator[None]:
+    """Let SIGTERM do what Ctrl+C does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _progress(workspace: Workspace, run: Run) -> str:
+    now = [task for task in tasks_of(workspace, run.id) if task.state == "running"]
+    doing = (
+        now[0].key + (f" {now[0].done}/{now[0].total} {now[0].what}" if now and now[0].total else "")
+        if now
+        else "waiting"
+    )
+    left = f", {duration(run.seconds_left)} left" if run.seconds_left is not None else ""
+    return f"run {run.id}: {run.tasks_done} of {run.tasks_total} tasks{left}; {doing}"
+
+
+def _silent(text: str) -> None:
+    return
+
+
+class _Line:
+    """One line on standard error, rewritten at most once a second; nothing where it is not a terminal."""
+
+    def __init__(self) -> None:
+        self.shown = ""
+        self.last = 0.0
+
+    def __call__(self, text: str) -> None:
+        if not sys.stderr.isatty():
+            return
+        if text and (text == self.shown or time.monotonic() - self.last < LINE_SECONDS):
+            return
+        sys.stderr.write("\r" + text.ljust(len(self.shown)) + ("" if text else "\r"))
+        sys.stderr.flush()
+        self.shown, self.last = text, time.monotonic()
 
 
 def carry_out(workspace: Workspace, run_ids: Sequence[int], jobs: int, json_file: str | None, *, quiet: bool) -> int:
@@ -26,12 +128,6 @@ def carry_out(workspace: Workspace, run_ids: Sequence[int], jobs: int, json_file
     The first run decides it: 0 done, 1 a threshold failed, 3 interrupted; the others stand beside it. Raises
     EngineError when a run fails: at once for the first, for another when what the first found has been shown.
     """
-    from sfumato.engine.errors import EngineError
-    from sfumato.workspace.jobs.runs import RunState
-    from sfumato.workspace.views.results import verdicts_of
-
-    from .follow import follow_all
-
     runs = follow_all(workspace, run_ids, jobs, quiet=quiet)
     failed = [run for run in runs if run.state is RunState.FAILED]
     if runs[0] in failed:
@@ -51,8 +147,6 @@ def carry_out(workspace: Workspace, run_ids: Sequence[int], jobs: int, json_file
 
 def show(workspace: Workspace, runs: Sequence[Run]) -> str:
     """The summaries of runs, the first the main one; where its recipe quotes figures of a synthesis, those and the plots."""
-    from sfumato.workspace.jobs.runs import RunState, find_run
-
     main, *beside = [find_run(workspace, run.id) for run in runs]
     done = [run for run in beside if run.state is RunState.DONE]
     parts = [summarise(workspace, main), *[f"Beside it: {summarise(workspace, run)}" for run in done]]
@@ -70,12 +164,5 @@ def show(workspace: Workspace, runs: Sequence[Run]) -> str:
 
 def write_json(workspace: Workspace, run_id: int, json_file: str | None) -> None:
     """Write a run's results to a file, or to standard output for ``-``; nothing for None."""
-    if json_file is None:
-        return
-    from sfumato.workspace.plan.companions import result_with_companions
-
-    text = json.dumps(result_with_companions(workspace, run_id), indent=1, allow_nan=False) + "\n"
-    if json_file == "-":
-        click.echo(text, nl=False)
-    else:
-        Path(json_file).write_text(text, "utf-8")
+    if json_file is not None:
+        write_object(result_with_companions(workspace, run_id), json_file)

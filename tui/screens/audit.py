@@ -14,17 +14,14 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 
-from sfumato.tui.cli.auditing import in_words, verified
+from sfumato.tui.cli.admin_tables import verified
 from sfumato.tui.export import Exhibit, lines_of
-from sfumato.tui.widgets.columns import cells, fitted
-from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.key_line import KeyLine
 from sfumato.tui.widgets.line import Line
-from sfumato.tui.widgets.live import LiveGrid
-from sfumato.tui.widgets.pages import Column
-from sfumato.tui.widgets.text import printable
-from sfumato.tui.words import mark
 from sfumato.workspace.audit import AuditRow, audit_rows
+from sfumato.workspace.reporting.tables import Column, cells, fitted
+from sfumato.workspace.reporting.words import details_text, mark, printable
 
 from .exhibiting import Exhibits
 from .page import Dialog
@@ -135,5 +132,5 @@ def _values(row: AuditRow) -> dict[str, object]:
         "time": row.time[:19].replace("T", " "),
         "act": row.act,
         "subject": row.subject,
-        "details": in_words(row.details),
+        "details": details_text(row.details),
     }

@@ -17,8 +17,9 @@ from textual.worker import get_current_worker
 
 from sfumato.tui.widgets.entry import Entry
 from sfumato.tui.widgets.grid import Grid
-from sfumato.tui.widgets.pages import PAGE, Column, TableRow
-from sfumato.tui.widgets.text import printable
+from sfumato.tui.widgets.pages import PAGE, TableRow
+from sfumato.workspace.reporting.tables import Column
+from sfumato.workspace.reporting.words import printable
 
 from .page import Dialog
 

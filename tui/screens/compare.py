@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -12,49 +12,38 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.message import Message
 
-from sfumato.tui.comparing import confidential_text, limits_text, method_of, name_of, observed_text, outcome, tally
-from sfumato.tui.console import number
 from sfumato.tui.export import Exhibit
-from sfumato.tui.widgets.columns import cells, fitted
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.key_line import KeyLine
 from sfumato.tui.widgets.line import Line
-from sfumato.tui.widgets.pages import Column, ListPages
-from sfumato.tui.words import interval, measured, outcome_text, params_text
+from sfumato.tui.widgets.pages import ListPages
+from sfumato.workspace.reporting.comparison import (
+    ONLY,
+    confidential_text,
+    difference_text,
+    number_cells,
+    number_columns,
+    only_cells,
+    outcome,
+    tally,
+    verdict_cells,
+    verdict_columns,
+)
+from sfumato.workspace.reporting.tables import Column, fitted, on_columns
+from sfumato.workspace.reporting.words import interval, method_of, number, params_text
 
 from .exhibiting import Exhibits, grid_exhibit
 from .page import Dialog
 from .threads import Computes
 
 if TYPE_CHECKING:
-    from sfumato.engine.comparison import Compared, ComparedVerdict
-    from sfumato.engine.thresholds import Verdict
-    from sfumato.workspace.reporting.uses import Apart
+    from sfumato.engine.comparison import Compared
+    from sfumato.workspace.reporting.words import Apart
     from sfumato.workspace.store.workspace import Workspace
     from sfumato.workspace.views.comparison import RunComparison
 
-__all__ = ["Compare"]
-
-Lines = Sequence[Mapping[str, object]]
+Lines = Sequence[Sequence[object]]
 VIEWS = ("numbers", "verdicts", "only one run")
-NUMBERS = (
-    Column("name", "number", 28),
-    Column("confidential", "confidential", 12, "right"),
-    Column("first", "", 9, "right"),
-    Column("second", "", 9, "right"),
-    Column("difference", "difference", 10, "right"),
-    Column("interval", "95 % interval", 21),
-    Column("better", "better", 22),
-)
-VERDICTS = (
-    Column("name", "threshold", 26),
-    Column("bound", "bound", 18),
-    Column("first", "", 14),
-    Column("first_value", "observed", 9, "right"),
-    Column("second", "", 14),
-    Column("second_value", "observed", 9, "right"),
-)
-ONLY = (Column("run", "run", 4, "right"), Column("name", "number", 40), Column("value", "value", 10, "right"))
 NONE = "There is nothing of this kind. Press t for another view."
 
 
@@ -159,18 +148,12 @@ class Compare(Dialog[None], Exhibits, Computes):
         on_data = "on the same data" if found.same_data else "on DIFFERENT data"
         self._say("compare-head", f"{_titles(found)}, {on_data}")
         self._say("compare-tally", f"[{self._view}] {tally(found.shared, self._runs)}")
-        columns, lines = _VIEWS[self._view](found, self.size.width - 1)
-        titled = [replace(column, title=self._title(column)) for column in columns]
+        columns, rows = _VIEWS[self._view](found, self.size.width - 1)
         grid = self.query_one(Grid)
         same = self._view == self._shown
-        grid.set_source(ListPages(titled, [cells(columns, line) for line in lines]), empty=NONE, keep_cursor=same)
+        grid.set_source(ListPages(columns, rows), empty=NONE, keep_cursor=same)
         self._shown = self._view
         self._read(grid.cursor if same else 0)
-
-    def _title(self, column: Column) -> str:
-        first, second = self._runs
-        named = {"first": f"run {first}", "second": f"run {second}", "difference": f"{second} less {first}"}
-        return named.get(column.name, column.title)
 
     def _say(self, line: str, text: str) -> None:
         self.query_one(f"#{line}", Line).say(text)
@@ -195,76 +178,34 @@ def _titles(found: RunComparison) -> str:
 
 
 def reading(row: Compared, runs: tuple[int, int], apart: Apart) -> str:
-    """One number in full: ``> run 5 better · 5 less 3: -0.01 (-0.02 .. -0.003) · confidential 0.6 · price ±5%``."""
+    """One number in full: ``> run 5 better · run 5 - run 3: -0.01 (-0.02 .. -0.003) · confidential 0.6 · price ±5%``."""
     band = interval(row.lower, row.upper)
     parts = [outcome(row, runs)]
     if row.difference:
-        parts.append(f"{runs[1]} less {runs[0]}: {number(row.difference)}" + (f" ({band})" if band else ""))
+        parts.append(f"{difference_text(runs)}: {number(row.difference)}" + (f" ({band})" if band else ""))
     own = confidential_text(row)
     parts += [f"confidential {own}"] if own else []
     parts += [text for text in (row.reason, params_text(row.params, apart.get(method_of(row.key), {}))) if text]
     return " · ".join(parts)
 
 
-def name_in(room: int, row: Compared | ComparedVerdict, key: str, apart: Apart) -> str:
-    """The name with its family, else its method, else the measure alone, at last without parameters: what there is room for."""
-    family, method, measure = key.split(".", 2)
-    own = {name: value for name, value in (row.params or {}).items() if name != "radius"}
-    of = measured(row.target, own, apart.get(method_of(key), {}))
-    names = [name_of(name, of, row.level) for name in (f"{family}.{method}.{measure}", f"{method}.{measure}", measure)]
-    names.append(name_of(measure, row.target, row.level))
-    return next((name for name in names if len(name) <= room), names[-1])
-
-
 def _numbers(found: RunComparison, width: int) -> tuple[Sequence[Column], Lines]:
-    columns = fitted(NUMBERS, width, ("name",), ("interval", "confidential", "difference"))
-    runs = found.runs[0].id, found.runs[1].id
-    return columns, [_number_line(row, runs, columns[0].width, found.apart) for row in found.shared]
-
-
-def _number_line(row: Compared, runs: tuple[int, int], room: int, apart: Apart) -> Mapping[str, object]:
-    return {
-        "name": name_in(room, row, row.key, apart),
-        "confidential": confidential_text(row),
-        "first": number(row.first.value if row.first else None),
-        "second": number(row.second.value if row.second else None),
-        "difference": number(row.difference),
-        "interval": interval(row.lower, row.upper),
-        "better": outcome(row, runs),
-    }
+    columns = fitted(number_columns(found.numbers), width)
+    rows = [number_cells(row, found.numbers, found.apart, columns[0].width) for row in found.shared]
+    return columns, on_columns(number_columns(found.numbers), columns, rows)
 
 
 def _verdicts(found: RunComparison, width: int) -> tuple[Sequence[Column], Lines]:
-    columns = fitted(VERDICTS, width, ("name",), ("first_value", "second_value", "bound"))
-    return columns, [_verdict_line(verdict, columns[0].width, found.apart) for verdict in found.verdicts]
-
-
-def _verdict_line(verdict: ComparedVerdict, room: int, apart: Apart) -> Mapping[str, object]:
-    return {
-        "name": name_in(room, verdict, verdict.value, apart),
-        "bound": limits_text(verdict),
-        "first": _verdict_text(verdict.first),
-        "first_value": observed_text(verdict.first),
-        "second": _verdict_text(verdict.second),
-        "second_value": observed_text(verdict.second),
-    }
-
-
-def _verdict_text(verdict: Verdict | None) -> str:
-    return "no threshold" if verdict is None else outcome_text(verdict.outcome)
+    columns = fitted(verdict_columns(found.numbers), width)
+    rows = [verdict_cells(verdict, found.apart, columns[0].width) for verdict in found.verdicts]
+    return columns, on_columns(verdict_columns(found.numbers), columns, rows)
 
 
 def _only(found: RunComparison, width: int) -> tuple[Sequence[Column], Lines]:
-    columns = fitted(ONLY, width, ("name",))
-    lines = []
-    for place, run in enumerate(found.runs):
-        for row in found.only(place):
-            side = (row.first, row.second)[place]
-            name = name_of(row.key, row.target, row.level)
-            params = params_text(row.params, found.apart.get(method_of(row.key), {}))
-            value = number(side.value if side else None)
-            lines.append({"run": run.id, "name": name + (f" ({params})" if params else ""), "value": value})
-    return columns, lines
+    places = enumerate(found.numbers)
+    return fitted(ONLY, width), [
+        only_cells(row, place, run, found.apart) for place, run in places for row in found.only(place)
+    ]
 
 
 _VIEWS = {"numbers": _numbers, "verdicts": _verdicts, "only one run": _only}

@@ -15,20 +15,17 @@ from textual.worker import get_current_worker
 
 from sfumato.engine.errors import Cancelled, EngineError
 from sfumato.engine.schema import Kind, Role, Variable
-from sfumato.tui.console import number
 from sfumato.tui.fields import Field
 from sfumato.tui.messages import Trouble
-from sfumato.tui.widgets.columns import cells, fitted
-from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.line import Line
-from sfumato.tui.widgets.live import LiveGrid
-from sfumato.tui.widgets.pages import Column
 from sfumato.tui.widgets.plot import Plot
 from sfumato.tui.widgets.sparkline import sparkline
-from sfumato.tui.words import mark
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.jobs.call import call_in_process
 from sfumato.workspace.plan.drafts import Draft, draft_of, save_draft
+from sfumato.workspace.reporting.tables import Column, cells, fitted
+from sfumato.workspace.reporting.words import mark, number
 from sfumato.workspace.views.data_view import DataView, VariableLine, data_view_of, outline
 
 from .form import Form

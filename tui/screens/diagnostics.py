@@ -14,19 +14,30 @@ from textual.message import Message
 from textual.widgets import ContentSwitcher
 
 from sfumato.engine.results import Diagnostic
-from sfumato.tui.console import number
 from sfumato.tui.export import Exhibit, lines_of
-from sfumato.tui.parameter_list import COLUMNS as PARAMETER_COLUMNS
-from sfumato.tui.parameter_list import DROPS, OLD, ModelLine, known_text, model_lines, summary, values, why_text
-from sfumato.tui.statistic_list import COLUMNS as STATISTIC_COLUMNS
-from sfumato.tui.statistic_list import statistic_values, statistics_summary
 from sfumato.tui.trace_data import Traced, read_traced
-from sfumato.tui.widgets.columns import cells, fitted
-from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.line import Line
-from sfumato.tui.widgets.live import LiveGrid
 from sfumato.tui.widgets.plot import Plot
-from sfumato.workspace.views.convergence import ALL, ParameterLine, parameter_lines
+from sfumato.tui.widgets.trend import trend
+from sfumato.workspace.reporting.diagnostics import (
+    ALL,
+    OLD,
+    PARAMETER_COLUMNS,
+    STATISTIC_COLUMNS,
+    ModelLine,
+    ParameterLine,
+    known_text,
+    model_lines,
+    parameter_cells,
+    parameter_lines,
+    statistic_cells,
+    statistics_summary,
+    summary,
+    why_text,
+)
+from sfumato.workspace.reporting.tables import Column, cells, fitted, on_grid
+from sfumato.workspace.reporting.words import number
 from sfumato.workspace.views.results import diagnostics_of
 
 from .diagnostic_plot import by_statistic, statistic_figure, statistic_series, statistic_text
@@ -126,8 +137,8 @@ class Diagnostics(Pane, Computes):
         width = self.size.width - 1
         more = 8 if width >= 100 else 0
         wide = [replace(c, width=c.width + more) if c.name in ("target", "name") else c for c in STATISTIC_COLUMNS]
-        columns = fitted(wide, width, ("parameter",))
-        rows = [cells(columns, statistic_values(line)) for line in self.shown]
+        columns = fitted(wide, width)
+        rows = [cells(columns, statistic_cells(line)) for line in self.shown]
         grid = self.query_one(f"#{TABLE}", LiveGrid)
         grid.set_empty(NONE_BROKEN if self._failed and self._lines else EMPTY)
         grid.show(columns, rows, list(range(len(rows))))
@@ -137,14 +148,11 @@ class Diagnostics(Pane, Computes):
         found = model_lines(self._lines, self._traced.whys, self._traced.shapes)
         self._parameters = lines = [line for line in found if line.flagged or not self._failed]
         grid = self.query_one(ParameterGrid)
-        wide = [
-            replace(c, width=3 * c.width) if c.name == "shape" and self.size.width >= 100 else c
-            for c in PARAMETER_COLUMNS
-        ]
-        columns = fitted(wide, self.size.width - 1, ("parameter",), DROPS)
-        way = next(column.width for column in columns if column.name == "shape")
+        trace = Column("shape", "trace", 18 if self.size.width >= 100 else 6)
+        columns = fitted((*PARAMETER_COLUMNS[:-1], trace, PARAMETER_COLUMNS[-1]), self.size.width - 1)
+        rows = [cells(columns, {**parameter_cells(one), "shape": trend(one.shape, trace.width)}) for one in lines]
         grid.set_empty((NONE_FLAGGED if self._failed else NO_SAMPLER) if self._lines else EMPTY)
-        grid.show(columns, [cells(columns, values(line, way)) for line in lines], [line.key for line in lines])
+        grid.show(columns, rows, [line.key for line in lines])
         self._sum_up()
         self._say()
 
@@ -210,7 +218,7 @@ class Diagnostics(Pane, Computes):
             statistic_text(line),
             f"{line.name} {number(line.value)}",
             line.rule,
-            str(statistic_values(line)["passed"]),
+            str(on_grid(statistic_cells(line)["passed"])),
         ]
         return " · ".join(part for part in parts if part)
 

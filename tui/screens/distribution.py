@@ -12,7 +12,6 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import ContentSwitcher
 
-from sfumato.tui.console import number
 from sfumato.tui.distribution_words import (
     cell_reading,
     exhibit_of,
@@ -37,16 +36,17 @@ from sfumato.tui.distributions import (
 from sfumato.tui.export import Exhibit
 from sfumato.tui.heat_views import HeatView, bin_of, middle, panes_of
 from sfumato.tui.panel_series import plot_series
+from sfumato.tui.widgets.grid import LiveGrid
 from sfumato.tui.widgets.heat import most_bins, room_for
 from sfumato.tui.widgets.heatmap import HeatMap
 from sfumato.tui.widgets.key_line import KeyLine
 from sfumato.tui.widgets.line import Line
-from sfumato.tui.widgets.live import LiveGrid
-from sfumato.tui.widgets.pages import Column
 from sfumato.tui.widgets.plot import Plot
 from sfumato.tui.widgets.series import x_limits, y_limits
 from sfumato.workspace.plots.joint import Joint, Scatter, Window
 from sfumato.workspace.plots.marginal import Marginal
+from sfumato.workspace.reporting.tables import Column
+from sfumato.workspace.reporting.words import number
 
 from .choose import Choose
 from .exhibiting import Exhibits

@@ -15,21 +15,15 @@ from textual.message import Message
 from textual.widgets import Static
 
 from sfumato.engine.rows import Row
-from sfumato.tui.console import number
 from sfumato.tui.widgets.scroll import Scroll
-from sfumato.tui.widgets.text import fit, printable
-from sfumato.tui.words import full_params, interval, use_text
+from sfumato.tui.widgets.text import fit
+from sfumato.workspace.reporting.words import DIRECTIONS, full_params, interval, number, printable, use_text
 
 from .page import Dialog
 
 __all__ = ["Explain", "Meaning"]
 
 NAME = 14
-GOALS = {
-    "low": "low is better",
-    "high": "high is better",
-    "none": "neither: compare it with the confidential data",
-}
 BASELINES = {
     "risk": "the same on the confidential data: the risk without protection",
     "studies": "the same on the confidential data: the risk without protection",
@@ -119,7 +113,7 @@ def facts(row: Row, meaning: Meaning) -> list[tuple[str, str]]:
     named: list[tuple[str, str]] = [
         ("method", meaning.title),
         ("meaning", meaning.meaning),
-        ("direction", GOALS.get(meaning.goal, "")),
+        ("direction", DIRECTIONS.get(meaning.goal, "")),
         ("variable", row.target),
         ("measured on", of),
         ("level", "" if row.level is None else f"S = {number(row.level)}"),

@@ -19,7 +19,7 @@ from sfumato.tui.fields import Field, read_fields, shown_value
 from sfumato.tui.widgets.choice import Choice
 from sfumato.tui.widgets.completion import LastWord, PathName
 from sfumato.tui.widgets.entry import Entry
-from sfumato.tui.words import mark
+from sfumato.workspace.reporting.words import mark
 
 from .page import Dialog
 

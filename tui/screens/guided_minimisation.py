@@ -17,8 +17,8 @@ from textual.widgets.option_list import Option
 
 from sfumato.tui import jobs
 from sfumato.tui.fields import Field
-from sfumato.tui.widgets.text import printable
 from sfumato.workspace.plan.guided_minimisation import StoredData, stored_data
+from sfumato.workspace.reporting.words import printable
 
 from .form import Form
 from .page import Dialog, Reads

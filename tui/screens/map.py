@@ -13,16 +13,13 @@ from textual.message import Message
 from textual.widgets import ContentSwitcher
 
 from sfumato.engine.thresholds import Verdict
-from sfumato.tui.console import number
 from sfumato.tui.export import Exhibit, Lines
-from sfumato.tui.widgets.columns import cells, fitted
-from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.line import Line
-from sfumato.tui.widgets.live import LiveGrid
-from sfumato.tui.widgets.pages import Column
 from sfumato.tui.widgets.plot import Plot
 from sfumato.tui.widgets.series import Series
-from sfumato.tui.words import interval, mark, measured
+from sfumato.workspace.reporting.tables import Column, cells, fitted
+from sfumato.workspace.reporting.words import interval, mark, measured, number
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import verdicts_of
 from sfumato.workspace.views.risk_utility import Axis, Point, RiskUtilityMap, done_runs, risk_utility_map

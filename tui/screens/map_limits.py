@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sfumato.engine.thresholds import Verdict
 from sfumato.tui.widgets.series import Series
-from sfumato.tui.words import limit_text
+from sfumato.workspace.reporting.words import limit_text
 from sfumato.workspace.views.risk_utility import Axis, Point, made_with
 
 __all__ = ["Limit", "limit_series", "limit_words", "limits_on"]

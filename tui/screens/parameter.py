@@ -14,14 +14,13 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import Footer
 
-from sfumato.tui.console import number
 from sfumato.tui.export import Exhibit, Lines
-from sfumato.tui.parameter_list import known_text
 from sfumato.tui.widgets.axes import Limits
 from sfumato.tui.widgets.line import Line
 from sfumato.tui.widgets.plot import Plot
 from sfumato.tui.widgets.series import Series
-from sfumato.workspace.views.convergence import ALL, ParameterLine
+from sfumato.workspace.reporting.diagnostics import ALL, ParameterLine, known_text
+from sfumato.workspace.reporting.words import number
 
 from .exhibiting import Exhibits
 from .page import Dialog

@@ -19,13 +19,12 @@ from textual.worker import get_current_worker
 from sfumato.tui import jobs
 from sfumato.tui.messages import PlanSaved
 from sfumato.tui.plan_history import PlanHistory
-from sfumato.tui.widgets.columns import cells, fitted
-from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.line import Line
-from sfumato.tui.widgets.live import LiveGrid
 from sfumato.tui.widgets.toml_text import TomlText
-from sfumato.tui.words import mark
 from sfumato.workspace.plan.drafts import Draft, draft_of_run
+from sfumato.workspace.reporting.tables import cells, fitted
+from sfumato.workspace.reporting.words import mark
 
 from .add_step import AddStep
 from .confirm import Confirm

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sfumato.tui.fields import shown_value
-from sfumato.tui.widgets.pages import Column
-from sfumato.tui.words import mark
+from sfumato.workspace.reporting.tables import Column
+from sfumato.workspace.reporting.words import mark
 
 if TYPE_CHECKING:
     from sfumato.workspace.plan.steps import PlanView, StepLine

@@ -6,9 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.schema import Kind, Variable
-from sfumato.tui.console import number
 from sfumato.tui.widgets.series import Series
-from sfumato.tui.words import mark
+from sfumato.workspace.reporting.words import mark, number
 
 if TYPE_CHECKING:
     from sfumato.workspace.ingest.profiles import Profile

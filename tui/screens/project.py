@@ -13,11 +13,11 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import ContentSwitcher, Static
 
-from sfumato.tui.console import duration
 from sfumato.tui.export import Exhibit
 from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.widgets.tabs import TabLine
-from sfumato.tui.words import mark, state_text, tally_text
+from sfumato.tui.words import state_text, tally_text
+from sfumato.workspace.reporting.words import duration, mark
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.quality import has_quality
 from sfumato.workspace.views.runs import Run, RunLine, RunState, projects, run_lines

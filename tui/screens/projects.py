@@ -16,14 +16,12 @@ from textual.widgets import Static
 
 from sfumato.engine.errors import BadInput
 from sfumato.tui import jobs
-from sfumato.tui.console import duration
 from sfumato.tui.export import Exhibit
 from sfumato.tui.fields import Field
-from sfumato.tui.widgets.columns import cells, fitted
-from sfumato.tui.widgets.grid import Grid
-from sfumato.tui.widgets.live import LiveGrid
-from sfumato.tui.widgets.pages import Column
+from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.words import progress, state_text, tally_text
+from sfumato.workspace.reporting.tables import Column, cells, fitted
+from sfumato.workspace.reporting.words import duration
 from sfumato.workspace.store.database import DATABASE
 from sfumato.workspace.views.runs import Project, projects
 

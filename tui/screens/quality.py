@@ -12,17 +12,13 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from sfumato.tui.console import number
 from sfumato.tui.export import Exhibit, Lines
 from sfumato.tui.messages import WorkspaceChanged
-from sfumato.tui.widgets.columns import cells, fitted
-from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.key_line import KeyLine
 from sfumato.tui.widgets.line import Line
-from sfumato.tui.widgets.live import LiveGrid
-from sfumato.tui.widgets.pages import Column
-from sfumato.tui.widgets.text import printable
-from sfumato.tui.words import mark, outcome_text
+from sfumato.workspace.reporting.tables import Column, cells, fitted
+from sfumato.workspace.reporting.words import mark, number, outcome_text, printable
 from sfumato.workspace.views.quality import Metric, QualityBoard, Score, quality_board
 
 from .exhibiting import Exhibits

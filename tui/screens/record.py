@@ -15,14 +15,15 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from sfumato.tui.console import number
 from sfumato.tui.export import Exhibit
-from sfumato.tui.record_list import driver_text
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.key_line import KeyLine
 from sfumato.tui.widgets.line import Line
-from sfumato.tui.widgets.pages import Column, TableRow
-from sfumato.tui.widgets.text import cut, fit, printable
+from sfumato.tui.widgets.pages import TableRow
+from sfumato.tui.widgets.text import cut, fit
+from sfumato.workspace.reporting.records import driver_text
+from sfumato.workspace.reporting.tables import Column
+from sfumato.workspace.reporting.words import number, printable
 
 from .confirm import Confirm
 from .exhibiting import Exhibits, grid_exhibit

@@ -11,14 +11,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from sfumato.tui.console import number
 from sfumato.tui.export import Exhibit
-from sfumato.tui.record_list import driver_text
-from sfumato.tui.widgets.columns import cells, fitted
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.line import Line
-from sfumato.tui.widgets.pages import Column, TableRow
-from sfumato.tui.words import params_text
+from sfumato.tui.widgets.pages import TableRow
+from sfumato.workspace.reporting.records import COLUMNS, driver_text, record_cells
+from sfumato.workspace.reporting.tables import Column, cells, fitted
+from sfumato.workspace.reporting.words import params_text
 
 from .exhibiting import grid_exhibit
 from .page import Pane
@@ -28,21 +27,13 @@ from .threads import Computes
 if TYPE_CHECKING:
     from sfumato.engine.record_risk import LeaveOneOut
     from sfumato.workspace.store.workspace import Workspace
-    from sfumato.workspace.views.records import RecordLine, RecordMeasure
+    from sfumato.workspace.views.records import RecordMeasure
     from sfumato.workspace.views.records import Records as OpenRecords
 
 __all__ = ["Records"]
 
 DRIVEN = 50
 """For how many records the driver is worked out; the others have it when they are opened."""
-COLUMNS = (
-    Column("record", "record", 9, "right"),
-    Column("probability", "probability", 11, "right"),
-    Column("unique", "only candidate", 14, "right"),
-    Column("candidates", "candidates", 10, "right"),
-    Column("own", "confidential", 12, "right"),
-    Column("driver", "driver (candidates without it)", 30),
-)
 NONE = "This run keeps no values of single records. Press s in Runs to run its recipe again, with a risk among its measures."
 
 
@@ -60,17 +51,8 @@ class RecordPages:
 
     def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
         """A page of rows."""
-        return [cells(self.columns, self._values(line)) for line in self.records.lines(offset, limit)]
-
-    def _values(self, line: RecordLine) -> dict[str, object]:
-        return {
-            "record": line.record,
-            "probability": number(line.probability),
-            "unique": "" if line.unique is None else number(line.unique),
-            "candidates": number(line.candidates),
-            "own": "" if line.own_probability is None else number(line.own_probability),
-            "driver": self.drivers.get(line.record, ""),
-        }
+        lines = self.records.lines(offset, limit)
+        return [cells(self.columns, record_cells(line, self.drivers.get(line.record, ""))) for line in lines]
 
 
 class RecordGrid(Grid):
@@ -162,7 +144,7 @@ class Records(Pane, Computes):
         records = self._records
         unfilled = {"unique": records and records.risk.unique is None, "own": records and records.own is None}
         filled = [column for column in COLUMNS if not unfilled.get(column.name)]
-        return fitted(filled, self.size.width - 1, ("driver",), ("own", "unique"))
+        return fitted(filled, self.size.width - 1)
 
     def _show(self, *, keep_cursor: bool) -> None:
         grid, records = self.query_one(Grid), self._records

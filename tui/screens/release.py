@@ -22,9 +22,8 @@ from sfumato.tui.widgets.entry import Entry
 from sfumato.tui.widgets.key_line import KeyLine
 from sfumato.tui.widgets.line import Line
 from sfumato.tui.widgets.scroll import Scroll
-from sfumato.tui.widgets.text import printable
 from sfumato.tui.widgets.verdicts import board
-from sfumato.workspace.reporting.uses import settings_apart
+from sfumato.workspace.reporting.words import printable, settings_apart
 
 from .confirm import Confirm
 from .page import Dialog

@@ -15,15 +15,14 @@ from textual.widgets import Input
 from textual.worker import get_current_worker
 
 from sfumato.engine.rows import Row
-from sfumato.tui.console import number
 from sfumato.tui.export import Exhibit, Lines, lines_of
-from sfumato.tui.widgets.columns import cells, fitted
 from sfumato.tui.widgets.entry import Entry
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.line import Line
-from sfumato.tui.widgets.pages import Column, TableRow
-from sfumato.tui.words import interval, measured
-from sfumato.workspace.reporting.uses import Apart, settings_apart
+from sfumato.tui.widgets.pages import TableRow
+from sfumato.workspace.reporting.results import ROW_COLUMNS, row_cells
+from sfumato.workspace.reporting.tables import Column, cells, fitted
+from sfumato.workspace.reporting.words import names_of, settings_apart
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.result_orders import ResultOrders
 from sfumato.workspace.views.results import SORTS, Selection, has_averages, selected_rows
@@ -32,16 +31,6 @@ from sfumato.workspace.views.runs import recipe_toml
 from .explain import Explain
 from .page import Pane, stage
 
-COLUMNS = (
-    Column("measure", "measure", 20),
-    Column("of", "variable", 15),
-    Column("dataset", "dataset", 12),
-    Column("level", "S", 5, "right"),
-    Column("value", "value", 10, "right"),
-    Column("interval", "interval", 20),
-    Column("baseline", "baseline", 9, "right"),
-    Column("status", "status", 12),
-)
 SORTED_COLUMN = {"measure": "measure", "target": "of"}
 EMPTY = "The run has no results yet."
 MANY = 5_000
@@ -65,13 +54,16 @@ class ResultPages:
     def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
         """A page of rows."""
         with Workspace.open(self.directory, read_only=True) as workspace:
-            lines = self.orders.lines(workspace, self.selection, offset, limit)
+            rows = self.orders.rows(workspace, self.selection, offset, limit)
             apart = settings_apart(recipe_toml(workspace, self.selection.run_id))
-        return [cells(self.columns, _values(line, self.columns[0].width, apart)) for line in lines]
+        return [
+            cells(self.columns, {**row_cells(row, apart), "measure": name_in(self.columns[0].width, row)})
+            for row in rows
+        ]
 
     def line(self, workspace: Workspace, index: int) -> Row | None:
         """One row with all that there is to it."""
-        return next(iter(self.orders.lines(workspace, self.selection, index, 1)), None)
+        return next(iter(self.orders.rows(workspace, self.selection, index, 1)), None)
 
 
 class ResultGrid(Grid):
@@ -268,31 +260,13 @@ class Results(Pane):
 def _columns(width: int, selection: Selection) -> tuple[Column, ...]:
     """The columns; where there is little room the last ones are out of sight, and the table scrolls sideways to them."""
     chosen = SORTED_COLUMN.get(selection.sort, selection.sort)
-    wide = [replace(c, width=c.width + 12) if width > 150 and c.name == "of" else c for c in COLUMNS]
+    wide = [replace(c, width=c.width + 12) if width > 150 and c.name == "of" else c for c in ROW_COLUMNS]
     seen = 5 if width < 100 else len(wide)
     wide = wide if width > 150 else wide[:-1]
-    columns = (*fitted(wide[:seen], width, ("measure",)), *wide[seen:])
+    columns = (*fitted(wide[:seen], width), *wide[seen:])
     return tuple(replace(c, title=f"{c.title} <") if c.name == chosen else c for c in columns)
 
 
-def _values(line: Row, room: int, apart: Apart) -> dict[str, object]:
-    uses = apart.get(f"{line.family}.{line.method}", {})
-    hidden = () if line.level is None else ("variable", "model")
-    params = {name: value for name, value in line.params.items() if name in uses or name not in hidden}
-    dataset = line.dataset if line.draw is None else f"{line.dataset[:9]} {line.draw}"
-    return {
-        "measure": name_in(room, line),
-        "of": measured(line.target, params, uses),
-        "dataset": dataset,
-        "level": "" if line.level is None else number(line.level),
-        "value": number(line.value),
-        "interval": interval(line.lower, line.upper) if line.value is not None else line.status,
-        "baseline": "" if line.baseline is None else number(line.baseline),
-        "status": line.status,
-    }
-
-
-def name_in(width: int, line: Row) -> str:
+def name_in(width: int, row: Row) -> str:
     """``family.method.measure``, without family, then without method, where there is no room for them."""
-    names = (line.key, f"{line.method}.{line.measure}", line.measure)
-    return next((name for name in names if len(name) <= width), line.measure)
+    return next((name for name in names_of(row.key) if len(name) <= width), row.measure)

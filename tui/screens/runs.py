@@ -15,15 +15,13 @@ from textual.message import Message
 from textual.widgets import Static
 
 from sfumato.tui import jobs
-from sfumato.tui.console import duration
 from sfumato.tui.export import Exhibit
-from sfumato.tui.widgets.columns import cells, fitted
-from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.line import alike
-from sfumato.tui.widgets.live import LiveGrid
-from sfumato.tui.widgets.pages import Column
 from sfumato.tui.widgets.run_detail import glance
 from sfumato.tui.words import progress, rate, seconds_left, state_text, tally_text
+from sfumato.workspace.reporting.tables import Column, cells, fitted
+from sfumato.workspace.reporting.words import duration
 from sfumato.workspace.views.run_detail import RunDetail, run_detail
 from sfumato.workspace.views.runs import RunLine, RunState
 

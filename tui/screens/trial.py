@@ -16,14 +16,12 @@ from textual.message import Message
 from textual.widgets import Input
 
 from sfumato.engine.thresholds import Verdict
-from sfumato.tui.console import number
 from sfumato.tui.widgets.entry import Entry
 from sfumato.tui.widgets.key_line import KeyLine
 from sfumato.tui.widgets.line import Line
 from sfumato.tui.widgets.scroll import Scroll
 from sfumato.tui.widgets.verdicts import board, overall
-from sfumato.tui.words import limit_text, measured
-from sfumato.workspace.reporting.uses import Apart, settings_apart
+from sfumato.workspace.reporting.words import Apart, limit_text, measured, number, settings_apart
 
 from .page import Dialog
 from .threads import Computes

@@ -15,7 +15,7 @@ from sfumato.engine.thresholds import Verdict
 from sfumato.tui.export import Exhibit, lines_of
 from sfumato.tui.widgets.verdict_board import VerdictBoard
 from sfumato.tui.words import state_text
-from sfumato.workspace.reporting.uses import Apart, settings_apart
+from sfumato.workspace.reporting.words import Apart, settings_apart
 from sfumato.workspace.views.results import judged_row, verdicts_of
 from sfumato.workspace.views.runs import recipe_toml
 

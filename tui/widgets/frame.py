@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from rich.cells import cell_len
 
+from sfumato.workspace.reporting.words import printable
+
 from .axes import AxisUnit, Limits, Scale, fit_ticks, log_ticks, place, unit_ticks
 from .glyphs import Glyphs
 from .series import Series
-from .text import cut, printable
+from .text import cut
 
 LEAST_ROWS, LEAST_COLUMNS = 3, 10
 SAMPLE, VALUE, BAND, LONGEST_NAME = 4, 8, 19, 24

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.content import Content
 
-from sfumato.tui.words import mark
+from sfumato.workspace.reporting.words import mark
 
 __all__ = ["gauge"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -15,11 +15,11 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from sfumato.workspace.reporting.tables import Column
+
 from ..terminal.painting import draw_raw_lines
-from .feed import Delivery, Feed, Order
 from .glyphs import glyphs_named
-from .pages import ColumnLike, Pages, TableRow
-from .table import Table
+from .pages import Delivery, Feed, ListPages, Order, Pages, RowLayout, TableRow
 from .text import window
 
 HEADER = 1
@@ -77,7 +77,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
 
     @dataclass
     class Selected(Event):
-        """TableRow ``index`` was chosen with enter or a double click."""
+        """Row ``index`` was chosen with enter or a double click."""
 
         index: int
         row: TableRow
@@ -120,7 +120,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         """``empty`` is shown in place of rows when there are none; ``glyphs`` is braille, block or ascii."""
         super().__init__(name=name, id=id, classes=classes)
         draw_raw_lines(self)
-        self._table = Table((), glyphs_named(glyphs).ellipsis)
+        self._table = RowLayout((), glyphs_named(glyphs).ellipsis)
         self._feed = Feed()
         self._empty, self._note = empty, ""
         self._keep_cursor = self._choosing = False
@@ -140,7 +140,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         return self._feed.source
 
     def row(self, index: int) -> TableRow | None:
-        """TableRow ``index`` if it has been read."""
+        """Row ``index`` if it has been read."""
         return self._feed.row(index)
 
     def set_source(self, source: Pages, *, empty: str | None = None, keep_cursor: bool = False) -> None:
@@ -213,7 +213,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
             self.post_message(self.Failed(self, event.error))
         self._read_next()
 
-    def _open(self, columns: tuple[ColumnLike, ...]) -> None:
+    def _open(self, columns: tuple[Column, ...]) -> None:
         self._choosing = False
         self._table = replace(self._table, columns=columns)
         self._note = "" if self.count else self._empty
@@ -350,3 +350,52 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         if index == self.cursor:
             return text, "cursor"
         return text, "waiting" if row is None else "row"
+
+
+class LiveGrid(Grid):
+    """Rows have keys: the cursor stays with its row when others come and go."""
+
+    _keys: tuple[Hashable, ...] = ()
+    _followed: Hashable | None = None
+
+    @property
+    def key(self) -> Hashable | None:
+        """The key of the row under the cursor; None when there is none."""
+        row = self.row(self.cursor)
+        return None if row is None else row[-1]
+
+    @property
+    def place(self) -> str:
+        """The key of the row under the cursor."""
+        return "" if self.key is None else str(self.key)
+
+    def set_empty(self, text: str) -> None:
+        """What stands in place of rows when there are none, from the next table on."""
+        self._empty = text
+
+    def show(
+        self,
+        columns: Sequence[Column],
+        rows: Sequence[Sequence[object]],
+        keys: Sequence[Hashable],
+        want: Hashable | None = None,
+    ) -> None:
+        """Show ``rows`` with a key each; the cursor goes to ``want``, or stays with its row."""
+        self._keys = tuple(keys)
+        if keys and self._returning:
+            want = next((key for key in keys if str(key) == self._returning), want)
+            self._returning = ""
+        self._followed = self._followed if want is None else want
+        keyed = [(*row, key) for row, key in zip(rows, keys, strict=True)]
+        self.set_source(ListPages(columns, keyed), keep_cursor=True)
+
+    def watch_cursor(self, old: int, new: int) -> None:
+        """Follow the row that the cursor came to."""
+        super().watch_cursor(old, new)
+        self._followed = self.key
+
+    @on(Grid.Opened)
+    def _follow(self) -> None:
+        if self._followed in self._keys:
+            self.cursor = self._keys.index(self._followed)
+        self._followed = self.key

@@ -11,11 +11,12 @@ from rich.cells import cell_len
 
 from sfumato.workspace.plots.figure import Bins, Cells
 from sfumato.workspace.plots.shades import SHADES, SIDES, Shading, percent
+from sfumato.workspace.reporting.words import printable
 
 from .axes import Scale, fit_ticks, place, unit_ticks
 from .glyphs import Glyphs
 from .picture import CURSOR, FAINT, STRONG, TEXT, Draft, Picture
-from .text import cut, printable
+from .text import cut
 
 __all__ = ["FEWER", "MORE", "HeatFrame", "Pane", "draw_heat", "heat_frame", "most_bins", "room_for"]
 

@@ -9,7 +9,9 @@ from itertools import groupby, islice
 import numpy as np
 from numpy.typing import NDArray
 
-from .text import cells, cut, printable
+from sfumato.workspace.reporting.words import printable
+
+from .text import cells, cut
 
 BLANK, TEXT, FAINT, STRONG, CURSOR, SERIES = range(6)
 """Inks. Series k (from 0) is drawn in ink SERIES + k; a fill of k + 1 is the tint of series k, 0 is none."""

@@ -8,9 +8,8 @@ from typing import Any
 from textual.content import Content
 
 from sfumato.engine.thresholds import Verdict
-from sfumato.tui.console import duration, number
-from sfumato.tui.widgets.text import cut, printable
-from sfumato.tui.words import limit_text, mark
+from sfumato.tui.widgets.text import cut
+from sfumato.workspace.reporting.words import duration, limit_text, mark, number, printable
 from sfumato.workspace.views.run_detail import Change, Phase, RunDetail
 
 __all__ = ["glance"]

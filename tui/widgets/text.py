@@ -9,6 +9,8 @@ from typing import Literal
 
 from rich.cells import cell_len, set_cell_size
 
+from sfumato.workspace.reporting.words import printable
+
 Align = Literal["left", "right"]
 _NARROW = re.compile("[ -~\u00a1-\u00ac\u00ae-\u02ff–…›\u2500-\u259f\u2800-\u28ff]*").fullmatch
 
@@ -16,13 +18,6 @@ _NARROW = re.compile("[ -~\u00a1-\u00ac\u00ae-\u02ff–…›\u2500-\u259f\u2800
 def narrow(text: str) -> bool:
     """Whether every character is one that is known to take one cell: letters of the west, lines, blocks and braille."""
     return text.isascii() or _NARROW(text) is not None
-
-
-def printable(text: str) -> str:
-    """``text`` with white space as spaces and every other unprintable character as ``?``."""
-    if text.isprintable():
-        return text
-    return "".join(" " if c.isspace() else c if c.isprintable() else "?" for c in text)
 
 
 def cut(text: str, width: int, ellipsis: str = "…") -> str:

@@ -12,7 +12,7 @@ from textual.geometry import Region
 from textual.message import Message
 
 from sfumato.engine.thresholds import Verdict
-from sfumato.workspace.reporting.uses import NOTHING, Apart
+from sfumato.workspace.reporting.words import NOTHING, Apart
 
 from .scroll import Scroll
 from .verdicts import blocks, heads, overall

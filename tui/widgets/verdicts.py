@@ -8,11 +8,18 @@ from textwrap import wrap
 from textual.content import Content
 
 from sfumato.engine.thresholds import Verdict
-from sfumato.tui.console import number
 from sfumato.tui.widgets.gauge import gauge
-from sfumato.tui.widgets.text import cut, fit, printable
-from sfumato.tui.words import limit_text, mark, measured, outcome_text
-from sfumato.workspace.reporting.uses import NOTHING, Apart
+from sfumato.tui.widgets.text import cut, fit
+from sfumato.workspace.reporting.words import (
+    NOTHING,
+    Apart,
+    limit_text,
+    mark,
+    measured,
+    number,
+    outcome_text,
+    printable,
+)
 
 __all__ = ["blocks", "board", "heads", "overall"]
 

@@ -25,10 +25,10 @@ from sfumato.engine.thresholds import Verdict
 from ..audit import Act, append
 from ..errors import NotReady, WorkspaceError
 from ..plan.companions import done_together, result_with_companions
-from ..reporting.page import report_page
 from ..store.workspace import Workspace
 from ..views.results import verdicts_of
 from ..views.runs import Run
+from .report import report_page
 from .tables import FORMATS, Form, codebook, dataset_bytes
 
 __all__ = [

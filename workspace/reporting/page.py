@@ -1,28 +1,32 @@
-"""A run's report as one HTML page."""
+"""A run's report as one HTML page, from what was read of it: no database is asked."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
+from sfumato.engine.methods import Method, registry
+from sfumato.engine.published import SourceTable
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.results import Diagnostic
+from sfumato.engine.rows import Row
+from sfumato.engine.schema import Variable
 from sfumato.engine.thresholds import Verdict
+from sfumato.engine.traces import Trace
 
-from ..plan.companions import done_together, names_of, published_tables
 from ..plots.figure import Figure
-from ..plots.markup import Markup, element
+from ..plots.markup import Child, Markup, element, joined
 from ..plots.svg import svg
-from ..store.workspace import Workspace
-from ..views.figures import figures_of
-from ..views.results import diagnostics_of, result_rows, verdicts_of
-from ..views.runs import Run
-from .convergence import convergence_table, trace_parts
-from .findings import published_section, result_tables, sweep_section, verdict_table
-from .methods import diagnostic_section, method_section
-from .overview import recipe_section, release_section, variable_section
-from .parts import Section, section
-from .uses import settings_apart
+from ..plots.traces import plots_of, trace_figure
+from .diagnostics import ALL, ParameterLine, parameter_lines, parameter_table, statistic_table, worst_first
+from .results import result_tables, source_table, sums_up, sweep_table, sweeps_in, verdict_table
+from .tables import html, table
+from .words import DIRECTIONS, count, duration, number, records_text, settings_apart, settings_text, thresholds_text
 
-__all__ = ["report_page"]
-
+WORST = 3
+CONFIDENTIAL = "Traces show posterior draws, which are as confidential as the data: this page is not for release. The report of a release leaves them out."
 READING = (
     "Values of the release are averages over its datasets; their intervals are 95 % Monte Carlo intervals of that average, "
     "and where a method has a combining rule, its confidence intervals. A baseline is what the measure would be "
@@ -47,54 +51,119 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: .8rem; backgrou
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def report_page(workspace: Workspace, run_id: int | str, *, traces: bool = False) -> str:
-    """The report of a run that is done, with what the runs beside it found. Raises NotFound and NotReady.
+@dataclass(frozen=True)
+class ReportedRun:
+    """What a report says of one run: how it was made, of which file, and what it found.
 
-    The same run gives the same page, byte for byte. With ``traces`` it shows posterior draws, and is as confidential as
-    the data: a release has the page without them.
+    ``rows`` are its averages and the confidential data's own. ``traces`` hold what the samplers of its models left, by
+    variable; posterior draws are as confidential as the data, and the report of a release has none.
     """
-    runs = done_together(workspace, run_id)
-    main, *beside = runs
-    verdicts = verdicts_of(workspace, main.id)
-    parts = [
-        release_section(main, workspace.dataset(main.dataset_id), beside),
-        variable_section(main.recipe),
-        section("Verdicts", verdict_table(verdicts, settings_apart(main.recipe_toml))),
-        *_found(workspace, main, ""),
-        *[
-            part
-            for run, name in list(zip(runs, names_of(runs), strict=True))[1:]
-            for part in _beside(workspace, run, name)
-        ],
-        published_section(published_tables(workspace, runs)),
-        section("Figures", [_figure(one, i) for i, one in enumerate(figures_of(workspace, runs), start=1)]),
-        diagnostic_section(
-            [found for run in runs for found in diagnostics_of(workspace, run.id)],
-            convergence_table(workspace, runs),
-            *(trace_parts(workspace, runs) if traces else ()),
-        ),
-        method_section([run.recipe for run in runs]),
-        recipe_section(main),
-    ]
-    return _page(main, verdicts, [part for part in parts if part is not None])
+
+    id: int
+    name: str
+    title: str
+    recipe: Recipe
+    recipe_toml: str
+    recipe_sha256: str
+    seed: int
+    versions: Mapping[str, str]
+    created: float
+    seconds: float | None
+    file: str
+    file_sha256: str
+    records: int
+    dropped: int
+    rows: Sequence[Row]
+    verdicts: Sequence[Verdict]
+    diagnostics: Sequence[Diagnostic]
+    traces: Mapping[str, Trace | None] | None = None
 
 
-def _found(workspace: Workspace, run: Run, of: str) -> list[Section | None]:
-    rows = [row for row in result_rows(workspace, run.id) if row.draw is None]
-    plain = [row for row in rows if row.level is None]
-    tables = [
-        section(f"{heading}{of}", one)
-        for heading, one in result_tables(plain, run.recipe.published, settings_apart(run.recipe_toml))
-    ]
-    return [*tables, sweep_section(rows, of)]
+@dataclass(frozen=True)
+class Section:
+    """A part of the report under a heading, which the list of contents links to."""
+
+    title: str
+    children: tuple[Child, ...]
+
+    @property
+    def ident(self) -> str:
+        """What links call it."""
+        return re.sub("[^a-z0-9]+", "-", self.title.lower()).strip("-") or "section"
+
+    @property
+    def markup(self) -> Markup:
+        """The heading and what stands below it."""
+        return element("section", element("h2", self.title), *self.children, id=self.ident)
 
 
-def _beside(workspace: Workspace, run: Run, name: str) -> list[Section | None]:
-    shown = element("p", "These thresholds are only shown; those above decide.")
-    verdicts = section(
-        f"Verdicts, {name}", shown, verdict_table(verdicts_of(workspace, run.id), settings_apart(run.recipe_toml))
+def section(title: str, *children: Child) -> Section:
+    """Children under a heading."""
+    return Section(title, children)
+
+
+def definitions(pairs: Iterable[tuple[str, Child]]) -> Markup:
+    """Terms and what there is to say of them; those without anything are left out."""
+    return element(
+        "dl", [joined([element("dt", term), element("dd", content)]) for term, content in pairs if content != ""]
     )
-    return [verdicts, *_found(workspace, run, f", {name}")]
+
+
+def report(runs: Sequence[ReportedRun], figures: Sequence[Figure], published: Sequence[SourceTable]) -> str:
+    """The page of the first run, with what the runs beside it found. The same values give the same page, byte for byte."""
+    main, *beside = runs
+    parts = [
+        _release_section(main, beside),
+        _variable_section(main.recipe),
+        section("Verdicts", _verdicts(main)),
+        *_found(main, ""),
+        *[part for run in beside for part in _beside(run)],
+        section("Published figures", [html(source_table(one)) for one in published]) if published else None,
+        section("Figures", [_figure(one, i) for i, one in enumerate(figures, start=1)]),
+        _diagnostic_section(runs),
+        _method_section([run.recipe for run in runs]),
+        _recipe_section(main),
+    ]
+    return _page(main, [part for part in parts if part is not None])
+
+
+def _verdicts(run: ReportedRun) -> Markup:
+    if not run.verdicts:
+        return element("p", "The recipe has no thresholds.")
+    return html(verdict_table(run.verdicts, settings_apart(run.recipe_toml)))
+
+
+def _beside(run: ReportedRun) -> list[Section]:
+    shown = element("p", "These thresholds are only shown; those above decide.")
+    return [section(f"Verdicts, {run.name}", shown, _verdicts(run)), *_found(run, f", {run.name}")]
+
+
+def _found(run: ReportedRun, of: str) -> list[Section]:
+    """The measures by family, then the sweeps by study, each with what its numbers mean."""
+    apart = settings_apart(run.recipe_toml)
+    plain = [row for row in run.rows if row.level is None]
+    sections = [
+        section(f"{one.title}{of}", html(replace(one, title="")), _meanings(own))
+        for one, own in result_tables(plain, run.recipe.published, apart)
+    ]
+    swept = [row for row in run.rows if row.level is not None and not sums_up(row)]
+    for key in dict.fromkeys(f"{row.family}.{row.method}" for row in swept):
+        own = [row for row in swept if f"{row.family}.{row.method}" == key]
+        method = registry().get(key)
+        tables = [html(sweep_table(one, apart)) for one in sweeps_in(own)]
+        sections.append(section(f"{method.title if method else key}{of}", tables, _meanings(own)))
+    return sections
+
+
+def _meanings(rows: Sequence[Row]) -> Markup:
+    """What each measure means and which way is better."""
+    keys = dict.fromkeys((f"{row.family}.{row.method}", row.measure) for row in rows)
+    known = [(registry().get(key), measure) for key, measure in keys]
+    return definitions(
+        (f"{found.name}.{measure}", f"{found.output(measure).meaning}; {DIRECTIONS[found.output(measure).goal]}")
+        for found, measure in known
+        if found is not None
+    )
 
 
 def _figure(figure: Figure, number: int) -> Markup:
@@ -102,17 +171,13 @@ def _figure(figure: Figure, number: int) -> Markup:
     return element("figure", svg(figure, f"figure-{number}"), caption)
 
 
-def _page(main: Run, verdicts: Sequence[Verdict], parts: Sequence[Section]) -> str:
-    failed = sum(verdict.outcome != "pass" for verdict in verdicts)
-    outcome = (
-        f"{failed} of {len(verdicts)} thresholds are not met." if failed else f"All {len(verdicts)} thresholds are met."
-    )
+def _page(main: ReportedRun, parts: Sequence[Section]) -> str:
     links = [element("li", element("a", part.title, href=f"#{part.ident}")) for part in parts]
     body = element(
         "main",
         element("h1", main.title),
         element("p", main.recipe.description) if main.recipe.description else "",
-        element("p", element("strong", outcome)) if verdicts else "",
+        element("p", element("strong", _sentence(thresholds_text(main.verdicts)))) if main.verdicts else "",
         element("nav", element("ul", links), aria_label="Contents"),
         element("p", READING),
         [part.markup for part in parts],
@@ -126,3 +191,146 @@ def _page(main: Run, verdicts: Sequence[Verdict], parts: Sequence[Section]) -> s
         element("style", STYLE),
     )
     return f"<!DOCTYPE html>\n{element('html', head, element('body', body), lang='en')}\n"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _release_section(run: ReportedRun, beside: Sequence[ReportedRun]) -> Section:
+    """Data, recipe, seed and versions: enough to make the same release again."""
+    recipe = run.recipe
+    return section(
+        "What was released",
+        definitions(
+            [
+                ("Datasets", f"m = {recipe.m}, of {run.records:,} records each"),
+                ("Released variables", ", ".join(recipe.released)),
+                ("Confidential file", f"{run.file} (SHA-256 {run.file_sha256})"),
+                ("Filter", recipe.data.where),
+                ("Sample", f"{count(recipe.data.sample, 'record')}, without replacement" if recipe.data.sample else ""),
+                ("Records", records_text(run.records, run.dropped) if run.dropped else ""),
+                ("Seed", str(run.seed)),
+                ("Recipe", f"SHA-256 {run.recipe_sha256}"),
+                ("Made", f"run {run.id}, {_moment(run.created)}, {duration(run.seconds)} of computing"),
+                ("With", ", ".join(f"{name} {version}" for name, version in run.versions.items())),
+                ("Beside it", ", ".join(f"{other.title} (run {other.id})" for other in beside)),
+            ]
+        ),
+        _steps(recipe),
+    )
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _steps(recipe: Recipe) -> Markup | str:
+    if recipe.anonymisation:
+        made = [[s.method.title, settings_text(s.spec.to_full_table()), s.method.source] for s in recipe.anonymisation]
+        return html(table(("method", "settings", "source"), made, title="Anonymisation, in this order"))
+    if not recipe.synthesis:
+        return element("p", "The released datasets were made by another tool and are scored here.")
+    rows = [
+        [s.target, s.method.title, settings_text(s.spec.to_full_table()), s.method.source] for s in recipe.synthesis
+    ]
+    return html(table(("variable", "model", "settings", "source"), rows, title="Synthesis, in this order"))
+
+
+def _variable_section(recipe: Recipe) -> Section:
+    """Every variable, its role for an intruder, and whether it is released."""
+    heads = ("variable", "meaning", "kind", "role", "bounds", "in the release")
+    return section("Variables", html(table(heads, [list(_variable(recipe, variable)) for variable in recipe.schema])))
+
+
+def _variable(recipe: Recipe, variable: Variable) -> Iterator[str]:
+    yield variable.name
+    yield variable.title
+    yield variable.kind.value
+    yield variable.role.value
+    low, high = variable.bounds or (None, None)
+    yield " ".join(f"{word} {number(end)}" for word, end in (("from", low), ("to", high)) if end is not None)
+    yield "replaced" if variable.name in recipe.released else "unchanged"
+
+
+def _recipe_section(run: ReportedRun) -> Section:
+    """The whole plan, to be run again."""
+    return section(
+        "The recipe",
+        element("p", "Saved in a file, it makes the same release again: sfumato run FILE --data DATA"),
+        element("pre", run.recipe_toml),
+    )
+
+
+def _diagnostic_section(runs: Sequence[ReportedRun]) -> Section | None:
+    """Whether the models converged, parameter by parameter, and every statistic with the rule it is held against."""
+    found = [one for run in runs for one in run.diagnostics]
+    if not found:
+        return None
+    judged = [one.passed for one in found if one.passed is not None]
+    failed = judged.count(False)
+    verdict = f"{failed} of {len(judged)} are not met" if failed else f"all {len(judged)} are met"
+    parameters = [made for run in runs if (made := parameter_table(run.diagnostics))]
+    return section(
+        "Diagnostics",
+        element("p", f"Rules for the models: {verdict}." if judged else ""),
+        *(html(one) for one in parameters),
+        *_traces(runs),
+        html(statistic_table(found)),
+    )
+
+
+def _traces(runs: Sequence[ReportedRun]) -> Iterator[Markup]:
+    """The traces of the worst parameters of every run; a line for each model that has none, saying why."""
+    figures, words = [], []
+    for run in runs:
+        traces = run.traces or {}
+        words += [_why_none(target, trace) for target, trace in traces.items() if not plots_of(trace)]
+        lines = [line for line in parameter_lines(run.diagnostics) if line.target in traces]
+        drawn = [line for line in worst_first(lines) if plots_of(traces[line.target])][:WORST]
+        figures += [_trace(traces[line.target], line, f"trace-{run.id}-{i}") for i, line in enumerate(drawn, start=1)]
+    if words:
+        yield element("ul", [element("li", one) for one in words])
+    if figures:
+        yield element("p", element("strong", CONFIDENTIAL))
+        yield from figures
+
+
+def _why_none(target: str, trace: Trace | None) -> str:
+    reason = getattr(trace, "reason", "")
+    return f"{target}: nothing to converge; {reason}." if reason else f"{target}: no trace was kept."
+
+
+def _trace(trace: Trace | None, line: ParameterLine, ident: str) -> Markup:
+    names: tuple[str, ...] = getattr(trace, "parameters", ())
+    at = len(names) - 1 if line.parameter == ALL else names.index(line.parameter)
+    assert trace is not None
+    figure = trace_figure(trace, plots_of(trace)[0], at, f"{line.target} {names[at]}")
+    said = ", ".join(line.flags) or "within limits"
+    return element("figure", svg(figure, ident), element("figcaption", f"{figure.title} ({said}). {figure.caption}"))
+
+
+def _method_section(recipes: Sequence[Recipe]) -> Section:
+    """Every method that was used: what it does, where it comes from, and the settings it was used with."""
+    used: dict[str, tuple[Method, list[str]]] = {}
+    for recipe in recipes:
+        for step in (*recipe.synthesis, *recipe.anonymisation, *recipe.measures, *recipe.studies):
+            words = settings_text(step.spec.to_full_table())
+            said = f"{step.target}: {words}" if step.target else words
+            known = used.setdefault(step.method.key, (step.method, []))[1]
+            if said and said not in known:
+                known.append(said)
+    return section("Methods and sources", [_method(method, said) for method, said in used.values()])
+
+
+def _method(method: Method, said: Sequence[str]) -> Markup:
+    return element(
+        "article",
+        element("h3", method.title, " ", element("code", method.key)),
+        definitions(
+            [
+                ("Source", method.source),
+                ("Settings", element("ul", [element("li", one) for one in said]) if said else ""),
+            ]
+        ),
+    )

@@ -9,7 +9,7 @@ from sfumato.engine.comparison import Compared, ComparedVerdict, compare, compar
 
 from ..errors import DifferentData, NotReady
 from ..jobs.runs import find_run
-from ..reporting.uses import Apart, apart_in
+from ..reporting.words import Apart, apart_in, count
 from ..store.workspace import Dataset, Workspace
 from .results import result_rows, verdicts_of
 from .runs import Run, RunState
@@ -26,6 +26,23 @@ class RunComparison:
     same_data: bool
     rows: tuple[Compared, ...]
     verdicts: tuple[ComparedVerdict, ...]
+
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """The runs' numbers."""
+        return self.runs[0].id, self.runs[1].id
+
+    @property
+    def headline(self) -> str:
+        """Which runs, and on what data."""
+        names = [f"run {run.id} ({run.title}, m = {run.recipe.m}, seed {run.seed})" for run in self.runs]
+        each = [f"{count(data.records, 'record')} of {data.name}" for data in self.datasets]
+        on = (
+            f"on the same {each[0]}"
+            if self.same_data
+            else f"on different data, {' and '.join(each)}: differences may be the data's"
+        )
+        return f"{names[0]} beside {names[1]}, {on}"
 
     @property
     def shared(self) -> tuple[Compared, ...]:

@@ -28,13 +28,11 @@ from sfumato.engine.record_risk import (
 )
 
 from ..errors import NotFound, NotReady
+from ..reporting.records import RecordLine
 from ..store.record_tables import read_records
 from ..store.released_tables import released_dataset
 from ..store.workspace import Workspace
 from .runs import Run, find_run
-
-__all__ = ["Candidates", "RecordLine", "RecordMeasure", "Records", "candidates", "drivers", "find_measure", "open_records",
-           "record_measures", "values", "worst_draw"]  # fmt: skip
 
 NO_VALUE = "(no value)"
 _NAME = re.compile(r"records/(\d+)/(confidential|\d+)")
@@ -95,18 +93,6 @@ def find_measure(measures: Sequence[RecordMeasure], name: str = "", run_id: int 
             return measure
     known = ", ".join(f"{measure.place} {measure.key}" for measure in measures)
     raise NotFound(f'no measure "{name}" with values of single records; there are {known}')
-
-
-@dataclass(frozen=True, slots=True)
-class RecordLine:
-    """One record. ``own_*`` are of the confidential data scored themselves; ``unique`` and they are None where unknown."""
-
-    record: int
-    probability: float
-    unique: float | None
-    candidates: float
-    own_probability: float | None
-    own_candidates: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,3 +242,18 @@ def _released(workspace: Workspace, run: Run, draw: int) -> Microdata:
     if found is None:
         raise NotFound(f"run {run.id} has no released dataset {draw}")
     return found
+
+
+def most_at_risk(
+    workspace: Workspace, run_id: int | str, measure: str, top: int, draw: int | None, *, with_values: bool
+) -> tuple[Records, list[RecordLine], LeaveOneOut, list[dict[str, str | int | float]] | None]:
+    """The records most at risk of a run, what drives them, and their values where asked for.
+
+    Raises NotFound, NotReady, DamagedTable.
+    """
+    run = find_run(workspace, run_id)
+    records = open_records(workspace, run.id, find_measure(record_measures(workspace, run.id), measure, run.id), draw)
+    lines = records.lines(0, top)
+    numbers = [line.record for line in lines]
+    alone = drivers(workspace, records, numbers)
+    return records, lines, alone, values(workspace, run.id, numbers) if with_values else None

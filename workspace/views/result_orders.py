@@ -47,7 +47,7 @@ class ResultOrders:
                 promised.set_exception(error)
         return promised.result()
 
-    def lines(self, workspace: Workspace, selection: Selection, offset: int, limit: int) -> list[Row]:
+    def rows(self, workspace: Workspace, selection: Selection, offset: int, limit: int) -> list[Row]:
         """The rows of a selection from ``offset`` on, at most ``limit``."""
         return numbered_rows(workspace, self.numbers(workspace, selection)[offset : offset + limit])
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from ..reporting.uses import apart_in
+from ..reporting.words import apart_in
 from ..store.workspace import Workspace
 
 __all__ = ["Axis", "Place", "Point", "RiskUtilityMap", "done_runs", "made_with", "risk_utility_map"]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from sfumato.engine.methods import Method, method_called
 from sfumato.engine.outputs import Axis, Output
-from sfumato.engine.rows import Row
 from sfumato.engine.spec import Spec
 
 from ..store.workspace import Workspace
@@ -78,15 +77,6 @@ def _without_curve(workspace: Workspace, run_id: int) -> list[str]:
 
 _Place = TypeVar("_Place")
 _Shares = Mapping[tuple[object, ...], tuple[float, ...]]
-
-
-def band_shares(rows: Iterable[Row]) -> dict[tuple[str, float], tuple[float, ...]]:
-    """For each measure and level of one study's rows the shares of the variance behind its interval, where all are known."""
-    found: dict[tuple[str, float], list[float | None]] = {}
-    for row in rows:
-        if "of" in row.params and row.level is not None:
-            found.setdefault((str(row.params["of"]), row.level), []).append(row.value)
-    return _known(found)
 
 
 def _shares_of_bands(workspace: Workspace, run_id: int) -> _Shares:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +11,7 @@ from sfumato.engine.methods import find
 from sfumato.engine.published import Published
 from sfumato.engine.rows import Row
 from sfumato.engine.studies._calibrated import calibrated
-from sfumato.tui.cli.calibration_table import calibration_table
+from sfumato.tui.cli.summary import study_text
 
 
 def simulated(level: float, score: float, lost: int) -> Row:
@@ -25,8 +27,12 @@ def published(measure: str, figure: float, **params: Any) -> Published:
     return Published(f"studies.calibration.{measure}", "confidential", figure, "the paper", params=params)
 
 
+def calibration_text(rows: Sequence[Row], figures: Sequence[Published] = ()) -> str:
+    return study_text(find("studies.calibration", ""), rows, figures)
+
+
 def lines(*figures: Published) -> list[list[str]]:
-    return [line.split() for line in calibration_table(ROWS, figures).splitlines()]
+    return [line.split() for line in calibration_text(ROWS, figures).splitlines()]
 
 
 def test_areas_and_errors_stand_beside_the_paper_s() -> None:
@@ -35,27 +41,28 @@ def test_areas_and_errors_stand_beside_the_paper_s() -> None:
         published("errors", 0.0432, passed=True),
         published("errors", 0.2571, passed=False),
     )
-    assert shown[0] == ["2", "generators,", "4", "originals,", "4", "anonymisations"]
+    assert shown[0][-2:] == ["trained:", "2"]
+    assert [line[-1] for line in shown[1:3]] == ["4", "4"]
     auc = next(row.value for row in ROWS if row.measure == "auc" and row.params["generators"] == "all")
-    measure = next(line for line in shown if line and line[0] == "rho")
-    assert measure[1:3] == [f"{auc:.2f}", "0.69"]
-    assert measure[-1] == "0.51"
-    assert ["any", "error", "5.00%", "4.32%", "50.00%", "25.71%"] in shown
-    assert ["tests", "20", "20"] in shown
+    heads = next(line for line in calibration_text(ROWS).splitlines() if line.startswith("score"))
+    assert re.split("  +", heads)[1:5] == ["good", "suggested", "AUC all", "AUC best"]
+    assert next(line for line in shown if line and line[0] == "rho")[1:5] == ["0.725", "0.51", f"{auc:.4f}", "0.69"]
+    assert ["any", "error", "0.05", "0.0432", "0.5", "0.2571"] in shown
+    assert ["passed", "yes,", "tests", "20", "published", "passed", "no,", "tests", "20", "published"] in shown
 
 
 def test_a_setting_called_generators_is_not_taken_for_whose_area_a_row_is() -> None:
     step = find("studies.calibration", "")
     told = [replace(row, params=step.row_params(row.params, {"generators": 2, "originals": 2})) for row in ROWS]
-    assert calibration_table(told) == calibration_table(ROWS)
+    assert calibration_text(told) == calibration_text(ROWS)
 
 
 def test_without_figures_there_are_no_columns_for_them() -> None:
-    assert "published" not in calibration_table(ROWS)
-    assert ["any", "error", "5.00%", "50.00%"] in lines()
+    assert "published" not in calibration_text(ROWS)
+    assert ["any", "error", "0.05", "0.5"] in lines()
 
 
 def test_what_was_not_computed_is_a_dash() -> None:
     lacking = [replace(row, value=None) if row.measure == "suggested_threshold" else row for row in ROWS]
-    measure = next(line for line in calibration_table(lacking).splitlines() if line.startswith("rho"))
-    assert measure.split()[-1] == "-"
+    measure = next(line for line in calibration_text(lacking).splitlines() if line.startswith("rho"))
+    assert measure.split()[2] == "-"

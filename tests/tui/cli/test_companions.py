@@ -72,7 +72,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
         work(directory.resolve(), idle=0)
         return Done()
 
-    monkeypatch.setattr("sfumato.tui.cli.follow.start_worker", start)
+    monkeypatch.setattr("sfumato.tui.cli.run.start_worker", start)
 
 
 def run(sfumato: Command, recipe: Path, *more: str) -> tuple[int, Any]:
@@ -124,6 +124,7 @@ def test_every_source_has_a_table_of_ours_beside_the_published(
         "ratio",
         "Visits,",
         "plain",
+        "with",
     ]
     rate = next(
         r

@@ -13,10 +13,10 @@ import pytest
 
 from sfumato.engine.comparison import compare
 from sfumato.engine.rows import Row, average
-from sfumato.tui.comparing import outcome, tally
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plan.prepare import prepare_run
 from sfumato.workspace.recipes import find_recipe
+from sfumato.workspace.reporting.comparison import outcome, tally
 from sfumato.workspace.store.workspace import Workspace
 
 Command = Callable[..., int]

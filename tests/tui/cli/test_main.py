@@ -88,7 +88,7 @@ def test_runs_and_results_show_what_was_done(study: Path, sfumato: Command, caps
     assert sfumato("run", str(study), "--quiet") == 0
     assert capsys.readouterr().out == ""
     assert sfumato("runs") == 0
-    assert "all 1 pass" in capsys.readouterr().out
+    assert "+ 1 passes" in capsys.readouterr().out
     assert sfumato("results", "1", "--draws") == 0
     out = capsys.readouterr().out
     assert "Every dataset" in out

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from sfumato.tui.cli.charts import bin_widths, figure_text
-from sfumato.tui.cli.figures import report
 from sfumato.tui.cli.main import main
+from sfumato.tui.cli.outputs import report
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plots.figure import Figure, Panel, Series
 from sfumato.workspace.store.workspace import Workspace

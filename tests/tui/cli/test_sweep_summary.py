@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from sfumato.engine.methods import registry
 from sfumato.engine.rows import Row
-from sfumato.tui.cli.summary import study_summary, sweep_table
-from sfumato.workspace.reporting.findings import sweep_section
+from sfumato.tui.cli.summary import study_text, sweeps_text
+from sfumato.workspace.reporting.results import sweep_table
+from sfumato.workspace.reporting.tables import html
 
 SHARES = {"dataset_share": 0.304, "noise_share": 0.606, "interaction_share": 0.09}
 
@@ -30,7 +31,7 @@ def rows(**params: object) -> list[Row]:
 
 
 def test_the_summary_says_the_shares_below_the_values_and_not_as_measures() -> None:
-    text = sweep_table(rows())
+    text = sweeps_text(rows(), {})
     values, shares = text.split("\nVariance of the release's intervals: datasets / noise / both, in %\n")
     assert "EMR" in values
     assert "noise_share" not in text
@@ -38,11 +39,11 @@ def test_the_summary_says_the_shares_below_the_values_and_not_as_measures() -> N
 
 
 def test_without_shares_the_summary_has_none() -> None:
-    assert "Variance" not in sweep_table(rows()[:2])
+    assert "Variance" not in sweeps_text(rows()[:2], {})
 
 
 def test_sweeps_of_other_settings_are_tables_of_their_own() -> None:
-    text = sweep_table([*rows(), *rows(replicates=20)])
+    text = sweeps_text([*rows(), *rows(replicates=20)], {})
     assert text.count("age, log_normal:") == 2
     assert text.count("30/61/9") == 2
 
@@ -61,22 +62,20 @@ def test_a_study_that_sums_up_gives_its_answer_first_and_then_a_line_a_point() -
         *(point("rho", level, None, "synthetic") for level in (1.0, 1.5, 2.0)),
     ]
     method = registry()["studies.minimisation"]
-    title, text = study_summary(method, [*points, point("smallest_size", None, 150.0)])
-    assert title == "Smallest sufficient sample"
+    text = study_text(method, [*points, point("smallest_size", None, 150.0)])
+    assert method.title == "Smallest sufficient sample"
     answer, blank, heads, _, *lines = text.splitlines()
     assert answer == "smallest size whose sub-samples all meet every threshold: 150 records"
     assert (blank, heads.split()) == ("", ["level", "size", "rho", "passing"])
     assert [line.split() for line in lines] == [
         ["1", "100", "0.91", "0.5"], ["1.5", "150", "0.93", "1"], ["2", "200", "0.97", "1"]
     ]  # fmt: skip
-    without = study_summary(method, [*points, point("smallest_size", None, None)])[1]
+    without = study_text(method, [*points, point("smallest_size", None, None)])
     assert without.startswith("smallest size whose sub-samples all meet every threshold: none is enough\n")
 
 
 def test_the_report_has_the_shares_beside_the_interval_and_not_as_measures() -> None:
-    section = sweep_section(rows())
-    assert section is not None
-    text = str(section.markup)
+    text = str(html(sweep_table(rows())))
     assert text.count("<table") == 1
     table = text[text.index("<table") : text.index("</table")]
     assert "30/61/9" in table
@@ -86,6 +85,4 @@ def test_the_report_has_the_shares_beside_the_interval_and_not_as_measures() -> 
 
 def test_the_report_has_the_interval_of_the_confidential_data_too() -> None:
     own = [replace(row, lower=8.5, upper=9.5) if row.dataset == "confidential" else row for row in rows()]
-    section = sweep_section(own)
-    assert section is not None
-    assert "8.5 to 9.5" in str(section.markup)
+    assert "8.5 .. 9.5" in html(sweep_table(own))

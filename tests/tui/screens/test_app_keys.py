@@ -10,7 +10,7 @@ import sfumato.tui.terminal
 import sfumato.tui.widgets
 from sfumato.tui.app import SfumatoApp
 from sfumato.tui.screens.project import TABS, Project
-from sfumato.tui.widgets.live import LiveGrid
+from sfumato.tui.widgets.grid import LiveGrid
 
 FORBIDDEN = {f"ctrl+{letter}" for letter in "abhijm"}
 FOOTERS = {

@@ -11,7 +11,6 @@ from textual.widgets import Input
 from sfumato.engine.microdata import conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.thresholds import Verdict
-from sfumato.tui.console import number
 from sfumato.tui.screens.choose import Choose
 from sfumato.tui.screens.map_limits import limit_series, limits_on
 from sfumato.tui.screens.project import Project
@@ -19,6 +18,7 @@ from sfumato.tui.state import AppState, save_state
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.reporting.words import number
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.risk_utility import Axis, Place, Point
 

@@ -2,12 +2,11 @@ import pytest
 from textual.widgets import Input
 
 from sfumato.engine.rows import Row
-from sfumato.tui.console import number
 from sfumato.tui.screens.explain import facts, meaning_of
 from sfumato.tui.screens.results import name_in
 from sfumato.tui.state import AppState, save_state
 from sfumato.tui.widgets.grid import Grid
-from sfumato.tui.words import interval, measured, params_text
+from sfumato.workspace.reporting.words import interval, measured, number, params_text
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import Selection, result_numbers, selected_rows
 
@@ -87,7 +86,7 @@ async def test_enter_explains_the_row_under_the_cursor(sit, directory, size):
     save_state(directory, AppState(project=1, run=1, tab="results", filter="identification true_match"))
     async with sit(directory, "j", "enter", size=size) as seat:
         assert "risk.identification.true_match_rate" in seat.text
-        for words in ("Identification risk", "low is better", "without protection", "Reiter"):
+        for words in ("Identification risk", "lower is better", "without protection", "Reiter"):
             assert words in seat.text or size == (80, 24)
         await seat.press("q")
         assert "[2 Results]" in seat.text
@@ -130,7 +129,7 @@ def line(**changes):
 
 def test_every_fact_of_a_row_is_told():
     found = dict(facts(line(level=0.1), meaning_of(line())))
-    assert found["direction"] == "low is better"
+    assert found["direction"] == "lower is better"
     assert found["level"] == "S = 0.1"
     assert found["value"] == "0.01813"
     assert found["interval"] == "0.009 .. 0.027, 95 % over the released datasets"

@@ -9,15 +9,14 @@ from textual.widgets import Input
 from sfumato.engine.posterior.ensemble import chain_trace
 from sfumato.engine.results import Diagnostic
 from sfumato.engine.traces import ImportanceTrace
-from sfumato.tui.parameter_list import model_lines, parameter_text, summary
 from sfumato.tui.screens.parameter import Parameter, figure_series
 from sfumato.tui.screens.project import Project
 from sfumato.tui.widgets.plot import Plot
 from sfumato.tui.widgets.trend import trend
 from sfumato.workspace.plots.traces import trace_figure
+from sfumato.workspace.reporting.diagnostics import ALL, ParameterLine, model_lines, parameter_text, summary
 from sfumato.workspace.store.trace_tables import write_trace
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.convergence import ALL, ParameterLine
 
 RNG = np.random.default_rng(5)
 WEIGHTED = ImportanceTrace(

@@ -121,7 +121,7 @@ async def test_the_cursor_reads_what_the_table_has_no_room_for(sit, directory):
             text = await seat.press("j")
             readings.add(text.splitlines()[-2].strip())
         assert len(readings) == 4
-        assert any(" · 2 less 1: " in reading and " .. " in reading for reading in readings)
+        assert any(" · run 2 - run 1: " in reading and " .. " in reading for reading in readings)
 
 
 @pytest.mark.slow

@@ -78,7 +78,7 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     at.see(r"\[1 Runs\]", "Run 1 started").see("✓ done", "100 %", "✗ 1 of 2 fail")
     at.press("2").see(r"\[2 Results\]", "max_abs_difference").press("/").type("true_match").press("enter")
     at.see("filter: true_match", "12 rows").press("enter")
-    at.see("risk.identification.true_match_rate", "low is better").press("q")
+    at.see("risk.identification.true_match_rate", "lower is better").press("q")
     at.press("3").see("PASS +utility.ecdf", "FAIL +risk.identification.expected_match_risk")
     at.press("t").see("TRIAL", "threshold 1/2").press("down").see("threshold 2/2").press("ctrl+u").type("60").see(
         "all 2 thresholds are met"

@@ -221,5 +221,5 @@ def test_pictures_stay_small():
 
 @pytest.mark.slow
 def test_a_chart_needs_no_screen():
-    code = "import sys, sfumato.tui.widgets.chart, sfumato.tui.widgets.feed, sfumato.tui.widgets.table; sys.exit('textual' in sys.modules)"
+    code = "import sys, sfumato.tui.widgets.chart, sfumato.tui.widgets.pages; sys.exit('textual' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -6,7 +6,8 @@ import pytest
 from textual.app import App
 
 from sfumato.tui.widgets.grid import Grid
-from sfumato.tui.widgets.pages import Column, ListPages
+from sfumato.tui.widgets.pages import ListPages
+from sfumato.workspace.reporting.tables import Column
 
 COLUMNS = (
     Column("id", "Record", 8, "right"),

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from sfumato.tui.widgets.feed import Feed
-from sfumato.tui.widgets.pages import PAGE, Column, ListPages, PageCache
-from sfumato.tui.widgets.table import Table
-from sfumato.tui.widgets.text import cells, cut, fit, printable, shown
+from sfumato.tui.widgets.pages import PAGE, Feed, ListPages, PageCache, RowLayout
+from sfumato.tui.widgets.text import cells, cut, fit, shown
+from sfumato.workspace.reporting.tables import Column
+from sfumato.workspace.reporting.words import printable
 
 COLUMNS = (Column("id", "Record", 6, "right"), Column("room", "Room type", 8), Column("price", "Price", 7, "right"))
 
@@ -59,14 +59,14 @@ def test_values_are_shown_on_one_line(value, text):
 
 
 def test_a_row_is_laid_out_under_its_header():
-    table = Table(COLUMNS)
+    table = RowLayout(COLUMNS)
     assert table.header() == " Record  Room ty…    Price "
     assert table.line((7, "Entire home", 12.5)) == "      7  Entire …     12.5 "
     assert table.line((7,)) == "      7                    "
     assert len(table.header()) == table.width == 27
     assert [table.header()[1 + start] for start in table.starts] == ["R", "R", " "]
-    assert Table(COLUMNS, "~").line((None, None, None)).isascii()
-    assert Table(()).line(()).isspace()
+    assert RowLayout(COLUMNS, "~").line((None, None, None)).isascii()
+    assert RowLayout(()).line(()).isspace()
 
 
 def test_a_cache_forgets_the_page_not_used_for_longest():

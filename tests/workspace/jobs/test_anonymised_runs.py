@@ -20,7 +20,7 @@ from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plan.prepare import prepare_evaluation, prepare_run
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release.package import release
-from sfumato.workspace.reporting.page import report_page
+from sfumato.workspace.release.report import report_page
 from sfumato.workspace.store.released_tables import released_dataset
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.figures import figures_of

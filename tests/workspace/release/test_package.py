@@ -24,7 +24,7 @@ from sfumato.workspace.ingest.files import Source, read_frame
 from sfumato.workspace.jobs.runs import enter_run, result_object
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.release.package import NotReleased, plan_release, release, releases_of
-from sfumato.workspace.reporting.page import report_page
+from sfumato.workspace.release.report import report_page
 from sfumato.workspace.store.workspace import Workspace
 
 Enter = Callable[..., int]

@@ -19,8 +19,9 @@ from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plots.distributions import Group, distribution_figure
-from sfumato.workspace.reporting.page import report_page
-from sfumato.workspace.reporting.parts import definitions, settings, table
+from sfumato.workspace.release.report import report_page
+from sfumato.workspace.reporting.page import definitions
+from sfumato.workspace.reporting.tables import html, table
 from sfumato.workspace.store.workspace import Workspace
 
 HOSTILE = '</h1><script>alert(1)</script><img src=x onerror="alert(2)">&amp;\''
@@ -153,9 +154,9 @@ def test_every_link_leads_somewhere_and_every_id_is_one_element_s(page: str) -> 
     "words",
     [
         "What was released", "m = 2, of 80 records each", "Seed", "numpy", "Bayesian linear regression", "Variables", "sensitive",
-        "Verdicts", "✓ pass", "✗ fail", "1 of 2 thresholds are not met", "Utility", "ecdf.max_abs_difference",
+        "Verdicts", "✓ PASS", "✗ FAIL", "1 of 2 thresholds are not met", "Utility", "ecdf.max_abs_difference",
         "Disclosure risk", "identification.true_match_rate", "share of the records whose one candidate is right", "lower is better",
-        "Intruder's knowledge", "Published figures", "61.25", "Figure 1. Histogram of visits", "Estimate and interval: mean",
+        "Uncertainty of the intruder's knowledge", "Published figures", "61.25", "Figure 1. Histogram of visits", "Estimate and interval: mean",
         "fewer than three confidential records", "Methods and sources", "Reiter & Mitra", "Guo & Hu", "[[synthesis]]",
         "Verdicts, second", "Utility, second", "These thresholds are only shown",
     ],
@@ -220,19 +221,16 @@ def test_a_run_without_thresholds_studies_or_figures_has_a_shorter_report(
     read = Page(report_page(workspace, run_id))
     assert "The recipe has no thresholds." in read.words
     assert "Published figures" not in read.words
-    assert "Intruder's knowledge" not in read.words
+    assert "Uncertainty of the intruder's knowledge" not in read.words
     assert "Beside it" not in read.words
 
 
 def test_a_table_leaves_out_empty_columns_and_sets_numbers_flush_right() -> None:
-    made = table("t", ("a", "b", "c"), [["x", "", "1"], ["y", "", "<2>"]], numeric=(2,))
+    made = html(table(("a", "b", "c"), [["x", "", "1"], ["y", "", "<2>"]], right=(2,), title="t"))
     assert "<caption>t</caption>" in made
     assert 'scope="col">b<' not in made
     assert '<th scope="row">y</th><td class="number">&lt;2&gt;</td>' in made
 
 
-def test_parameters_are_put_in_words() -> None:
-    assert settings({"radius": {"a": 5, "b": "5%"}, "known": ["x", "y"], "q": 0.9, "whole": True, "none": ""}) == (
-        "radius: a 5, b 5%; known: x, y; q 0.9; whole yes"
-    )
+def test_definitions_leave_out_what_there_is_nothing_to_say_of() -> None:
     assert definitions([("a", ""), ("b", "1")]) == "<dl><dt>b</dt><dd>1</dd></dl>"

@@ -213,4 +213,4 @@ def test_a_hundred_thousand_records_open_from_twenty_tables(
     )
     assert records.risk.probability == pytest.approx(expected)
     assert records.lines(0, 1)[0].probability == expected.max()
-    assert records.lines(0, 1)[0].own_probability is None
+    assert records.lines(0, 1)[0].confidential_probability is None

@@ -53,7 +53,7 @@ def test_pages_are_those_of_sql(workspace: Workspace, sort: str, draws: bool, te
     orders, selection = ResultOrders(), Selection(1, draws, text, sort)
     whole = selected_rows(workspace, selection, 0, -1)
     assert len(orders.numbers(workspace, selection)) == len(whole)
-    pages = [line for offset in range(0, 250, 50) for line in orders.lines(workspace, selection, offset, 50)]
+    pages = [line for offset in range(0, 250, 50) for line in orders.rows(workspace, selection, offset, 50)]
     assert pages == whole
 
 
@@ -78,7 +78,7 @@ def test_what_was_sorted_is_not_sorted_again_and_the_oldest_is_forgotten(
     assert [one.sort for one in sorted_now] == [*list(SORTS)[1:], "measure"]
     assert sorted_now[-1].draws
     for sort in list(SORTS)[1:]:
-        orders.lines(workspace, Selection(1, sort=sort), 0, 5)
+        orders.rows(workspace, Selection(1, sort=sort), 0, 5)
     assert len(sorted_now) == len(SORTS)
     for number in range(MOST_KEPT):
         orders.numbers(workspace, Selection(1, text=f"v{number}"))

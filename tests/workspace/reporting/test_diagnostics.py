@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sfumato.engine.results import Diagnostic
-from sfumato.tui.cli.summary import doubt_lines
+from sfumato.workspace.reporting.diagnostics import doubt_lines
 
 SHIFT = "at most 0.5"
 

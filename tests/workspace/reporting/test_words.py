@@ -1,4 +1,4 @@
-"""What tells two uses of a method apart in words."""
+"""The words for numbers, verdicts and parameters, and what tells two uses of a method apart."""
 
 from __future__ import annotations
 
@@ -10,12 +10,21 @@ import pytest
 from sfumato.engine.execution import execute
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
-from sfumato.tui.cli.summary import draw_table, result_table, verdict_table
-from sfumato.tui.comparing import compared_text
-from sfumato.tui.words import measured, use_text
-from sfumato.workspace.reporting.findings import result_tables
-from sfumato.workspace.reporting.findings import verdict_table as report_verdicts
-from sfumato.workspace.reporting.uses import apart_in, differing, settings_apart
+from sfumato.workspace.reporting.comparison import compared_table
+from sfumato.workspace.reporting.results import draw_table, result_table, verdict_table
+from sfumato.workspace.reporting.tables import html, text
+from sfumato.workspace.reporting.words import (
+    apart_in,
+    count,
+    differing,
+    measured,
+    params_text,
+    records_text,
+    settings_apart,
+    settings_text,
+    tally_text,
+    use_text,
+)
 
 Make = Callable[..., Recipe]
 LOGIT = {"method": "utility.propensity"}
@@ -67,15 +76,15 @@ def test_a_list_is_spelled_out_where_uses_differ_in_it_and_else_not() -> None:
 def test_every_table_has_a_line_of_its_own_for_each_use(both: Recipe, small_data: Microdata) -> None:
     outcome, apart = execute(both, small_data), settings_apart(both.to_toml())
     averages = [row for row in outcome.rows if row.draw is None]
-    report = "".join(str(markup) for _, markup in result_tables(averages, (), apart))
-    for text in (result_table(averages, (), apart), draw_table(outcome.rows, apart)):
-        lines = [line for line in text.splitlines() if "propensity.pmse" in line or "true_match_rate" in line]
+    results, verdicts = result_table(averages, (), apart), verdict_table(outcome.verdicts, apart)
+    for made in (results, draw_table(outcome.rows, apart)):
+        lines = [line for line in text(made).splitlines() if "propensity.pmse" in line or "true_match_rate" in line]
         assert len({line.split("  ")[0] + line[20:60] for line in lines}) >= 4
         for words in ("model logit", "model cart", "known region, age", "known age"):
             assert any(words in line for line in lines), words
-    for text in (verdict_table(outcome.verdicts, apart), str(report_verdicts(outcome.verdicts, apart)), report):
-        assert "model logit" in text
-        assert "model cart" in text
+    for shown in (text(verdicts), str(html(verdicts)), str(html(results))):
+        assert "model logit" in shown
+        assert "model cart" in shown
 
 
 def test_a_comparison_names_the_use(both: Recipe, small_recipe: Make, small_data: Microdata) -> None:
@@ -84,6 +93,33 @@ def test_a_comparison_names_the_use(both: Recipe, small_recipe: Make, small_data
     rows = execute(both, small_data).rows
     found = compare(rows, rows)
     apart = apart_in((one.key.rpartition(".")[0], one.params) for one in found)
-    text = compared_text("Utility", [one for one in found if one.key == "utility.propensity.pmse"], (1, 2), apart)
-    assert "model logit" in text
-    assert "model cart" in text
+    pmse = [one for one in found if one.key == "utility.propensity.pmse"]
+    shown = text(compared_table("Utility", pmse, (1, 2), apart))
+    assert "model logit" in shown
+    assert "model cart" in shown
+
+
+def test_parameters_are_put_in_words() -> None:
+    params = {"radius": {"a": 5, "b": "5%"}, "known": ["x", "y"], "q": 0.9, "whole": True, "none": ""}
+    assert settings_text(params) == "radius: a 5, b 5%; known: x, y; q 0.9; whole yes"
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [((7, 0, 0), "✓ 7 pass"), ((1, 0, 0), "✓ 1 passes"), ((5, 2, 0), "✗ 2 of 7 fail"), ((0, 0, 0), ""),
+     ((1, 1, 1), "✗ 1 of 3 fails, ? 1 of 3 not computed")],
+)  # fmt: skip
+def test_a_tally_of_verdicts_is_told_in_grammar(counts: tuple[int, int, int], words: str) -> None:
+    assert tally_text(*counts) == words
+
+
+def test_records_are_counted_in_grammar() -> None:
+    assert (count(1, "record"), count(1200, "record")) == ("1 record", "1,200 records")
+    assert records_text(47_621, 1_221) == "47,621 records; 1,221 dropped (missing values)"
+    assert records_text(60, 0) == "60 records"
+
+
+def test_what_says_how_an_interval_was_made_is_told_only_where_uses_differ_in_it() -> None:
+    params = {"q": 0.5, "confidence": 0.9, "synthesis": "partial"}
+    assert params_text(params) == "q 0.5"
+    assert params_text(params, {"confidence": 0.95}) == "confidence 0.9, q 0.5"

@@ -1,0 +1,211 @@
+"""What the commands that look after a workspace print: runs, tasks, acts, and what the doctor finds."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, entry_points, version
+from pathlib import Path
+
+from sfumato.engine.errors import BadInput
+from sfumato.workspace.audit import HEAD_FILE, Head, audit_rows, kept_head, verify
+from sfumato.workspace.jobs.run_log import run_log
+from sfumato.workspace.reporting.tables import table
+from sfumato.workspace.reporting.words import ASCII_MARKS, count, details_text, duration, tally_text
+from sfumato.workspace.store.health import Finding, workspace_findings
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.runs import Run, TaskRow, list_runs, run_line
+
+from ..places import keys_file
+from ..terminal.parts import states
+from .options import printed
+
+PACKAGES = (
+    "textual", "duckdb", "pandas", "numpy", "scipy", "statsmodels", "scikit-learn", "emcee", "arviz-stats", "pyarrow", "joblib",
+)  # fmt: skip
+SIGNS = {"ok": "+ ok", "note": "- note", "problem": "x problem"}
+
+
+def run_list(workspace: Workspace) -> str:
+    """The runs of a workspace, one a line, newest first; empty without any."""
+    runs = list_runs(workspace)
+    lines = [
+        [
+            str(run.id),
+            run.title,
+            run.state.value,
+            f"{run.tasks_done}/{run.tasks_total}",
+            duration(run.seconds),
+            "" if run.seconds_left is None else f"~{duration(run.seconds_left)}",
+            _remark(workspace, run),
+            run.error,
+        ]
+        for run in runs
+    ]
+    titles = ("run", "title", "state", "tasks", "time", "left", "verdicts", "")
+    return printed(table(titles, lines, right=(0, 3, 4, 5), spare=(7, 3, 5))) if runs else ""
+
+
+def _remark(workspace: Workspace, run: Run) -> str:
+    """``+ 7 pass``, ``x 2 of 7 fail``; nothing before the run is done, but that nobody works on it."""
+    line = run_line(workspace, run.id)
+    if line.stalled:
+        return f"nobody works on it; sfumato resume {run.id}"
+    tally = line.tally
+    return tally_text(tally.passed, tally.failed, tally.not_computed, ASCII_MARKS.__getitem__)
+
+
+def run_head(workspace: Workspace, run: Run) -> str:
+    """``run 3, Visits: running, 12 of 30 tasks, 40 s, about 2 min left``, and where its log lies."""
+    left = "" if run.seconds_left is None else f", about {duration(run.seconds_left)} left"
+    state = (
+        f"run {run.id}, {run.title}: {run.state}, {run.tasks_done} of {run.tasks_total} tasks, {duration(run.seconds)}"
+    )
+    lines = [f"{state}{left}"]
+    if run.error:
+        lines.append(run.error)
+    log = run_log(workspace.directory, run.id)
+    return "\n".join([*lines, *([f"log: {log}"] if log.is_file() else [])])
+
+
+def task_table(tasks: Sequence[TaskRow]) -> str:
+    """One task a line."""
+    now = time.time()
+    lines = [
+        [
+            task.key,
+            task.state,
+            f"{task.done}/{task.total} {task.what}" if task.state == "running" and task.total else "-",
+            _seconds(now - task.started if task.state == "running" and task.started else task.seconds),
+            f"{task.peak_bytes / 1e6:.0f} MB" if task.peak_bytes else "-",
+            str(task.attempt),
+            task.error,
+        ]
+        for task in tasks
+    ]
+    return printed(
+        table(("task", "state", "phase", "time", "peak", "tried", ""), lines, right=(3, 4, 5), spare=(5, 4, 2))
+    )
+
+
+def _seconds(seconds: float | None) -> str:
+    return f"{seconds:.2f} s" if seconds is not None and seconds < 10 else duration(seconds)
+
+
+def act_table(workspace: Workspace) -> str:
+    """Every act, oldest first; hashes by their first digits."""
+    lines = [
+        [str(row.number), row.time[:19].replace("T", " "), row.act, row.subject, details_text(row.details)]
+        for row in audit_rows(workspace.connection)
+    ]
+    return printed(table(("", "time (UTC)", "act", "of", "details"), lines, right=(0,)))
+
+
+def verified(workspace: Workspace, noted: str | None) -> tuple[bool, str]:
+    """Whether the audit log is whole, and that in words. Raises BadInput when ``noted`` is no head."""
+    head = _head(noted)
+    rows, wrong = verify(workspace.connection, workspace.directory, [] if head is None else [head])
+    if wrong:
+        return False, f"the audit log is broken: {wrong}"
+    last = Head(len(rows), rows[-1].hash if rows else "")
+    missing = (
+        ""
+        if kept_head(workspace.directory)
+        else f"; the file {HEAD_FILE} is gone: rows removed at the end may go unnoticed"
+    )
+    return True, f"{count(len(rows), 'row')}, none changed; head {last}{missing}"
+
+
+def _head(noted: str | None) -> Head | None:
+    if noted is None:
+        return None
+    number, _, hashed = noted.partition(":")
+    if not (number.isdigit() and len(hashed) == 64):
+        raise BadInput("--head", f'"{noted}" is no head such as sfumato audit verify prints: NUMBER:HASH')
+    return Head(int(number), hashed)
+
+
+def checkup(directory: Path) -> list[Finding]:
+    """Findings about the installation, the terminal and the workspace."""
+    return [*_installation(), *_methods(), *_terminal(), _keys(), *workspace_findings(directory)]
+
+
+def _installation() -> list[Finding]:
+    findings = [Finding("Python", "ok", platform.python_version())]
+    for name in PACKAGES:
+        try:
+            findings.append(Finding(name, "ok", version(name)))
+        except PackageNotFoundError:
+            findings.append(Finding(name, "problem", "not installed; reinstall Sfumato with its dependencies"))
+    return findings
+
+
+def _methods() -> list[Finding]:
+    """Other distributions that bring methods, and those whose methods cannot be used."""
+    if not entry_points(group="sfumato.methods"):
+        return []
+    from sfumato.engine.methods import OWN, refused, registry
+
+    usable = [(found.package, found.key) for found in registry().values() if found.package != OWN]
+    return [
+        *(
+            Finding(package, "note", f"brings the method {key}, code that runs as Sfumato's own")
+            for package, key in usable
+        ),
+        *(
+            Finding(one.distribution, "problem", f"the method {one.key} cannot be used: {one.reason}")
+            for one in refused()
+        ),
+    ]
+
+
+def _terminal() -> list[Finding]:
+    terminal = os.environ.get("TERM", "")
+    encoding = (sys.stdout.encoding or "").lower()
+    size = shutil.get_terminal_size()
+    findings = [
+        Finding(
+            "terminal",
+            "ok" if terminal not in ("", "dumb") else "note",
+            terminal or "TERM is not set: the app needs it",
+        ),
+        Finding("size", "ok" if size.columns >= 80 and size.lines >= 24 else "note", f"{size.columns}x{size.lines}"),
+        Finding(
+            "encoding",
+            "ok" if "utf" in encoding else "note",
+            encoding if "utf" in encoding else f"{encoding or 'unknown'}: the app will show ASCII alone",
+        ),
+    ]
+    findings += [
+        Finding(
+            part.key, "note" if reason else "ok", f"off: {reason}; the app works, only slower" if reason else part.does
+        )
+        for part, reason in states()
+    ]
+    if os.environ.get("NO_COLOR"):
+        findings.append(Finding("NO_COLOR", "ok", "set: the app uses no colour"))
+    if os.environ.get("SSH_CONNECTION"):
+        findings.append(Finding("SSH", "note", "ssh -C makes the app lighter on the wire"))
+    return findings
+
+
+def _keys() -> Finding:
+    """Whether the file of the user's own keys can be used."""
+    file = keys_file()
+    if not file.exists():
+        return Finding("keys", "ok", f"as they come; to change them: sfumato keys > {file}")
+    from ..keymap import BadKeymap, read_keymap
+
+    try:
+        return Finding("keys", "ok", f"{len(read_keymap(file))} of your own, from {file}")
+    except BadKeymap as error:
+        return Finding("keys", "problem", str(error))
+
+
+def findings_text(findings: Sequence[Finding]) -> str:
+    """One finding a line."""
+    return printed(table(("", "what", "finding"), [[SIGNS[f.state], f.what, f.text] for f in findings]))

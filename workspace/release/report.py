@@ -1,0 +1,69 @@
+"""The report of a run: what it needs is read, put on a page, and written to a file."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from sfumato.engine.errors import BadInput
+
+from ..audit import Act, append
+from ..plan.companions import done_together, names_of, published_tables
+from ..reporting.page import ReportedRun, report
+from ..store.trace_tables import traces_of
+from ..store.workspace import Workspace
+from ..views.figures import figures_of
+from ..views.results import diagnostics_of, result_rows, verdicts_of
+from ..views.runs import Run, find_run
+
+
+def report_page(workspace: Workspace, run_id: int | str, *, traces: bool = False) -> str:
+    """The report of a run that is done, with what the runs beside it found. Raises NotFound and NotReady.
+
+    The same run gives the same page, byte for byte. With ``traces`` it shows posterior draws, and is as confidential as
+    the data: a release has the page without them.
+    """
+    runs = done_together(workspace, run_id)
+    reported = [_reported(workspace, run, name, traces=traces) for run, name in zip(runs, names_of(runs), strict=True)]
+    return report(reported, figures_of(workspace, runs), published_tables(workspace, runs))
+
+
+def _reported(workspace: Workspace, run: Run, name: str, *, traces: bool) -> ReportedRun:
+    dataset = workspace.dataset(run.dataset_id)
+    return ReportedRun(
+        id=run.id,
+        name=name,
+        title=run.title,
+        recipe=run.recipe,
+        recipe_toml=run.recipe_toml,
+        recipe_sha256=run.recipe_sha256,
+        seed=run.seed,
+        versions=run.versions,
+        created=run.created,
+        seconds=run.seconds,
+        file=dataset.name,
+        file_sha256=dataset.source_sha256,
+        records=dataset.records,
+        dropped=dataset.dropped,
+        rows=[row for row in result_rows(workspace, run.id) if row.draw is None],
+        verdicts=verdicts_of(workspace, run.id),
+        diagnostics=diagnostics_of(workspace, run.id),
+        traces={model.target: model.trace for model in traces_of(workspace, run.id)} if traces else None,
+    )
+
+
+def write_report(workspace: Workspace, run_id: int | str, path: Path, *, force: bool = False) -> int:
+    """Write the report, with traces, and enter that in the audit log; returns its bytes.
+
+    A file that is there stays, unless ``force``. Raises BadInput.
+    """
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise BadInput("-o", f'"{path}" is not a file in a directory that exists; name one, such as report.html')
+    if path.exists() and not force:
+        raise BadInput("-o", f'"{path}" exists; name another file, or add --force to replace it')
+    page = report_page(workspace, run_id, traces=True).encode()
+    path.write_bytes(page)
+    subject = f"run {find_run(workspace, run_id).id}"
+    with workspace.writing() as connection:
+        append(connection, Act.REPORT_WRITTEN, subject, sha256=hashlib.sha256(page).hexdigest())
+    return len(page)

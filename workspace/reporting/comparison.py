@@ -1,0 +1,193 @@
+"""Two runs side by side as tables: every number of both releases, what only one run has, and the verdicts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+from sfumato.engine.comparison import Compared, ComparedVerdict, Side
+from sfumato.engine.thresholds import Verdict
+
+from .tables import Cell, Column, Table
+from .words import (
+    FAMILIES,
+    NOTHING,
+    Apart,
+    interval,
+    limit_text,
+    measured,
+    method_of,
+    name_of,
+    names_of,
+    number,
+    params_text,
+)
+
+Runs = tuple[int, int]
+NOTE = (
+    "The difference is the second run's value minus the first's. Its interval is Welch's 95 % Monte Carlo interval over the\n"
+    "datasets that each run drew, for each number by itself; where it covers 0 the runs are not distinguishable."
+)
+
+
+def outcome(row: Compared, runs: Runs) -> str:
+    """``> run 5 better``: a sign and words, so that colour is never needed to tell."""
+    if row.difference is None:
+        return "? not computed"
+    if row.difference == 0:
+        return "= equal"
+    if row.distinguishable is False:
+        return "~ not distinguishable"
+    unsure = "" if row.distinguishable else ", no interval"
+    if row.better is None:
+        return f"* they differ{unsure}"
+    sign, run = ("<", runs[0]) if row.better == "first" else (">", runs[1])
+    return f"{sign} run {run} better{unsure}"
+
+
+def tally(rows: Iterable[Compared], runs: Runs) -> str:
+    """``24 numbers: 9 > run 5 better, 10 ~ not distinguishable``, the most frequent first."""
+    counts = Counter(outcome(row, runs) for row in rows)
+    parts = [f"{count} {words}" for words, count in counts.most_common()]
+    return f"{counts.total()} numbers: {', '.join(parts)}" if parts else "The runs have no number in common"
+
+
+def difference_text(runs: Runs) -> str:
+    """``run 5 - run 3``: which difference is meant."""
+    return f"run {runs[1]} - run {runs[0]}"
+
+
+def number_columns(runs: Runs) -> tuple[Column, ...]:
+    """The columns of compared numbers; ``page`` ones have no room beside the others."""
+    return (
+        Column("name", "number", 28, grows=True),
+        Column("confidential", "confidential", 12, "right", spare=2),
+        *(Column(f"run {run}", f"run {run}", 9, "right") for run in runs),
+        Column("difference", difference_text(runs), max(10, len(difference_text(runs))), "right", spare=3),
+        Column("interval", "95 % interval", 21, spare=1),
+        Column("better", "better", 22),
+    )
+
+
+def number_cells(row: Compared, runs: Runs, apart: Apart = NOTHING, room: int | None = None) -> tuple[str, ...]:
+    """A compared number's cells by column; its name in ``room`` cells."""
+    return (
+        name_in(room, row, row.key, apart),
+        confidential_text(row),
+        *(number(side.value if side else None) for side in (row.first, row.second)),
+        number(row.difference),
+        interval(row.lower, row.upper),
+        outcome(row, runs),
+    )
+
+
+def compared_table(title: str, rows: Sequence[Compared], runs: Runs, apart: Apart = NOTHING) -> Table:
+    """One line a number, with its baselines and parameters; what every line would say of these stands beside the title."""
+    named = [params_text(row.params, apart.get(method_of(row.key), {})) for row in rows]
+    shared = named[0] if len(set(named)) == 1 else ""
+    shown = [column for column in number_columns(runs) if column.name != "name"]
+    head = (Column("measure", "measure"), Column("target", "variable"), Column("level", "S", align="right"))
+    columns = (
+        *head, *shown[:3], Column("baseline", "baseline", align="right", spare=4), *shown[3:], Column("with", "with", spare=5),
+    )  # fmt: skip
+    lines = []
+    for row, params in zip(rows, named, strict=True):
+        cells = number_cells(row, runs)[1:]
+        level = "" if row.level is None else number(row.level)
+        said = row.reason or ("" if shared else params)
+        lines.append([row.key.partition(".")[2], row.target, level, *cells[:3], _baselines(row), *cells[3:], said])
+    return Table(columns, lines, f"{title} ({shared})" if shared else title)
+
+
+def compared_tables(rows: Sequence[Compared], runs: Runs, apart: Apart = NOTHING) -> list[Table]:
+    """A table for every family that both runs have numbers of."""
+    found = [(title, [row for row in rows if row.key.startswith(f"{key}.")]) for key, title in FAMILIES.items()]
+    return [compared_table(title, own, runs, apart) for title, own in found if own]
+
+
+def confidential_text(row: Compared) -> str:
+    """The confidential data's own value; both where the runs do not agree on it."""
+    return _one_or_both(row, lambda side: side.confidential)
+
+
+def _baselines(row: Compared) -> str:
+    """The baselines where they are not the confidential value over again."""
+    return _one_or_both(row, lambda side: None if side.baseline == side.confidential else side.baseline)
+
+
+def _one_or_both(row: Compared, of: Callable[[Side], float | None]) -> str:
+    values = [of(side) for side in (row.first, row.second) if side is not None]
+    shown = [number(value) for value in values if value is not None]
+    return " / ".join(dict.fromkeys(shown))
+
+
+def name_in(room: int | None, row: Compared | ComparedVerdict, key: str, apart: Apart) -> str:
+    """The name with its family, else its method, else the measure alone, at last without parameters: what there is room for."""
+    own = {name: value for name, value in (row.params or {}).items() if name != "radius"}
+    of = measured(row.target, own, apart.get(method_of(key), {}))
+    names = [name_of(name, of, row.level) for name in names_of(key)]
+    names.append(name_of(names_of(key)[-1], row.target, row.level))
+    return next((name for name in names if room is None or len(name) <= room), names[-1])
+
+
+ONLY = (
+    Column("run", "run", 4, "right"),
+    Column("name", "number", 40, grows=True),
+    Column("value", "value", 10, "right"),
+)
+
+
+def only_cells(row: Compared, place: int, run: int, apart: Apart = NOTHING) -> tuple[str, str, str]:
+    """What one run alone has, by column."""
+    name, params, value = _only(row, place, apart)
+    return str(run), f"{name} ({params})" if params else name, value
+
+
+def only_lines(rows: Sequence[Compared], place: int, apart: Apart = NOTHING) -> list[str]:
+    """A line for every number that one run alone has."""
+    found = [_only(row, place, apart) for row in rows]
+    return [f"{name} = {value}" + (f" ({params})" if params else "") for name, params, value in found]
+
+
+def _only(row: Compared, place: int, apart: Apart) -> tuple[str, str, str]:
+    side = (row.first, row.second)[place]
+    params = params_text(row.params, apart.get(method_of(row.key), {}))
+    return name_of(row.key, row.target, row.level), params, number(side.value if side else None)
+
+
+def verdict_columns(runs: Runs) -> tuple[Column, ...]:
+    """The columns of compared verdicts."""
+    sides = [
+        (Column(f"run {run}", f"run {run}", 14), Column(f"{run} observed", "observed", 9, "right", spare=spare))
+        for spare, run in enumerate(runs, start=1)
+    ]
+    head = (Column("name", "threshold", 26, grows=True), Column("limit", "limit", 18, spare=3))
+    return *head, *sides[0], *sides[1]
+
+
+def verdict_cells(verdict: ComparedVerdict, apart: Apart = NOTHING, room: int | None = None) -> tuple[Cell | str, ...]:
+    """A compared verdict's cells by column."""
+    sides = [cell for side in (verdict.first, verdict.second) for cell in _side(side)]
+    return name_in(room, verdict, verdict.value, apart), limits_text(verdict), *sides
+
+
+def _side(verdict: Verdict | None) -> tuple[Cell | str, str]:
+    if verdict is None:
+        return "no threshold", ""
+    return Cell(verdict.outcome.upper(), verdict.outcome), number(verdict.observed)
+
+
+def verdicts_table(verdicts: Iterable[ComparedVerdict], runs: Runs, apart: Apart = NOTHING) -> Table:
+    """One line a threshold, the two runs' outcomes side by side."""
+    lines = []
+    for verdict in verdicts:
+        _, *cells = verdict_cells(verdict, apart)
+        params = params_text(verdict.params, apart.get(method_of(verdict.value), {}))
+        lines.append([name_of(verdict.value, verdict.target, verdict.level), *cells, params])
+    return Table([*verdict_columns(runs), Column("with", "with", spare=4)], lines, "Verdicts")
+
+
+def limits_text(verdict: ComparedVerdict) -> str:
+    """The limit; both where the runs' limits differ."""
+    limits = dict.fromkeys(number(side.limit) for side in (verdict.first, verdict.second) if side)
+    return limit_text(verdict.bound, " / ".join(limits))

@@ -1,0 +1,387 @@
+"""What was measured, as tables: numbers beside the confidential data, sweeps, verdicts, published figures, rows of datasets."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sfumato.engine.methods import Method, method_called
+from sfumato.engine.outputs import Axis, Output
+from sfumato.engine.published import Cell as Quoted
+from sfumato.engine.published import Published, SourceTable, figure_beside, ratio
+from sfumato.engine.rows import Row
+from sfumato.engine.thresholds import Verdict
+
+from .tables import Cell, Column, Line, Table, table
+from .words import (
+    FAMILIES,
+    NOTHING,
+    Apart,
+    interval,
+    limit_text,
+    measured,
+    method_of,
+    name_of,
+    number,
+    params_text,
+    percentages,
+    settings_text,
+    spelled,
+    use_text,
+)
+
+ROW_COLUMNS = (
+    Column("measure", "measure", 20, grows=True),
+    Column("of", "variable", 15),
+    Column("dataset", "dataset", 12),
+    Column("level", "S", 5, "right"),
+    Column("value", "value", 10, "right"),
+    Column("interval", "interval", 20),
+    Column("baseline", "baseline", 9, "right"),
+    Column("status", "status", 12),
+)
+"""How single rows are listed."""
+NAMING = ("variable", "model")
+"""Parameters that name a use of a study (``Axis.uses``): written out, since a page of rows does not wait for the methods."""
+
+
+def row_cells(row: Row, apart: Apart = NOTHING) -> dict[str, str]:
+    """A row's cells by column; what a study says of all its rows is left out."""
+    uses = apart.get(f"{row.family}.{row.method}", {})
+    hidden = () if row.level is None else NAMING
+    params = {name: value for name, value in row.params.items() if name in uses or name not in hidden}
+    return {
+        "measure": f"{row.method}.{row.measure}",
+        "of": measured(row.target, params, uses),
+        "dataset": row.dataset if row.draw is None else f"{row.dataset[:9]} {row.draw}",
+        "level": _level(row.level),
+        "value": number(row.value),
+        "interval": interval(row.lower, row.upper) if row.value is not None else row.status,
+        "baseline": "" if row.baseline is None else number(row.baseline),
+        "status": row.status,
+    }
+
+
+def draw_table(rows: Iterable[Row], apart: Apart = NOTHING) -> Table:
+    """Every dataset's own rows, and why one was not computed."""
+    shown = [column for column in ROW_COLUMNS if column.name not in ("interval", "baseline", "status")]
+    cells = [
+        (*(values[column.name] for column in shown), row.reason)
+        for row in rows
+        if row.draw is not None and (values := row_cells(row, apart))
+    ]
+    return Table([*shown, Column("reason", "", spare=1)], cells)
+
+
+def result_tables(
+    rows: Sequence[Row], published: Sequence[Published] = (), apart: Apart = NOTHING
+) -> list[tuple[Table, list[Row]]]:
+    """A table for every family that was measured, its heading the title; and the rows that it shows."""
+    found = [(heading, [row for row in rows if row.family == family]) for family, heading in FAMILIES.items()]
+    return [(result_table(own, published, apart, heading), own) for heading, own in found if own]
+
+
+def result_table(
+    rows: Sequence[Row], published: Sequence[Published] = (), apart: Apart = NOTHING, title: str = ""
+) -> Table:
+    """One line a number: the confidential data's value beside the release's, with its interval and baseline.
+
+    Each is beside the published figure, where the recipe quotes one, and its ratio to it.
+    """
+    pairs: dict[tuple[object, ...], dict[bool, Row]] = {}
+    for row in rows:
+        pairs.setdefault(row.series, {})[row.dataset == "confidential"] = row
+    quoted = ("published", "ratio")
+    titles = ("measure", "variable", "S", "confidential", *quoted, "release", *quoted, "interval", "baseline", "with")
+    lines = [_result(pair.get(True), pair.get(False), published, apart) for pair in pairs.values()]
+    return table(titles, lines, right=range(2, 11), spare=(11, 10, 9), title=title)
+
+
+def _result(own: Row | None, released: Row | None, published: Sequence[Published], apart: Apart) -> list[Cell | str]:
+    row = released or own
+    assert row is not None
+    uses = apart.get(f"{row.family}.{row.method}", {})
+    q = f"q {row.params['q']}" if "q" in row.params else ""
+    short = params_text({name: value for name, value in row.params.items() if name not in ("q", *uses)})
+    whole = "; ".join(part for part in (settings_text(row.params, uses), row.reason) if part)
+    return [
+        f"{row.method}.{row.measure}",
+        ", ".join(part for part in (row.target, q, use_text(row.params, uses)) if part),
+        _level(row.level),
+        *_value(own, published),
+        *_value(released, published),
+        interval(released.lower, released.upper) if released else "",
+        number(row.baseline) if own is None and row.baseline is not None else "",
+        Cell(row.reason or short, full=whole),
+    ]
+
+
+def _level(level: float | None) -> str:
+    return "" if level is None else number(level)
+
+
+def _value(row: Row | None, published: Sequence[Published]) -> tuple[str, str, str]:
+    """A row's value, the published figure that belongs beside it, and its ratio to that."""
+    if row is None:
+        return "", "", ""
+    value = row.status if row.value is None else number(row.value)
+    figure = figure_beside(row, published)
+    return (value, "", "") if figure is None else (value, number(figure), number(ratio(row.value, figure)))
+
+
+def output_of(row: Row) -> Output | None:
+    """What the row's method declares of its measure; None where this version does not have them."""
+    method = method_called(f"{row.family}.{row.method}")
+    return next((output for output in method.outputs if output.name == row.measure), None) if method else None
+
+
+def axis_of(row: Row) -> Axis | None:
+    """The levels along which the row's study goes."""
+    method = method_called(f"{row.family}.{row.method}")
+    return None if method is None else method.axis
+
+
+def title_of(row: Row) -> str:
+    """The row's measure by the name that a line has room for."""
+    output = output_of(row)
+    return (output and output.short) or row.measure
+
+
+def is_share(row: Row) -> bool:
+    """Whether the row says what the interval of another number is made of, ``of`` which it is."""
+    return "of" in row.params
+
+
+def band_shares(rows: Iterable[Row]) -> dict[tuple[str, float], tuple[float, ...]]:
+    """For each measure and level of one study's rows the shares of the variance behind its interval, where all are known."""
+    found: dict[tuple[str, float], list[float | None]] = {}
+    for row in rows:
+        if is_share(row) and row.level is not None:
+            found.setdefault((str(row.params["of"]), row.level), []).append(row.value)
+    known = {place: tuple(share for share in shares if share is not None) for place, shares in found.items()}
+    return {place: shares for place, shares in known.items() if len(shares) == len(found[place])}
+
+
+def sums_up(row: Row) -> bool:
+    """Whether the row is of a study that sums its points up in answers."""
+    method = method_called(f"{row.family}.{row.method}") if row.family == "studies" else None
+    return method is not None and bool(method.answers)
+
+
+def sweeps_in(rows: Iterable[Row]) -> list[list[Row]]:
+    """The rows of each sweep: those that share method, target and every setting."""
+    found: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        settings = {key: value for key, value in row.params.items() if key != "of"}
+        found.setdefault((row.method, row.target, json.dumps(settings, sort_keys=True)), []).append(row)
+    return list(found.values())
+
+
+def sweep_table(rows: Sequence[Row], apart: Apart = NOTHING) -> Table:
+    """One sweep: a line a level, confidential data and release side by side for every measure.
+
+    On a page their intervals too, and what the variance behind the release's is made of.
+    """
+    shares, first = band_shares(rows), rows[0]
+    measures = {row.measure: title_of(row) for row in rows if not is_share(row)}
+    cells = {(row.level, row.measure, row.dataset == "confidential"): row for row in rows}
+    lines = []
+    for level in sorted({row.level for row in rows if row.level is not None}):
+        line = [number(level)]
+        for measure in measures:
+            for own in (True, False):
+                row = cells.get((level, measure, own))
+                line += [number(row.value), interval(row.lower, row.upper)] if row else ["-", ""]
+            line.append(percentages(shares[measure, level]) if (measure, level) in shares else "")
+        lines.append(line)
+    axis = axis_of(first)
+    columns = [Column("level", axis.label if axis else "level", align="right")]
+    for place, (measure, title) in enumerate(measures.items()):
+        columns += _sweep_columns(measure, title, len(measures) - place if place else 0)
+    settings = settings_text({name: value for name, value in first.params.items() if name != "of"})
+    title = f"{_sweep_name(first, apart)}: the confidential data, and beside it the release (rel.)"
+    return Table(columns, lines, title, full=settings)
+
+
+def _sweep_columns(measure: str, title: str, spare: int) -> list[Column]:
+    return [
+        Column(f"{measure} own", title, align="right", spare=spare, full=f"{measure}, confidential"),
+        Column(f"{measure} own interval", "interval", align="right", page=True),
+        Column(f"{measure} released", "rel.", align="right", spare=spare, full="release"),
+        Column(f"{measure} interval", "interval", align="right", page=True),
+        Column(f"{measure} shares", "datasets/noise/both %", align="right", page=True),
+    ]
+
+
+def _sweep_name(row: Row, apart: Apart) -> str:
+    """What names a sweep, its variable and its model, and what else tells it from others of its run."""
+    axis = axis_of(row)
+    naming = axis.uses if axis else ()
+    uses = apart.get(f"{row.family}.{row.method}", {})
+    told = {name: default for name, default in uses.items() if name not in naming}
+    words = (*(row.params.get(name, "") for name in naming), row.target, use_text(row.params, told))
+    return ", ".join(str(word) for word in words if word) or row.method
+
+
+def shares_table(rows: Sequence[Row]) -> Table | None:
+    """What datasets, noise and both make of the variance behind each interval of a sweep; None where nothing says."""
+    found = band_shares(rows)
+    measures = list(dict.fromkeys(measure for measure, _ in found))
+    lines = [
+        [number(level), *(percentages(found[one, level]) if (one, level) in found else "-" for one in measures)]
+        for level in sorted({level for _, level in found})
+    ]
+    titles = {row.measure: title_of(row) for row in rows}
+    heads = ["S", *(titles.get(measure, measure) for measure in measures)]
+    title = "Variance of the release's intervals: datasets / noise / both, in %"
+    return table(heads, lines, range(len(heads)), range(len(heads) - 1, 1, -1), title) if found else None
+
+
+def method_title(key: str) -> str:
+    """The title of a method; its key where this version does not have it."""
+    method = method_called(key)
+    return key if method is None else method.title
+
+
+def study_parts(method: Method, rows: Sequence[Row], published: Sequence[Published] = ()) -> list[Table | str]:
+    """What a study says that sums its points up: its answers, a table where there are several of one measure, its points."""
+    found = [(row, _own_params(method, row, rows)) for row in rows if row.level is None]
+    curve = method.axis.curve if method.axis else ""
+    times = Counter(row.measure for row, _ in found)
+    single = [_answer(method, row, published) for row, own in found if times[row.measure] == 1 and curve not in own]
+    of_curves = [(row, own) for row, own in found if curve in own]
+    others = [(row, own) for row, own in found if times[row.measure] > 1 and curve not in own]
+    parts: list[Table | str | None] = [
+        "\n".join(single),
+        _answer_table(curve, [(spelled(own.pop(curve)), _naming(row, own), row) for row, own in of_curves], published),
+        _answer_table("", [(title_of(row), _naming(row, own, "") or "value", row) for row, own in others], published),
+        points_table(rows) if any(not output.answer for output in method.results) and not curve else None,
+    ]
+    return [part for part in parts if part]
+
+
+def _naming(row: Row, own: Mapping[str, Any], title: str | None = None) -> str:
+    words = ", ".join(value if isinstance(value, str) else f"{name} {spelled(value)}" for name, value in own.items())
+    return " ".join(part for part in (title_of(row) if title is None else title, words) if part)
+
+
+def _own_params(method: Method, row: Row, rows: Sequence[Row]) -> dict[str, Any]:
+    """The parameters that tell a row from others of its study: not those that all have, nor the study's own settings."""
+    prefix = f"{method.name}."
+    settings = {
+        name.removeprefix(prefix): value
+        for one in rows
+        for name, value in one.params.items()
+        if name.startswith(prefix)
+    }
+    shared = [name for name, value in row.params.items() if all(one.params.get(name) == value for one in rows)]
+    return {
+        name: value
+        for name, value in row.params.items()
+        if name not in shared and not name.startswith(prefix) and not (name in settings and settings[name] == value)
+    }
+
+
+def _answer_table(head: str, found: Sequence[tuple[str, str, Row]], published: Sequence[Published]) -> Table | None:
+    """Answers by line and column, each beside the published figure where there is one; None without any."""
+    cells = {(line, column): row for line, column, row in found}
+    titles, lines = [head], [[line] for line in dict.fromkeys(line for line, _, _ in found)]
+    for column in dict.fromkeys(column for _, column, _ in found):
+        titles += [column, "published"]
+        for line in lines:
+            row = cells.get((line[0], column))
+            figure = None if row is None else figure_beside(row, published)
+            line += [number(row.value) if row else "", "" if figure is None else number(figure)]
+    return table(titles, lines, range(1, len(titles)), range(len(titles) - 1, 1, -1)) if found else None
+
+
+def _answer(method: Method, row: Row, published: Sequence[Published]) -> str:
+    meaning = method.output(row.measure).meaning
+    if row.value is None:
+        return f"{meaning}: {row.reason}"
+    _, figure, share = _value(row, published)
+    value = f"{number(row.value)} {row.unit}".rstrip()
+    said = [value, interval(row.lower, row.upper), figure and f"published {figure}, ratio {share}"]
+    return f"{meaning}: {', '.join(filter(None, said))}"
+
+
+def points_table(rows: Sequence[Row]) -> Table | None:
+    """One line a point of a study: its level, the parameters that go with it, and its measures, of every dataset that has
+    them. None without rows.
+    """
+    rows = [row for row in rows if row.level is not None]
+    if not rows:
+        return None
+    differing = {name: {json.dumps(row.params.get(name)) for row in rows} for row in rows for name in row.params}
+    names = [name for name, values in differing.items() if len(values) > 1]
+    computed = {row.measure for row in rows if row.value is not None}
+    shown = [row for row in rows if row.value is not None or row.measure not in computed]
+    columns = list(dict.fromkeys((row.measure, row.dataset) for row in shown))
+    several = len({dataset for _, dataset in columns}) > 1
+    points: dict[float, dict[tuple[str, str], Row]] = {}
+    for row in rows:
+        points.setdefault(row.level or 0.0, {})[row.measure, row.dataset] = row
+    lines = [
+        [
+            number(level),
+            *(str(next(iter(found.values())).params.get(name, "")) for name in names),
+            *(number(found[column].value) if column in found else "" for column in columns),
+        ]
+        for level, found in sorted(points.items())
+    ]
+    titles = ["level", *names, *(f"{measure} ({dataset})" if several else measure for measure, dataset in columns)]
+    return table(titles, lines, range(len(titles)), range(1 + len(names), len(titles) - 1))
+
+
+def verdict_table(verdicts: Iterable[Verdict], apart: Apart = NOTHING) -> Table:
+    """Every number that a threshold is held against: what was observed, and how far inside the limit it lies."""
+    lines: list[Line] = [
+        [
+            Cell(verdict.outcome.upper(), verdict.outcome),
+            _threshold(verdict, apart.get(method_of(verdict.value), {})),
+            number(verdict.observed),
+            limit_text(verdict.bound, verdict.limit),
+            number(verdict.margin),
+            verdict.reason,
+        ]
+        for verdict in verdicts
+    ]
+    return table(("verdict", "threshold", "observed", "limit", "margin", "reason"), lines, (2, 4), spare=(4, 5))
+
+
+def _threshold(verdict: Verdict, uses: Mapping[str, Any]) -> Cell:
+    short = ", ".join(part for part in (verdict.target, use_text(verdict.params, uses)) if part)
+    whole = ", ".join(part for part in (verdict.target, settings_text(verdict.params or {}, uses)) if part)
+    name = verdict.value.partition(".")[2]
+    return Cell(name_of(name, short, verdict.level), full=name_of(verdict.value, whole, verdict.level))
+
+
+def source_table(quoted: SourceTable) -> Table:
+    """The figures of one source: our value, the published figure and their ratio, for the confidential data and each run."""
+    titles = [
+        "measure",
+        "variable",
+        "S",
+        *(title for name in quoted.columns for title in (name, "published", "ratio")),
+        "with",
+    ]
+    lines: list[Line] = []
+    for line in quoted.lines:
+        note = "; ".join(part for part in (settings_text(line.params), line.note) if part)
+        lines.append(
+            [
+                line.value.partition(".")[2],
+                line.target,
+                _level(line.level),
+                *(text for cell in line.cells for text in _quoted(cell)),
+                Cell(line.note or params_text(line.params), full=note),
+            ]
+        )
+    return table(titles, lines, range(2, len(titles) - 1), title=quoted.source)
+
+
+def _quoted(cell: Quoted) -> tuple[str, str, str]:
+    ours = "" if cell.ours is None else number(cell.ours)
+    return (ours, "", "") if cell.published is None else (ours or "-", number(cell.published), number(cell.ratio))

@@ -1,0 +1,252 @@
+"""One set of words: numbers, intervals, verdicts, bounds, families and parameters, as every screen, command and report says them."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sfumato.engine.thresholds import Verdict
+
+FAMILIES = {"utility": "Utility", "quality": "Data quality", "risk": "Disclosure risk", "studies": "Studies"}
+"""The headings of what is measured, in the order in which it is shown."""
+DIRECTIONS = {"low": "lower is better", "high": "higher is better", "none": "neither direction is better"}
+_HASH = re.compile("[0-9a-f]{64}")
+HOW = ("confidence", "synthesis")
+"""Parameters that say how an interval was made, not what it speaks of."""
+_BOUNDS = {"max": "at most {}", "min": "at least {}", "max_ratio": "at most {} × confidential"}
+_MARKS = {
+    "pass": "✓", "fail": "✗", "not computed": "?", "queued": "○", "running": "●", "done": "✓", "failed": "✗",
+    "interrupted": "‖", "cancelled": "–", "stalled": "!", "into": "›", "plus or minus": "±",
+    "cursor": "▌", "bar": "━", "track": "─", "limit": "┃",
+}  # fmt: skip
+ASCII_MARKS = {
+    "pass": "+", "fail": "x", "not computed": "?", "queued": "o", "running": "*", "done": "+", "failed": "x",
+    "interrupted": "=", "cancelled": "-", "stalled": "!", "into": ">", "plus or minus": "+/-",
+    "cursor": ">", "bar": "=", "track": "-", "limit": "|",
+}  # fmt: skip
+
+
+def mark(name: str) -> str:
+    """The sign of a state or an outcome, in ASCII where SFUMATO_GLYPHS says so."""
+    return (ASCII_MARKS if os.environ.get("SFUMATO_GLYPHS") == "ascii" else _MARKS)[name]
+
+
+def printable(text: str) -> str:
+    """``text`` with white space as spaces and every other unprintable character as ``?``: names come from untrusted files."""
+    if text.isprintable():
+        return text
+    return "".join(" " if c.isspace() else c if c.isprintable() else "?" for c in text)
+
+
+def number(value: float | None) -> str:
+    """Four significant digits; thousands separated; very small numbers in powers of ten; a dash for none."""
+    if value is None:
+        return "-"
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    size = abs(value)
+    if size >= 10_000:
+        return f"{value:,.0f}"
+    if size < 1e-4:
+        return f"{value:.3g}"
+    decimals = max(0, 3 - math.floor(math.log10(size)))
+    text = f"{value:,.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def percentages(shares: Sequence[float]) -> str:
+    """``30/61/9``: shares of a whole in whole per cent."""
+    return "/".join(f"{100 * share:.0f}" for share in shares)
+
+
+def duration(seconds: float | None) -> str:
+    """``4.2 s``, ``3 min``, ``2 h 5 min``; a dash for none."""
+    if seconds is None:
+        return "-"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes = math.floor(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def count(number_of: int, noun: str) -> str:
+    """``1 record``, ``12,000 records``."""
+    return f"{number_of:,} {noun}{'' if number_of == 1 else 's'}"
+
+
+def interval(lower: float | None, upper: float | None) -> str:
+    """``0.011 .. 0.015``, three digits each; empty without one."""
+    return "" if lower is None or upper is None else f"{_rough(lower)} .. {_rough(upper)}"
+
+
+def _rough(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def records_text(records: int, dropped: int | None = None) -> str:
+    """``47,621 records; 1,221 dropped (missing values)``."""
+    return count(records, "record") + (f"; {dropped:,} dropped (missing values)" if dropped else "")
+
+
+def outcome_text(outcome: str) -> str:
+    """``✓ PASS``: a sign and a word, so that colour is never needed to tell."""
+    return f"{mark(outcome)} {outcome.upper()}"
+
+
+def limit_text(bound: str, limit: float | str) -> str:
+    """``at most 0.02``; a ratio is held against the confidential data's own value."""
+    return _BOUNDS[bound].format(limit if isinstance(limit, str) else number(limit))
+
+
+def tally_text(passed: int, failed: int, not_computed: int, sign: Callable[[str], str] = mark) -> str:
+    """``✓ 7 pass``, ``✗ 2 of 7 fail, ? 1 of 7 not computed``; empty without verdicts."""
+    total = passed + failed + not_computed
+    if passed == total:
+        return f"{sign('pass')} {total} {'passes' if total == 1 else 'pass'}" if total else ""
+    said = (("fail", failed, "fails" if failed == 1 else "fail"), ("not computed", not_computed, "not computed"))
+    return ", ".join(f"{sign(outcome)} {many} of {total} {words}" for outcome, many, words in said if many)
+
+
+def thresholds_text(verdicts: Sequence[Verdict]) -> str:
+    """``all 3 thresholds are met``, ``1 of 3 thresholds are not met``."""
+    total, failed = len(verdicts), sum(verdict.outcome != "pass" for verdict in verdicts)
+    if total == 1:
+        return "the threshold is not met" if failed else "the threshold is met"
+    return f"{failed} of {total} thresholds are not met" if failed else f"all {total} thresholds are met"
+
+
+def method_of(key: str) -> str:
+    """``family.method`` of a measure's key."""
+    return key.rpartition(".")[0]
+
+
+def name_of(key: str, target: str, level: float | None) -> str:
+    """``risk.identification.true_match_rate at S = 0.1 (price)``."""
+    at = "" if level is None else f" at S = {number(level)}"
+    return f"{key}{at}" + (f" ({target})" if target else "")
+
+
+def names_of(key: str) -> tuple[str, str, str]:
+    """A measure's key, without its family, and without its method: what there is room for."""
+    _, method, measure = key.split(".", 2)
+    return key, f"{method}.{measure}", measure
+
+
+Apart = Mapping[str, Mapping[str, Any]]
+"""By method key the settings in which its uses differ, each with its default."""
+NOTHING: Apart = MappingProxyType({})
+
+
+def differing(key: str, tables: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The settings in which uses of method ``key`` differ, each with its default; None where it has none."""
+    names = dict.fromkeys(name for table in tables for name in table)
+    found = [name for name in names if any(table.get(name) != tables[0].get(name) for table in tables)]
+    return _with_defaults(key, found) if found else {}
+
+
+def _with_defaults(key: str, names: Sequence[str]) -> dict[str, Any]:
+    from sfumato.engine.methods import registry
+    from sfumato.engine.spec import written
+
+    method = registry().get(key)
+    infos = () if method is None else method.spec.params()
+    defaults = {info.name: written(info.default) for info in infos if not info.required}
+    return {name: defaults.get(name) for name in names}
+
+
+def apart_in(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> Apart:
+    """The same for rows of several runs: pairs of method key and parameters."""
+    tables: dict[str, list[Mapping[str, Any]]] = {}
+    for key, params in rows:
+        tables.setdefault(key, []).append(params)
+    return {key: found for key, own in tables.items() if (found := differing(key, own))}
+
+
+@lru_cache(maxsize=64)
+def settings_apart(recipe_toml: str) -> Apart:
+    """The same for the steps of a recipe. Methods that it uses once are not loaded."""
+    table = tomllib.loads(recipe_toml)
+    steps = [*table.get("measure", []), *table.get("study", [])]
+    given = [(str(step["method"]), {name: value for name, value in step.items() if name != "method"}) for step in steps]
+    return MappingProxyType(dict(apart_in(given)))
+
+
+def params_text(params: Mapping[str, Any] | None, apart: Mapping[str, Any] = NOTHING) -> str:
+    """What tells a row from its neighbours: short parameters, radii by variable, and settings ``apart`` with their defaults.
+
+    ``apart`` are those in which uses of the method differ; they are spelled out however long they are.
+    """
+    shown = {**{name: value for name, value in apart.items() if value is not None}, **(params or {})}
+    radius = shown.get("radius")
+    parts = [
+        f"{key} {value if _is_short(value) else spelled(value)}"
+        for key, value in shown.items()
+        if (key in apart and key != "radius" and value not in ([], {}, ""))
+        or (_is_short(value) and key not in ("radius", *HOW))
+    ]
+    if isinstance(radius, Mapping):
+        parts += [f"{key} {mark('plus or minus')}{value}" for key, value in radius.items()]
+    return ", ".join(parts)
+
+
+def _is_short(value: object) -> bool:
+    return isinstance(value, (str, int, float)) and not isinstance(value, bool)
+
+
+def measured(target: str, params: Mapping[str, Any] | None, apart: Mapping[str, Any] = NOTHING) -> str:
+    """The target with its parameters: ``price, q 0.25``."""
+    return ", ".join(part for part in (target, params_text(params, apart)) if part)
+
+
+def use_text(params: Mapping[str, Any] | None, apart: Mapping[str, Any]) -> str:
+    """Which of several uses of a method a row is of: ``model cart, permutations 5``."""
+    told = {name: (params or {}).get(name, default) for name, default in apart.items()}
+    return ", ".join(f"{name} {spelled(value)}" for name, value in told.items() if value not in (None, [], {}, ""))
+
+
+def full_params(params: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+    """Every parameter, spelled out."""
+    return [(key, spelled(value)) for key, value in params.items()]
+
+
+def settings_text(params: Mapping[str, Any], apart: Mapping[str, Any] = NOTHING) -> str:
+    """Every parameter in a line: ``radius: availability_365 5, price 5%; q 0.9``, those ``apart`` with their defaults."""
+    told = {**apart, **params}
+    return "; ".join(
+        f"{key}{':' if isinstance(value, (Mapping, list, tuple)) else ''} {spelled(value)}"
+        for key, value in told.items()
+        if value not in ("", [], {}, None)
+    )
+
+
+def spelled(value: object) -> str:
+    """A setting's value in words."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {spelled(item)}" for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(spelled, value))
+    return number(value) if isinstance(value, float) else str(value)
+
+
+def details_text(details: str) -> str:
+    """The details of an act without their JSON; as they are where they are none."""
+    try:
+        found = json.loads(details)
+        return ", ".join(f"{key} {_shown(str(value))}" for key, value in found.items())
+    except (ValueError, AttributeError):
+        return details
+
+
+def _shown(value: str) -> str:
+    """A hash by its first digits; anything else, above all a reason, in full."""
+    return value[:12] if _HASH.fullmatch(value) else value
