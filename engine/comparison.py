@@ -115,7 +115,7 @@ def _side_to_dict(side: Side | None) -> dict[str, Any] | None:
 
 def goal_of(row: Row) -> Goal:
     """Which way the row's measure is better; "none" where this version does not have the method or the measure."""
-    method = registry().get(f"{row.family}.{row.method}")
+    method = registry().get(row.method_key)
     outputs = () if method is None else method.outputs
     return next((output.goal for output in outputs if output.name == row.measure), "none")
 
@@ -161,7 +161,7 @@ def _side(row: Row, confidential: float | None, draws: Mapping[int, float]) -> S
 def _joins(rows: Sequence[Row]) -> dict[tuple[Any, ...], tuple[str, ...]]:
     """What each series is joined on: itself without what only selects rows, where no other series is then the same."""
     series = {row.series: row for row in rows}
-    plain = {name: _joined_on(row, selecting(f"{row.family}.{row.method}")) for name, row in series.items()}
+    plain = {name: _joined_on(row, selecting(row.method_key)) for name, row in series.items()}
     shared = Counter(plain.values())
     return {name: key if shared[key] == 1 else _joined_on(series[name], ()) for name, key in plain.items()}
 

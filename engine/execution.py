@@ -209,8 +209,9 @@ def combine(recipe: Recipe, rows: Sequence[Row], records: int | None = None) -> 
 
     ``records`` is how many records the confidential data have: where intervals of numbers of records end. Rows of intermediate outputs, the simulations of a study, give way to the study's summary.
     """
-    kept = _results(rows)
-    combined = _results(combined_rows(rows_with_draw(rows), records))
+    hidden = {f"{found.key}.{o.name}" for found in registry().values() for o in found.outputs if o.intermediate}
+    kept = [row for row in rows if row.key not in hidden]
+    combined = [row for row in combined_rows(rows_with_draw(rows), records) if row.key not in hidden]
     complete = with_confidential_baseline(
         [*(row for row in kept if row.draw is None), *combined, *rows_with_draw(kept)]
     )
@@ -218,21 +219,11 @@ def combine(recipe: Recipe, rows: Sequence[Row], records: int | None = None) -> 
     return complete, judge(recipe.thresholds, complete)
 
 
-def _results(rows: Sequence[Row]) -> list[Row]:
-    intermediate = {
-        (found.family, found.name, output.name)
-        for found in registry().values()
-        for output in found.outputs
-        if output.intermediate
-    }
-    return [row for row in rows if (row.family, row.method, row.measure) not in intermediate]
-
-
 def _summaries(recipe: Recipe, rows: Sequence[Row]) -> Iterator[Row]:
     """What the points of each study say together, by the study's own rule."""
     for step in recipe.studies:
         if rule := step.method.summarise:
-            own = [row for row in rows if recipe.step_of(f"{row.family}.{row.method}", row.params) is step]
+            own = [row for row in rows if recipe.step_of(row.method_key, row.params) is step]
             settings = recipe.settings(step)
             yield from (replace(row, params=step.method.row_params(row.params, settings)) for row in rule(own))
 
@@ -244,16 +235,17 @@ def combined_rows(rows: Sequence[Row], records: int | None = None) -> list[Row]:
     """
     groups: dict[tuple[Any, ...], list[Row]] = {}
     order: dict[tuple[Any, ...], int] = {}
-    ruled = {found.key for found in registry().values() if found.combine is not None}
-    results = {id(row) for row in _results(rows)}
     for row in rows:
-        if id(row) not in results and f"{row.family}.{row.method}" not in ruled:
-            continue
-        groups.setdefault((f"{row.family}.{row.method}", row.dataset, row.level), []).append(row)
+        groups.setdefault((row.method_key, row.dataset, row.level), []).append(row)
         order.setdefault((row.dataset, *row.series), len(order))
-    found = [
-        row for (key, *_), group in groups.items() for row in (registry()[key].combine or averages)(group, records)
-    ]
+    found: list[Row] = []
+    for (key, *_), group in groups.items():
+        method = registry()[key]
+        if method.combine is not None:
+            found += method.combine(group, records)
+            continue
+        hidden = {output.name for output in method.outputs if output.intermediate}
+        found += averages([row for row in group if row.measure not in hidden], records)
     return sorted(found, key=lambda row: order[row.dataset, *row.series])
 
 

@@ -42,6 +42,11 @@ class Row:
         return f"{self.family}.{self.method}.{self.measure}"
 
     @property
+    def method_key(self) -> str:
+        """``family.method``."""
+        return f"{self.family}.{self.method}"
+
+    @property
     def series(self) -> tuple[str, str, str, float | None]:
         """What rows share that differ only in dataset and draw: key, target, every setting in ``params``, and level."""
         return self.key, self.target, json.dumps(self.params, sort_keys=True), self.level
@@ -134,7 +139,7 @@ def average(rows: Sequence[Row], records: int | None = None, bounds: Range = UNB
 
 def _range(row: Row) -> Range:
     """The range of the row's measure; without ends where this version does not have the method or the measure."""
-    method = registry().get(f"{row.family}.{row.method}")
+    method = registry().get(row.method_key)
     outputs = () if method is None else method.outputs
     return next((output.range for output in outputs if output.name == row.measure), UNBOUNDED)
 

@@ -88,7 +88,7 @@ class Threshold:
             and row.dataset != "confidential"
             and self.target in ("", row.target)
             and self.level in (None, row.level)
-            and included(self.params, {**_defaults(f"{row.family}.{row.method}"), **row.params})
+            and included(self.params, {**_defaults(row.method_key), **row.params})
         )
 
 

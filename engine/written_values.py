@@ -31,7 +31,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from .arrays import Floats
+
 Flags = NDArray[np.bool_]
 
 LARGEST_ERROR = 1e-6

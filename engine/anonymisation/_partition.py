@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ..arrays import Integers
 from ..errors import BadInput
 from ..microdata import Microdata
 from ..partition.equivalence_classes import Composition, class_sizes, equivalence_classes
@@ -27,8 +28,6 @@ from ..release_form import (
 from ..results import Diagnostic
 from ..schema import Kind, Role, Schema, Variable
 from ..spec import Param
-
-Integers = NDArray[np.int64]
 
 UNORDERED = (Kind.CATEGORICAL, Kind.BINARY)
 
@@ -295,7 +294,7 @@ def partitioned(data: Microdata, spec: PartitionSpec) -> Anonymised:
     return anonymised_table(data, spec, classes, _shown_columns(data, spec, classes), notes_of(classes, spec.k, most))
 
 
-def _shown_columns(data: Microdata, spec: PartitionSpec, classes: NDArray[np.int64]) -> dict[str, pd.Series]:
+def _shown_columns(data: Microdata, spec: PartitionSpec, classes: Integers) -> dict[str, pd.Series]:
     kept = Microdata(data.schema, data.frame[classes >= 0], data.origin)
     own = classes[classes >= 0]
     if spec.output == "micro_aggregated":

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
@@ -22,9 +22,6 @@ from ..run import Progress, Run
 from ..schema import Kind, Schema, Variable
 from ..spec import Param
 from ._partition import anonymised_table, class_values, notes_of, require_complete, require_records
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 def mdav_groups(points: Floats, k: int, report: Callable[[int], None] = lambda grouped: None) -> Integers:
@@ -127,6 +124,6 @@ def microaggregation(data: Microdata, spec: MicroaggregationSpec, run: Run) -> A
     return anonymised_table(data, spec, classes, columns, notes_of(classes, spec.k, 0))
 
 
-def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _standardised(values: Floats) -> Floats:
     spread = float(values.std())
     return np.asarray((values - values.mean()) / spread) if spread > 0 else np.zeros(len(values))

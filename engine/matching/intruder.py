@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..errors import BadInput, NotComputable
 from ..microdata import Microdata
 from ..schema import Kind, Role, Schema
@@ -23,7 +24,6 @@ from .matching import Exact, Within
 from .radius import Radius
 
 NoiseModel = Literal["log_normal", "log_relative", "log_normal_constant", "relative", "misclassification", "unknown"]
-Floats = NDArray[np.float64]
 NoiseOnNumbers = Callable[[Floats, float, np.random.Generator, bool], Floats]
 
 _LARGEST_EXPONENT = 700.0
@@ -167,7 +167,7 @@ class Knowledge:
 
     confidential: Microdata
     names: tuple[str, ...]
-    windows: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]]
+    windows: Mapping[str, tuple[Floats, Floats]]
 
     @classmethod
     def of(cls, confidential: Microdata, names: Iterable[str], radius: Mapping[str, Radius]) -> Knowledge:

@@ -17,7 +17,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-Floats = NDArray[np.float64]
+from ..arrays import Floats
+
 Predicate = Callable[[Floats, NDArray[np.bool_]], NDArray[np.bool_]]
 
 _SIGN_BIT = np.iinfo(np.int64).min

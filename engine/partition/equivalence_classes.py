@@ -22,7 +22,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
+from ..arrays import Floats, Integers
+
 Values = NDArray[Any] | pd.Series
 
 
@@ -63,8 +64,6 @@ def class_sizes(classes: Integers) -> Integers:
     """Records in each class, (classes,); those of class -1 are not counted."""
     return np.bincount(classes[classes >= 0]).astype(np.int64)
 
-
-Floats = NDArray[np.float64]
 
 DENSE = 4
 DECIMALS = 12

@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from ..schema import Kind
 
-Floats = NDArray[np.float64]
 Read = Callable[[str], float | None]
 
 NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
@@ -150,7 +150,6 @@ def _contained(label: str, values: Floats, kind: Kind, levels: Sequence[str]) ->
 
 ROOT = "*"
 ROUNDING = 1e-9
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -241,7 +240,7 @@ class Hierarchy:
         return np.stack([np.unique(column, return_inverse=True)[1] for column in columns])
 
     @cached_property
-    def node_sizes(self) -> NDArray[np.float64]:
+    def node_sizes(self) -> Floats:
         """Geometric size of the node of each value at each level, (height + 1, values)."""
         found = np.zeros(self.nodes.shape)
         for level, nodes in enumerate(self.nodes):
@@ -281,9 +280,7 @@ def flat(values: Sequence[str]) -> Hierarchy:
     return Hierarchy(tuple((value, root) for value in values), {root: 1.0})
 
 
-def interval_hierarchy(
-    numbers: NDArray[np.float64], widths: Sequence[float], *, dates: bool = False
-) -> tuple[Hierarchy, Integers]:
+def interval_hierarchy(numbers: Floats, widths: Sequence[float], *, dates: bool = False) -> tuple[Hierarchy, Integers]:
     """The tree of intervals [a, a + w) at multiples of each width, and the row of each number, (n,).
 
     Each width must divide the next. Sizes are the widths over the range of the numbers, at most 1, the root's. Dates

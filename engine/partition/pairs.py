@@ -15,14 +15,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from ..errors import NotComputable
 from ..microdata import Microdata
 from ..results import Estimate
 from ..schema import Kind, Role, Schema
 from .equivalence_classes import equivalence_classes
 from .hierarchies import ROOT, Hierarchy, members
-
-Floats = NDArray[np.float64]
 
 NUMBERS = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.BINARY)
 CATEGORIES = (Kind.CATEGORICAL, Kind.ORDINAL)
@@ -70,7 +69,7 @@ class Pairs:
             return np.zeros(len(self.rows), dtype=np.bool_)
         return np.asarray(self.released.frame[name].astype("object").eq(ROOT).fillna(value=False), dtype=np.bool_)
 
-    def classes(self, names: Sequence[str]) -> NDArray[np.int64]:
+    def classes(self, names: Sequence[str]) -> Integers:
         """The equivalence class of each original record, (n,), -1 where it is suppressed.
 
         Those that the release says; where it says none, released records that are alike in ``names``.
@@ -123,7 +122,6 @@ def minimum(measure: str, columns: Sequence[Estimate], nothing_to_lose: Collecti
     return Estimate(measure, min(values))
 
 
-Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
+from ..arrays import Floats, Integers
+
 Codes = NDArray[np.int32]
 
 DENSE = 4
@@ -80,7 +81,6 @@ def _medians(codes: Codes, segments: Segments, low: Codes, high: Codes) -> tuple
     return median, np.searchsorted(keys, key, "left") - starts, np.searchsorted(keys, key, "right") - starts
 
 
-Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 
 Allowed = Callable[[Integers, Integers, int], Booleans]

@@ -11,13 +11,12 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from ..microdata import Microdata
 from ..schema import Kind
 from .equivalence_classes import DECIMALS, Composition, shares_of
 from .partitioning import Rule
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 Diversity = Literal["distinct", "entropy", "recursive"]
 

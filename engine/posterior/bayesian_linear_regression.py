@@ -30,10 +30,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri_exp
 
-Floats = NDArray[np.float64]
+from ..arrays import Floats
 
 _DROP = 45.0
 _POINTS = 2001

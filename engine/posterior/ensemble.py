@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.stats import rankdata
 
+from ..arrays import Floats
 from ..results import Diagnostic, Fit
 from ..run import Progress, legacy_state
 from ..traces import LOG_POSTERIOR, ChainTrace
 from .laplace import Posterior, StudentT, Target, find_mode, require_converged
-
-Floats = NDArray[np.float64]
 
 
 def rank_normalised_split_r_hat(chains: Floats) -> float:

@@ -16,15 +16,13 @@ from itertools import count
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from ..arrays import Floats
 from ..errors import NotConverged
 from ..results import Diagnostic, Fit
 from ..run import Progress
 from ..traces import LOG_POSTERIOR, ImportanceTrace, Trace
-
-Floats = NDArray[np.float64]
 
 
 class Target(Protocol):

@@ -19,9 +19,8 @@ from numpy.polynomial.chebyshev import chebvander
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
+from ..arrays import Floats
 from .poisson_lognormal import Derivatives, rate_quadrature
-
-Floats = NDArray[np.float64]
 
 
 def gauss_rules(x: Floats, weights: Floats, counts: NDArray[np.intp], m: int) -> tuple[Floats, Floats]:

@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, gammaln, wrightomega
 
+from ..arrays import Floats
 from ..errors import BadInput
 from .truncated_poisson import draw, log_normaliser, log_pmf, mean_and_variance
-
-Floats = NDArray[np.float64]
 
 
 def log_joint(y: Floats, g: Floats, eta: Floats, tau: float, bound: int | None) -> Floats:

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincc, gammaln
 
+from ..arrays import Floats
 from ..errors import NotComputable
 
-Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 _LARGEST_RATE = 9.0e18  # NumPy's Poisson generator answers in int64

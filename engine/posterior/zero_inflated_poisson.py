@@ -25,11 +25,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, gammaln
 
+from ..arrays import Floats
 from ..errors import BadInput
 from .mass_table import MassSurface, gauss_rules, log_masses, mass_derivatives, shared_counts, tilting_error
 from .poisson_lognormal import Derivatives, RateQuadrature, rate_quadrature
 
-Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 _DEVIATIONS = 8.0  # the region: this many posterior standard deviations of every eta and of log tau

@@ -15,8 +15,8 @@ from functools import partial
 from typing import Annotated, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..errors import BadInput, NotComputable
 from ..microdata import Microdata
 from ..outputs import Limit, Output
@@ -28,7 +28,6 @@ from ..spec import Param, Spec
 from ..statistics.bounded_interval import SHARE
 from ..statistics.mutual_information import EntropyEstimate, normalised_information
 
-Floats = NDArray[np.float64]
 Score = Callable[[Floats, Floats], Sequence[float]]
 
 

@@ -6,8 +6,8 @@ RHO(O, A, i) = max(0, cov(O_i, A_i) / (std(O_i) std(A_i))) over the records that
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..errors import NotComputable
 from ..methods import method
 from ..microdata import Microdata
@@ -17,7 +17,6 @@ from ..run import Run
 from ..statistics.bounded_interval import SHARE
 from ._columns import ColumnsSpec, measure_columns
 
-Floats = NDArray[np.float64]
 LIMIT = Limit(0.90, "Lighthouse")
 
 

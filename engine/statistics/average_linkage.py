@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
-Integers = NDArray[np.int64]
+from ..arrays import Floats, Integers
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class Dendrogram:
 
     into: Integers
     gone: Integers
-    height: NDArray[np.float64]
+    height: Floats
 
     def cut(self, clusters: int) -> Integers:
         """The cluster of each point, (U,), numbered from 0, after undoing the ``clusters`` - 1 highest merges.
@@ -44,7 +43,6 @@ class Dendrogram:
         return np.unique(parent, return_inverse=True)[1].astype(np.int64)
 
 
-Floats = NDArray[np.float64]
 Merges = tuple[Integers, Integers, Floats]
 Watch = Callable[[int], None]
 

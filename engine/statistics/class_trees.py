@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from ..arrays import Floats, Integers
+
 Booleans = NDArray[np.bool_]
 
 DEEPEST = 30

@@ -27,9 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtridf
 
+from ..arrays import Floats
 from .combining import Combined, t_quantile
 
-Floats = NDArray[np.float64]
 _FEW = 4
 _ROUNDING = 1e-9
 _CONFIDENCE = 0.95

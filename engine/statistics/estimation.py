@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, gammaln, xlog1py
 
+from ..arrays import Floats
 from ..errors import BadInput, NotComputable
 from ..microdata import Microdata
 from ..schema import Kind, Schema
@@ -36,8 +37,6 @@ from .bounded_interval import UNBOUNDED, Range, bounded_interval
 from .collinearity import column_scales, factorised, independent_columns
 from .combining import t_quantile
 from .logistic import logistic_regression
-
-Floats = NDArray[np.float64]
 
 _NEGLIGIBLE = 1e-10
 _WIDEST_GAP = 30

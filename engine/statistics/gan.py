@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..microdata import DAY, Microdata
 from ..schema import Kind
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
+from ..arrays import Floats
 from .collinearity import factorised
-
-Floats = NDArray[np.float64]
 
 _MOST_STEPS = 100
 _TOLERANCE = 1e-12

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from .collinearity import column_scales
-
-Floats = NDArray[np.float64]
 
 OWN_LEVEL = -1.0
 

@@ -21,6 +21,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats
+
 
 def plug_in_entropy(values: NDArray[np.generic]) -> float:
     """H = -sum p log p in nats, p the shares of the distinct values among ``values`` (n,); n >= 1.
@@ -30,8 +32,6 @@ def plug_in_entropy(values: NDArray[np.generic]) -> float:
     shares = np.unique(values, return_counts=True)[1] / len(values)
     return float(-(shares @ np.log(shares))) + 0.0
 
-
-Floats = NDArray[np.float64]
 
 EntropyEstimate = Literal["plug_in", "nearest_neighbour"]
 

@@ -12,15 +12,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..errors import NotComputable
 from ..quality import nmi_v1, non_suppressed, pearson, rilm
 from ..results import Goal
 from ..rows import Row
 from ._group_tests import Agreement
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

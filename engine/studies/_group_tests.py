@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import chdtrc, stdtr, xlogy
 
+from ..arrays import Floats
 from ..microdata import Microdata
 from ..partition.pairs import NUMBERS, Pairs, class_ranges
 
@@ -57,7 +58,6 @@ def agreement(pairs: Iterable[tuple[Difference, Difference]], alpha: float) -> A
     return total
 
 
-Floats = NDArray[np.float64]
 Groups = NDArray[np.bool_]
 
 
@@ -143,14 +143,14 @@ class GroupTests:
 
 
 def _tested(
-    original: Microdata, name: str, values: NDArray[np.float64], groups: Sequence[NDArray[np.bool_]]
+    original: Microdata, name: str, values: Floats, groups: Sequence[NDArray[np.bool_]]
 ) -> tuple[Difference, ...]:
     if original.schema[name].kind in NUMBERS:
         return tuple(t_test(values, group) for group in groups)
     return tuple(g_test(values.astype(np.int64), group) for group in groups)
 
 
-def _shown(pairs: Pairs, released: Microdata, name: str) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+def _shown(pairs: Pairs, released: Microdata, name: str) -> tuple[NDArray[np.bool_], Floats]:
     """Which released records (k,) show an original level that their whole class shares, and its code."""
     levels = pairs.original.frame[name].cat.categories
     labels = released.frame[name].astype("object")

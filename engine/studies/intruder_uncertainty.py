@@ -16,6 +16,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import (
     NOISE_ON_NUMBERS,
@@ -58,7 +59,6 @@ NOTHING_TO_LEARN = "the intruder has nothing to learn: no variable is synthesise
 NO_SHARES = "needs two or more datasets and two or more replicates of the noise"
 
 Belief = Callable[[Microdata], Exact | Within]
-Floats = NDArray[np.float64]
 OUTPUTS = (
     *identification.OUTPUTS,
     Output(

@@ -24,6 +24,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..methods import method
 from ..microdata import DAY, Microdata
 from ..results import Diagnostic, Fit
@@ -34,8 +35,6 @@ from ..statistics.trees import Trees, grow, grow_classes, joined, level_order
 from ..traces import NoTrace
 
 GROWN = "a tree is grown once, not sampled"
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

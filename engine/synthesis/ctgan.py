@@ -23,8 +23,8 @@ from typing import Annotated
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..errors import GAN
 from ..methods import method
 from ..microdata import Microdata, as_column
@@ -34,7 +34,6 @@ from ..schema import Kind
 from ..spec import Param, Spec
 from ..statistics.gan import Gan, TableCodes, nearest_donors, train
 
-Floats = NDArray[np.float64]
 LARGEST_SEED = 2**31
 
 

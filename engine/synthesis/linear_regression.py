@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..checks import require_complete, require_full_rank
 from ..errors import BadInput
 from ..methods import method
@@ -26,8 +26,6 @@ from ..schema import Kind, Variable
 from ..spec import Param, Spec
 from ..terms import Design, parse_term
 from ..traces import NoTrace
-
-Floats = NDArray[np.float64]
 
 EXACT = "its posterior draws are exact and independent"
 LARGEST_SHIFT = 0.5  # standard errors; a 95 % interval that is moved so far covers in 92 %

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from ..errors import NotComputable
 from ..methods import method
 from ..microdata import Microdata
@@ -32,9 +32,6 @@ from ..statistics.average_linkage import average_linkage
 from ..statistics.bounded_interval import SHARE
 from ..statistics.collinearity import column_scales
 from ..statistics.missing_values import filled_with_mean, with_own_level
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

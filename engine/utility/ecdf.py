@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
@@ -27,8 +27,6 @@ from ..schema import Kind, Schema, compared_variables
 from ..spec import Param, Spec
 from ..statistics.bounded_interval import SHARE
 from ..statistics.missing_values import left_out
-
-Floats = NDArray[np.float64]
 
 ORDERED = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.ORDINAL, Kind.BINARY)
 

@@ -20,8 +20,8 @@ from functools import partial
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..combining_rules import BOUNDS, by_combining_rules, stated_bounds
 from ..errors import BadInput, NotComputable
 from ..methods import method
@@ -34,8 +34,6 @@ from ..spec import Param, Spec
 from ..statistics.bounded_interval import AT_MOST_ONE, NON_NEGATIVE, UNBOUNDED, Range
 from ..statistics.estimation import Answer, IntervalEstimate, Model, mean_estimate, quantile_estimate
 from ..statistics.missing_values import left_out
-
-Floats = NDArray[np.float64]
 
 NUMERIC = (Kind.COUNT, Kind.CONTINUOUS)
 AVERAGED = (*NUMERIC, Kind.BINARY)

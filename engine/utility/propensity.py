@@ -34,6 +34,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from ..errors import NotComputable
 from ..methods import method
 from ..microdata import Microdata
@@ -48,9 +49,6 @@ from ..statistics.collinearity import column_scales, independent_columns
 from ..statistics.combining import monte_carlo_mean
 from ..statistics.logistic import logistic_regression
 from ..statistics.missing_values import filled_with_mean, with_own_level
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 Pmse = Callable[[Floats], float]
 """The pMSE of a classifier of y (N,), 0 or 1."""

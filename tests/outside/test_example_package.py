@@ -60,7 +60,7 @@ def test_a_run_of_its_methods_says_whose_they_are(
     assert find_run(workspace, run_id).state is RunState.DONE
     rows = result_rows(workspace, run_id)
     assert rows == list(execute(recipe, small_data).rows)
-    assert {f"{row.family}.{row.method}" for row in rows} == set(KEYS) - {"synthesis.resampling"}
+    assert {row.method_key for row in rows} == set(KEYS) - {"synthesis.resampling"}
 
 
 @pytest.mark.slow

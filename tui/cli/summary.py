@@ -68,15 +68,15 @@ def found_text(rows: Sequence[Row], recipe: Recipe, apart: Apart) -> list[str]:
     measured = [row for row in rows if row.family != "studies"]
     parts = [printed(table) for table, _ in result_tables(measured, recipe.published, apart)]
     swept = [row for row in rows if row.family == "studies" and not sums_up(row)]
-    for key in dict.fromkeys(f"{row.family}.{row.method}" for row in swept):
-        own = [row for row in swept if f"{row.family}.{row.method}" == key]
+    for key in dict.fromkeys(row.method_key for row in swept):
+        own = [row for row in swept if row.method_key == key]
         parts.append(f"{method_title(key)}\n{sweeps_text(own, apart)}")
         quoted = {row.series for row in own if figure_beside(row, recipe.published) is not None}
         if beside := [row for row in own if row.series in quoted]:
             parts.append(printed(result_table(beside, recipe.published, apart, "Beside the published figures")))
     for step in recipe.studies:
         key = step.method.key
-        summed = [row for row in rows if f"{row.family}.{row.method}" == key and sums_up(row)]
+        summed = [row for row in rows if row.method_key == key and sums_up(row)]
         own = [row for row in summed if recipe.step_of(key, row.params) is step]
         if own:
             use = use_text(recipe.settings(step), apart.get(key, {}))

@@ -98,7 +98,7 @@ def meaning_of(row: Row) -> Meaning:
     from sfumato.engine.methods import registry
     from sfumato.engine.spec import written
 
-    method = registry().get(f"{row.family}.{row.method}")
+    method = registry().get(row.method_key)
     outputs = [] if method is None else [output for output in method.outputs if output.name == row.measure]
     if method is None or not outputs:
         return Meaning("a method that this version does not have", "", "", "")

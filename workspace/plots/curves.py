@@ -35,7 +35,7 @@ def sweep_figures(runs: Sequence[RunRows]) -> list[Figure]:
     swept: dict[str, list[Named]] = {}
     for run in runs:
         for row in run.rows:
-            method = registry().get(f"{row.family}.{row.method}")
+            method = registry().get(row.method_key)
             if method and method.axis and not method.answers and _output(row) in method.curves:
                 key = json.dumps([row.method, row.target, row.params], sort_keys=True)
                 swept.setdefault(key, []).append((run.name, row))
@@ -44,7 +44,7 @@ def sweep_figures(runs: Sequence[RunRows]) -> list[Figure]:
 
 def _output(row: Row) -> Output | None:
     """What a row's method declares of its measure."""
-    method = registry().get(f"{row.family}.{row.method}")
+    method = registry().get(row.method_key)
     return next((output for output in method.outputs if output.name == row.measure), None) if method else None
 
 

@@ -147,8 +147,8 @@ def _found(run: ReportedRun, of: str) -> list[Section]:
         for one, own in result_tables(plain, run.recipe.published, apart)
     ]
     swept = [row for row in run.rows if row.level is not None and not sums_up(row)]
-    for key in dict.fromkeys(f"{row.family}.{row.method}" for row in swept):
-        own = [row for row in swept if f"{row.family}.{row.method}" == key]
+    for key in dict.fromkeys(row.method_key for row in swept):
+        own = [row for row in swept if row.method_key == key]
         method = registry().get(key)
         tables = [html(sweep_table(one, apart)) for one in sweeps_in(own)]
         sections.append(section(f"{method.title if method else key}{of}", tables, _meanings(own)))
@@ -157,7 +157,7 @@ def _found(run: ReportedRun, of: str) -> list[Section]:
 
 def _meanings(rows: Sequence[Row]) -> Markup:
     """What each measure means and which way is better."""
-    keys = dict.fromkeys((f"{row.family}.{row.method}", row.measure) for row in rows)
+    keys = dict.fromkeys((row.method_key, row.measure) for row in rows)
     known = [(registry().get(key), measure) for key, measure in keys]
     return definitions(
         (f"{found.name}.{measure}", f"{found.output(measure).meaning}; {DIRECTIONS[found.output(measure).goal]}")

@@ -49,7 +49,7 @@ NAMING = ("variable", "model")
 
 def row_cells(row: Row, apart: Apart = NOTHING) -> dict[str, str]:
     """A row's cells by column; what a study says of all its rows is left out."""
-    uses = apart.get(f"{row.family}.{row.method}", {})
+    uses = apart.get(row.method_key, {})
     hidden = () if row.level is None else NAMING
     params = {name: value for name, value in row.params.items() if name in uses or name not in hidden}
     return {
@@ -102,7 +102,7 @@ def result_table(
 def _result(own: Row | None, released: Row | None, published: Sequence[Published], apart: Apart) -> list[Cell | str]:
     row = released or own
     assert row is not None
-    uses = apart.get(f"{row.family}.{row.method}", {})
+    uses = apart.get(row.method_key, {})
     q = f"q {row.params['q']}" if "q" in row.params else ""
     short = params_text({name: value for name, value in row.params.items() if name not in ("q", *uses)})
     whole = "; ".join(part for part in (settings_text(row.params, uses), row.reason) if part)
@@ -133,13 +133,13 @@ def _value(row: Row | None, published: Sequence[Published]) -> tuple[str, str, s
 
 def output_of(row: Row) -> Output | None:
     """What the row's method declares of its measure; None where this version does not have them."""
-    method = method_called(f"{row.family}.{row.method}")
+    method = method_called(row.method_key)
     return next((output for output in method.outputs if output.name == row.measure), None) if method else None
 
 
 def axis_of(row: Row) -> Axis | None:
     """The levels along which the row's study goes."""
-    method = method_called(f"{row.family}.{row.method}")
+    method = method_called(row.method_key)
     return None if method is None else method.axis
 
 
@@ -166,7 +166,7 @@ def band_shares(rows: Iterable[Row]) -> dict[tuple[str, float], tuple[float, ...
 
 def sums_up(row: Row) -> bool:
     """Whether the row is of a study that sums its points up in answers."""
-    method = method_called(f"{row.family}.{row.method}") if row.family == "studies" else None
+    method = method_called(row.method_key) if row.family == "studies" else None
     return method is not None and bool(method.answers)
 
 
@@ -219,7 +219,7 @@ def _sweep_name(row: Row, apart: Apart) -> str:
     """What names a sweep, its variable and its model, and what else tells it from others of its run."""
     axis = axis_of(row)
     naming = axis.uses if axis else ()
-    uses = apart.get(f"{row.family}.{row.method}", {})
+    uses = apart.get(row.method_key, {})
     told = {name: default for name, default in uses.items() if name not in naming}
     words = (*(row.params.get(name, "") for name in naming), row.target, use_text(row.params, told))
     return ", ".join(str(word) for word in words if word) or row.method
