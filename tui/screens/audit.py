@@ -23,8 +23,7 @@ from sfumato.workspace.audit import AuditRow, audit_rows
 from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import details_text, mark, printable
 
-from .exhibiting import Exhibits
-from .page import Dialog
+from .page import Dialog, Exhibits
 from .threads import Computes
 
 if TYPE_CHECKING:

@@ -32,8 +32,7 @@ from sfumato.workspace.reporting.comparison import (
 from sfumato.workspace.reporting.tables import Column, fitted, on_columns
 from sfumato.workspace.reporting.words import interval, method_of, number, params_text
 
-from .exhibiting import Exhibits, grid_exhibit
-from .page import Dialog
+from .page import Dialog, Exhibits, grid_exhibit
 from .threads import Computes
 
 if TYPE_CHECKING:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -15,10 +17,10 @@ from textual.widgets import ContentSwitcher
 
 from sfumato.engine.results import Diagnostic
 from sfumato.tui.export import Exhibit, lines_of
-from sfumato.tui.trace_data import Traced, read_traced
 from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.line import Line
 from sfumato.tui.widgets.plot import Plot
+from sfumato.tui.widgets.series import Series
 from sfumato.tui.widgets.trend import trend
 from sfumato.workspace.reporting.diagnostics import (
     ALL,
@@ -27,6 +29,7 @@ from sfumato.workspace.reporting.diagnostics import (
     STATISTIC_COLUMNS,
     ModelLine,
     ParameterLine,
+    Shapes,
     known_text,
     model_lines,
     parameter_cells,
@@ -40,9 +43,54 @@ from sfumato.workspace.reporting.tables import Column, cells, fitted, on_grid
 from sfumato.workspace.reporting.words import number
 from sfumato.workspace.views.results import diagnostics_of
 
-from .diagnostic_plot import by_statistic, statistic_figure, statistic_series, statistic_text
 from .page import Pane
 from .threads import Computes
+
+if TYPE_CHECKING:
+    from sfumato.workspace.plots.figure import Figure
+    from sfumato.workspace.store.trace_tables import ModelTrace
+    from sfumato.workspace.store.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Traced:
+    """The models with their traces, by their variable, and what a line of text shows of each parameter."""
+
+    models: Mapping[str, ModelTrace] = field(default_factory=dict)
+    shapes: Shapes = field(default_factory=dict)
+
+    @property
+    def whys(self) -> Mapping[str, str]:
+        """Why there is nothing to look at, for the models of which there is nothing."""
+        found = {target: _why(model) for target, model in self.models.items()}
+        return {target: why for target, why in found.items() if why}
+
+    def parameters(self, target: str) -> tuple[str, ...]:
+        """The parameters of a model's trace; none where it has no trace."""
+        model = self.models.get(target)
+        found: tuple[str, ...] = getattr(model and model.trace, "parameters", ())
+        return found
+
+
+def _why(model: ModelTrace) -> str:
+    return OLD if model.trace is None else getattr(model.trace, "reason", "")
+
+
+def read_traced(workspace: Workspace, run_id: int) -> Traced:
+    """The traces of a run. Raises NotFound and DamagedTable."""
+    from sfumato.engine.traces import ChainTrace, ImportanceTrace
+    from sfumato.workspace.plots.traces import shape_of
+    from sfumato.workspace.store.trace_tables import traces_of
+
+    models = {model.target: model for model in traces_of(workspace, run_id)}
+    shapes = {
+        (target, ALL if name == model.trace.parameters[-1] else name): shape_of(model.trace, j)
+        for target, model in models.items()
+        if isinstance(model.trace, ChainTrace | ImportanceTrace)
+        for j, name in enumerate(model.trace.parameters)
+    }
+    return Traced(models, shapes)
+
 
 PARAMETERS, TABLE, PLOT = "diagnostics-parameters", "diagnostics-table", "diagnostics-plot"
 EMPTY = "No model has been fitted in this run yet."
@@ -290,3 +338,63 @@ class Diagnostics(Pane, Computes):
     def take_focus(self) -> None:
         """What is shown takes the keys."""
         self.query_one(f"#{self.view}").focus()
+
+
+FROM_ZERO = {"effective_sample_size", "acceptance", "autocorrelation_time", "pareto_k"}
+"""What is read from 0 up, and so drawn as bars; the others are points."""
+BROKEN = "rule broken"
+
+
+def by_statistic(lines: Sequence[Diagnostic]) -> Mapping[str, list[Diagnostic]]:
+    """The lines by the name of their statistic, those that have a rule first."""
+    found: dict[str, list[Diagnostic]] = {}
+    for line in sorted(lines, key=lambda line: not line.rule):
+        found.setdefault(line.name, []).append(line)
+    return found
+
+
+def statistic_text(line: Diagnostic) -> str:
+    """``income sigma``: the model's variable and the parameter."""
+    return f"{line.target} {line.parameter}"
+
+
+def rule_limit(rule: str) -> float | None:
+    """The number in ``at most 1.01``."""
+    found = re.search(r"-?\d[\d.]*(?:e[+-]?\d+)?", rule.replace(",", ""))
+    return float(found.group()) if found else None
+
+
+def statistic_series(lines: Sequence[Diagnostic]) -> list[Series]:
+    """The values at x = 0, 1, 2, …, those that break their rule once more as marks, and the rule."""
+    if not lines:
+        return []
+    name, values = lines[0].name, [_value(line) for line in lines]
+    places = list(range(len(lines)))
+    series = [Series(name, places, values, marker="bars" if name in FROM_ZERO else "points")]
+    broken = [i for i in places if lines[i].passed is False]
+    if broken:
+        series.append(Series(BROKEN, broken, [values[i] for i in broken], marker="points"))
+    rule = next((line.rule for line in lines if line.rule), "")
+    limit = rule_limit(rule)
+    if limit is not None:
+        ends = [0.0, len(lines) - 1.0] if len(lines) > 1 else [-0.5, 0.5]
+        series.append(Series(rule, ends, [limit, limit]))
+    return series
+
+
+def _value(line: Diagnostic) -> float:
+    return math.nan if line.value is None else line.value
+
+
+def statistic_figure(lines: Sequence[Diagnostic]) -> Figure:
+    """The statistic, drawn for a file."""
+    from sfumato.workspace.plots.figure import Figure, Panel
+    from sfumato.workspace.plots.figure import Series as FigureSeries
+
+    name = lines[0].name
+    rule = next((line.rule for line in lines if line.rule), "")
+    broken = [statistic_text(line) for line in lines if line.passed is False]
+    note = ", ".join(part for part in (rule, f"broken by {', '.join(broken)}" if broken else "") if part)
+    series = (FigureSeries.of(name, range(len(lines)), [_value(line) for line in lines]),)
+    names = tuple(statistic_text(line) for line in lines)
+    return Figure(f"Diagnostics: {name}", "intervals", (Panel(name, series, x_names=names, note=note),))

@@ -49,8 +49,7 @@ from sfumato.workspace.reporting.tables import Column
 from sfumato.workspace.reporting.words import number
 
 from .choose import Choose
-from .exhibiting import Exhibits
-from .page import Dialog
+from .page import Dialog, Exhibits
 from .threads import Computes
 
 __all__ = ["Distributions"]

@@ -1,12 +1,14 @@
-"""What the screens share: reading in threads, a title line, and keys that lead out."""
+"""What the screens share: reading in threads, a title line, keys that lead out, and writing what is shown to a file."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from typing import ClassVar, TypeVar
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-from textual import work
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -17,11 +19,16 @@ from textual.reactive import Reactive
 from textual.screen import ModalScreen
 from textual.strip import Strip
 from textual.widget import Widget
+from textual.widgets import Input, Static
 from textual.worker import get_current_worker
 
 from sfumato.tui.app_protocol import Host, host
-from sfumato.tui.export import Exhibit
-from sfumato.tui.messages import Trouble, WorkspaceChanged
+from sfumato.tui.clipboard import send
+from sfumato.tui.export import Exhibit, NotExported, check_path, of_pages, save, tab_separated
+from sfumato.tui.messages import JobDone, Trouble, WorkspaceChanged
+from sfumato.tui.widgets.completion import PathName
+from sfumato.tui.widgets.entry import Entry
+from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.key_line import KeyLine
 from sfumato.tui.widgets.line import Line
 from sfumato.workspace.errors import WorkspaceError
@@ -29,10 +36,59 @@ from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import RunLine
 
 from ..terminal.painting import Backdrop, SinglePaintScreen
-from .exhibiting import Exhibits
 from .worker_errors import Outspoken
 
-__all__ = ["Dialog", "Page", "Pane", "Reads", "stage"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+NOTHING = "There is nothing here to write or to copy"
+
+
+class Exhibits(Widget):
+    """``e`` writes what is shown to a file, ``Y`` copies it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("e", "export", "Write table or plot to a file", show=False, id="exhibit.export"),
+        Binding("Y", "copy", "Copy the table", show=False, id="exhibit.copy"),
+    ]
+
+    def exhibit(self) -> Exhibit | None:
+        """What is shown; None when that is nothing."""
+        return None
+
+    async def action_export(self) -> None:
+        """Ask for a file, and write what is shown to it."""
+        app, exhibit = host(self.app), self.exhibit()
+        if exhibit is None:
+            app.say(NOTHING)
+            return
+
+        def answered(path: Path | None) -> None:
+            if path is not None:
+                app.job(partial(save, exhibit, path))
+
+        await app.open(Export(exhibit), answered)
+
+    def action_copy(self) -> None:
+        """Send the table that is shown, or the numbers of the plot, to the clipboard."""
+        app, exhibit = host(self.app), self.exhibit()
+        if exhibit is None:
+            app.say(NOTHING)
+            return
+        app.job(partial(_copy, exhibit, app.directory, partial(app.call_from_thread, app.copy_to_clipboard)))
+
+
+def _copy(exhibit: Exhibit, directory: Path, osc52: Callable[[str], None]) -> JobDone:
+    return JobDone(send(tab_separated(exhibit.table()), directory, osc52))
+
+
+def grid_exhibit(grid: Grid, name: str) -> Exhibit | None:
+    """The table that a grid shows; None when it has no rows."""
+    source = grid.source
+    return None if source is None or not grid.count else Exhibit(name, partial(of_pages, source))
+
 
 Answer = TypeVar("Answer")
 ScreenResult = TypeVar("ScreenResult")
@@ -148,3 +204,37 @@ class Dialog(SinglePaintScreen[ScreenResult], Outspoken, ModalScreen[ScreenResul
     def action_close(self) -> None:
         """Close without an answer."""
         self.dismiss(None)
+
+
+KINDS = {".csv": ".csv          the numbers", ".svg": ".svg or .png  the plot"}
+
+
+class Export(Dialog[Path]):
+    """Answers a file that is not there yet, in a directory that is."""
+
+    AUTO_FOCUS = "Input"
+
+    def __init__(self, exhibit: Exhibit) -> None:
+        super().__init__()
+        self._exhibit = exhibit
+
+    def compose(self) -> ComposeResult:
+        """What can be written, the file's name, and what is wrong with it."""
+        kinds = "\n".join(KINDS[suffix] for suffix in self._exhibit.suffixes if suffix in KINDS)
+        with Vertical(classes="dialog"):
+            yield Static("Write to a file   (enter writes, escape closes)", classes="dialog-title", markup=False)
+            yield Static(f"{kinds}\n", markup=False)
+            name = f"{self._exhibit.name}{self._exhibit.suffixes[-2 if self._exhibit.figure else 0]}"
+            yield Entry(str(Path.cwd() / name), suggester=PathName(), id="export-path")
+            yield Static("", id="export-wrong", markup=False)
+
+    @on(Input.Changed)
+    def _forget(self) -> None:
+        self.query_one("#export-wrong", Static).update("")
+
+    @on(Input.Submitted)
+    def _submit(self, event: Input.Submitted) -> None:
+        try:
+            self.dismiss(check_path(self._exhibit, event.value))
+        except NotExported as error:
+            self.query_one("#export-wrong", Static).update(str(error))

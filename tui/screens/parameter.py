@@ -22,8 +22,7 @@ from sfumato.tui.widgets.series import Series
 from sfumato.workspace.reporting.diagnostics import ALL, ParameterLine, known_text
 from sfumato.workspace.reporting.words import number
 
-from .exhibiting import Exhibits
-from .page import Dialog
+from .page import Dialog, Exhibits
 
 if TYPE_CHECKING:
     from sfumato.workspace.plots.figure import Figure

@@ -25,9 +25,8 @@ from sfumato.workspace.reporting.words import duration
 from sfumato.workspace.store.database import DATABASE
 from sfumato.workspace.views.runs import Project, projects
 
-from .exhibiting import grid_exhibit
 from .keys import key_for
-from .page import Page
+from .page import Page, grid_exhibit
 
 NONE = "No project yet. One of these keys makes the first:"
 WAYS = (

@@ -21,8 +21,7 @@ from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import mark, number, outcome_text, printable
 from sfumato.workspace.views.quality import Metric, QualityBoard, Score, quality_board
 
-from .exhibiting import Exhibits
-from .page import Dialog, Reads
+from .page import Dialog, Exhibits, Reads
 
 __all__ = ["Quality"]
 

@@ -1,36 +1,216 @@
-"""The records most at risk in the releases of a run, by one measure, over all datasets or in one. No values are shown."""
+"""The records most at risk in the releases of a run, and one of them: who would be taken for it, and why. Values only on request."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
 from textual.message import Message
+from textual.widgets import Static
 
 from sfumato.tui.export import Exhibit
 from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.key_line import KeyLine
 from sfumato.tui.widgets.line import Line
 from sfumato.tui.widgets.pages import TableRow
+from sfumato.tui.widgets.text import cut, fit
 from sfumato.workspace.reporting.records import COLUMNS, driver_text, record_cells
 from sfumato.workspace.reporting.tables import Column, cells, fitted
-from sfumato.workspace.reporting.words import params_text
+from sfumato.workspace.reporting.words import number, params_text, printable
 
-from .exhibiting import grid_exhibit
-from .page import Pane
-from .record import Record
+from .confirm import Confirm
+from .page import Dialog, Exhibits, Pane, grid_exhibit
 from .threads import Computes
 
 if TYPE_CHECKING:
     from sfumato.engine.record_risk import LeaveOneOut
     from sfumato.workspace.store.workspace import Workspace
-    from sfumato.workspace.views.records import RecordMeasure
+    from sfumato.workspace.views.records import Candidates, RecordMeasure
     from sfumato.workspace.views.records import Records as OpenRecords
 
-__all__ = ["Records"]
+
+NAME, WITHIN, WITHOUT = 24, 12, 18
+VALUE = 14
+NOBODY = "No released record of this dataset matches."
+Values = Mapping[str, str | int | float]
+
+
+@dataclass(frozen=True, eq=False)
+class CandidatePages:
+    """The matching released records of a dataset as a grid reads them; a page of their values is read when it is shown."""
+
+    directory: Path
+    run_id: int
+    found: Candidates
+    names: Sequence[str]
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """Number, whose record it is, and the values where they are shown."""
+        own = Column("own", "whose", 16)
+        return (Column("row", "released record", 15, "right"), own, *(Column(n, n, VALUE, "right") for n in self.names))
+
+    def count(self) -> int:
+        """How many match."""
+        return len(self.found.matching)
+
+    def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
+        """A page of rows."""
+        numbers = self.found.matching[offset : offset + limit]
+        values = self._values(numbers) if self.names else [{} for _ in numbers]
+        return [
+            (row, "the record's own" if row == self.found.record else "another's", *(own[n] for n in self.names))
+            for row, own in zip(numbers, values, strict=True)
+        ]
+
+    def _values(self, numbers: Sequence[int]) -> Sequence[Values]:
+        from sfumato.workspace.store.workspace import Workspace
+        from sfumato.workspace.views.records import values
+
+        with Workspace.open(self.directory) as workspace:
+            return values(workspace, self.run_id, numbers, self.found.draw)
+
+
+class Record(Dialog[None], Exhibits, Computes):
+    """Opens on the dataset in which the record is most at risk. Values are hidden until the user says otherwise."""
+
+    DEFAULT_CSS = """
+    Record > .whole { width: 100%; height: 100%; background: $background; }
+    Record #record-why { height: auto; max-height: 50%; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("right_square_bracket", "dataset(1)", "Dataset", key_display="]", id="record.next_dataset"),
+        Binding("left_square_bracket", "dataset(-1)", "Dataset before", show=False, id="record.previous_dataset"),
+        Binding("v", "values", "Values", id="record.values"),
+    ]
+    AUTO_FOCUS = "Grid"
+
+    @dataclass
+    class Arrived(Message):
+        """The candidates were found; ``own`` are the record's values where they are shown."""
+
+        found: Candidates
+        own: Values | None
+
+    def __init__(self, records: OpenRecords, record: int) -> None:
+        super().__init__()
+        self._records, self._record = records, record
+        self._draw = records.draw
+        self._found: Candidates | None = None
+        self._own: Values | None = None
+        self._values = False
+
+    def compose(self) -> ComposeResult:
+        """Which record, why it is at risk, who matches it, and the keys."""
+        with Vertical(classes="whole"):
+            yield Line(name="record-head")
+            yield Static("…", id="record-why", markup=False)
+            yield Grid(empty=NOBODY)
+            yield KeyLine()
+
+    def on_mount(self) -> None:
+        """Look for the candidates."""
+        self._load()
+
+    def _load(self) -> None:
+        records, record, draw, with_values = self._records, self._record, self._draw, self._values
+
+        def query(workspace: Workspace) -> tuple[Candidates, Values | None]:
+            from sfumato.workspace.views.records import candidates, values, worst_draw
+
+            chosen = worst_draw(workspace, records.measure, record) if draw is None else draw
+            found = candidates(workspace, records.run_id, records.measure, record, chosen)
+            return found, values(workspace, records.run_id, [record])[0] if with_values else None
+
+        self.compute(query, lambda found: self.Arrived(*found))
+
+    @on(Arrived)
+    def _take(self, event: Arrived) -> None:
+        if (event.own is not None) != self._values:
+            return
+        self._found, self._own, self._draw = event.found, event.own, event.found.draw
+        measure = self._records.measure
+        head = f"record {self._record:,} of run {self._records.run_id} · {measure.key} · dataset {self._draw} of {len(measure.draws)}"
+        self.query_one(Line).say(head)
+        self._show()
+
+    def on_resize(self) -> None:
+        """Break the text anew."""
+        self.call_after_refresh(self._explain)
+
+    def _show(self) -> None:
+        self._explain()
+        if self._found is not None:
+            names = list(self._own) if self._own else []
+            pages = CandidatePages(self.sfumato.directory, self._records.run_id, self._found, names)
+            self.query_one(Grid).set_source(pages)
+
+    def _explain(self) -> None:
+        if self._found is not None:
+            text = explanation(self._found, len(self._records), self._own, self.size.width - 2)
+            self.query_one("#record-why", Static).update(text)
+
+    def action_dataset(self, step: int) -> None:
+        """Look at another released dataset."""
+        if self._draw is not None:
+            draws = list(self._records.measure.draws)
+            self._draw = draws[(draws.index(self._draw) + step) % len(draws)]
+            self._load()
+
+    def exhibit(self) -> Exhibit | None:
+        """The candidates, with values only where they are shown."""
+        return grid_exhibit(self.query_one(Grid), f"run-{self._records.run_id}-record-{self._record}")
+
+    async def action_values(self) -> None:
+        """Hide the values, or ask and show them."""
+        if self._values:
+            self._reveal(False)
+            return
+        question = f"Show the values of record {self._record:,} and of its candidates?"
+        consequence = "They are confidential: whoever can see this screen will see them. v hides them again."
+        await self.sfumato.open(Confirm(question, consequence), self._reveal)
+
+    def _reveal(self, yes: bool | None) -> None:
+        """Show values, or hide them: at once, what has been read is forgotten."""
+        if bool(yes) == self._values:
+            return
+        self._values = bool(yes)
+        if not yes:
+            self._own = None
+            self._show()
+        self._load()
+
+
+def explanation(found: Candidates, records: int, own: Values | None, width: int) -> Content:
+    """How many match and whether the own record is among them; then each known variable with what it contributes."""
+    matching = len(found.matching)
+    among = "its own record is among them" if found.hit else "its own record is not among them"
+    said = f"{matching:,} of {records:,} released records match; {among}." if matching else NOBODY
+    driver = found.driver
+    drives = (
+        "No variable alone narrows them down: without any one of them there would be as many."
+        if driver is None
+        else f"Driver: {driver_text(driver).partition(' (')[0]}. Without it {number(driver.without)} would match."
+    )
+    heads = f"{fit('known variable', NAME)}  {fit('must be', WITHIN)}  {fit('would match', WITHOUT, 'right')}"
+    lines = [Content(cut(said, width)), Content(cut(drives, width)), Content("")]
+    lines.append(Content.styled(cut(f"{heads}  {'its value' if own else ''}", width), "bold"))
+    for v, name in enumerate(found.alone.variables):
+        without = f"{found.alone.without[0][v]:,.0f} without it"
+        value = "" if own is None else printable(str(own[name]))
+        near = found.within[name] if found.within[name] == "equal" else f"within {found.within[name]}"
+        line = f"{fit(printable(name), NAME)}  {fit(near, WITHIN)}  {fit(without, WITHOUT, 'right')}  {value}"
+        driving = driver is not None and driver.variable == name
+        lines.append(Content.styled(cut(line, width), "bold" if driving else ""))
+    return Content("\n").join(lines)
+
 
 DRIVEN = 50
 """For how many records the driver is worked out; the others have it when they are opened."""

@@ -22,7 +22,7 @@ from sfumato.tui.widgets.entry import Entry
 from sfumato.tui.widgets.key_line import KeyLine
 from sfumato.tui.widgets.line import Line
 from sfumato.tui.widgets.scroll import Scroll
-from sfumato.tui.widgets.verdicts import board
+from sfumato.tui.widgets.verdict_board import board
 from sfumato.workspace.reporting.words import printable, settings_apart
 
 from .confirm import Confirm

@@ -24,8 +24,7 @@ from sfumato.workspace.reporting.results import ROW_COLUMNS, row_cells
 from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import names_of, settings_apart
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.result_orders import ResultOrders
-from sfumato.workspace.views.results import SORTS, Selection, has_averages, selected_rows
+from sfumato.workspace.views.results import SORTS, ResultOrders, Selection, has_averages, selected_rows
 from sfumato.workspace.views.runs import recipe_toml
 
 from .explain import Explain

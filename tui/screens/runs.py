@@ -27,9 +27,8 @@ from sfumato.workspace.views.runs import RunLine, RunState
 
 from .compare import Compare
 from .confirm import Confirm
-from .exhibiting import grid_exhibit
 from .keys import key_for
-from .page import Pane
+from .page import Pane, grid_exhibit
 
 COLUMNS = (
     Column("mark", "", 1),

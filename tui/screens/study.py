@@ -28,8 +28,7 @@ from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import RunLine
 from sfumato.workspace.views.studies import Curve, Study, curves, studies
 
-from .exhibiting import Exhibits
-from .page import Dialog, Pane
+from .page import Dialog, Exhibits, Pane
 
 NONE = "This run has no study. Add [[study]] tables to its recipe to sweep what an intruder knows."
 HINT = "left and right move the cursor, + - zoom, z Z zoom up and down, 0 shows all"

@@ -20,7 +20,7 @@ from sfumato.tui.widgets.entry import Entry
 from sfumato.tui.widgets.key_line import KeyLine
 from sfumato.tui.widgets.line import Line
 from sfumato.tui.widgets.scroll import Scroll
-from sfumato.tui.widgets.verdicts import board, overall
+from sfumato.tui.widgets.verdict_board import board, overall
 from sfumato.workspace.reporting.words import Apart, limit_text, measured, number, settings_apart
 
 from .page import Dialog

@@ -6,7 +6,7 @@ from textual.widgets import Input
 
 from sfumato.tui.clipboard import COPY_FILE
 from sfumato.tui.screens.compare import Compare
-from sfumato.tui.screens.export import Export
+from sfumato.tui.screens.page import Export
 from sfumato.tui.screens.project import Project
 
 TABLES = {"runs": 4, "results": 44, "verdicts": 4, "sweep": 6, "diagnostics": 3}

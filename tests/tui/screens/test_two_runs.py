@@ -10,7 +10,7 @@ from sfumato.engine.microdata import conform
 from sfumato.engine.recipe import Recipe
 from sfumato.tui.screens.compare import Compare
 from sfumato.tui.screens.project import Project
-from sfumato.tui.screens.record import Record
+from sfumato.tui.screens.records import Record
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work

@@ -1,8 +1,7 @@
 import pytest
 
 from sfumato.engine.thresholds import Verdict
-from sfumato.tui.widgets.gauge import gauge
-from sfumato.tui.widgets.verdicts import board, overall
+from sfumato.tui.widgets.verdict_board import board, gauge, overall
 
 
 def verdict(outcome, observed=0.01, **changes):

@@ -11,8 +11,15 @@ import pytest
 
 from sfumato.workspace.store.migrations import migrate
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.result_orders import MOST_KEPT, ResultOrders
-from sfumato.workspace.views.results import SORTS, Selection, numbered_rows, result_numbers, selected_rows
+from sfumato.workspace.views.results import (
+    MOST_KEPT,
+    SORTS,
+    ResultOrders,
+    Selection,
+    numbered_rows,
+    result_numbers,
+    selected_rows,
+)
 
 
 class Connection:
@@ -72,7 +79,7 @@ def test_what_was_sorted_is_not_sorted_again_and_the_oldest_is_forgotten(
         sorted_now.append(selection)
         return result_numbers(workspace, selection)
 
-    monkeypatch.setattr("sfumato.workspace.views.result_orders.result_numbers", counted)
+    monkeypatch.setattr("sfumato.workspace.views.results.result_numbers", counted)
     orders = ResultOrders()
     orders.prepare(workspace, Selection(1), lambda: False)
     assert [one.sort for one in sorted_now] == [*list(SORTS)[1:], "measure"]
@@ -96,7 +103,7 @@ def test_two_who_ask_at_once_have_it_sorted_once(workspace: Workspace, monkeypat
         go_on.wait(10)
         return result_numbers(workspace, selection)
 
-    monkeypatch.setattr("sfumato.workspace.views.result_orders.result_numbers", slow)
+    monkeypatch.setattr("sfumato.workspace.views.results.result_numbers", slow)
     orders = ResultOrders()
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(orders.numbers, workspace, Selection(1))
@@ -113,7 +120,7 @@ def test_a_failure_is_told_and_tried_again(workspace: Workspace, monkeypatch: py
 
     orders = ResultOrders()
     with monkeypatch.context() as patched:
-        patched.setattr("sfumato.workspace.views.result_orders.result_numbers", fails)
+        patched.setattr("sfumato.workspace.views.results.result_numbers", fails)
         with pytest.raises(sqlite3.OperationalError):
             orders.numbers(workspace, Selection(1))
     assert orders.numbers(workspace, Selection(1, draws=True))
