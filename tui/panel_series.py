@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.workspace.plots.figure import Figure, Panel
-
-from .widgets.series import Series
+from sfumato.workspace.plots.series import Series
 
 __all__ = ["plot_series"]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 
 from sfumato.engine.outputs import Output, Plane
+from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.tables import Column, table, text
 from sfumato.workspace.reporting.words import mark, number
 from sfumato.workspace.views.studies import Answer, Study
@@ -16,7 +17,6 @@ from sfumato.workspace.views.studies import Answer, Study
 from .export import Lines
 from .study_views import Drawn, Numbers, StudyView, figure_of
 from .widgets.glyphs import glyphs_named
-from .widgets.series import Series
 
 if TYPE_CHECKING:
     from sfumato.workspace.plots.figure import Figure

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from sfumato.engine.methods import method_called
 from sfumato.engine.outputs import Axis
+from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.tables import Column
 from sfumato.workspace.reporting.words import interval, number, params_text, percentages
 from sfumato.workspace.views.studies import Curve
 
 from .export import Lines
-from .widgets.series import Series
 
 if TYPE_CHECKING:
     from textual.content import Content

@@ -27,9 +27,8 @@ from sfumato.tui.widgets.heat import Pane, most_bins, room_for
 from sfumato.tui.widgets.heatmap import HeatMap
 from sfumato.tui.widgets.pages import TableRow
 from sfumato.tui.widgets.plot import Plot
-from sfumato.tui.widgets.series import Series
-from sfumato.workspace.plots.figure import Bins, Cells
-from sfumato.workspace.plots.shades import shading
+from sfumato.workspace.plots.figure import Bins, Cells, shading
+from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.tables import Column
 
 REPEATS = 8

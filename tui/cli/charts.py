@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.plan.companions import done_together
-from sfumato.workspace.plots.figure import Figure, Panel
-from sfumato.workspace.plots.shades import shading
+from sfumato.workspace.plots.figure import Figure, Panel, shading
+from sfumato.workspace.plots.series import Series
 from sfumato.workspace.plots.svg import svg
 from sfumato.workspace.reporting.words import printable
 from sfumato.workspace.views.figures import figures_of
@@ -25,7 +25,6 @@ from ..panel_series import plot_series
 from ..widgets.chart import draw_text
 from ..widgets.glyphs import glyphs_named
 from ..widgets.heat import Pane, draw_heat
-from ..widgets.series import Series
 
 if TYPE_CHECKING:
     from sfumato.workspace.store.workspace import Workspace

@@ -20,8 +20,8 @@ from sfumato.tui.export import Exhibit, lines_of
 from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.line import Line
 from sfumato.tui.widgets.plot import Plot
-from sfumato.tui.widgets.series import Series
-from sfumato.tui.widgets.trend import trend
+from sfumato.tui.widgets.sparkline import trend
+from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.diagnostics import (
     ALL,
     OLD,

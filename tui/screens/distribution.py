@@ -12,39 +12,36 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import ContentSwitcher
 
-from sfumato.tui.distribution_words import (
-    cell_reading,
-    exhibit_of,
-    heading,
-    marginal_reading,
-    point_series,
-    scatter_reading,
-    shown_lines,
-)
 from sfumato.tui.distributions import (
     Shelf,
     Shown,
     Subject,
     Wanted,
     answer,
+    cell_reading,
+    exhibit_of,
+    heading,
+    marginal_reading,
+    point_series,
     same_axes,
+    scatter_reading,
+    shown_lines,
     subject_of,
     with_draws,
     with_second,
     with_variable,
 )
 from sfumato.tui.export import Exhibit
-from sfumato.tui.heat_views import HeatView, bin_of, middle, panes_of
 from sfumato.tui.panel_series import plot_series
 from sfumato.tui.widgets.grid import LiveGrid
-from sfumato.tui.widgets.heat import most_bins, room_for
+from sfumato.tui.widgets.heat import HeatView, bin_of, middle, most_bins, panes_of, room_for
 from sfumato.tui.widgets.heatmap import HeatMap
 from sfumato.tui.widgets.key_line import KeyLine
 from sfumato.tui.widgets.line import Line
 from sfumato.tui.widgets.plot import Plot
-from sfumato.tui.widgets.series import x_limits, y_limits
 from sfumato.workspace.plots.joint import Joint, Scatter, Window
 from sfumato.workspace.plots.marginal import Marginal
+from sfumato.workspace.plots.series import x_limits, y_limits
 from sfumato.workspace.reporting.tables import Column
 from sfumato.workspace.reporting.words import number
 

@@ -14,25 +14,72 @@ from textual.widgets import ContentSwitcher
 
 from sfumato.engine.thresholds import Verdict
 from sfumato.tui.export import Exhibit, Lines
+from sfumato.tui.screens.choose import Choose
+from sfumato.tui.screens.page import Pane
 from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.line import Line
 from sfumato.tui.widgets.plot import Plot
-from sfumato.tui.widgets.series import Series
+from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.tables import Column, cells, fitted
-from sfumato.workspace.reporting.words import interval, mark, measured, number
+from sfumato.workspace.reporting.words import interval, limit_text, mark, measured, number
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import verdicts_of
-from sfumato.workspace.views.risk_utility import Axis, Point, RiskUtilityMap, done_runs, risk_utility_map
+from sfumato.workspace.views.risk_utility import Axis, Point, RiskUtilityMap, done_runs, made_with, risk_utility_map
 from sfumato.workspace.views.runs import RunLine
-
-from .choose import Choose
-from .map_limits import Limit, limit_series, limit_words, limits_on
-from .page import Pane
 
 if TYPE_CHECKING:
     from sfumato.workspace.plots.figure import Figure
 
-__all__ = ["Map"]
+
+Limit = tuple[str, float]
+"""``max`` or ``min``, and the value that a threshold sets."""
+
+
+def limits_on(verdicts: Sequence[Verdict], axis: Axis, own: float | None) -> list[Limit]:
+    """The thresholds that speak of an axis's number; a ratio in units of the confidential data's ``own`` value."""
+    found = []
+    for one in verdicts:
+        same = (one.value, one.level) == (axis.key, axis.level) and one.target in ("", axis.target)
+        if not same or (one.params and made_with(one.value.rpartition(".")[0], one.params) != dict(axis.settings)):
+            continue
+        if one.bound != "max_ratio":
+            found.append((one.bound, one.limit))
+        elif own is not None:
+            found.append(("max", one.limit * own))
+    return list(dict.fromkeys(found))
+
+
+def limit_words(limit: Limit) -> str:
+    """``at most 0.02``."""
+    return limit_text(*limit)
+
+
+def limit_series(limits: tuple[Sequence[Limit], Sequence[Limit]], points: Sequence[Point]) -> list[Series]:
+    """Upright lines at the thresholds across and level ones at those up, as long as the picture needs.
+
+    One that is farther off than the runs lie apart would press them into a corner, and is only named above.
+    """
+    if not points:
+        return []
+    spans = [[p.x.value for p in points], [p.y.value for p in points]]
+    near = [[one for one in side if _near(one[1], span)] for side, span in zip(limits, spans, strict=True)]
+    (left, right), (low, high) = (
+        _ends([*span, *(limit for _, limit in side)]) for span, side in zip(spans, near, strict=True)
+    )
+    upright = [Series(f"across {limit_words(one)}", [one[1]] * 2, [low, high]) for one in near[0]]
+    return [*upright, *(Series(f"up {limit_words(one)}", [left, right], [one[1]] * 2) for one in near[1])]
+
+
+def _near(limit: float, values: Sequence[float]) -> bool:
+    low, high = _ends(values)
+    return low - 2 * (high - low) <= limit <= high + 2 * (high - low)
+
+
+def _ends(values: Sequence[float]) -> tuple[float, float]:
+    low, high = min(values), max(values)
+    room = 0.0 if high > low else abs(low) / 2 or 1.0
+    return low - room, high + room
+
 
 NONE = "No run of this project is done and has two numbers to place it by."
 GOALS = {"low": "lower is better", "high": "higher is better", "none": "no direction"}

@@ -15,10 +15,10 @@ from textual.containers import Vertical
 from textual.widgets import Footer
 
 from sfumato.tui.export import Exhibit, Lines
-from sfumato.tui.widgets.axes import Limits
 from sfumato.tui.widgets.line import Line
 from sfumato.tui.widgets.plot import Plot
-from sfumato.tui.widgets.series import Series
+from sfumato.workspace.plots.axes import Limits
+from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.diagnostics import ALL, ParameterLine, known_text
 from sfumato.workspace.reporting.words import number
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.schema import Kind, Variable
-from sfumato.tui.widgets.series import Series
+from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.words import mark, number
 
 if TYPE_CHECKING:

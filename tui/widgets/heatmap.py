@@ -16,10 +16,11 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from sfumato.tui.widgets.canvas import BLANK, CURSOR, FAINT, STRONG, Picture
+
 from .glyphs import glyphs_named
 from .heat import Pane, draw_heat, heat_frame, with_heat_cursor
 from .inks import heat_shades, system_named
-from .picture import BLANK, CURSOR, FAINT, STRONG, Picture
 
 __all__ = ["HeatMap"]
 

@@ -1,12 +1,11 @@
-"""A histogram in one line of text."""
+"""Pictures of one line of text: histograms, and courses of values."""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from itertools import pairwise
-
-__all__ = ["sparkline"]
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 ASCII = " .:-=+*%#"
@@ -22,3 +21,29 @@ def sparkline(counts: Sequence[int], cells: int) -> str:
     most = max(sums)
     signs = ASCII if os.environ.get("SFUMATO_GLYPHS") == "ascii" else BLOCKS
     return "".join(signs[-(-value * 8 // most)] if most else " " for value in sums)
+
+
+COURSE = "▁▂▃▄▅▆▇█"
+COURSE_ASCII = "_.-~^"
+
+
+def trend(values: Sequence[float], cells: int) -> str:
+    """``values`` in at most ``cells`` signs, the higher the larger; neighbours are left out where there are more.
+
+    So what goes up and down quickly is seen to do so, where averages would make it look at rest.
+    """
+    known = [value for value in values if math.isfinite(value)]
+    if not known or cells < 1:
+        return ""
+    signs = COURSE_ASCII if os.environ.get("SFUMATO_GLYPHS") == "ascii" else COURSE
+    low, high = min(known), max(known)
+    shown = min(cells, len(values))
+    picked = [values[i * (len(values) - 1) // max(1, shown - 1)] for i in range(shown)]
+    return "".join(_sign(value, low, high, signs) for value in picked)
+
+
+def _sign(value: float, low: float, high: float, signs: str) -> str:
+    if not math.isfinite(value):
+        return " "
+    share = (value - low) / (high - low) if high > low else 0.5
+    return signs[min(len(signs) - 1, int(share * len(signs)))]

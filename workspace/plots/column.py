@@ -1,17 +1,16 @@
-"""The values of one variable in the confidential data and in every released dataset."""
+"""A variable's values in every dataset, their densities, and what is left out where few records make it up."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter1d
 
 from sfumato.engine.schema import Kind, Variable
-
-from .units import AxisUnit
-
-__all__ = ["NO_VALUE", "Column"]
+from sfumato.workspace.plots.axes import AxisUnit
 
 Floats = NDArray[np.float64]
 NO_VALUE = "(no value)"
@@ -45,3 +44,74 @@ class Column:
         """The share of records without a value: of the confidential data, or of dataset ``draw`` from 0."""
         values = self.confidential if draw is None else self.released[draw]
         return float(np.isnan(values).mean()) if values.size else 0.0
+
+
+CELLS_PER_BANDWIDTH = 20
+MOST_CELLS = 200_000
+REACH = 5.0
+
+
+def bandwidth(values: Floats) -> float:
+    """Silverman's rule of thumb, 0.9 min(sd, IQR / 1.34) n^(-1/5) (Silverman 1986, eq. 3.31); values are (n,).
+
+    A spread of 0 gives way to the other one, and when both are 0 to 1.
+    """
+    low, high = np.quantile(values, [0.25, 0.75])
+    spreads = [float(np.std(values, ddof=1)) if values.size > 1 else 0.0, float(high - low) / 1.34]
+    spread = min((one for one in spreads if one > 0), default=1.0)
+    return 0.9 * spread / math.pow(values.size, 0.2)
+
+
+def kernel_density(values: Floats, points: Floats, width: float) -> Floats:
+    """The mean of normal densities of standard deviation ``width`` around the values (n,), at the points (k,).
+
+    Each value is split between the two nearest of a fine grid of cells, whose counts are smoothed (Silverman 1982).
+    """
+    low, high = float(points.min()) - REACH * width, float(points.max()) + REACH * width
+    cells = min(MOST_CELLS, max(2, math.ceil((high - low) / width * CELLS_PER_BANDWIDTH)))
+    step = (high - low) / cells
+    position = (values[(values >= low) & (values < high)] - low) / step
+    left = np.minimum(position.astype(np.int64), cells - 1)
+    share = position - left
+    weights = np.bincount(left, 1 - share, cells + 1) + np.bincount(left + 1, share, cells + 1)
+    smooth = gaussian_filter1d(weights, width / step, mode="constant", truncate=REACH)
+    grid = low + step * np.arange(cells + 1)
+    return np.asarray(np.interp(points, grid, smooth / (values.size * step)))
+
+
+def prefers_log(values: Floats) -> bool:
+    """Whether positive values (n,) are much more symmetric on the log scale: long tails then do not crush the rest."""
+    if values.size < 3 or values.min() <= 0 or values.min() == values.max():
+        return False
+    raw = _skewness(values)
+    return raw > 2 and abs(_skewness(np.log(values))) < raw
+
+
+def _skewness(values: Floats) -> float:
+    centred = values - values.mean()
+    return float(np.mean(centred**3) / np.mean(centred**2) ** 1.5)
+
+
+LEAST_RECORDS = 3
+"""A bar, or a stretch of a curve, speaks of at least so many confidential records."""
+
+
+def shown_counts(counts: NDArray[np.integer]) -> Floats:
+    """Counts (k,) of confidential records, NaN below three: none and a few look alike, so that a few are not found."""
+    return np.where(counts < LEAST_RECORDS, np.nan, counts.astype(np.float64))
+
+
+def shown_range(values: Floats) -> tuple[float, float] | None:
+    """The third smallest and the third largest of (n,) confidential values; None where there are fewer than three."""
+    if values.size < LEAST_RECORDS:
+        return None
+    ends = np.partition(values, (LEAST_RECORDS - 1, values.size - LEAST_RECORDS))
+    low, high = float(ends[LEAST_RECORDS - 1]), float(ends[values.size - LEAST_RECORDS])
+    return min(low, high), max(low, high)
+
+
+def sparse(values: Floats, points: Floats, reach: float) -> NDArray[np.bool_]:
+    """Which of the ``points`` (k,) have fewer than three of the values (n,) within ``reach``."""
+    ordered = np.sort(values)
+    near = np.searchsorted(ordered, points + reach, "right") - np.searchsorted(ordered, points - reach, "left")
+    return np.asarray(near < LEAST_RECORDS)

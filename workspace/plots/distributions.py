@@ -11,11 +11,18 @@ from numpy.typing import NDArray
 
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.schema import Kind, Variable
-from sfumato.workspace.plots.ticks import short_number
+from sfumato.workspace.plots.axes import short_number
+from sfumato.workspace.plots.column import (
+    LEAST_RECORDS,
+    bandwidth,
+    kernel_density,
+    prefers_log,
+    shown_counts,
+    shown_range,
+    sparse,
+)
 
-from .density import bandwidth, kernel_density, prefers_log
 from .figure import CONFIDENTIAL, Figure, Panel, Series
-from .suppression import LEAST_RECORDS, shown_counts, shown_range, sparse
 
 __all__ = ["Group", "distribution_figure"]
 

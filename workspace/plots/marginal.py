@@ -9,9 +9,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.workspace.plots.axes import AxisUnit
+
 from .column import NO_VALUE, Column
 from .figure import CONFIDENTIAL, Figure, Marker, Panel, Series
-from .units import AxisUnit
 
 __all__ = ["Draws", "Marginal", "Picture", "ecdf", "marginal", "pictures_of"]
 
@@ -154,7 +155,7 @@ def _span(data: _Drawable) -> tuple[float, float]:
 
 def _density(column: Column, data: _Drawable, draws: Draws, origin: str) -> tuple[list[Series], Panel]:
     """Gaussian kernel densities, each by its own rule of thumb."""
-    from .density import bandwidth, kernel_density
+    from sfumato.workspace.plots.column import bandwidth, kernel_density
 
     low, high = _span(data)
     points = np.linspace(low, high, CURVE_POINTS) if high > low else np.array([low - 1, low, low + 1])

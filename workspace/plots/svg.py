@@ -1,21 +1,141 @@
-"""Figures as SVG: text stays text, colours are told apart by dashes, hatches and shapes as well."""
+"""Figures as SVG: one path, circle or rectangle a mark, colours that differ without colour too."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .figure import CONFIDENTIAL, Figure, Panel, Series, description
-from .markup import Markup, element, joined
-from .scales import Scale, x_scale, y_scale
-from .shades import shading
-from .svg_cells import cell_marks, shade_legend
+from sfumato.workspace.plots.axes import AxisUnit, Limits, limits, log_ticks, short_number, unit_ticks
+from sfumato.workspace.plots.figure import (
+    CONFIDENTIAL,
+    SHADES,
+    SIDES,
+    Cells,
+    Figure,
+    Panel,
+    Series,
+    Shading,
+    description,
+    percent,
+    shading,
+)
+from sfumato.workspace.plots.markup import Markup, element, joined
 
-__all__ = ["svg"]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """``low`` falls on ``start`` and ``high`` on ``end``; on a logarithmic scale, their logarithms do.
+
+    What a logarithmic scale has no place for falls on ``start``.
+    """
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool = False
+    unit: AxisUnit = "number"
+
+    def shows(self, value: float) -> bool:
+        """Whether the scale has a place for a value."""
+        return not self.log or value > 0
+
+    def at(self, value: float) -> float:
+        """Where a value falls."""
+        if self.log and value <= 0:
+            return self.start
+        value, low, high = (math.log10(v) if self.log else v for v in (value, self.low, self.high))
+        return self.start + (value - low) / (high - low) * (self.end - self.start)
+
+    def ticks(self, most: int) -> list[tuple[float, str]]:
+        """At most ``most`` round values, each with its label; on a logarithmic scale 1, 2, 5 or powers of ten."""
+        if self.log:
+            return [(value, short_number(value)) for value in log_ticks(self.low, self.high, most).tolist()]
+        ticks, labels = unit_ticks(self.low, self.high, most, self.unit)
+        return list(zip(ticks.tolist(), labels, strict=True))
+
+
+def _limits(columns: Sequence[Floats]) -> Limits:
+    found = limits(np.concatenate(columns)) if columns else None
+    return found or (0.0, 1.0)
+
+
+def x_scale(figure: Figure, panel: Panel, start: float, end: float) -> Scale:
+    """The scale of a panel's x axis, with room for whole bars, and for points to stand apart from the sides."""
+    if panel.cells is not None:
+        return Scale(float(panel.cells.x.edges[0]), float(panel.cells.x.edges[-1]), start, end, unit=panel.cells.x.unit)
+    if panel.x_names:
+        return Scale(-0.6, len(panel.x_names) - 0.4, start, end)
+    low, high = _limits([one.x for one in panel.series])
+    room = panel.bar / 2 if figure.marker == "bars" else 0.05 * (high - low) if figure.kind == "map" else 0.0
+    return Scale(low - room, high + room, start, end, panel.log_x, panel.x_unit)
+
+
+def y_scale(figure: Figure, panel: Panel, start: float, end: float) -> Scale:
+    """The scale of a panel's y axis: bars and densities rise from 0, everything else has a margin.
+
+    A logarithmic one spans what is above 0.
+    """
+    if panel.cells is not None:
+        return Scale(float(panel.cells.y.edges[0]), float(panel.cells.y.edges[-1]), start, end, unit=panel.cells.y.unit)
+    columns = [c for one in panel.series for c in (one.y, one.lower, one.upper) if c is not None]
+    from_zero = figure.kind in ("histogram", "shares", "density")
+    if panel.log_y:
+        low, high = _limits([column[column > 0] for column in columns])
+        return Scale(low, high, start, end, log=low > 0)
+    low, high = _limits([*columns, np.zeros(1)] if from_zero else columns)
+    margin = 0.05 * (high - low)
+    return Scale(low if from_zero else low - margin, high + margin, start, end, unit=panel.y_unit)
+
+
+MANY = ("#deebf7", "#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#08519c", "#08306b", "#041c40")
+"""ColorBrewer's blues (Harrower and Brewer 2003)."""
+MORE = ("#fdd0a2", "#fd8d3c", "#d94801", "#7f2704")
+FEWER = ("#c6dbef", "#6baed6", "#2171b5", "#08306b")
+
+
+def colour_of(step: int, *, signed: bool) -> str:
+    """The colour of a step; blue is few or fewer, orange more."""
+    if not signed:
+        return MANY[step - 1]
+    return MORE[step - 1] if step > 0 else FEWER[-step - 1]
+
+
+def cell_marks(cells: Cells, shades: Shading, left: float, top: float, right: float, bottom: float) -> Iterator[Markup]:
+    """The bins with a share, each run of one shade in a row as one rectangle."""
+    rows, columns = cells.shares.shape
+    width, height = (right - left) / columns, (bottom - top) / rows
+    for row, steps in enumerate(shades.of(cells.shares).tolist()):
+        start = 0
+        for step, run in groupby(steps):
+            count = len(list(run))
+            if step:
+                yield element(
+                    "rect", x=left + start * width, y=bottom - (row + 1) * height, width=count * width,
+                    height=height, fill=colour_of(step, signed=shades.signed), shape_rendering="crispEdges",
+                )  # fmt: skip
+            start += count
+
+
+def shade_legend(shades: Shading, x: float, y: float) -> Iterator[Markup]:
+    """Patches from the least step to the greatest, with the ends in per cent."""
+    steps = [*range(-SIDES, 0), *range(1, SIDES + 1)] if shades.signed else list(range(1, SHADES + 1))
+    low = f"-{percent(float(shades.ends[-1]))}" if shades.signed else f"up to {percent(float(shades.ends[0]))}"
+    high = f"{'+' if shades.signed else ''}{percent(float(shades.ends[-1]))}"
+    start = x + 90
+    yield element("text", low, x=start - 6, y=y + 10, text_anchor="end", font_size=10)
+    for place, step in enumerate(steps):
+        fill = colour_of(step, signed=shades.signed)
+        yield element("rect", x=start + 16 * place, y=y, width=16, height=12, fill=fill)
+    yield element("text", high, x=start + 16 * len(steps) + 6, y=y + 10, font_size=10)
+
 
 WIDTH = 760.0
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#aa4499", "#56b4e9", "#997700")

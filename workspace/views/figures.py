@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from sfumato.engine.errors import BadInput
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.schema import Variable
+from sfumato.workspace.plots.joint import pair_figures
 
 from ..plan.companions import names_of
 from ..plots.curves import RunRows, interval_figures, sweep_figures
 from ..plots.distributions import Group, distribution_figure
 from ..plots.figure import Figure
-from ..plots.pairs import pair_figures
 from ..store.released_tables import released_dataset
 from ..store.workspace import Workspace
 from .columns_beside import columns_beside

@@ -12,7 +12,7 @@ from sfumato.engine.microdata import conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.thresholds import Verdict
 from sfumato.tui.screens.choose import Choose
-from sfumato.tui.screens.map_limits import limit_series, limits_on
+from sfumato.tui.screens.map import limit_series, limits_on
 from sfumato.tui.screens.project import Project
 from sfumato.tui.state import AppState, save_state
 from sfumato.workspace.ingest.files import Source

@@ -12,7 +12,7 @@ from sfumato.engine.traces import ImportanceTrace
 from sfumato.tui.screens.parameter import Parameter, figure_series
 from sfumato.tui.screens.project import Project
 from sfumato.tui.widgets.plot import Plot
-from sfumato.tui.widgets.trend import trend
+from sfumato.tui.widgets.sparkline import trend
 from sfumato.workspace.plots.traces import trace_figure
 from sfumato.workspace.reporting.diagnostics import ALL, ParameterLine, model_lines, parameter_text, summary
 from sfumato.workspace.store.trace_tables import write_trace

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from sfumato.tui.widgets.axes import Scale, fit_ticks, limits, nice_ticks, place, short_number, tick_labels
+from sfumato.workspace.plots.axes import Scale, fit_ticks, limits, nice_ticks, place, short_number, tick_labels
 
 ends = st.tuples(st.floats(-1e9, 1e9), st.floats(1e-6, 1e9)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 

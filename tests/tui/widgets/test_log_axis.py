@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
-from sfumato.tui.widgets.axes import Scale, log_ticks
 from sfumato.tui.widgets.chart import draw, draw_text
-from sfumato.tui.widgets.frame import Labels
-from sfumato.tui.widgets.look import Look
-from sfumato.tui.widgets.series import Series, y_limits
+from sfumato.tui.widgets.frame import Labels, Look
+from sfumato.workspace.plots.axes import Scale, log_ticks
+from sfumato.workspace.plots.series import Series, y_limits
 
 
 @seed(3)

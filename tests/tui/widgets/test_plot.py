@@ -4,7 +4,7 @@ from textual import constants
 from textual.app import App
 
 from sfumato.tui.widgets.plot import Plot
-from sfumato.tui.widgets.series import Series
+from sfumato.workspace.plots.series import Series
 
 LEVEL = np.linspace(0, 0.15, 16)
 SWEEP = [

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from textual.app import App
 
+from sfumato.tui.widgets.canvas import SERIES
 from sfumato.tui.widgets.chart import colours, draw, draw_text, with_cursor
-from sfumato.tui.widgets.frame import Labels
+from sfumato.tui.widgets.frame import Labels, Look
 from sfumato.tui.widgets.glyphs import BRAILLE
-from sfumato.tui.widgets.look import Look
-from sfumato.tui.widgets.picture import SERIES
 from sfumato.tui.widgets.plot import Plot
-from sfumato.tui.widgets.series import Series
+from sfumato.workspace.plots.series import Series
 
 X = np.linspace(0, 10, 11)
 RISING = Series("rising", X, X)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.tui.widgets.series import Series, stops, x_limits, y_limits
+from sfumato.workspace.plots.series import Series, stops, x_limits, y_limits
 
 values = st.lists(st.integers(-100_000, 100_000).map(lambda n: n / 1000), min_size=2, max_size=20)
 

@@ -3,10 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.tui.widgets.frame import Labels, layout
+from sfumato.tui.widgets.frame import Labels, View, layout, nearest_stop, next_stop
 from sfumato.tui.widgets.glyphs import BRAILLE
-from sfumato.tui.widgets.series import Series
-from sfumato.tui.widgets.view import View, nearest_stop, next_stop
+from sfumato.workspace.plots.series import Series
 
 WHOLE = (0.0, 100.0)
 moves = st.lists(st.tuples(st.sampled_from([0.5, 2.0, 0.3]), st.floats(0, 100)), max_size=12)

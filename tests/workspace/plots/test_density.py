@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import gaussian_kde, norm
 
-from sfumato.workspace.plots.density import bandwidth, kernel_density, prefers_log
+from sfumato.workspace.plots.column import bandwidth, kernel_density, prefers_log
 
 
 def exact(values: np.ndarray, points: np.ndarray, width: float) -> np.ndarray:

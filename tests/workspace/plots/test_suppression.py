@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.workspace.plots.suppression import LEAST_RECORDS, shown_counts, shown_range, sparse
+from sfumato.workspace.plots.column import LEAST_RECORDS, shown_counts, shown_range, sparse
 
 numbers = st.lists(st.integers(-30, 30).map(float), min_size=0, max_size=25)
 

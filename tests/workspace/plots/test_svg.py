@@ -13,8 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sfumato.workspace.plots.figure import CONFIDENTIAL, Figure, Panel, Series
-from sfumato.workspace.plots.scales import Scale
-from sfumato.workspace.plots.svg import svg
+from sfumato.workspace.plots.svg import Scale, svg
 
 NS = "{http://www.w3.org/2000/svg}"
 HOSTILE = '</title><script>alert(1)</script>" onload="x\x1b[31m'

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.workspace.plots.axes import unit_text, unit_ticks
 from sfumato.workspace.plots.figure import Figure, Panel, Series
 from sfumato.workspace.plots.svg import svg
-from sfumato.workspace.plots.units import unit_text, unit_ticks
 
 SVG = "{http://www.w3.org/2000/svg}"
 EPOCH = dt.date(1970, 1, 1)

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .axes import LARGEST, Floats, Limits, limits
+from sfumato.workspace.plots.axes import LARGEST, Floats, Limits, limits
 
 Marker = Literal["line", "points", "steps", "bars"]
 
