@@ -11,7 +11,6 @@ from sfumato.tui.export import Exhibit, Lines
 from sfumato.workspace.plots.axes import unit_text
 from sfumato.workspace.plots.column import Column
 from sfumato.workspace.plots.figure import CONFIDENTIAL, Bins, Figure, Panel, percent
-from sfumato.workspace.plots.figure import Series as FigureSeries
 from sfumato.workspace.plots.joint import Joint, Scatter, Window, joint, scatter
 from sfumato.workspace.plots.marginal import Draws, Marginal, marginal, pictures_of
 from sfumato.workspace.plots.marginal import Picture as OneVariable
@@ -313,13 +312,13 @@ def shown_lines(shown: Shown) -> Lines:
     return ("data", "dataset", shown.columns[0].name, up, "lower", "upper"), rows
 
 
-def _draw_name(series: Sequence[FigureSeries], one: FigureSeries) -> tuple[str, int | None]:
+def _draw_name(series: Sequence[Series], one: Series) -> tuple[str, int | None]:
     """The name of a series, and the number of a dataset's own line."""
     thin = [other for other in series if other.thin]
     return one.name, thin.index(one) + 1 if one.thin else None
 
 
-def _points(one: FigureSeries, names: Sequence[str]) -> list[tuple[object, ...]]:
+def _points(one: Series, names: Sequence[str]) -> list[tuple[object, ...]]:
     ends = [[None] * one.x.size if bound is None else bound.tolist() for bound in (one.lower, one.upper)]
     at: Sequence[object] = [names[round(x)] for x in one.x.tolist()] if names else one.x.tolist()
     return list(zip(at, one.y.tolist(), *ends, strict=True))

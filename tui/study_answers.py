@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from textual.content import Content
 
 from sfumato.engine.outputs import Output, Plane
+from sfumato.workspace.plots.figure import Figure, Panel
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.tables import Column, table, text
 from sfumato.workspace.reporting.words import mark, number
 from sfumato.workspace.views.studies import Answer, Study
 
 from .export import Lines
-from .study_views import Drawn, Numbers, StudyView, figure_of
+from .study_views import Numbers, StudyView, figure_of
 from .widgets.glyphs import glyphs_named
-
-if TYPE_CHECKING:
-    from sfumato.workspace.plots.figure import Figure
 
 NOWHERE = float("nan")
 UNIT = (0.0, 1.0)
@@ -59,10 +56,10 @@ class LimitView(StudyView):
         """The measures of a picture."""
         return list(self.names) if not picture else [list(self.names)[picture - 1]]
 
-    def drawn(self, picture: int) -> Drawn:
+    def drawn(self, picture: int) -> Panel:
         """The measures with their limits and the answer."""
         axis = self.study.axis
-        return Drawn(limit_series(self.study, self.chosen(picture)), axis.label, axis.values)
+        return Panel("", tuple(limit_series(self.study, self.chosen(picture))), axis.label, axis.values)
 
     def numbers(self, picture: int) -> Numbers:
         """A row a point, all measures whatever is drawn."""
@@ -202,7 +199,7 @@ class PlaneView(StudyView):
         """The curves."""
         return self.study.names
 
-    def planes(self, picture: int, at: int) -> list[Drawn]:
+    def planes(self, picture: int, at: int) -> list[Panel]:
         """What each plane shows, with the place ``at`` on the axis."""
         return [plane_drawn(self.study, self.pictures[picture], plane, at) for plane in self.study.method.planes]
 
@@ -252,7 +249,7 @@ def spread_text(study: Study, name: str) -> str:
     return " · ".join(parts)
 
 
-def plane_drawn(study: Study, name: str, plane: Plane, at: int) -> Drawn:
+def plane_drawn(study: Study, name: str, plane: Plane, at: int) -> Panel:
     """A plane: the curve, what a guess or the answer is, and the place on the axis."""
     across = study.points if not plane.across else study.values.get((name, plane.across), ())
     up = study.values.get((name, plane.up), ())
@@ -262,7 +259,7 @@ def plane_drawn(study: Study, name: str, plane: Plane, at: int) -> Drawn:
     words = {output.name: output.name.replace("_", " ") for output in study.method.curves}
     x_label = plane.label or (words[plane.across] if plane.across else study.axis.label)
     if not known:
-        return Drawn([], x_label, words[plane.up], plane.title)
+        return Panel(plane.title, (), x_label, words[plane.up])
     x, y = across[at], up[at]
     place = f"{'at ' if plane.across else ''}{study.points[at]:.2f}"
     here = (
@@ -272,13 +269,28 @@ def plane_drawn(study: Study, name: str, plane: Plane, at: int) -> Drawn:
         curve = Series(words[plane.up], study.points, _gapped(up))
         found = study.on_axis(name)
         if found is None or found.value is None:
-            return Drawn([curve, *here], x_label, "", plane.title)
+            return Panel(
+                plane.title,
+                (
+                    curve,
+                    *here,
+                ),
+                x_label,
+            )
         title = study.method.output(found.measure).title
         upright = Series(f"{title} {number(found.value)}", [found.value] * 2, [0.0, max(value for _, value in known)])
-        return Drawn([curve, upright, *here], x_label, "", plane.title)
+        return Panel(
+            plane.title,
+            (
+                curve,
+                upright,
+                *here,
+            ),
+            x_label,
+        )
     downward = [*([(0.0, 0.0)] if plane.chance == "diagonal" else []), *reversed(known)]
     series = [Series(name, [a for a, _ in downward], [b for _, b in downward]), *_chance(study, name, plane)]
-    return Drawn([*series, *here], x_label, words[plane.up], plane.title)
+    return Panel(plane.title, (*series, *here), x_label, words[plane.up])
 
 
 def _chance(study: Study, name: str, plane: Plane) -> list[Series]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.engine.methods import method_called
 from sfumato.engine.outputs import Axis
+from sfumato.workspace.plots.figure import Figure, Panel
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.tables import Column
 from sfumato.workspace.reporting.words import interval, number, params_text, percentages
@@ -19,18 +20,6 @@ from .export import Lines
 
 if TYPE_CHECKING:
     from textual.content import Content
-
-    from sfumato.workspace.plots.figure import Figure
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """What a plot shows: series, and what heads its axes."""
-
-    series: Sequence[Series]
-    x_label: str
-    y_label: str = ""
-    title: str = ""
 
 
 @dataclass(frozen=True)
@@ -56,7 +45,7 @@ class StudyView:
         """What the study answers, in words; None where it answers nothing by itself."""
         return None
 
-    def drawn(self, picture: int) -> Drawn:
+    def drawn(self, picture: int) -> Panel:
         """What is drawn along the axis."""
         raise NotImplementedError
 
@@ -78,23 +67,14 @@ class StudyView:
         return figure_of(f"{drawn.y_label}: {self.title}" if drawn.y_label else self.title, [drawn], log=log)
 
 
-def figure_of(title: str, drawn: Sequence[Drawn], *, log: bool = False) -> Figure:
-    """What plots show, drawn for a file."""
-    from sfumato.workspace.plots.figure import Figure, Panel
-    from sfumato.workspace.plots.figure import Series as FigureSeries
-
-    panels = [
-        Panel(
-            one.title or one.y_label,
-            tuple(FigureSeries.of(s.name, s.x, s.y, s.lower, s.upper) for s in one.series),
-            one.x_label,
-            one.y_label if one.title else "",
-            log_y=log,
-        )
-        for one in drawn
+def figure_of(title: str, panels: Sequence[Panel], *, log: bool = False) -> Figure:
+    """What plots show, drawn for a file: what heads the values of a single plot heads it all."""
+    titled = [
+        replace(one, log_y=log) if one.title else replace(one, title=one.y_label, y_label="", log_y=log)
+        for one in panels
         if one.series
     ]
-    return Figure(title, "sweep", tuple(panels))
+    return Figure(title, "sweep", tuple(titled))
 
 
 @dataclass(frozen=True)
@@ -133,10 +113,10 @@ class CurveView(StudyView):
         own = self.measures[picture]
         return [*own, *laid_over(own, self.over)]
 
-    def drawn(self, picture: int) -> Drawn:
+    def drawn(self, picture: int) -> Panel:
         """The curves of a measure."""
         series = [as_series(curve) for curve in self.shown(picture)]
-        return Drawn(series, self.axis.label, self.pictures[picture])
+        return Panel("", tuple(series), self.axis.label, self.pictures[picture])
 
     def numbers(self, picture: int) -> Numbers:
         """A row a level."""

@@ -25,14 +25,15 @@ from sfumato.tui.export import (
     tab_separated,
 )
 from sfumato.tui.widgets.pages import ListPages
-from sfumato.workspace.plots.figure import Figure, Panel, Series
+from sfumato.workspace.plots.figure import Figure, Panel
+from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.tables import Column
 
 VERDICT = Verdict("risk.a.b", "price", None, "max", 0.1, 1 / 3, 0.1 - 1 / 3, "fail", 'says "no", twice\n', {"q": 0.5})
 
 
 def exhibit() -> Exhibit:
-    series = (Series.of("confidential", [0, 1], [0.2, 0.1]), Series.of("synthetic", [0, 1], [0.1, 0.05]))
+    series = (Series("confidential", [0, 1], [0.2, 0.1]), Series("synthetic", [0, 1], [0.1, 0.05]))
     figure = Figure("A sweep", "sweep", (Panel("rate", series, "S"),))
     return Exhibit("run-1-rate", lambda: lines_of(Verdict, [VERDICT]), lambda: figure)
 

@@ -21,7 +21,6 @@ from sfumato.workspace.plots.svg import svg
 from sfumato.workspace.reporting.words import printable
 from sfumato.workspace.views.figures import figures_of
 
-from ..panel_series import plot_series
 from ..widgets.chart import draw_text
 from ..widgets.glyphs import glyphs_named
 from ..widgets.heat import Pane, draw_heat
@@ -83,7 +82,7 @@ def _panel_text(figure: Figure, panel: Panel, width: int, height: int, *, colour
         return heat_text(figure, panel, width, height)
     log = panel.log_x
     chart = draw_text(
-        _intervals(panel) if figure.kind == "intervals" else plot_series(panel, figure, log=log),
+        _intervals(panel) if figure.kind == "intervals" else figure.drawn(panel),
         width,
         height,
         colour=colour,

@@ -378,7 +378,7 @@ def statistic_series(lines: Sequence[Diagnostic]) -> list[Series]:
     limit = rule_limit(rule)
     if limit is not None:
         ends = [0.0, len(lines) - 1.0] if len(lines) > 1 else [-0.5, 0.5]
-        series.append(Series(rule, ends, [limit, limit]))
+        series.append(Series(rule, ends, [limit, limit], marker="line"))
     return series
 
 
@@ -389,12 +389,11 @@ def _value(line: Diagnostic) -> float:
 def statistic_figure(lines: Sequence[Diagnostic]) -> Figure:
     """The statistic, drawn for a file."""
     from sfumato.workspace.plots.figure import Figure, Panel
-    from sfumato.workspace.plots.figure import Series as FigureSeries
 
     name = lines[0].name
     rule = next((line.rule for line in lines if line.rule), "")
     broken = [statistic_text(line) for line in lines if line.passed is False]
     note = ", ".join(part for part in (rule, f"broken by {', '.join(broken)}" if broken else "") if part)
-    series = (FigureSeries.of(name, range(len(lines)), [_value(line) for line in lines]),)
+    series = (Series(name, range(len(lines)), [_value(line) for line in lines]),)
     names = tuple(statistic_text(line) for line in lines)
     return Figure(f"Diagnostics: {name}", "intervals", (Panel(name, series, x_names=names, note=note),))

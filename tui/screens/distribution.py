@@ -32,7 +32,6 @@ from sfumato.tui.distributions import (
     with_variable,
 )
 from sfumato.tui.export import Exhibit
-from sfumato.tui.panel_series import plot_series
 from sfumato.tui.widgets.grid import LiveGrid
 from sfumato.tui.widgets.heat import HeatView, bin_of, middle, most_bins, panes_of, room_for
 from sfumato.tui.widgets.heatmap import HeatMap
@@ -215,7 +214,7 @@ class Distributions(Dialog[None], Exhibits, Computes):
         panel = found.figure.panels[0]
         self.query_one(SidePlot).display = False
         self.query_one(f"#{PLOT}", Plot).set_series(
-            plot_series(panel, found.figure), x_label=panel.x_label, y_label=panel.y_label, x_names=panel.x_names,
+            found.figure.drawn(panel), x_label=panel.x_label, y_label=panel.y_label, x_names=panel.x_names,
             x_unit=panel.x_unit, y_range=UNIT if shown.wanted.picture == "ecdf" else None, log_y=shown.wanted.log_up,
             keep_view=same,
         )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -413,9 +413,7 @@ def map_figure(
 ) -> Figure:
     """The runs and the thresholds, drawn for a file."""
     from sfumato.workspace.plots.figure import Figure, Panel
-    from sfumato.workspace.plots.figure import Series as FigureSeries
 
-    series = tuple(FigureSeries.of(one.name, one.x, one.y) for one in point_series(points))
     across, up = (f"{name_of(axis)}, {GOALS[axis.goal]}" for axis in (x, y))
-    lines = tuple(FigureSeries.of(one.name, one.x, one.y, marker="line") for one in limit_series(limits, points))
-    return Figure("Risk-utility map", "map", (Panel("Runs", (*series, *lines), across, up),))
+    lines = (replace(one, marker="line") for one in limit_series(limits, points))
+    return Figure("Risk-utility map", "map", (Panel("Runs", (*point_series(points), *lines), across, up),))

@@ -156,8 +156,8 @@ def figure_series(figure: Figure, seen: Limits | None = None, *, bands: bool = F
     """
     found = [(one, _drawn(one.x, seen) if figure.kind == "sweep" else slice(None)) for one in figure.panels[0].series]
     bounds = [
-        Series(one.name, one.x[at], bound[at], marker=figure.marker, kin=order)
-        for order, (one, at) in enumerate(found)
+        Series(one.name, one.x[at], bound[at], marker=figure.marker, thin=True)
+        for one, at in found
         for bound in (one.lower, one.upper)
         if bands and bound is not None
     ]
@@ -178,10 +178,7 @@ def figure_lines(figure: Figure) -> Lines:
     return heads, (row for one in panel.series for row in _points(one))
 
 
-def _points(one: object) -> Iterator[Sequence[object]]:
-    from sfumato.workspace.plots.figure import Series as FigureSeries
-
-    assert isinstance(one, FigureSeries)
+def _points(one: Series) -> Iterator[Sequence[object]]:
     ends = [[None] * one.x.size if bound is None else bound.tolist() for bound in (one.lower, one.upper)]
     for x, y, low, high in zip(one.x.tolist(), one.y.tolist(), *ends, strict=True):
         yield one.name, x, y, low, high

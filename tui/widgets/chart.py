@@ -28,7 +28,7 @@ from sfumato.tui.widgets.canvas import (
 from sfumato.tui.widgets.frame import SAMPLE, Frame, Labels, Look, layout
 from sfumato.tui.widgets.glyphs import glyphs_named
 from sfumato.workspace.plots.axes import AxisUnit, Floats, Limits, short_number, unit_text
-from sfumato.workspace.plots.series import Reading, Series, x_limits, y_limits
+from sfumato.workspace.plots.series import Reading, Series, likeness, x_limits, y_limits
 
 MARKS = "ox+*#%@&"
 FEW_POINTS = 60
@@ -62,8 +62,9 @@ def trace(one: Series, order: int, series: Sequence[Series], frame: Frame, look:
     if one.marker == "bars":
         return Trace(_bars(one, order, series, frame, look) | _whiskers(one, x, frame), empty)
     vertices = _stairs(x[one.order], y[one.order]) if one.marker == "steps" else (x, y)
-    looks = order if one.kin is None else one.kin
-    return Trace(line_dots(*vertices, frame.dots, _dash(looks, look)), _thick(_band(one, frame), frame))
+    return Trace(
+        line_dots(*vertices, frame.dots, _dash(likeness(series, order), look)), _thick(_band(one, frame), frame)
+    )
 
 
 def _few(one: Series, look: Look) -> bool:
@@ -258,19 +259,14 @@ def _draw_traces(draft: Draft, frame: Frame, series: Sequence[Series], look: Loo
         bits |= own
         inks[own > 0] = SERIES + order
     characters[:] = np.where(bits > 0, ".", " ")
-    for order, one in sorted(enumerate(traces), key=lambda each: series[each[0]].kin is None):
+    for order, one in sorted(enumerate(traces), key=lambda each: not series[each[0]].thin):
         own = glyphs.bits(one.mask)
         bits |= own
         inks[own > 0] = SERIES + order
-        characters[own > 0] = mark(_looks(series[order], order))
+        characters[own > 0] = mark(likeness(series, order))
     if not glyphs.coarse:
         characters[:] = np.array(list(glyphs.table))[bits]
     _put_marks(draft, frame, traces)
-
-
-def _looks(one: Series, order: int) -> int:
-    """The place among the series of the one that this one looks like."""
-    return order if one.kin is None else one.kin
 
 
 def _put_marks(draft: Draft, frame: Frame, traces: Sequence[Trace]) -> None:
@@ -286,7 +282,7 @@ def with_cursor(chart: Chart, series: Sequence[Series], labels: Labels, x: float
         return chart.picture
     draft = Draft.over(chart.picture, frame.glyphs.ellipsis)
     for order, reading in enumerate(readings(frame, series, x)):
-        if series[order].kin is not None:
+        if series[order].thin:
             continue
         at = None if reading.value is None else frame.cell(x, reading.value)
         if at is not None:
@@ -355,7 +351,7 @@ def draw_text(
 
 def colours(series: Sequence[Series], palette: Sequence[str] = PALETTE) -> list[str]:
     """The Rich style of each series: its own, or the next of ``palette``."""
-    return [one.style or palette[_looks(one, order) % len(palette)] for order, one in enumerate(series)]
+    return [one.style or palette[likeness(series, order) % len(palette)] for order, one in enumerate(series)]
 
 
 def _ansi_line(picture: Picture, row: int, series: Sequence[Series]) -> str:

@@ -126,7 +126,7 @@ def layout(
 
 
 def _key(series: Sequence[Series], width: int, most_rows: int) -> Key:
-    series = [one for one in series if one.kin is None]
+    series = [one for one in series if not one.thin]
     name = min(LONGEST_NAME, max((cell_len(printable(s.name)) for s in series), default=0))
     banded = any(s.lower is not None for s in series)
     slot = SAMPLE + 1 + name + 1 + VALUE + BAND * banded

@@ -13,7 +13,8 @@ from sfumato.engine.methods import registry
 from sfumato.engine.outputs import Axis, Output
 from sfumato.engine.rows import Row
 
-from .figure import CONFIDENTIAL, Figure, Panel, Series
+from .figure import CONFIDENTIAL, Figure, Panel
+from .series import Series
 
 SETTINGS = ("confidence", "synthesis")
 """Parameters that say how an interval was made, not what it speaks of."""
@@ -80,7 +81,7 @@ def _curve(name: str, rows: Sequence[Row]) -> Series:
     rising = sorted(rows, key=lambda row: row.level or 0.0)
     lower, upper = (np.array([_number(getattr(row, end)) for row in rising]) for end in ("lower", "upper"))
     known = bool(np.isfinite(lower).any())
-    return Series.of(
+    return Series(
         name,
         [_number(row.level) for row in rising],
         [_number(row.value) for row in rising],
@@ -137,7 +138,7 @@ def _interval_panel(title: str, rows: Sequence[Named]) -> Panel:
     own = [(CONFIDENTIAL, row) for _, row in estimates if row.dataset == CONFIDENTIAL][:1]
     shown = own + [(name, row) for name, row in estimates if row.dataset != CONFIDENTIAL]
     series = tuple(
-        Series.of(name, [i], [_number(row.value)], [_number(row.lower)], [_number(row.upper)])
+        Series(name, [i], [_number(row.value)], [_number(row.lower)], [_number(row.upper)])
         for i, (name, row) in enumerate(shown)
     )
     noted: dict[str, list[str]] = {}

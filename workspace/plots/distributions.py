@@ -22,7 +22,8 @@ from sfumato.workspace.plots.column import (
     sparse,
 )
 
-from .figure import CONFIDENTIAL, Figure, Panel, Series
+from .figure import CONFIDENTIAL, Figure, Panel
+from .series import Series
 
 __all__ = ["Group", "distribution_figure"]
 
@@ -142,7 +143,7 @@ def _histograms(
             name,
             (
                 confidential,
-                *(Series.of(f"dataset {i}", middles, _counted(v, edges)) for i, v in enumerate(datasets, start=1)),
+                *(Series(f"dataset {i}", middles, _counted(v, edges)) for i, v in enumerate(datasets, start=1)),
             ),
             variable.name,
             "records",
@@ -171,7 +172,7 @@ def _shares(levels: list[str], own: Floats, panels: Sequence[tuple[str, list[Flo
     return tuple(
         Panel(
             name,
-            (confidential, *(Series.of(label, places, grouped(next(remaining))) for label in _names(len(datasets)))),
+            (confidential, *(Series(label, places, grouped(next(remaining))) for label in _names(len(datasets)))),
             "",
             "records",
             tuple(names),

@@ -3,52 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from sfumato.workspace.plots.axes import AxisUnit, unit_text
 
+from .series import Marker, Series
+
 Floats = NDArray[np.float64]
 Kind = Literal["histogram", "shares", "density", "ecdf", "difference", "intervals", "sweep", "map", "scatter", "heat"]
-Marker = Literal["bars", "line", "points", "steps"]
 
 CONFIDENTIAL = "confidential"
 DESCRIBED_POINTS = 40
-
-
-@dataclass(frozen=True, eq=False)
-class Series:
-    """Points ``x``, ``y`` (n,) with an interval from ``lower`` to ``upper`` (n,) or none; NaN where there is no value.
-
-    Without a ``marker`` of its own it is drawn as its figure's are. ``thin`` is one of several of a name, drawn faintly.
-    """
-
-    name: str
-    x: Floats
-    y: Floats
-    lower: Floats | None = None
-    upper: Floats | None = None
-    marker: Marker | None = None
-    thin: bool = False
-
-    @classmethod
-    def of(
-        cls,
-        name: str,
-        x: ArrayLike,
-        y: ArrayLike,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
-        marker: Marker | None = None,
-    ) -> Series:
-        """A series of anything that is an array of numbers."""
-        columns = [None if one is None else np.asarray(one, dtype=np.float64) for one in (x, y, lower, upper)]
-        assert columns[0] is not None
-        assert columns[1] is not None
-        return cls(name, columns[0], columns[1], columns[2], columns[3], marker)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +95,13 @@ class Figure:
             "map": "points",
         }[self.kind]  # type: ignore[return-value]
 
+    def drawn(self, panel: Panel) -> list[Series]:
+        """A panel's series as they are drawn, thin ones last: each with its marker, over logarithms where the axis has them."""
+        return [
+            replace(one, x=np.log10(one.x) if panel.log_x else one.x, marker=one.marker or self.marker)
+            for one in sorted(panel.series, key=lambda one: one.thin)
+        ]
+
     def marker_of(self, name: str) -> Marker:
         """How the series of this name is drawn."""
         own = (series.marker for panel in self.panels for series in panel.series if series.name == name)
@@ -164,6 +140,7 @@ def _words(series: Series, panel: Panel) -> str:
         return (
             f"{series.name}, a curve of at most {finite.max():.3g}" if finite.size else f"{series.name}, nothing shown"
         )
+    series = series.located
     points = [f"{_place(x, panel)} {_value(series, i)}" for i, x in enumerate(series.x.tolist())]
     return f"{series.name}, " + ", ".join(points)
 

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from sfumato.workspace.plots.axes import AxisUnit, Limits
 from sfumato.workspace.plots.column import LEAST_RECORDS, NO_VALUE, Column, prefers_log, shown_range
-from sfumato.workspace.plots.figure import CONFIDENTIAL, Bins, Cells, Figure, Panel, Series
+from sfumato.workspace.plots.figure import CONFIDENTIAL, Bins, Cells, Figure, Panel
 from sfumato.workspace.plots.marginal import Draws
+from sfumato.workspace.plots.series import Series
 
 Floats = NDArray[np.float64]
 LEADING = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)

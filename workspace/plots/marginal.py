@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from sfumato.workspace.plots.axes import AxisUnit
 
 from .column import NO_VALUE, Column
-from .figure import CONFIDENTIAL, Figure, Marker, Panel, Series
+from .figure import CONFIDENTIAL, Figure, Panel
+from .series import Marker, Series
 
 __all__ = ["Draws", "Marginal", "Picture", "ecdf", "marginal", "pictures_of"]
 

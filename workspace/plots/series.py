@@ -30,9 +30,10 @@ class Reading:
 class Series:
     """Points ``x``, ``y`` (n,), with a band from ``lower`` to ``upper`` (n,) or none; missing values are NaN.
 
-    ``style`` is a Rich style (``"green"``, ``"#56b4e9"``), or None for the next of the palette. A steps series keeps
-    the value of a point until the next, as a distribution function does. A series with ``kin`` looks like the one at that
-    place among the series drawn, and is not in the key; such series come last. Raises ValueError for unequal lengths.
+    A steps series keeps the value of a point until the next, as a distribution function does; without a ``marker`` it is drawn
+    as its figure's are, else as a line. A ``thin`` one is one of several of a name: it looks like the first of that name which
+    is not, is drawn faintly and is not in the key. ``style`` is a colour (``"green"``, ``"#56b4e9"``), or None for the next of
+    the palette. Raises ValueError for unequal lengths.
     """
 
     name: str
@@ -40,9 +41,9 @@ class Series:
     y: Floats
     lower: Floats | None = None
     upper: Floats | None = None
+    marker: Marker | None = None
+    thin: bool = False
     style: str | None = None
-    marker: Marker = "line"
-    kin: int | None = None
 
     def __init__(
         self,
@@ -51,11 +52,11 @@ class Series:
         y: ArrayLike,
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
+        marker: Marker | None = None,
+        thin: bool = False,
         style: str | None = None,
-        marker: Marker = "line",
-        kin: int | None = None,
     ) -> None:
-        if marker not in get_args(Marker):
+        if marker not in (None, *get_args(Marker)):
             raise ValueError(f"marker must be one of {', '.join(get_args(Marker))}, not {marker!r}")
         if (lower is None) != (upper is None):
             raise ValueError(f"series {name!r}: a band needs both lower and upper")
@@ -64,13 +65,25 @@ class Series:
         sizes = {key: column.size for key, column in columns.items() if column is not None}
         if len(set(sizes.values())) > 1:
             raise ValueError(f"series {name!r}: lengths differ: {sizes}")
-        for key, value in {"name": name, "style": style, "marker": marker, "kin": kin, **columns}.items():
+        for key, value in {"name": name, "marker": marker, "thin": thin, "style": style, **columns}.items():
             object.__setattr__(self, key, value)
 
     @cached_property
     def known(self) -> NDArray[np.bool_]:
         """Which points can be drawn, (n,)."""
         return np.asarray((np.abs(self.x) < LARGEST) & (np.abs(self.y) < LARGEST))
+
+    @property
+    def located(self) -> Series:
+        """The points with a known x, in their order."""
+        known = np.abs(self.x) < LARGEST
+        if known.all():
+            return self
+        columns = (self.x, self.y, self.lower, self.upper)
+        x, y, lower, upper = (None if column is None else column[known] for column in columns)
+        assert x is not None
+        assert y is not None
+        return Series(self.name, x, y, lower, upper, self.marker, self.thin, self.style)
 
     @cached_property
     def order(self) -> NDArray[np.intp]:
@@ -137,7 +150,7 @@ def y_limits(series: Sequence[Series], x: Limits, *, log: bool = False) -> Limit
     for s in series:
         inside = s.known & (s.x >= x[0]) & (s.x <= x[1])
         parts += [column[inside] for column in (s.y, s.lower, s.upper) if column is not None]
-        edges = [s.at(edge) for edge in x] if s.marker in ("line", "steps") else []
+        edges = [s.at(edge) for edge in x] if s.marker not in ("points", "bars") else []
         found = [value for e in edges for value in (e.value, e.lower, e.upper) if value is not None]
         parts.append(np.array(found + [0.0] * (s.marker == "bars" and bool(inside.any()))))
     values = np.concatenate(parts) if parts else np.empty(0)
@@ -147,3 +160,11 @@ def y_limits(series: Sequence[Series], x: Limits, *, log: bool = False) -> Limit
 def stops(series: Sequence[Series]) -> Floats:
     """Every x at which some series has a point, rising, (k,)."""
     return np.unique(np.concatenate([s.x[s.known] for s in series])) if series else np.empty(0)
+
+
+def likeness(series: Sequence[Series], order: int) -> int:
+    """The place of the series that the ``order``-th looks like: itself, or of a thin one the first of its name."""
+    if not series[order].thin:
+        return order
+    alike = (i for i, other in enumerate(series) if other.name == series[order].name and not other.thin)
+    return next(alike, order)

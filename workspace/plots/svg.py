@@ -18,13 +18,13 @@ from sfumato.workspace.plots.figure import (
     Cells,
     Figure,
     Panel,
-    Series,
     Shading,
     description,
     percent,
     shading,
 )
 from sfumato.workspace.plots.markup import Markup, element, joined
+from sfumato.workspace.plots.series import Series
 
 Floats = NDArray[np.float64]
 
@@ -321,7 +321,7 @@ def _named_ticks(figure: Figure, panel: Panel, box: _Box) -> Iterator[Markup]:
 
 
 def _series(figure: Figure, panel: Panel, one: Series, style: _Style, box: _Box) -> Iterator[Markup]:
-    marker = one.marker or figure.marker
+    marker, one = one.marker or figure.marker, one.located
     if marker == "bars":
         names = [series.name for series in panel.series if (series.marker or figure.marker) == "bars"]
         yield from _bars(panel, one, style, box, names)

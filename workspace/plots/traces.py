@@ -16,7 +16,8 @@ from scipy.ndimage import gaussian_filter1d
 
 from sfumato.engine.traces import ChainTrace, ImportanceTrace, Trace
 
-from .figure import Figure, Kind, Panel, Series
+from .figure import Figure, Kind, Panel
+from .series import Series
 
 __all__ = ["parts_of", "plots_of", "shape_of", "trace_figure"]
 
@@ -56,11 +57,11 @@ def shape_of(trace: ChainTrace | ImportanceTrace, parameter: int) -> tuple[float
 
 def _ways(trace: ChainTrace, j: int, only: int | None) -> Drawn:
     low, middle, high = trace.band[:, :, j].astype(np.float64)
-    band = Series.of(f"all {trace.chains}", trace.step, middle, low, high)
-    ways = [Series.of(one, trace.step, trace.values[i, :, j]) for i, one in enumerate(parts_of(trace, "trace"))]
+    band = Series(f"all {trace.chains}", trace.step, middle, low, high)
+    ways = [Series(one, trace.step, trace.values[i, :, j]) for i, one in enumerate(parts_of(trace, "trace"))]
     shown = _chosen(ways, only)
     ends = np.concatenate([low, high, *(one.y for one in shown)])
-    end = Series.of("burn-in", [trace.burn_in] * 2, [ends.min(), ends.max()])
+    end = Series("burn-in", [trace.burn_in] * 2, [ends.min(), ends.max()])
     caption = (
         "Each line is a chain; the band holds nine tenths of all chains at each step, with their median. Chains that have mixed cross each other "
         "all the time and do not drift."
@@ -72,8 +73,8 @@ def _ranks(trace: ChainTrace, j: int, only: int | None) -> Drawn:
     counts = trace.ranks[:, :, j].astype(np.float64)
     places = (np.arange(counts.shape[1]) + 0.5) / counts.shape[1]
     shares = counts / counts.mean(axis=1, keepdims=True)
-    groups = [Series.of(name, places, share) for name, share in zip(trace.group, shares, strict=True)]
-    even = Series.of("mixed", [0.0, 1.0], [1.0, 1.0])
+    groups = [Series(name, places, share) for name, share in zip(trace.group, shares, strict=True)]
+    even = Series("mixed", [0.0, 1.0], [1.0, 1.0])
     caption = (
         "How often each split group (half of the chains, early or late) has each twentieth of the ranks of all draws, over how often it would if the "
         "chains had mixed (Vehtari et al. 2021): then all run along 1."
@@ -87,8 +88,8 @@ def _density(trace: ChainTrace, j: int, only: int | None) -> Drawn:
     low, high = float(trace.low[j]), float(trace.high[j])
     width = (high - low) / counts.shape[1] or 1.0
     places = low + (np.arange(counts.shape[1]) + 0.5) * width
-    groups = [Series.of(name, places, _smoothed(own, width)) for name, own in zip(trace.group, counts, strict=True)]
-    everything = Series.of(ALL_DRAWS, places, _smoothed(counts.sum(axis=0), width))
+    groups = [Series(name, places, _smoothed(own, width)) for name, own in zip(trace.group, counts, strict=True)]
+    everything = Series(ALL_DRAWS, places, _smoothed(counts.sum(axis=0), width))
     caption = "The marginal density of each split group (half of the chains, early or late), and of all draws: mixed chains have the same."
     return "density", Panel("", (*_chosen(groups, only), everything), trace.parameters[j], "density"), caption
 
@@ -104,7 +105,7 @@ def _smoothed(counts: Floats, width: float) -> Floats:
 def _autocorrelation(trace: ChainTrace, j: int, _: int | None) -> Drawn:
     own = trace.autocorrelation[:, j]
     caption = "Of all chains together, by the distance in steps: it falls to 0 where the chains have mixed."
-    series = (Series.of("autocorrelation", np.arange(own.size), own), Series.of("none", [0, own.size - 1], [0, 0]))
+    series = (Series("autocorrelation", np.arange(own.size), own), Series("none", [0, own.size - 1], [0, 0]))
     return "density", Panel("", series, "lag in steps", f"autocorrelation of {trace.parameters[j]}"), caption
 
 
@@ -114,9 +115,9 @@ def _weighted_density(trace: ImportanceTrace, j: int, _: int | None) -> Drawn:
     sd = math.sqrt(max(float(weights @ (values - mean) ** 2), np.finfo(float).tiny))
     places = np.linspace(mean - REACH * sd, mean + REACH * sd, POINTS)
     bandwidth = 1.06 * sd * float(np.sum(weights**2)) ** 0.2
-    series = [Series.of(WEIGHTED, places, _normal(places[:, None], values, bandwidth) @ weights)]
+    series = [Series(WEIGHTED, places, _normal(places[:, None], values, bandwidth) @ weights)]
     if j < trace.mode.size:
-        series.append(Series.of(NORMAL, places, _normal(places, float(trace.mode[j]), float(trace.sd[j]))))
+        series.append(Series(NORMAL, places, _normal(places, float(trace.mode[j]), float(trace.sd[j]))))
     caption = (
         "The importance-weighted draws beside the normal approximation around the mode: where they are apart, the weights "
         "put right what the approximation misses."
@@ -130,7 +131,7 @@ def _weights(trace: ImportanceTrace, j: int, _: int | None) -> Drawn:
         "The weight of each draw times their number: 1 where the proposal was right. A few large weights far out say that "
         "it misses a tail."
     )
-    series = (Series.of("draws", values, weights * trace.weights.size),)
+    series = (Series("draws", values, weights * trace.weights.size),)
     return "scatter", Panel("", series, trace.parameters[j], "weight, times the number of draws"), caption
 
 

@@ -13,7 +13,8 @@ from sfumato.tui.cli.charts import bin_widths, figure_text
 from sfumato.tui.cli.main import main
 from sfumato.tui.cli.outputs import report
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.plots.figure import Figure, Panel, Series
+from sfumato.workspace.plots.figure import Figure, Panel
+from sfumato.workspace.plots.series import Series
 from sfumato.workspace.store.workspace import Workspace
 
 Command = Callable[..., int]
@@ -106,7 +107,7 @@ def test_a_bin_width_is_a_variable_and_a_number() -> None:
 @pytest.mark.parametrize("colour", [False, True])
 def test_no_control_character_of_a_name_reaches_the_terminal(colour: bool) -> None:
     hostile = "\x1b]0;owned\x07\x1b[2J"
-    series = (Series.of(hostile, [0, 1], [1.0, 2.0]), Series.of("plain", [0, 1], [2.0, 1.0]))
+    series = (Series(hostile, [0, 1], [1.0, 2.0]), Series("plain", [0, 1], [2.0, 1.0]))
     for kind in ("histogram", "density", "intervals"):
         figure = Figure(
             hostile, kind, (Panel(hostile, series, hostile, hostile, (hostile, "b"), note=hostile),), hostile
@@ -118,7 +119,7 @@ def test_no_control_character_of_a_name_reaches_the_terminal(colour: bool) -> No
 
 
 def test_an_interval_without_ends_is_a_point() -> None:
-    series = (Series.of("confidential", [0], [5.0], [4.0], [6.0]), Series.of("release", [1], [5.5]))
+    series = (Series("confidential", [0], [5.0], [4.0], [6.0]), Series("release", [1], [5.5]))
     figure = Figure("Mean", "intervals", (Panel("days", series, x_names=("confidential", "release")),))
     assert figure_text(figure, 60, 12).count("o") >= 2
 

@@ -80,7 +80,7 @@ def labels(calibrated):
 
 
 def drawn(study, plane, at=0):
-    return plane_drawn(study, "rho", study.method.planes[plane], at).series
+    return list(plane_drawn(study, "rho", study.method.planes[plane], at).series)
 
 
 @pytest.mark.slow

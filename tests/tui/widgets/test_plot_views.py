@@ -94,8 +94,8 @@ def test_without_colour_a_narrow_band_is_not_hatched_either():
     assert (narrow.characters == none.characters).all()
 
 
-def test_kin_share_a_colour_and_stay_out_of_the_key():
-    series = [RISING, Series("mean", X, X / 2), *(Series("", X, X / 2 + i, kin=1) for i in range(5))]
+def test_thin_series_share_a_colour_and_stay_out_of_the_key():
+    series = [RISING, Series("mean", X, X / 2), *(Series("mean", X, X / 2 + i, thin=True) for i in range(5))]
     assert colours(series, ("a", "b", "c")) == ["a", *["b"] * 6]
     chart = draw(series, (60, 20), Labels(), Look())
     assert chart.frame.key.shown == 2

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.schema import Kind, Schema, Variable
 from sfumato.workspace.plots.distributions import Group, bin_edges, distribution_figure
-from sfumato.workspace.plots.figure import Figure, Series, description
+from sfumato.workspace.plots.figure import Figure, description
+from sfumato.workspace.plots.series import Series
 
 small_counts = st.lists(st.integers(0, 40), min_size=1, max_size=60)
 

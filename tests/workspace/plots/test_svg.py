@@ -12,7 +12,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from sfumato.workspace.plots.figure import CONFIDENTIAL, Figure, Panel, Series
+from sfumato.workspace.plots.figure import CONFIDENTIAL, Figure, Panel
+from sfumato.workspace.plots.series import Series
 from sfumato.workspace.plots.svg import Scale, svg
 
 NS = "{http://www.w3.org/2000/svg}"
@@ -22,7 +23,7 @@ finite = st.floats(-1e6, 1e6)
 
 def bars(*names: str, title: str = "Days") -> Figure:
     x = np.array([0.5, 1.5, 2.5])
-    series = tuple(Series.of(name, x, [3.0 + i, np.nan, 0.0]) for i, name in enumerate(names))
+    series = tuple(Series(name, x, [3.0 + i, np.nan, 0.0]) for i, name in enumerate(names))
     return Figure(
         title, "histogram", (Panel("A", series, "days", "records"), Panel("B", series, "days", "records")), "About."
     )
@@ -31,12 +32,12 @@ def bars(*names: str, title: str = "Days") -> Figure:
 def lines(*names: str) -> Figure:
     x = np.linspace(0, 1, 9)
     y = np.where(x == 0.5, np.nan, x)
-    series = tuple(Series.of(name, x, y + i, y + i - 0.1, y + i + 0.1) for i, name in enumerate(names))
+    series = tuple(Series(name, x, y + i, y + i - 0.1, y + i + 0.1) for i, name in enumerate(names))
     return Figure("Sweep", "sweep", (Panel("A", series, "S", "share"),))
 
 
 def intervals(*names: str) -> Figure:
-    series = tuple(Series.of(name, [i], [5.0 + i], [4.0], [7.0 + i]) for i, name in enumerate(names))
+    series = tuple(Series(name, [i], [5.0 + i], [4.0], [7.0 + i]) for i, name in enumerate(names))
     return Figure("Means", "intervals", (Panel("days", series, x_names=names, note="overlap: 0.9"),))
 
 
@@ -111,7 +112,7 @@ def test_a_missing_value_is_a_gap_and_an_empty_bar_is_none() -> None:
 
 def test_heights_of_bars_are_in_proportion_to_their_values() -> None:
     x = np.arange(4.0)
-    series = Series.of("only", x, [1.0, 2.0, 4.0, 8.0])
+    series = Series("only", x, [1.0, 2.0, 4.0, 8.0])
     root = read(Figure("t", "histogram", (Panel("A", (series,)),)))
     heights = [float(one.get("height", "0")) for one in root.findall(f"{NS}g")[0].findall(f"{NS}rect")]
     assert [b / a for a, b in pairwise(heights)] == pytest.approx([2, 2, 2], abs=0.01)
@@ -135,7 +136,7 @@ def test_only_parts_of_the_document_itself_are_referred_to() -> None:
 
 def test_names_of_dates_are_thinned_out_and_those_of_runs_are_cut() -> None:
     dates = tuple(f"2020-01-{i:02}" for i in range(1, 17))
-    series = (Series.of("only", range(16), [1.0] * 16),)
+    series = (Series("only", range(16), [1.0] * 16),)
     shown = [
         one.text for one in read(Figure("t", "histogram", (Panel("", series, x_names=dates),) * 2)).iter(f"{NS}text")
     ]

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.workspace.plots.axes import unit_text, unit_ticks
-from sfumato.workspace.plots.figure import Figure, Panel, Series
+from sfumato.workspace.plots.figure import Figure, Panel
+from sfumato.workspace.plots.series import Series
 from sfumato.workspace.plots.svg import svg
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -56,7 +57,7 @@ def test_logarithms_are_named_by_their_numbers():
 
 def sweep(log, values=(0.001, 0.01, 0.1, 0.0)):
     lower = [0.0, 0.005, 0.05, 0.0]
-    series = Series.of("synthetic", range(4), values, lower, [2 * value for value in values])
+    series = Series("synthetic", range(4), values, lower, [2 * value for value in values])
     return ET.fromstring(str(svg(Figure("t", "sweep", (Panel("p", (series,), "S", log_y=log),)), "f")))
 
 
@@ -91,8 +92,8 @@ def test_without_a_value_above_0_a_logarithmic_axis_is_linear():
 
 
 def test_a_series_may_be_drawn_unlike_the_others():
-    points = Series.of("runs", [0, 1], [0, 1])
-    line = Series.of("limit", [0, 1], [0.5, 0.5], marker="line")
+    points = Series("runs", [0, 1], [0, 1])
+    line = Series("limit", [0, 1], [0.5, 0.5], marker="line")
     figure = Figure("t", "map", (Panel("p", (points, line)),))
     assert (figure.marker_of("runs"), figure.marker_of("limit")) == ("points", "line")
     root = ET.fromstring(str(svg(figure, "f")))
