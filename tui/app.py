@@ -24,12 +24,11 @@ from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import find_run, run_line
 
 from . import jobs
-from .messages import JobDone, KeysRead, Trouble, WorkspaceChanged, WorkspaceOpened
+from .messages import ErrorMessage, JobDone, KeysRead, WorkspaceChanged, WorkspaceOpened
 from .places import keys_file
+from .screens.page import TellsErrors
 from .screens.projects import Projects
-from .screens.worker_errors import Outspoken
-from .state import AppState, load_state
-from .state_writer import Keeper
+from .state import AppState, StateWriter, load_state
 from .terminal.device import HUNG_UP, terminal_is_there
 from .terminal.diff_output import DiffOutput
 from .terminal.key_queue import KeyQueue
@@ -44,7 +43,7 @@ SWITCH_SECONDS = 0.0005
 """For how long a thread that computes may keep the event loop waiting: for each key it waits several times."""
 
 
-class SfumatoApp(Outspoken, DiffOutput, KeyQueue):
+class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
     """The app on one workspace."""
 
     alone = False
@@ -72,7 +71,7 @@ class SfumatoApp(Outspoken, DiffOutput, KeyQueue):
         self.notices: list[str] = []
         self._started: list[subprocess.Popen[bytes]] = []
         self.own_keys: Mapping[str, str] = {}
-        self._keeper = Keeper()
+        self._keeper = StateWriter()
         self._polls = self._spared = 0
         self._use_own_themes()
         if os.environ.get("SSH_CONNECTION") or os.environ.get("SSH_TTY"):
@@ -124,7 +123,7 @@ class SfumatoApp(Outspoken, DiffOutput, KeyQueue):
         try:
             self.post_message(KeysRead(read_keymap(file)))
         except BadKeymap as error:
-            self.post_message(Trouble(f"{error}. The keys are as they come"))
+            self.post_message(ErrorMessage(f"{error}. The keys are as they come"))
 
     @on(KeysRead)
     def _take_keys(self, event: KeysRead) -> None:
@@ -197,7 +196,7 @@ class SfumatoApp(Outspoken, DiffOutput, KeyQueue):
 
     async def action_keys(self) -> None:
         """Show the keys that work here."""
-        from .screens.keys import Keys, keys_of
+        from .screens.dialogs import Keys, keys_of
 
         if not isinstance(self.screen, Keys):
             await self.open(Keys(keys_of(self.screen)))
@@ -208,7 +207,7 @@ class SfumatoApp(Outspoken, DiffOutput, KeyQueue):
 
     async def action_notices(self) -> None:
         """Show what was said in this session."""
-        from .screens.notices import Notices
+        from .screens.dialogs import Notices
 
         await self.open(Notices(self.notices))
 
@@ -220,7 +219,7 @@ class SfumatoApp(Outspoken, DiffOutput, KeyQueue):
 
     async def action_new_run(self) -> None:
         """Ask for a recipe, and run it."""
-        from .screens.new_run import NewRun
+        from .screens.dialogs import NewRun
 
         def start(answer: tuple[str, str | None] | None) -> None:
             if answer is not None:
@@ -248,7 +247,7 @@ class SfumatoApp(Outspoken, DiffOutput, KeyQueue):
         try:
             self.post_message(task())
         except (EngineError, WorkspaceError, OSError) as error:
-            self.post_message(Trouble(str(error)))
+            self.post_message(ErrorMessage(str(error)))
 
     @on(JobDone)
     async def _job_done(self, event: JobDone) -> None:
@@ -276,8 +275,8 @@ class SfumatoApp(Outspoken, DiffOutput, KeyQueue):
         self.state = replace(load_state(self.directory), theme=self.state.theme)
         self.refresh_page()
 
-    @on(Trouble)
-    def _trouble(self, event: Trouble) -> None:
+    @on(ErrorMessage)
+    def _trouble(self, event: ErrorMessage) -> None:
         self.say(event.text, severity="error")
 
     def say(self, text: str, severity: Any = "information") -> None:

@@ -13,10 +13,8 @@ if TYPE_CHECKING:
     from .state import AppState
     from .terminal.painting import SinglePaintScreen
 
-__all__ = ["Host", "host"]
 
-
-class Host(Protocol):
+class AppProtocol(Protocol):
     """The app, as its screens know it: they are below it, and do not import it."""
 
     @property
@@ -72,6 +70,6 @@ class Host(Protocol):
         """Send OSC 52 to the terminal."""
 
 
-def host(app: App[Any]) -> Host:
+def app_of(app: App[Any]) -> AppProtocol:
     """The app that runs a screen."""
-    return cast("Host", app)
+    return cast("AppProtocol", app)

@@ -12,8 +12,6 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["CAP", "COPY_FILE", "send"]
-
 CAP = 74_994
 """Bytes that OSC 52 carries safely: their base64 is below 100,000 characters."""
 COPY_FILE = "copied.txt"

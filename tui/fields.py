@@ -10,8 +10,6 @@ from typing import Any, Literal
 
 from sfumato.engine.errors import BadInput
 
-__all__ = ["Field", "FieldKind", "read_fields", "shown_value", "typed_value"]
-
 FieldKind = Literal["text", "value", "list", "table"]
 
 

@@ -8,8 +8,6 @@ from collections.abc import Mapping, MutableMapping
 
 from sfumato.engine.errors import BadInput
 
-__all__ = ["CHOICE", "SETS", "ascii_sign", "settle_signs"]
-
 CHOICE = "SFUMATO_GLYPHS"
 SETS = ("braille", "block", "ascii")
 _UNKNOWN = "?"

@@ -52,7 +52,7 @@ def open_demo(directory: Path) -> JobDone:
 def import_file(directory: Path, file: str, project: str) -> JobDone:
     """Bring a file into a project, in a process of its own. Raises BadInput; then nothing was stored."""
     from sfumato.workspace.ingest.importing import import_file as bring_in
-    from sfumato.workspace.jobs.call import call_in_process
+    from sfumato.workspace.jobs.processes import call_in_process
 
     path = str(Path(file).expanduser())
     found = call_in_process(bring_in, directory, path, project or Path(file).stem, what="the import")
@@ -86,7 +86,7 @@ def save_plan(directory: Path, draft: Draft) -> PlanSaved:
 
 def run_plan(directory: Path, draft: Draft) -> JobDone:
     """Start a run of a project's plan. Raises BadInput; then nothing was stored."""
-    from sfumato.workspace.plan.prepare_plan import run_plan as enter_plan
+    from sfumato.workspace.plan.prepare import run_plan as enter_plan
 
     with Workspace.open(directory) as workspace:
         run_id = enter_plan(workspace, draft)
@@ -124,7 +124,7 @@ def interrupt(directory: Path, run_id: int) -> JobDone:
 
 def delete_run(directory: Path, run_id: int) -> JobDone:
     """Delete a run that has ended. Raises NotReady."""
-    from sfumato.workspace.store.deletion import delete_run as delete
+    from sfumato.workspace.store.maintenance import delete_run as delete
 
     with Workspace.open(directory) as workspace:
         return JobDone(f"Run {run_id} is deleted{still_there(delete(workspace, run_id))}")
@@ -132,7 +132,7 @@ def delete_run(directory: Path, run_id: int) -> JobDone:
 
 def delete_project(directory: Path, project_id: int) -> JobDone:
     """Delete a project with its data. Raises NotReady."""
-    from sfumato.workspace.store.deletion import delete_project as delete
+    from sfumato.workspace.store.maintenance import delete_project as delete
 
     with Workspace.open(directory) as workspace:
         return JobDone(f"The project is deleted{still_there(delete(workspace, project_id))}")

@@ -12,15 +12,13 @@ from textual.message import Message
 if TYPE_CHECKING:
     from sfumato.workspace.plan.drafts import Draft
 
-__all__ = ["JobDone", "KeysRead", "PlanSaved", "Trouble", "WorkspaceChanged", "WorkspaceOpened"]
-
 
 class WorkspaceChanged(Message, bubble=False):
     """Somebody wrote to the workspace; what is shown should be read again."""
 
 
 @dataclass
-class Trouble(Message):
+class ErrorMessage(Message):
     """Something went wrong; the app goes on. The text holds no confidential value."""
 
     text: str
@@ -48,10 +46,10 @@ class KeysRead(Message):
 
 @dataclass
 class PlanSaved(Message):
-    """An edit of a plan was stored, unless ``trouble`` says why not."""
+    """An edit of a plan was stored, unless ``error`` says why not."""
 
     draft: Draft
-    trouble: str = ""
+    error: str = ""
 
 
 @dataclass

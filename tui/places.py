@@ -7,8 +7,6 @@ from pathlib import Path
 
 import platformdirs
 
-__all__ = ["default_workspace", "error_log", "keys_file", "remember_workspace"]
-
 NAME = "sfumato"
 
 

@@ -1,16 +1,19 @@
-"""What the user would miss after a dropped connection: kept in the workspace, written on every change."""
+"""What the user would miss after a dropped connection: kept in the workspace, written on every change.
+
+A thread writes it: a key does not wait for the disk, and of several changes the last is written.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from sfumato.workspace.views.results import SORTS
-
-__all__ = ["AppState", "load_state", "save_state"]
 
 FILE = "app-state.json"
 
@@ -58,3 +61,27 @@ def save_state(directory: Path, state: AppState) -> None:
         aside.replace(directory / FILE)
     except OSError:
         aside.unlink(missing_ok=True)
+
+
+class StateWriter:
+    """Writes states, each in its workspace, in the order in which they were given."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="state")
+        self._newest: deque[tuple[Path, AppState]] = deque(maxlen=1)
+
+    def keep(self, directory: Path, state: AppState) -> None:
+        """Have a state written as soon as the disk is free, unless another comes before that."""
+        self._newest.append((directory, state))
+        self._pool.submit(self._write)
+
+    def _write(self) -> None:
+        try:
+            newest = self._newest.popleft()
+        except IndexError:
+            return
+        save_state(*newest)
+
+    def close(self) -> None:
+        """Wait until the last state is written; none is taken after it."""
+        self._pool.shutdown()

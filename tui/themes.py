@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from textual.theme import BUILTIN_THEMES, Theme
 
-__all__ = ["THEMES", "WITHOUT_COLOUR", "first_theme"]
-
 _DARK = Theme(
     name="dark", primary="#56b4e9", secondary="#3a7ca5", accent="#e69f00", warning="#e69f00", error="#ff7a6b",
     success="#3ecf9a", foreground="#e4e4e4", background="#14171a", surface="#1a1e22", panel="#262c32",

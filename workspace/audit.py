@@ -22,20 +22,6 @@ from functools import lru_cache
 from itertools import count
 from pathlib import Path
 
-__all__ = [
-    "HEAD_FILE",
-    "Act",
-    "AuditRow",
-    "Head",
-    "append",
-    "audit_rows",
-    "broken",
-    "head_of",
-    "keep_head",
-    "kept_head",
-    "verify",
-]
-
 HEAD_FILE = "audit.head"
 
 

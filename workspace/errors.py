@@ -10,8 +10,6 @@ WorkspaceError
 
 from __future__ import annotations
 
-__all__ = ["DamagedTable", "DifferentData", "NotAWorkspace", "NotFound", "NotReady", "WorkspaceError"]
-
 
 class WorkspaceError(Exception):
     """Base of every error of the workspace."""

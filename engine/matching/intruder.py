@@ -162,7 +162,7 @@ def check_log_scale(data: Microdata, radius: Mapping[str, Radius], place: str) -
 class Knowledge:
     """Confidential values that the intruder knows, and the windows of those that have a radius: (n,) each.
 
-    Prepared once, held against any number of released datasets. A missing value matches a missing value and nothing else.
+    PreparedRun once, held against any number of released datasets. A missing value matches a missing value and nothing else.
     """
 
     confidential: Microdata

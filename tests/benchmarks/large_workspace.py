@@ -25,7 +25,7 @@ from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import Outcome, claim, finish
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.store.record_tables import write_records
+from sfumato.workspace.store.artefacts import write_records
 from sfumato.workspace.store.workspace import Workspace
 
 RECORDS, ROWS = 1_000_000, 100_000

@@ -13,9 +13,10 @@ from sfumato.engine.execution import execute
 from sfumato.engine.microdata import conform
 from sfumato.engine.recipe import Recipe
 from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run, find_run
+from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.runs import find_run
 
 RECORDS = 200
 DRAWS = 50

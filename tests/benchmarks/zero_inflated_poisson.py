@@ -30,8 +30,8 @@ from sfumato.engine.posterior.poisson_lognormal import draw_counts
 from sfumato.engine.posterior.zero_inflated_poisson import ZeroInflatedPoisson
 from sfumato.engine.run import Progress
 from sfumato.engine.traces import Trace
+from sfumato.workspace.store.artefacts import write_trace
 from sfumato.workspace.store.tables import Tables
-from sfumato.workspace.store.trace_tables import write_trace
 
 BOUND = 365
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sfumato.engine.errors import BadInput
 from sfumato.tui.fields import Field, read_fields, shown_value, typed_value
-from sfumato.tui.widgets.completion import LastWord, PathName
+from sfumato.tui.widgets.entries import LastWord, PathName
 from sfumato.tui.widgets.sparkline import BLOCKS, sparkline
 
 TEXT = st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), max_size=8)

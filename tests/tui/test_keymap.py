@@ -1,7 +1,6 @@
 import pytest
 
-from sfumato.tui.bindings import Bound, bindings, is_key, meet
-from sfumato.tui.keymap import RENAMED, BadKeymap, default_keys, read_keymap
+from sfumato.tui.keymap import RENAMED, BadKeymap, Bound, bindings, default_keys, is_key, meet, read_keymap
 
 SAID = [
     ('app.help = "f2"\nproject.swep = "f4"', 2, 'did you mean "project.sweep"?'),

@@ -1,11 +1,10 @@
 import threading
 
-from sfumato.tui.state import AppState, load_state
-from sfumato.tui.state_writer import Keeper
+from sfumato.tui.state import AppState, StateWriter, load_state
 
 
 def test_the_last_state_is_written(tmp_path):
-    keeper = Keeper()
+    keeper = StateWriter()
     for run in range(50):
         keeper.keep(tmp_path, AppState(run=run))
     keeper.close()
@@ -19,8 +18,8 @@ def test_nobody_waits_for_a_slow_disk_and_states_between_are_left_out(tmp_path, 
         disk.wait(10)
         written.append(state.run)
 
-    monkeypatch.setattr("sfumato.tui.state_writer.save_state", slow)
-    keeper = Keeper()
+    monkeypatch.setattr("sfumato.tui.state.save_state", slow)
+    keeper = StateWriter()
     for run in range(5):
         keeper.keep(tmp_path, AppState(run=run))
     assert not written

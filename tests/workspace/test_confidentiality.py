@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe import DataSource
 from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
-from sfumato.workspace.ingest.files import Source, ingest
-from sfumato.workspace.ingest.where import select_where
+from sfumato.workspace.ingest.files import Source, ingest, select_where
 
 MARKER = "zqxjkvbw"
 NUMBER = 918273.6455

@@ -37,7 +37,7 @@ def runs(run_id: str | None, directory: Path | None) -> None:
 def cancel(run_id: str, directory: Path | None) -> None:
     """Stop a RUN; what it has finished stays readable, and it can be resumed."""
     from sfumato.workspace.jobs.queue import request_stop
-    from sfumato.workspace.jobs.runs import RunState, find_run
+    from sfumato.workspace.views.runs import RunState, find_run
 
     workspace = open_workspace(directory)
     found = find_run(workspace, run_id)
@@ -53,9 +53,8 @@ def cancel(run_id: str, directory: Path | None) -> None:
 def delete(run_id: str | None, project: str | None, directory: Path | None, *, yes: bool) -> None:
     """Delete a RUN, or a whole project, for good; the audit log keeps that it was there."""
     from sfumato.workspace.errors import NotFound
-    from sfumato.workspace.jobs.runs import find_run
-    from sfumato.workspace.store.deletion import delete_project, delete_run
-    from sfumato.workspace.views.runs import projects
+    from sfumato.workspace.store.maintenance import delete_project, delete_run
+    from sfumato.workspace.views.runs import find_run, projects
 
     from ..jobs import still_there
 
@@ -98,15 +97,15 @@ def worker(directory: Path | None, jobs: int, idle: float, dask: str) -> None:
     """
     from sfumato.workspace.errors import WorkspaceError
     from sfumato.workspace.jobs.worker_main import serve
-    from sfumato.workspace.store.disk import TROUBLES
+    from sfumato.workspace.store.disk import DISK_ERRORS
 
     workspace = open_workspace(directory)
     workspace.close()
     try:
         serve(workspace.directory, jobs, idle, dask)
     except SystemExit as ended:
-        if isinstance(ended.code, int) and ended.code in TROUBLES:
-            raise WorkspaceError(TROUBLES[ended.code]) from None
+        if isinstance(ended.code, int) and ended.code in DISK_ERRORS:
+            raise WorkspaceError(DISK_ERRORS[ended.code]) from None
         raise
 
 
@@ -146,18 +145,18 @@ def doctor(directory: Path | None, *, as_json: bool, fix: bool) -> None:
     """Check this installation, the terminal and the workspace."""
     import json
 
-    from .admin_tables import checkup, findings_text
-
     if fix:
-        from sfumato.workspace.store.orphans import remove_orphans
+        from sfumato.workspace.store.maintenance import remove_orphans
 
         removed = remove_orphans(open_workspace(directory))
         click.echo(f"{removed} files removed that no run needed", err=True)
-    findings = checkup(directory or default_workspace())
+    from .admin_tables import all_checks, checks_text
+
+    findings = all_checks(directory or default_workspace())
     if as_json:
         click.echo(json.dumps([finding.to_dict() for finding in findings], indent=1))
     else:
-        click.echo(findings_text(findings))
+        click.echo(checks_text(findings))
     sys.exit(2 if any(finding.state == "problem" for finding in findings) else 0)
 
 

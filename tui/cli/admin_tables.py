@@ -13,10 +13,10 @@ from pathlib import Path
 
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.audit import HEAD_FILE, Head, audit_rows, kept_head, verify
-from sfumato.workspace.jobs.run_log import run_log
+from sfumato.workspace.jobs.runs import run_log
 from sfumato.workspace.reporting.tables import table
 from sfumato.workspace.reporting.words import ASCII_MARKS, count, details_text, duration, tally_text
-from sfumato.workspace.store.health import Finding, workspace_findings
+from sfumato.workspace.store.maintenance import Check, workspace_checks
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import Run, TaskRow, list_runs, run_line
 
@@ -129,22 +129,22 @@ def _head(noted: str | None) -> Head | None:
     return Head(int(number), hashed)
 
 
-def checkup(directory: Path) -> list[Finding]:
+def all_checks(directory: Path) -> list[Check]:
     """Findings about the installation, the terminal and the workspace."""
-    return [*_installation(), *_methods(), *_terminal(), _keys(), *workspace_findings(directory)]
+    return [*_installation(), *_methods(), *_terminal(), _keys(), *workspace_checks(directory)]
 
 
-def _installation() -> list[Finding]:
-    findings = [Finding("Python", "ok", platform.python_version())]
+def _installation() -> list[Check]:
+    findings = [Check("Python", "ok", platform.python_version())]
     for name in PACKAGES:
         try:
-            findings.append(Finding(name, "ok", version(name)))
+            findings.append(Check(name, "ok", version(name)))
         except PackageNotFoundError:
-            findings.append(Finding(name, "problem", "not installed; reinstall Sfumato with its dependencies"))
+            findings.append(Check(name, "problem", "not installed; reinstall Sfumato with its dependencies"))
     return findings
 
 
-def _methods() -> list[Finding]:
+def _methods() -> list[Check]:
     """Other distributions that bring methods, and those whose methods cannot be used."""
     if not entry_points(group="sfumato.methods"):
         return []
@@ -153,59 +153,59 @@ def _methods() -> list[Finding]:
     usable = [(found.package, found.key) for found in registry().values() if found.package != OWN]
     return [
         *(
-            Finding(package, "note", f"brings the method {key}, code that runs as Sfumato's own")
+            Check(package, "note", f"brings the method {key}, code that runs as Sfumato's own")
             for package, key in usable
         ),
         *(
-            Finding(one.distribution, "problem", f"the method {one.key} cannot be used: {one.reason}")
+            Check(one.distribution, "problem", f"the method {one.key} cannot be used: {one.reason}")
             for one in refused()
         ),
     ]
 
 
-def _terminal() -> list[Finding]:
+def _terminal() -> list[Check]:
     terminal = os.environ.get("TERM", "")
     encoding = (sys.stdout.encoding or "").lower()
     size = shutil.get_terminal_size()
     findings = [
-        Finding(
+        Check(
             "terminal",
             "ok" if terminal not in ("", "dumb") else "note",
             terminal or "TERM is not set: the app needs it",
         ),
-        Finding("size", "ok" if size.columns >= 80 and size.lines >= 24 else "note", f"{size.columns}x{size.lines}"),
-        Finding(
+        Check("size", "ok" if size.columns >= 80 and size.lines >= 24 else "note", f"{size.columns}x{size.lines}"),
+        Check(
             "encoding",
             "ok" if "utf" in encoding else "note",
             encoding if "utf" in encoding else f"{encoding or 'unknown'}: the app will show ASCII alone",
         ),
     ]
     findings += [
-        Finding(
+        Check(
             part.key, "note" if reason else "ok", f"off: {reason}; the app works, only slower" if reason else part.does
         )
         for part, reason in states()
     ]
     if os.environ.get("NO_COLOR"):
-        findings.append(Finding("NO_COLOR", "ok", "set: the app uses no colour"))
+        findings.append(Check("NO_COLOR", "ok", "set: the app uses no colour"))
     if os.environ.get("SSH_CONNECTION"):
-        findings.append(Finding("SSH", "note", "ssh -C makes the app lighter on the wire"))
+        findings.append(Check("SSH", "note", "ssh -C makes the app lighter on the wire"))
     return findings
 
 
-def _keys() -> Finding:
+def _keys() -> Check:
     """Whether the file of the user's own keys can be used."""
     file = keys_file()
     if not file.exists():
-        return Finding("keys", "ok", f"as they come; to change them: sfumato keys > {file}")
+        return Check("keys", "ok", f"as they come; to change them: sfumato keys > {file}")
     from ..keymap import BadKeymap, read_keymap
 
     try:
-        return Finding("keys", "ok", f"{len(read_keymap(file))} of your own, from {file}")
+        return Check("keys", "ok", f"{len(read_keymap(file))} of your own, from {file}")
     except BadKeymap as error:
-        return Finding("keys", "problem", str(error))
+        return Check("keys", "problem", str(error))
 
 
-def findings_text(findings: Sequence[Finding]) -> str:
+def checks_text(findings: Sequence[Check]) -> str:
     """One finding a line."""
     return printed(table(("", "what", "finding"), [[SIGNS[f.state], f.what, f.text] for f in findings]))

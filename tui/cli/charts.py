@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.engine.errors import BadInput
-from sfumato.workspace.plan.companions import done_together
 from sfumato.workspace.plots.figure import Figure, Panel, shading
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.plots.svg import svg
 from sfumato.workspace.reporting.words import printable
 from sfumato.workspace.views.figures import figures_of
+from sfumato.workspace.views.runs import done_together
 
 from ..widgets.chart import draw_text
 from ..widgets.glyphs import glyphs_named

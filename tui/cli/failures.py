@@ -43,12 +43,12 @@ def message_of(error: Exception) -> str:
 
     from sfumato.engine.errors import EngineError
     from sfumato.workspace.errors import WorkspaceError
-    from sfumato.workspace.store.disk import disk_trouble
+    from sfumato.workspace.store.disk import disk_error
 
     if isinstance(error, (EngineError, WorkspaceError)):
         return str(error)
     if isinstance(error, sqlite3.Error):
-        if trouble := disk_trouble(error):
+        if trouble := disk_error(error):
             return trouble
         return f"the workspace's database cannot be used: {error}; see sfumato doctor"
     if isinstance(error, OSError) and error.strerror:

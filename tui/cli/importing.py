@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.ingest.importing import import_file
-from sfumato.workspace.jobs.call import call_in_process
+from sfumato.workspace.jobs.processes import call_in_process
 from sfumato.workspace.reporting.tables import table
 from sfumato.workspace.reporting.words import records_text
 

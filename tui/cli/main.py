@@ -17,7 +17,7 @@ from .options import JOBS, JSON, QUIET, SET, WORKSPACE, check_writable, open_or_
 from .outputs import figures, release, report
 
 if TYPE_CHECKING:
-    from sfumato.workspace.plan.prepare import Prepared
+    from sfumato.workspace.plan.prepare import PreparedRun
     from sfumato.workspace.store.workspace import Workspace
 
 
@@ -50,15 +50,15 @@ def _launch(workspace: Workspace, run_id: int | None, *, mouse: bool = True) -> 
 
 
 def _carry_out(
-    prepared: Prepared,
+    prepared: PreparedRun,
     directory: Path | None,
     jobs: int,
     json_file: str | None,
-    companions: Sequence[Prepared] = (),
+    companions: Sequence[PreparedRun] = (),
     *,
     quiet: bool,
 ) -> int:
-    from sfumato.workspace.plan.companions import enter_together
+    from sfumato.workspace.plan.prepare import enter_together
 
     from .run import carry_out
 
@@ -73,9 +73,9 @@ def _carry_out(
 @JOBS
 def demo(directory: Path | None, json_file: str | None, jobs: int, *, no_tui: bool) -> None:
     """Run the shipped study of 20,190 real people, print what it found, and open the app on it."""
-    from sfumato.workspace.jobs.runs import find_run
     from sfumato.workspace.plan.prepare import prepare_run
     from sfumato.workspace.recipes import find_recipe
+    from sfumato.workspace.views.runs import find_run
 
     from .run import INTERRUPTED
 
@@ -133,8 +133,7 @@ def run(
 
     The recipes it names as companions are carried out beside it on the same data; they do not decide the exit status.
     """
-    from sfumato.workspace.plan.companions import prepare_companions
-    from sfumato.workspace.plan.prepare import prepare_run
+    from sfumato.workspace.plan.prepare import prepare_companions, prepare_run
     from sfumato.workspace.recipes import find_recipe
 
     check_writable(json_file)
@@ -184,8 +183,7 @@ def evaluate(
 @click.option("--draws", is_flag=True, help="Show every dataset's rows, not only the averages.")
 def results(run_id: str, directory: Path | None, json_file: str | None, *, draws: bool) -> None:
     """Show what RUN found (a number, or last)."""
-    from sfumato.workspace.jobs.runs import find_run
-    from sfumato.workspace.plan.companions import companions_of
+    from sfumato.workspace.views.runs import companions_of, find_run
 
     from .run import show, write_json
     from .summary import draws_text
@@ -209,7 +207,7 @@ def results(run_id: str, directory: Path | None, json_file: str | None, *, draws
 def resume(run_id: str, directory: Path | None, jobs: int, json_file: str | None, *, quiet: bool) -> None:
     """Go on with a RUN that was interrupted, cancelled or failed; finished tasks are kept."""
     from sfumato.workspace.jobs import queue
-    from sfumato.workspace.jobs.runs import find_run
+    from sfumato.workspace.views.runs import find_run
 
     from .run import carry_out
 

@@ -14,13 +14,13 @@ import click
 from sfumato.engine.errors import EngineError
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.jobs.queue import request_stop
-from sfumato.workspace.jobs.runs import Run, RunState, find_run, tasks_of
+from sfumato.workspace.jobs.runs import result_with_companions
 from sfumato.workspace.jobs.worker import start_worker, worker_log
-from sfumato.workspace.plan.companions import result_with_companions
 from sfumato.workspace.reporting.words import duration
-from sfumato.workspace.store.disk import TROUBLES
+from sfumato.workspace.store.disk import DISK_ERRORS
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import verdicts_of
+from sfumato.workspace.views.runs import Run, RunState, find_run, tasks_of
 
 from .options import write_object
 from .summary import exit_code, published_text, summarise
@@ -63,7 +63,7 @@ def _until_ended(workspace: Workspace, run_ids: Sequence[int], jobs: int, say: C
         if not going_on:
             return runs
         say(_progress(workspace, going_on[0]))
-        if (trouble := TROUBLES.get(worker.poll() or 0)) is not None:
+        if (trouble := DISK_ERRORS.get(worker.poll() or 0)) is not None:
             stopped = going_on[0].id
             raise WorkspaceError(f"run {stopped} stands still: {trouble}. Go on with: sfumato resume {stopped}")
         if worker.poll() is not None:

@@ -10,7 +10,7 @@ from sfumato.engine.published import Published, figure_beside
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.rows import Row
 from sfumato.engine.thresholds import Verdict
-from sfumato.workspace.plan.companions import published_tables
+from sfumato.workspace.jobs.runs import published_tables
 from sfumato.workspace.reporting.comparison import NOTE, compared_tables, only_lines, tally, verdicts_table
 from sfumato.workspace.reporting.diagnostics import doubt_lines
 from sfumato.workspace.reporting.records import RecordLine, legend, record_objects, record_table, value_table

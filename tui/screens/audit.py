@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -12,25 +11,22 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.message import Message
 
 from sfumato.tui.cli.admin_tables import verified
 from sfumato.tui.export import Exhibit, lines_of
 from sfumato.tui.widgets.grid import Grid, LiveGrid
-from sfumato.tui.widgets.key_line import KeyLine
-from sfumato.tui.widgets.line import Line
+from sfumato.tui.widgets.lines import KeyLine, Line
 from sfumato.workspace.audit import AuditRow, audit_rows
 from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import details_text, mark, printable
 
 from .page import Dialog, Exhibits
-from .threads import Computes
 
 if TYPE_CHECKING:
     from sfumato.workspace.store.workspace import Workspace
 
-__all__ = ["Audit"]
-
+VerifiedLog = tuple[Sequence[AuditRow], bool, str]
+"""The rows, whether they are whole, and what there is to say."""
 COLUMNS = (
     Column("number", "row", 6, "right"),
     Column("time", "time (UTC)", 19),
@@ -40,20 +36,11 @@ COLUMNS = (
 )
 
 
-class Audit(Dialog[None], Exhibits, Computes):
+class Audit(Dialog[None], Exhibits):
     """Newest first; the log is verified when it is opened and on request."""
 
-    DEFAULT_CSS = "Audit > .whole { width: 100%; height: 100%; background: $background; }"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("v", "verify", "Verify", id="audit.verify")]
     AUTO_FOCUS = "Grid"
-
-    @dataclass
-    class Arrived(Message):
-        """The log was read and verified: whether it is whole, and what there is to say."""
-
-        rows: Sequence[AuditRow]
-        whole: bool
-        said: str
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,29 +55,28 @@ class Audit(Dialog[None], Exhibits, Computes):
             yield Line(name="audit-reading")
             yield KeyLine()
 
-    def on_mount(self) -> None:
-        """Have it read."""
-        self._verify()
+    computes = True
 
     def action_verify(self) -> None:
         """Check the log once more, and say that this was done."""
         self._asked = True
-        self._verify()
+        self.reload()
 
-    def _verify(self) -> None:
-        """Read the log and check every row of it."""
+    def read_query(self) -> Callable[[Workspace], VerifiedLog]:
+        """The log, every row of it checked."""
         self.query_one("#audit-head", Line).say("Verifying the audit log …")
-        self.compute(_read, lambda found: self.Arrived(*found))
+        return _read
 
-    @on(Arrived)
-    def _take(self, event: Arrived) -> None:
-        self._rows = event.rows[::-1]
-        style, sign = ("$success bold", mark("pass")) if event.whole else ("$error bold", mark("fail"))
-        words = "The audit log is whole: " if event.whole else ""
-        self.query_one("#audit-head", Line).say(Content.assemble((f"{sign} {words}{printable(event.said)}", style)))
+    def take(self, answer: VerifiedLog) -> None:
+        """Show it, with the cursor on what is broken."""
+        rows, whole, said = answer
+        self._rows = rows[::-1]
+        style, sign = ("$success bold", mark("pass")) if whole else ("$error bold", mark("fail"))
+        words = "The audit log is whole: " if whole else ""
+        self.query_one("#audit-head", Line).say(Content.assemble((f"{sign} {words}{printable(said)}", style)))
         if self._asked:
-            self.sfumato.say(f"Verified {len(self._rows):,} rows once more", "information" if event.whole else "error")
-        self._show(None if event.whole else _row_named(event.said))
+            self.sfumato.say(f"Verified {len(self._rows):,} rows once more", "information" if whole else "error")
+        self._show(None if whole else _row_named(said))
 
     def on_resize(self) -> None:
         """Give the columns their new widths."""
@@ -115,7 +101,7 @@ class Audit(Dialog[None], Exhibits, Computes):
         return Exhibit("audit-log", lambda: lines_of(AuditRow, rows)) if rows else None
 
 
-def _read(workspace: Workspace) -> tuple[Sequence[AuditRow], bool, str]:
+def _read(workspace: Workspace) -> VerifiedLog:
     return audit_rows(workspace.connection), *verified(workspace, None)
 
 

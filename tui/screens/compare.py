@@ -14,8 +14,7 @@ from textual.message import Message
 
 from sfumato.tui.export import Exhibit
 from sfumato.tui.widgets.grid import Grid
-from sfumato.tui.widgets.key_line import KeyLine
-from sfumato.tui.widgets.line import Line
+from sfumato.tui.widgets.lines import KeyLine, Line
 from sfumato.tui.widgets.pages import ListPages
 from sfumato.workspace.reporting.comparison import (
     ONLY,
@@ -33,7 +32,6 @@ from sfumato.workspace.reporting.tables import Column, fitted, on_columns
 from sfumato.workspace.reporting.words import interval, method_of, number, params_text
 
 from .page import Dialog, Exhibits, grid_exhibit
-from .threads import Computes
 
 if TYPE_CHECKING:
     from sfumato.engine.comparison import Compared
@@ -46,7 +44,7 @@ VIEWS = ("numbers", "verdicts", "only one run")
 NONE = "There is nothing of this kind. Press t for another view."
 
 
-class Compare(Dialog[None], Exhibits, Computes):
+class Compare(Dialog[None], Exhibits):
     """Looks at two finished runs."""
 
     DEFAULT_CSS = "Compare > .whole { width: 100%; height: 100%; background: $background; }"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,26 +16,65 @@ from textual.worker import get_current_worker
 from sfumato.engine.errors import Cancelled, EngineError
 from sfumato.engine.schema import Kind, Role, Variable
 from sfumato.tui.fields import Field
-from sfumato.tui.messages import Trouble
+from sfumato.tui.messages import ErrorMessage
 from sfumato.tui.widgets.grid import Grid, LiveGrid
-from sfumato.tui.widgets.line import Line
+from sfumato.tui.widgets.lines import Line
 from sfumato.tui.widgets.plot import Plot
 from sfumato.tui.widgets.sparkline import sparkline
 from sfumato.workspace.errors import WorkspaceError
-from sfumato.workspace.jobs.call import call_in_process
+from sfumato.workspace.jobs.processes import call_in_process
 from sfumato.workspace.plan.drafts import Draft, draft_of, save_draft
+from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import mark, number
 from sfumato.workspace.views.data_view import DataView, VariableLine, data_view_of, outline
 
 from .form import Form
-from .plan_pane import PlanPane
-from .profile import summary, variable_series
+from .page import PlanPane
 
 if TYPE_CHECKING:
+    from sfumato.workspace.ingest.profiles import Profile
     from sfumato.workspace.store.workspace import Workspace
 
-__all__ = ["Data"]
+MOST_BARS = 60
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def variable_series(variable: Variable, profile: Profile) -> tuple[Series, dict[str, Any]]:
+    """A bar a bin or level, of many levels the most frequent ones; and what names the places of the axis."""
+    if not profile.levels:
+        centres = [start + profile.width / 2 for start in profile.starts]
+        return Series("records", centres, profile.counts, marker="bars"), {}
+    order = range(len(profile.levels))
+    if len(profile.levels) > MOST_BARS:
+        order = sorted(order, key=lambda i: -profile.counts[i])[:MOST_BARS]  # type: ignore[assignment]
+    names = [variable.labels.get(profile.levels[i], profile.levels[i]) if profile.counts[i] else "" for i in order]
+    return Series("records", range(len(names)), [profile.counts[i] for i in order], marker="bars"), {"x_names": names}
+
+
+def summary(line: VariableLine) -> tuple[str, str]:
+    """What the picture cannot say: what is wrong, or how many values; quantiles or what was withheld."""
+    profile = line.profile
+    if profile is None:
+        return f"{mark('fail')} {line.problem}", ""
+    withheld = f"{profile.withheld:,} bars of one or two records are not shown" if profile.withheld else ""
+    counts = f"{line.variable.name}: {profile.records:,} records, {profile.distinct:,} different values"
+    said = [f"{mark('fail')} {line.problem}"] if line.problem else [counts, withheld]
+    return " · ".join(part for part in said if part), _quantiles(line.variable, profile)
+
+
+def _quantiles(variable: Variable, profile: Profile) -> str:
+    if not profile.quantiles:
+        return ""
+    dated = variable.kind is Kind.DATE
+    shares = [f"{p * 100:.0f} % {_day(q) if dated else number(q)}" for p, q in profile.quantiles]
+    moments = "" if dated else f" · mean {number(profile.mean)}, sd {number(profile.sd)}"
+    return f"quantiles {'  '.join(shares)}{moments}"
+
+
+def _day(days: float) -> str:
+    return (EPOCH + timedelta(days=days)).strftime("%Y-%m-%d")
+
 
 NONE = (
     "This project has no data yet. Press n in Runs to run a recipe, or in a shell: sfumato import FILE --project NAME"
@@ -68,18 +107,6 @@ class Data(PlanPane):
         Binding("p", "profile", "Profile", id="data.profile"),
     ]
 
-    @dataclass
-    class Arrived(Message):
-        """What is known of the data was read: at first without their values."""
-
-        view: DataView | None
-
-    @dataclass
-    class Saved(Message):
-        """An edit was stored."""
-
-        draft: Draft
-
     def __init__(self, project_id: int) -> None:
         super().__init__(project_id, "data")
         self._view: DataView | None = None
@@ -95,20 +122,20 @@ class Data(PlanPane):
                 yield Line(name="data-reading")
                 yield Line(name="data-more")
 
-    @on(PlanPane.Found)
-    def _found(self, event: PlanPane.Found) -> None:
-        draft = event.draft
+    def take(self, answer: Draft | None) -> None:
+        """Show what is known of the data, at first without their values."""
+        draft = answer
         if draft is not None and draft == self._draft:
             return
         self._draft = draft
         if draft is None:
-            self.post_message(self.Arrived(None))
+            self._take_view(None)
             return
-        self.read(lambda workspace: outline(workspace, draft), self.Arrived)
+        self.read(lambda workspace: outline(workspace, draft), self._take_view)
         if self.sfumato.alone:
             self._profile_apart()
         else:
-            self.compute(partial(_view, self._project_id), self.Arrived)
+            self.compute(partial(_view, self._project_id), self._take_view)
 
     @work(thread=True, exclusive=True, group="compute", exit_on_error=False)
     def _profile_apart(self) -> None:
@@ -123,17 +150,16 @@ class Data(PlanPane):
                 what="reading the data",
                 unwanted=lambda: worker.is_cancelled,
             )
-            message = self.Arrived(view)
+            message = self.Answered(self._take_view, view)
         except Cancelled:
             return
         except (EngineError, WorkspaceError) as error:
-            message = Trouble(str(error))
+            message = ErrorMessage(str(error))
         if not worker.is_cancelled:
             self.post_message(message)
 
-    @on(Arrived)
-    def _take(self, event: Arrived) -> None:
-        known, view = self._view, event.view
+    def _take_view(self, view: DataView | None) -> None:
+        known = self._view
         if view is not None and known is not None and not view.read:
             if known.read and known.draft == view.draft:
                 return
@@ -197,15 +223,14 @@ class Data(PlanPane):
 
         def answered(table: dict[str, Any] | None) -> None:
             if table is not None:
-                self.compute(partial(_save, self._project_id, name, _plain(table)), self.Saved)
+                self.compute(partial(_save, self._project_id, name, _plain(table)), self._saved)
 
         def check(table: dict[str, Any]) -> None:
             Variable.from_table(name, _plain(table), name)
 
         await self.sfumato.open(Form(f"Variable {name}", fields_of(here.variable), check), answered)
 
-    @on(Saved)
-    def _saved(self) -> None:
+    def _saved(self, _: Draft) -> None:
         self.sfumato.refresh_page()
         self.load()
 

@@ -18,7 +18,7 @@ from textual.widgets import ContentSwitcher
 from sfumato.engine.results import Diagnostic
 from sfumato.tui.export import Exhibit, lines_of
 from sfumato.tui.widgets.grid import Grid, LiveGrid
-from sfumato.tui.widgets.line import Line
+from sfumato.tui.widgets.lines import Line
 from sfumato.tui.widgets.plot import Plot
 from sfumato.tui.widgets.sparkline import trend
 from sfumato.workspace.plots.series import Series
@@ -44,11 +44,10 @@ from sfumato.workspace.reporting.words import number
 from sfumato.workspace.views.results import diagnostics_of
 
 from .page import Pane
-from .threads import Computes
 
 if TYPE_CHECKING:
     from sfumato.workspace.plots.figure import Figure
-    from sfumato.workspace.store.trace_tables import ModelTrace
+    from sfumato.workspace.store.artefacts import ModelTrace
     from sfumato.workspace.store.workspace import Workspace
 
 
@@ -80,7 +79,7 @@ def read_traced(workspace: Workspace, run_id: int) -> Traced:
     """The traces of a run. Raises NotFound and DamagedTable."""
     from sfumato.engine.traces import ChainTrace, ImportanceTrace
     from sfumato.workspace.plots.traces import shape_of
-    from sfumato.workspace.store.trace_tables import traces_of
+    from sfumato.workspace.store.artefacts import traces_of
 
     models = {model.target: model for model in traces_of(workspace, run_id)}
     shapes = {
@@ -106,7 +105,7 @@ class ParameterGrid(LiveGrid):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Chains", id="diagnostics.open")]
 
 
-class Diagnostics(Pane, Computes):
+class Diagnostics(Pane):
     """The parameters of one run's models, all or those outside a limit; or every statistic, in a table or drawn."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

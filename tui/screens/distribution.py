@@ -35,8 +35,7 @@ from sfumato.tui.export import Exhibit
 from sfumato.tui.widgets.grid import LiveGrid
 from sfumato.tui.widgets.heat import HeatView, bin_of, middle, most_bins, panes_of, room_for
 from sfumato.tui.widgets.heatmap import HeatMap
-from sfumato.tui.widgets.key_line import KeyLine
-from sfumato.tui.widgets.line import Line
+from sfumato.tui.widgets.lines import KeyLine, Line
 from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.plots.joint import Joint, Scatter, Window
 from sfumato.workspace.plots.marginal import Marginal
@@ -44,9 +43,8 @@ from sfumato.workspace.plots.series import x_limits, y_limits
 from sfumato.workspace.reporting.tables import Column
 from sfumato.workspace.reporting.words import number
 
-from .choose import Choose
+from .dialogs import Choose
 from .page import Dialog, Exhibits
-from .threads import Computes
 
 __all__ = ["Distributions"]
 
@@ -66,7 +64,7 @@ class SidePlot(Plot, can_focus=False):
     first_colour = 1
 
 
-class Distributions(Dialog[None], Exhibits, Computes):
+class Distributions(Dialog[None], Exhibits):
     """Keys choose the variables, the picture and the datasets; a cursor reads values."""
 
     DEFAULT_CSS = """

@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from sfumato.engine.rows import Row
-from sfumato.tui.widgets.scroll import Scroll
+from sfumato.tui.widgets.lines import Scroll
 from sfumato.tui.widgets.text import fit
 from sfumato.workspace.reporting.words import DIRECTIONS, full_params, interval, number, printable, use_text
 

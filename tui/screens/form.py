@@ -16,14 +16,10 @@ from textual.widgets import Input, Label, Static
 from textual.worker import get_current_worker
 
 from sfumato.tui.fields import Field, read_fields, shown_value
-from sfumato.tui.widgets.choice import Choice
-from sfumato.tui.widgets.completion import LastWord, PathName
-from sfumato.tui.widgets.entry import Entry
+from sfumato.tui.widgets.entries import Choice, Entry, LastWord, PathName
 from sfumato.workspace.reporting.words import mark
 
 from .page import Dialog
-
-__all__ = ["Check", "Form"]
 
 Check = Callable[[dict[str, Any]], None]
 """Raises BadInput when a form's table cannot be used. Called in a thread."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,7 +10,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -21,12 +19,11 @@ from sfumato.workspace.plan.guided_minimisation import StoredData, stored_data
 from sfumato.workspace.reporting.words import printable
 
 from .form import Form
-from .page import Dialog, Reads
+from .page import Dialog
 
 if TYPE_CHECKING:
-    from sfumato.tui.app_protocol import Host
-
-__all__ = ["GuidedMinimisation", "guide"]
+    from sfumato.tui.app_protocol import AppProtocol
+    from sfumato.workspace.store.workspace import Workspace
 
 WHAT = """How many records have to be collected, so that an analysis can be done on anonymised data?
 Samples of growing size are drawn from a table that you have, made anonymous, and compared with what they were. \
@@ -34,7 +31,7 @@ The answer is the smallest size at which the anonymised data are always good eno
 NONE = "This project has no data yet. Leave with escape, and press n in Runs."
 
 
-class GuidedMinimisation(Dialog[StoredData], Reads):
+class GuidedMinimisation(Dialog[StoredData]):
     """Says what will be done, and answers the table to do it on."""
 
     DEFAULT_CSS = "GuidedMinimisation OptionList { height: 1fr; margin-top: 1; }"
@@ -43,12 +40,6 @@ class GuidedMinimisation(Dialog[StoredData], Reads):
         Binding("k", "focused.cursor_up", "Up", show=False, id="guided.up"),
     ]
     AUTO_FOCUS = "OptionList"
-
-    @dataclass
-    class Arrived(Message):
-        """The tables of the project were read."""
-
-        found: Sequence[StoredData]
 
     def __init__(self, project_id: int) -> None:
         super().__init__()
@@ -63,21 +54,21 @@ class GuidedMinimisation(Dialog[StoredData], Reads):
             yield Static(WHAT, id="guided-what", markup=False)
             yield OptionList(compact=True)
 
-    def on_mount(self) -> None:
-        """Have the tables read."""
+    def read_query(self) -> Callable[[Workspace], Sequence[StoredData]]:
+        """The tables of the project."""
         project_id = self._project_id
-        self.read(lambda workspace: stored_data(workspace, project_id), self.Arrived)
+        return lambda workspace: stored_data(workspace, project_id)
 
-    @on(Arrived)
-    def _show(self, event: Arrived) -> None:
-        self._found = event.found
+    def take(self, answer: Sequence[StoredData]) -> None:
+        """Offer them."""
+        self._found = answer
         options = self.query_one(OptionList)
         texts = [
-            printable(f"{one.name}: {one.records:,} records, {len(one.variables)} variables") for one in event.found
+            printable(f"{one.name}: {one.records:,} records, {len(one.variables)} variables") for one in self._found
         ]
         options.add_options([Option(text, id=str(place)) for place, text in enumerate(texts)])
-        options.highlighted = 0 if event.found else None
-        if not event.found:
+        options.highlighted = 0 if self._found else None
+        if not self._found:
             self.query_one("#guided-what", Static).update(NONE)
 
     @on(OptionList.OptionSelected)
@@ -85,7 +76,7 @@ class GuidedMinimisation(Dialog[StoredData], Reads):
         self.dismiss(self._found[int(str(event.option_id))])
 
 
-async def guide(app: Host, project_id: int) -> None:
+async def guide(app: AppProtocol, project_id: int) -> None:
     """Ask for the table, then for the rest; start the run."""
 
     def start(data: StoredData, answers: dict[str, Any] | None) -> None:

@@ -14,10 +14,10 @@ from textual.widgets import ContentSwitcher
 
 from sfumato.engine.thresholds import Verdict
 from sfumato.tui.export import Exhibit, Lines
-from sfumato.tui.screens.choose import Choose
+from sfumato.tui.screens.dialogs import Choose
 from sfumato.tui.screens.page import Pane
 from sfumato.tui.widgets.grid import Grid, LiveGrid
-from sfumato.tui.widgets.line import Line
+from sfumato.tui.widgets.lines import Line
 from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.tables import Column, cells, fitted

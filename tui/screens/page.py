@@ -1,12 +1,14 @@
-"""What the screens share: reading in threads, a title line, keys that lead out, and writing what is shown to a file."""
+"""What screens share: reading in threads, a title line, keys that lead out, errors that are told, and exports."""
 
 from __future__ import annotations
 
 import sqlite3
+import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -15,33 +17,28 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.geometry import Region
 from textual.message import Message
+from textual.message_pump import MessagePump
 from textual.reactive import Reactive
 from textual.screen import ModalScreen
 from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input, Static
-from textual.worker import get_current_worker
+from textual.worker import Worker, WorkerState, get_current_worker
 
-from sfumato.tui.app_protocol import Host, host
+from sfumato.engine.errors import EngineError
+from sfumato.tui.app_protocol import AppProtocol, app_of
 from sfumato.tui.clipboard import send
 from sfumato.tui.export import Exhibit, NotExported, check_path, of_pages, save, tab_separated
-from sfumato.tui.messages import JobDone, Trouble, WorkspaceChanged
-from sfumato.tui.widgets.completion import PathName
-from sfumato.tui.widgets.entry import Entry
+from sfumato.tui.messages import ErrorMessage, JobDone, WorkspaceChanged
+from sfumato.tui.widgets.entries import Entry, PathName
 from sfumato.tui.widgets.grid import Grid
-from sfumato.tui.widgets.key_line import KeyLine
-from sfumato.tui.widgets.line import Line
+from sfumato.tui.widgets.lines import KeyLine, Line
 from sfumato.workspace.errors import WorkspaceError
+from sfumato.workspace.plan.drafts import Draft, draft_of
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import RunLine
 
 from ..terminal.painting import Backdrop, SinglePaintScreen
-from .worker_errors import Outspoken
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
 
 NOTHING = "There is nothing here to write or to copy"
 
@@ -60,7 +57,7 @@ class Exhibits(Widget):
 
     async def action_export(self) -> None:
         """Ask for a file, and write what is shown to it."""
-        app, exhibit = host(self.app), self.exhibit()
+        app, exhibit = app_of(self.app), self.exhibit()
         if exhibit is None:
             app.say(NOTHING)
             return
@@ -73,7 +70,7 @@ class Exhibits(Widget):
 
     def action_copy(self) -> None:
         """Send the table that is shown, or the numbers of the plot, to the clipboard."""
-        app, exhibit = host(self.app), self.exhibit()
+        app, exhibit = app_of(self.app), self.exhibit()
         if exhibit is None:
             app.say(NOTHING)
             return
@@ -94,26 +91,87 @@ Answer = TypeVar("Answer")
 ScreenResult = TypeVar("ScreenResult")
 
 
-class Reads(Outspoken, Widget):
-    """What reads the workspace: in a thread, on a connection of its own, the answer coming back as a message."""
+class TellsErrors(MessagePump):
+    """Tells of an error in one of its threads that nobody had foreseen."""
+
+    @on(Worker.StateChanged)
+    def _worker_failed(self, event: Worker.StateChanged) -> None:
+        if event.state is WorkerState.ERROR and event.worker.error is not None:
+            self.post_message(ErrorMessage(unexpected_error(event.worker.error)))
+
+
+def unexpected_error(error: BaseException) -> str:
+    """The kind of an error and where it happened; not its own words, which may hold values of the data."""
+    places = traceback.extract_tb(error.__traceback__)
+    where = f" in {Path(places[-1].filename).name}, line {places[-1].lineno}" if places else ""
+    return f"Unexpected {type(error).__name__}{where}: what is shown here may be incomplete"
+
+
+class Reads(TellsErrors, Widget):
+    """What reads the workspace in a thread, on a connection of its own.
+
+    A screen says what it reads, ``read_query``, and how it shows the answer, ``take``; ``reload`` does both.
+    """
+
+    computes: ClassVar[bool] = False
+    """Whether the query needs more than SQL: tables and the engine."""
+
+    @dataclass
+    class Answered(Message, bubble=False):
+        """A thread has an answer, which ``take`` is to be given."""
+
+        take: Callable[[Any], object]
+        answer: Any
 
     @property
-    def sfumato(self) -> Host:
+    def sfumato(self) -> AppProtocol:
         """The app."""
-        return host(self.app)
+        return app_of(self.app)
+
+    def read_query(self) -> Callable[[Workspace], Any] | None:
+        """What is read from the workspace; None where there is nothing to read."""
+        return None
+
+    def take(self, answer: Any) -> None:
+        """Show what was read."""
+
+    def reload(self) -> None:
+        """Read again what is shown."""
+        query = self.read_query()
+        if query is not None:
+            (self.compute if self.computes else self.read)(query, self.take)
 
     @work(thread=True, exclusive=True, group="read", exit_on_error=False)
-    def read(self, query: Callable[[Workspace], Answer], arrived: Callable[[Answer], Message]) -> None:
-        """Post ``arrived(query(workspace))``; a later call makes an earlier answer void."""
+    def read(self, query: Callable[[Workspace], Answer], take: Callable[[Answer], object]) -> None:
+        """Have ``take`` called with what the query finds; a later call makes an earlier answer void."""
+        self._ask_workspace(query, take, "The workspace cannot be read: ", read_only=True)
+
+    @work(thread=True, exclusive=True, group="compute", exit_on_error=False)
+    def compute(self, query: Callable[[Workspace], Answer], take: Callable[[Answer], object]) -> None:
+        """``read`` for what needs more than SQL, or writes.
+
+        The engine's and the workspace's own errors, whose words hold no values of the data, are told.
+        """
+        self._ask_workspace(query, take, "", read_only=False)
+
+    def _ask_workspace(
+        self, query: Callable[[Workspace], Answer], take: Callable[[Answer], object], lead: str, *, read_only: bool
+    ) -> None:
         worker = get_current_worker()
         message: Message
         try:
-            with Workspace.open(self.sfumato.directory, read_only=True) as workspace:
-                message = arrived(query(workspace))
-        except (sqlite3.Error, WorkspaceError) as error:
-            message = Trouble(f"The workspace cannot be read: {error}")
+            with Workspace.open(self.sfumato.directory, read_only=read_only) as workspace:
+                message = self.Answered(take, query(workspace))
+        except (sqlite3.Error, WorkspaceError, EngineError) as error:
+            message = ErrorMessage(f"{lead}{error}")
         if not worker.is_cancelled:
             self.post_message(message)
+
+    @on(Answered)
+    def _take_answer(self, event: Answered) -> None:
+        done = event.take(event.answer)
+        if isinstance(done, Message):
+            self.post_message(done)
 
 
 class Page(Backdrop, SinglePaintScreen[None], Exhibits, Reads):
@@ -140,9 +198,6 @@ class Page(Backdrop, SinglePaintScreen[None], Exhibits, Reads):
         """Read it again."""
         self.reload()
 
-    def reload(self) -> None:
-        """Read again what is shown."""
-
     def say_where(self, *parts: tuple[str, str] | str) -> None:
         """Put words, or words with a style, into the title line."""
         self.query_one("#where", Line).say(Content.assemble(("Sfumato", "$primary bold"), *parts))
@@ -162,6 +217,7 @@ class Pane(Backdrop, Vertical, Reads):
 
     def load(self) -> None:
         """Read what the pane shows of ``line``."""
+        self.reload()
 
     def take_focus(self) -> None:
         """Give the focus to what the keys are for."""
@@ -180,20 +236,27 @@ def stage(line: RunLine | None) -> tuple[object, ...]:
     return () if line is None else (line.run.id, line.run.state, line.run.tasks_done)
 
 
-class Dialog(SinglePaintScreen[ScreenResult], Outspoken, ModalScreen[ScreenResult]):
+class Dialog(SinglePaintScreen[ScreenResult], Reads, ModalScreen[ScreenResult]):
     """Something asked or told above a screen; q and escape close it.
 
     The screen below stands as it is: blending its colours takes longer than painting the dialog, and sends it all again. What
     fills the terminal, of the class ``whole``, hides it.
     """
 
-    DEFAULT_CSS = "Dialog { background: transparent; }"
+    DEFAULT_CSS = """
+    Dialog { background: transparent; }
+    Dialog > .whole { width: 100%; height: 100%; background: $background; }
+    """
 
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "close", "Close", id="dialog.close"),
     ]
+
+    def on_mount(self) -> None:
+        """Read what is shown."""
+        self.reload()
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """What is behind the dialog, where any of it is to be seen."""
@@ -238,3 +301,24 @@ class Export(Dialog[Path]):
             self.dismiss(check_path(self._exhibit, event.value))
         except NotExported as error:
             self.query_one("#export-wrong", Static).update(str(error))
+
+
+class PlanPane(Pane):
+    """Reads the plan each time it is shown: it does not depend on the run, and may have been edited."""
+
+    def __init__(self, project_id: int, name: str) -> None:
+        super().__init__(id=name)
+        self._project_id = project_id
+
+    def show(self, line: RunLine | None) -> None:
+        """Look whether the plan was edited."""
+        self.line = line
+        self.load()
+
+    def read_query(self) -> Callable[[Workspace], Draft | None]:
+        """The stored plan; None for a project without data."""
+        return partial(_draft_of, self._project_id)
+
+
+def _draft_of(project_id: int, workspace: Workspace) -> Draft | None:
+    return draft_of(workspace, project_id)

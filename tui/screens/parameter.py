@@ -15,7 +15,7 @@ from textual.containers import Vertical
 from textual.widgets import Footer
 
 from sfumato.tui.export import Exhibit, Lines
-from sfumato.tui.widgets.line import Line
+from sfumato.tui.widgets.lines import Line
 from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.plots.axes import Limits
 from sfumato.workspace.plots.series import Series
@@ -26,9 +26,7 @@ from .page import Dialog, Exhibits
 
 if TYPE_CHECKING:
     from sfumato.workspace.plots.figure import Figure
-    from sfumato.workspace.store.trace_tables import ModelTrace
-
-__all__ = ["Parameter"]
+    from sfumato.workspace.store.artefacts import ModelTrace
 
 KEYS = {"trace": "t", "ranks": "r", "density": "d", "autocorrelation": "a", "weights": "w"}
 EVERYTHING = "every chain"

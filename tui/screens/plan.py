@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, on, work
 from textual.app import ComposeResult
@@ -17,25 +17,117 @@ from textual.widgets import TextArea
 from textual.worker import get_current_worker
 
 from sfumato.tui import jobs
+from sfumato.tui.fields import shown_value
 from sfumato.tui.messages import PlanSaved
-from sfumato.tui.plan_history import PlanHistory
+from sfumato.tui.widgets.entries import TomlText
 from sfumato.tui.widgets.grid import Grid, LiveGrid
-from sfumato.tui.widgets.line import Line
-from sfumato.tui.widgets.toml_text import TomlText
+from sfumato.tui.widgets.lines import Line
 from sfumato.workspace.plan.drafts import Draft, draft_of_run
-from sfumato.workspace.reporting.tables import cells, fitted
+from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import mark
 
-from .add_step import AddStep
-from .confirm import Confirm
-from .plan_lines import COLUMNS, keys, run_text, values
-from .plan_pane import PlanPane
+from .dialogs import Confirm
+from .page import PlanPane
 
 if TYPE_CHECKING:
-    from sfumato.workspace.plan.edits import Place
-    from sfumato.workspace.plan.steps import PlanView
+    from sfumato.workspace.plan.edits import PlanView, StepLine, StepPlace
 
-__all__ = ["Plan"]
+
+@dataclass(frozen=True)
+class PlanHistory:
+    """The plan ``now``, those before it, the last at the end, and those that undoing left, the next at the end."""
+
+    now: Draft
+    past: tuple[Draft, ...] = ()
+    future: tuple[Draft, ...] = ()
+
+    def edited(self, draft: Draft) -> PlanHistory:
+        """After an edit; nothing where it says the same."""
+        return self if _same(draft, self.now) else PlanHistory(draft, (*self.past, self.now))
+
+    def undone(self) -> PlanHistory:
+        """One edit back."""
+        return PlanHistory(self.past[-1], self.past[:-1], (*self.future, self.now)) if self.past else self
+
+    def redone(self) -> PlanHistory:
+        """One edit that was undone done again."""
+        return PlanHistory(self.future[-1], (*self.past, self.now), self.future[:-1]) if self.future else self
+
+    def stored(self, revision: int) -> PlanHistory:
+        """The same, now stored."""
+        return replace(self, now=replace(self.now, revision=revision))
+
+
+def _same(one: Draft, other: Draft) -> bool:
+    return (one.toml, one.dataset_id, one.drawn_from) == (other.toml, other.dataset_id, other.drawn_from)
+
+
+SETTINGS = "settings"
+COLUMNS = (
+    Column("mark", "", 1),
+    Column("section", "step", 9),
+    Column("method", "method", 22),
+    Column("says", "says", 14),
+)
+
+
+def keys(view: PlanView) -> list[str]:
+    """What tells the rows apart: ``settings``, then places."""
+    return [SETTINGS, *(str(line.place) for line in view.lines or ())]
+
+
+def values(view: PlanView) -> list[dict[str, object]]:
+    """A row for title, data and release; then one a step."""
+    data, release = _table(view.table.get("data")), _table(view.table.get("release"))
+    file = shown_value(data.get("file"))
+    said = ", ".join(f"{key} = {shown_value(release[key])}" for key in ("m", "seed") if key in release)
+    wrong = view.at.partition(".")[0] in ("title", "data", "variables", "release")
+    first: dict[str, object] = {
+        "mark": mark("fail") if wrong else "",
+        "section": SETTINGS,
+        "method": file,
+        "says": said,
+    }
+    return [first, *(_row(line, view.at) for line in view.lines or ())]
+
+
+def _table(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _row(line: StepLine, at: str) -> dict[str, object]:
+    place = str(line.place)
+    wrong = at == place or at.startswith(f"{place}.")
+    rest = {key: value for key, value in line.table.items() if key not in ("method", "target", "value")}
+    level = {key: rest.pop(key) for key in ("level",) if key in rest}
+    limits = _settings(rest) if line.place.section == "threshold" else []
+    said = [shown_value(line.table.get("value")), shown_value(line.table.get("target"))]
+    said += _settings(level if limits else level | rest)
+    return {
+        "mark": mark("fail") if wrong else "",
+        "section": line.place.section,
+        "method": ", ".join(limits) or line.method,
+        "says": "  ".join(part for part in said if part),
+    }
+
+
+def _settings(table: Mapping[str, Any]) -> list[str]:
+    return [f"{key} = {shown_value(value)}" for key, value in table.items()]
+
+
+def run_text(view: PlanView) -> str:
+    """What running would compute."""
+    release = _table(view.table.get("release"))
+    counts = [
+        (len(view.table.get(section, [])), name)
+        for section, name in (("measure", "measure"), ("study", "study"), ("threshold", "threshold"))
+    ]
+    plural = {"study": "studies"}
+    parts = [f"{n} {name if n == 1 else plural.get(name, f'{name}s')}" for n, name in counts if n]
+    if not view.table.get("anonymisation"):
+        parts.insert(0, f"{release.get('m', 20)} datasets")
+    return f"{', '.join(parts)}. It goes on when you leave the app."
+
 
 NONE = "This project has no data to plan for. Press n in Runs to run a recipe, or in a shell: sfumato import FILE"
 TYPING_SECONDS = 1.0
@@ -68,12 +160,6 @@ class Plan(PlanPane):
 
         view: PlanView
 
-    @dataclass
-    class Edited(Message):
-        """A form or a key made an edit."""
-
-        draft: Draft
-
     def __init__(self, project_id: int) -> None:
         super().__init__(project_id, "plan")
         self._history: PlanHistory | None = None
@@ -93,9 +179,9 @@ class Plan(PlanPane):
         """The list takes the keys."""
         self.query_one(StepGrid).focus()
 
-    @on(PlanPane.Found)
-    def _found(self, event: PlanPane.Found) -> None:
-        draft, history = event.draft, self._history
+    def take(self, answer: Draft | None) -> None:
+        """Show the plan, unless an edit of it is under way."""
+        draft, history = answer, self._history
         if draft is None:
             self.query_one(StepGrid).show(COLUMNS, [], [])
         elif self._saving or self._is_typed:
@@ -133,8 +219,8 @@ class Plan(PlanPane):
     @on(PlanSaved)
     def _saved(self, event: PlanSaved) -> None:
         self._saving = False
-        if event.trouble:
-            self.sfumato.say(event.trouble, severity="error")
+        if event.error:
+            self.sfumato.say(event.error, severity="error")
         elif self._history is not None:
             behind = self._history.now.toml != event.draft.toml
             self._history = self._history.stored(event.draft.revision)
@@ -143,7 +229,7 @@ class Plan(PlanPane):
 
     @work(thread=True, exclusive=True, group="examine", exit_on_error=False)
     def _examine(self, toml: str) -> None:
-        from sfumato.workspace.plan.steps import plan_view
+        from sfumato.workspace.plan.edits import plan_view
 
         worker = get_current_worker()
         view = plan_view(toml)
@@ -176,7 +262,7 @@ class Plan(PlanPane):
         self._want = None
 
     @property
-    def here(self) -> Place | None:
+    def here(self) -> StepPlace | None:
         """The step under the cursor; None on the settings."""
         key = self.query_one(StepGrid).key
         lines = (self._view.lines if self._view else None) or ()
@@ -212,9 +298,8 @@ class Plan(PlanPane):
             self._history = self._history.edited(self._history.now.saying(text))
             self._store()
 
-    @on(Edited)
-    def _edited(self, event: Edited) -> None:
-        history = self._history.edited(event.draft) if self._history is not None else None
+    def _edited(self, draft: Draft) -> None:
+        history = self._history.edited(draft) if self._history is not None else None
         if history is not None and history is not self._history:
             self._put(history)
 
@@ -229,11 +314,11 @@ class Plan(PlanPane):
             self.sfumato.say(said)
         self._want = want
         now = self._history.now
-        self.compute(lambda _: now.saying(change(now.toml)), self.Edited)
+        self.compute(lambda _: now.saying(change(now.toml)), self._edited)
 
     def start_from(self, run_id: int) -> None:
         """Make the plan that of a run; u brings back the one that was here."""
-        self.compute(lambda workspace: draft_of_run(workspace, run_id), self.Edited)
+        self.compute(lambda workspace: draft_of_run(workspace, run_id), self._edited)
 
     def action_undo(self) -> None:
         """Take back what was typed and cannot be read, else the last edit."""
@@ -255,9 +340,9 @@ class Plan(PlanPane):
         """Move the step up or down among those of its kind."""
         place = self.here
         if place is not None and self._view is not None:
-            from sfumato.workspace.plan.edits import Place, with_moved
+            from sfumato.workspace.plan.edits import StepPlace, with_moved
 
-            to = Place(place.section, place.index + by)
+            to = StepPlace(place.section, place.index + by)
             self.edit(lambda toml: with_moved(toml, place, by), str(to) if str(to) in keys(self._view) else None)
 
     def action_remove(self) -> None:
@@ -270,7 +355,7 @@ class Plan(PlanPane):
 
     @on(Grid.Selected)
     async def _open(self) -> None:
-        from .step_dialogs import settings_form, step_form
+        from .plan_forms import settings_form, step_form
 
         if self._view is None or self._history is None:
             return
@@ -284,6 +369,7 @@ class Plan(PlanPane):
         """Choose a method, fill in its form."""
         if self._view is None:
             return
+        from .plan_forms import AddStep
 
         def chosen(key: str | None) -> None:
             if key is not None:
@@ -292,7 +378,7 @@ class Plan(PlanPane):
         await self.sfumato.open(AddStep(), chosen)
 
     async def _add(self, key: str) -> None:
-        from .step_dialogs import new_step, step_form
+        from .plan_forms import new_step, step_form
 
         if self._view is not None:
             await self.sfumato.open(*step_form(self._view, *new_step(self._view, key), self.edit))

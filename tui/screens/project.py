@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.message import Message
+from textual.timer import Timer
 from textual.widgets import ContentSwitcher, Static
 
 from sfumato.tui.export import Exhibit
 from sfumato.tui.terminal.painting import Backdrop
-from sfumato.tui.widgets.tabs import TabLine
+from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.lines import TabLine
 from sfumato.tui.words import state_text, tally_text
 from sfumato.workspace.reporting.words import duration, mark
 from sfumato.workspace.store.workspace import Workspace
@@ -25,13 +25,12 @@ from sfumato.workspace.views.studies import has_answers
 
 from .data import Data
 from .diagnostics import Diagnostics
-from .keys import key_for
+from .dialogs import key_for
 from .map import Map
-from .page import Pane
+from .page import Page, Pane
 from .plan import Plan
 from .records import Records
 from .results import Results
-from .return_to_row import ReturnsToRow
 from .runs import Runs
 from .study import Studies
 from .verdicts import Verdicts
@@ -60,6 +59,9 @@ VIEWS = {
 
 
 PAUSE_SECONDS = 0.1
+REST_SECONDS = 0.3
+"""The row of the cursor is remembered once it has stood still for so long."""
+ProjectRuns = tuple[str, Sequence[RunLine], Mapping[int, frozenset[str]]]
 
 
 def _views_of(workspace: Workspace, run: Run) -> frozenset[str]:
@@ -72,7 +74,7 @@ class Panes(Backdrop, ContentSwitcher):
     """Shows one of the tabs."""
 
 
-class Project(ReturnsToRow):
+class Project(Page):
     """The runs of a project, its data, and ways to look at one of its runs."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -89,14 +91,6 @@ class Project(ReturnsToRow):
         Binding("w", "release", "Release this run", show=False, id="project.release"),
     ]
 
-    @dataclass
-    class Arrived(Message):
-        """The project's name and runs were read."""
-
-        name: str
-        lines: list[RunLine]
-        views: Mapping[int, frozenset[str]]
-
     def __init__(self, project_id: int, run_id: int | None, tab: str) -> None:
         super().__init__()
         self._project_id, self._run_id = project_id, run_id
@@ -108,6 +102,7 @@ class Project(ReturnsToRow):
         made = (Runs(), Results(id="results"), Verdicts(), Studies(), Diagnostics(), Records(), Map())
         self._panes: Mapping[str, Pane] = {str(pane.id): pane for pane in (*made, Data(project_id), Plan(project_id))}
         self._bringing = asyncio.Lock()
+        self._resting: Timer | None = None
 
     def compose_body(self) -> ComposeResult:
         """The tabs and what they show."""
@@ -127,6 +122,30 @@ class Project(ReturnsToRow):
     def pane(self) -> Pane:
         """The tab that is shown."""
         return self._panes[self._tab]
+
+    @property
+    def _grid(self) -> Grid | None:
+        return next(iter(self.pane.query(Grid)), None)
+
+    @property
+    def row_here(self) -> str:
+        """The row that is to be remembered; empty where there is none."""
+        return self._grid.place if self._grid is not None and self._grid.count else ""
+
+    def return_to_row(self) -> None:
+        """Have the cursor go to the row that was remembered."""
+        if self._grid is not None:
+            self._grid.return_to(self.sfumato.state.row)
+
+    @on(Grid.Highlighted)
+    def _moved(self) -> None:
+        if self._resting is not None:
+            self._resting.stop()
+        self._resting = self.set_timer(REST_SECONDS, self._remember_row)
+
+    def _remember_row(self) -> None:
+        if self.row_here:
+            self.sfumato.remember(row=self.row_here)
 
     async def _bring(self, name: str) -> Pane:
         """A tab, mounted when it is first needed: a project opens as fast as one tab."""
@@ -149,25 +168,25 @@ class Project(ReturnsToRow):
         known = [line.run.id for line in self._lines]
         return self._run_id if self._run_id in known else next(iter(known), None)
 
-    def reload(self) -> None:
-        """Read the runs."""
+    def read_query(self) -> Callable[[Workspace], ProjectRuns]:
+        """Name, runs, and what there is to see of each that is done."""
         project_id, seen = self._project_id, self._views
 
-        def query(workspace: Workspace) -> tuple[str, list[RunLine], Mapping[int, frozenset[str]]]:
+        def query(workspace: Workspace) -> ProjectRuns:
             names, lines = {line.id: line.name for line in projects(workspace)}, run_lines(workspace, project_id)
             done = [line.run for line in lines if line.run.state is RunState.DONE]
             views = {run.id: seen[run.id] if run.id in seen else _views_of(workspace, run) for run in done}
             return names.get(project_id, ""), lines, views
 
-        self.read(query, lambda found: self.Arrived(*found))
+        return query
 
-    @on(Arrived)
-    def _take(self, event: Arrived) -> None:
+    def take(self, answer: ProjectRuns) -> None:
+        """Show them."""
         first, self._is_read = not self._lines, True
-        self._title, self._lines, self._views = event.name, event.lines, event.views
+        self._title, self._lines, self._views = answer
         runs = self._panes["runs"]
         assert isinstance(runs, Runs)
-        runs.show_runs(event.lines, self.run_id if first else None)
+        runs.show_runs(self._lines, self.run_id if first else None)
         self._show_run()
 
     def _show_run(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,7 +11,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import Static
 
 from sfumato.engine.errors import BadInput
@@ -23,9 +22,10 @@ from sfumato.tui.words import progress, state_text, tally_text
 from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import duration
 from sfumato.workspace.store.database import DATABASE
+from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import Project, projects
 
-from .keys import key_for
+from .dialogs import key_for
 from .page import Page, grid_exhibit
 
 NONE = "No project yet. One of these keys makes the first:"
@@ -68,12 +68,6 @@ class Projects(Page):
     ]
     DEFAULT_CSS = "#welcome { display: none; padding: 1 2; }"
 
-    @dataclass
-    class Arrived(Message):
-        """The projects were read."""
-
-        lines: list[Project]
-
     def __init__(self) -> None:
         super().__init__()
         self._lines: list[Project] = []
@@ -84,13 +78,13 @@ class Projects(Page):
         yield Static(id="welcome")
         yield ProjectGrid(empty="…")
 
-    def reload(self) -> None:
-        """Read the projects."""
-        self.read(projects, self.Arrived)
+    def read_query(self) -> Callable[[Workspace], list[Project]]:
+        """The projects."""
+        return projects
 
-    @on(Arrived)
-    def _take(self, event: Arrived) -> None:
-        self._lines, self._is_read = event.lines, True
+    def take(self, answer: list[Project]) -> None:
+        """Show them."""
+        self._lines, self._is_read = answer, True
         self._show()
 
     def on_resize(self) -> None:
@@ -161,7 +155,7 @@ class Projects(Page):
 
     async def action_delete(self) -> None:
         """Ask, then delete the project under the cursor."""
-        from .confirm import Confirm
+        from .dialogs import Confirm
 
         key = self.query_one(LiveGrid).key
         line = next((line for line in self._lines if line.id == key), None)

@@ -15,13 +15,12 @@ from textual.widgets import Static
 from sfumato.tui.export import Exhibit, Lines
 from sfumato.tui.messages import WorkspaceChanged
 from sfumato.tui.widgets.grid import Grid, LiveGrid
-from sfumato.tui.widgets.key_line import KeyLine
-from sfumato.tui.widgets.line import Line
+from sfumato.tui.widgets.lines import KeyLine, Line
 from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import mark, number, outcome_text, printable
 from sfumato.workspace.views.quality import Metric, QualityBoard, Score, quality_board
 
-from .page import Dialog, Exhibits, Reads
+from .page import Dialog, Exhibits
 
 __all__ = ["Quality"]
 
@@ -35,7 +34,7 @@ MINIMUM, LIMIT = "minimum", "limit"
 CELL = 14
 
 
-class Quality(Dialog[None], Exhibits, Reads):
+class Quality(Dialog[None], Exhibits):
     """The board of one run; the cursor reads a row in full."""
 
     DEFAULT_CSS = """

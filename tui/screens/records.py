@@ -17,17 +17,15 @@ from textual.widgets import Static
 
 from sfumato.tui.export import Exhibit
 from sfumato.tui.widgets.grid import Grid
-from sfumato.tui.widgets.key_line import KeyLine
-from sfumato.tui.widgets.line import Line
+from sfumato.tui.widgets.lines import KeyLine, Line
 from sfumato.tui.widgets.pages import TableRow
 from sfumato.tui.widgets.text import cut, fit
 from sfumato.workspace.reporting.records import COLUMNS, driver_text, record_cells
 from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import number, params_text, printable
 
-from .confirm import Confirm
+from .dialogs import Confirm
 from .page import Dialog, Exhibits, Pane, grid_exhibit
-from .threads import Computes
 
 if TYPE_CHECKING:
     from sfumato.engine.record_risk import LeaveOneOut
@@ -78,7 +76,7 @@ class CandidatePages:
             return values(workspace, self.run_id, numbers, self.found.draw)
 
 
-class Record(Dialog[None], Exhibits, Computes):
+class Record(Dialog[None], Exhibits):
     """Opens on the dataset in which the record is most at risk. Values are hidden until the user says otherwise."""
 
     DEFAULT_CSS = """
@@ -241,7 +239,7 @@ class RecordGrid(Grid):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Why", id="records.why")]
 
 
-class Records(Pane, Computes):
+class Records(Pane):
     """Every record of a run's table by its risk; enter shows who would be taken for it, and why."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

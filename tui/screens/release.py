@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, ClassVar
@@ -13,38 +12,31 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import Input
 
-from sfumato.tui.messages import Trouble
-from sfumato.tui.widgets.completion import PathName
-from sfumato.tui.widgets.entry import Entry
-from sfumato.tui.widgets.key_line import KeyLine
-from sfumato.tui.widgets.line import Line
-from sfumato.tui.widgets.scroll import Scroll
+from sfumato.tui.messages import ErrorMessage
+from sfumato.tui.widgets.entries import Entry, PathName
+from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
 from sfumato.tui.widgets.verdict_board import board
 from sfumato.workspace.reporting.words import printable, settings_apart
 
-from .confirm import Confirm
+from .dialogs import Confirm
 from .page import Dialog
-from .threads import Computes
 
 if TYPE_CHECKING:
-    from sfumato.workspace.release.package import Form, PastRelease, Released, ReleasePlan
+    from sfumato.workspace.release.package import PastRelease, Released, ReleasePlan
+    from sfumato.workspace.release.tables import Form
     from sfumato.workspace.store.workspace import Workspace
-
-__all__ = ["ReleaseScreen"]
 
 WHY = "Write below why it goes out all the same; the reason is kept in the audit log."
 NO_THRESHOLDS = "The recipe sets no thresholds: nothing has been judged."
 REASON, DIRECTORY = "release-reason", "release-directory"
 
 
-class ReleaseScreen(Dialog[None], Computes):
+class ReleaseScreen(Dialog[None]):
     """Releases a run that is done, after a question."""
 
     DEFAULT_CSS = """
-    ReleaseScreen > .whole { width: 100%; height: 100%; background: $background; }
     ReleaseScreen Input { margin: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -54,18 +46,7 @@ class ReleaseScreen(Dialog[None], Computes):
     ]
     AUTO_FOCUS = "Scroll"
 
-    @dataclass
-    class Planned(Message):
-        """What would go out was read."""
-
-        plan: ReleasePlan
-        past: Sequence[PastRelease]
-
-    @dataclass
-    class Written(Message):
-        """The release was written."""
-
-        done: Released
+    computes = True
 
     def __init__(self, run_id: int) -> None:
         super().__init__()
@@ -88,8 +69,8 @@ class ReleaseScreen(Dialog[None], Computes):
             )
             yield KeyLine()
 
-    def on_mount(self) -> None:
-        """Have the run read."""
+    def read_query(self) -> Callable[[Workspace], tuple[ReleasePlan, Sequence[PastRelease]]]:
+        """What would go out, and what went out before."""
         self._say(f"Release of run {self._run_id}")
         run_id = self._run_id
 
@@ -98,14 +79,14 @@ class ReleaseScreen(Dialog[None], Computes):
 
             return plan_release(workspace, run_id), releases_of(workspace, run_id)
 
-        self.compute(query, lambda found: self.Planned(*found))
+        return query
 
     def _say(self, text: str) -> None:
         self.query_one("#release-head", Line).say(text)
 
-    @on(Planned)
-    def _take(self, event: Planned) -> None:
-        self._plan, self._past = event.plan, event.past
+    def take(self, answer: tuple[ReleasePlan, Sequence[PastRelease]]) -> None:
+        """Show it."""
+        self._plan, self._past = answer
         self._show()
 
     def on_resize(self) -> None:
@@ -162,17 +143,16 @@ class ReleaseScreen(Dialog[None], Computes):
 
         self._writing = True
         self._say(f"Writing the release of run {run_id} …")
-        self.compute(query, self.Written)
+        self.compute(query, self._finish)
 
-    @on(Trouble)
+    @on(ErrorMessage)
     def _fail(self) -> None:
         self._writing = False
         self._show()
 
-    @on(Written)
-    def _finish(self, event: Written) -> None:
+    def _finish(self, done: Released) -> None:
         self._writing = False
-        self.sfumato.say(f"Run {self._run_id} released to {event.done.directory}: {len(event.done.files)} files")
+        self.sfumato.say(f"Run {self._run_id} released to {done.directory}: {len(done.files)} files")
         self.dismiss(None)
 
 

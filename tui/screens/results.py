@@ -16,9 +16,9 @@ from textual.worker import get_current_worker
 
 from sfumato.engine.rows import Row
 from sfumato.tui.export import Exhibit, Lines, lines_of
-from sfumato.tui.widgets.entry import Entry
+from sfumato.tui.widgets.entries import Entry
 from sfumato.tui.widgets.grid import Grid
-from sfumato.tui.widgets.line import Line
+from sfumato.tui.widgets.lines import Line
 from sfumato.tui.widgets.pages import TableRow
 from sfumato.workspace.reporting.results import ROW_COLUMNS, row_cells
 from sfumato.workspace.reporting.tables import Column, cells, fitted

@@ -17,7 +17,7 @@ from textual.widgets import Static
 from sfumato.tui import jobs
 from sfumato.tui.export import Exhibit
 from sfumato.tui.widgets.grid import Grid, LiveGrid
-from sfumato.tui.widgets.line import alike
+from sfumato.tui.widgets.lines import alike
 from sfumato.tui.widgets.run_detail import glance
 from sfumato.tui.words import progress, rate, seconds_left, state_text, tally_text
 from sfumato.workspace.reporting.tables import Column, cells, fitted
@@ -26,8 +26,7 @@ from sfumato.workspace.views.run_detail import RunDetail, run_detail
 from sfumato.workspace.views.runs import RunLine, RunState
 
 from .compare import Compare
-from .confirm import Confirm
-from .keys import key_for
+from .dialogs import Confirm, key_for
 from .page import Pane, grid_exhibit
 
 COLUMNS = (
@@ -72,12 +71,6 @@ class Runs(Pane):
     ]
 
     DEFAULT_CSS = "#glance { height: auto; max-height: 50%; padding: 0 1; display: none; background: $surface; }"
-
-    @dataclass
-    class Seen(Message):
-        """What there is to say of the run under the cursor was read."""
-
-        detail: RunDetail
 
     @dataclass
     class Chosen(Message):
@@ -158,11 +151,10 @@ class Runs(Pane):
             self.query_one("#glance").display = False
         elif here is not None and here != self._seen:
             self._seen = here
-            self.read(lambda workspace: run_detail(workspace, here.run.id), self.Seen)
+            self.read(lambda workspace: run_detail(workspace, here.run.id), self._say)
 
-    @on(Seen)
-    def _say(self, event: Seen) -> None:
-        shown, text = self.query_one("#glance", Static), glance(event.detail, self.size.width - 2)
+    def _say(self, detail: RunDetail) -> None:
+        shown, text = self.query_one("#glance", Static), glance(detail, self.size.width - 2)
         if not shown.display or not alike(shown.content, text):
             shown.update(text, layout=not shown.display or shown.size.height != len(text.plain.splitlines()))
             shown.display = True

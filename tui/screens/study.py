@@ -19,10 +19,8 @@ from sfumato.tui.messages import WorkspaceChanged
 from sfumato.tui.study_answers import PlaneView, first_place, place_text, slider, spread_text, tables_text, view_of
 from sfumato.tui.study_views import CurveView, StudyView, by_study
 from sfumato.tui.widgets.grid import LiveGrid
-from sfumato.tui.widgets.key_line import KeyLine
-from sfumato.tui.widgets.line import Line
+from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
 from sfumato.tui.widgets.plot import Plot
-from sfumato.tui.widgets.scroll import Scroll
 from sfumato.workspace.reporting.tables import cells, fitted
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import RunLine

@@ -16,15 +16,12 @@ from textual.message import Message
 from textual.widgets import Input
 
 from sfumato.engine.thresholds import Verdict
-from sfumato.tui.widgets.entry import Entry
-from sfumato.tui.widgets.key_line import KeyLine
-from sfumato.tui.widgets.line import Line
-from sfumato.tui.widgets.scroll import Scroll
+from sfumato.tui.widgets.entries import Entry
+from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
 from sfumato.tui.widgets.verdict_board import board, overall
 from sfumato.workspace.reporting.words import Apart, limit_text, measured, number, settings_apart
 
 from .page import Dialog
-from .threads import Computes
 
 if TYPE_CHECKING:
     from sfumato.engine.rows import Row
@@ -49,7 +46,7 @@ class Limit(Entry):
         return key != "q" and super().check_consume_key(key, character)
 
 
-class Trial(Dialog[None], Computes):
+class Trial(Dialog[None]):
     """A threshold at a time with its limit to edit; the board below follows every key."""
 
     DEFAULT_CSS = """
@@ -202,7 +199,7 @@ class Trial(Dialog[None], Computes):
             return
 
         def query(workspace: Workspace) -> int:
-            from sfumato.workspace.plan.limits import keep_limits
+            from sfumato.workspace.plan.edits import keep_limits
 
             keep_limits(workspace, project_id, changed)
             return len(changed)
@@ -225,8 +222,8 @@ def _number(text: str) -> float | None:
 
 
 def _load(workspace: Workspace, run_id: int) -> tuple[Sequence[Threshold], Sequence[Row], Sequence[Verdict], Apart]:
-    from sfumato.workspace.jobs.runs import find_run
     from sfumato.workspace.views.results import result_rows, verdicts_of
+    from sfumato.workspace.views.runs import find_run
 
     rows = [row for row in result_rows(workspace, run_id) if row.draw is None]
     run = find_run(workspace, run_id)

@@ -15,7 +15,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 PLAIN = "SFUMATO_PLAIN_TEXTUAL"
-CHECKED = frozenset({"8.2.0", "8.2.8"})
+CHECKED = frozenset({"8.2.8"})
 """The versions of Textual that every part was tried with."""
 
 

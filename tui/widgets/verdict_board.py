@@ -25,7 +25,7 @@ from sfumato.workspace.reporting.words import (
     printable,
 )
 
-from .scroll import Scroll
+from .lines import Scroll
 
 
 def gauge(observed: float | None, limit: float, width: int, style: str) -> Content:

@@ -1,4 +1,10 @@
-"""Where a worker's tasks are computed: in the worker itself, in processes of its own, or on a Dask cluster."""
+"""Where a worker's tasks are computed: in the worker itself, in processes of its own, or on the cluster of a Dask scheduler.
+
+Dask needs the extra ``sfumato[dask]``, and opens network connections: nothing else does. Every machine of the cluster must have
+this version of Sfumato, and see the workspace's tables under the same path, on a disk that all share. The database stays with
+this process: SQLite's locks do not work over a network. So a task on the cluster reports no progress, and one that is cancelled
+is computed to its end, for nothing.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +19,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-__all__ = ["IDLE_SECONDS", "IN_PROCESS", "THREAD_LIMITS", "Pool", "ProcessPool", "pool"]
+from ..errors import WorkspaceError
 
 IN_PROCESS = 0
 IDLE_SECONDS = 3.0
@@ -21,7 +27,7 @@ IDLE_SECONDS = 3.0
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """Set to 1 for what computes, so that jobs beside each other do not fight for cores."""
 ORPHAN_SECONDS = 0.5
-COMPUTES = "sfumato.workspace.jobs.attempt"
+COMPUTES = "sfumato.workspace.jobs.run_task"
 """Imported by every process before it is given a task."""
 
 
@@ -96,7 +102,7 @@ class _Process:
     def _started() -> Executor:
         from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
-        executor: Executor = ProcessPoolExecutor(max_workers=1, initializer=settle, initargs=(os.getpid(),))
+        executor: Executor = ProcessPoolExecutor(max_workers=1, initializer=follow_parent, initargs=(os.getpid(),))
         return executor
 
     def kill(self) -> None:
@@ -110,7 +116,7 @@ class _Process:
         self._executor = None
 
 
-def settle(parent: int) -> None:
+def follow_parent(parent: int) -> None:
     """In a process that computes: leave signals of the terminal to the worker, and do not outlive it."""
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -138,7 +144,61 @@ def pool(jobs: int, dask: str = "") -> Iterator[Pool]:
 
 def _open(jobs: int, dask: str) -> Pool:
     if dask:
-        from .dask_pool import DaskPool
-
         return DaskPool(dask)
     return Pool() if jobs == IN_PROCESS else ProcessPool(jobs)
+
+
+PATIENCE_SECONDS = 10
+
+
+class DaskPool(Pool):
+    """Computes on a cluster, one task at a time in each of its workers."""
+
+    local = False
+
+    def __init__(self, address: str) -> None:
+        """Connect. Raises WorkspaceError when there is no such scheduler, or its workers have several threads."""
+        try:
+            from distributed import Client
+        except ImportError:
+            raise WorkspaceError("--dask needs the package distributed; install sfumato[dask]") from None
+        try:
+            self._client = Client(address, timeout=PATIENCE_SECONDS, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise WorkspaceError(f"no Dask scheduler answers at {address} ({type(error).__name__})") from None
+        threads = self._client.nthreads()
+        if not threads or max(threads.values()) > 1:
+            self.close()
+            raise WorkspaceError(
+                f"the Dask cluster at {address} must have workers of one thread each (--nthreads 1), "
+                "so that a task's answer does not depend on what is computed beside it"
+            )
+        self.size = len(threads)
+        self._remote: dict[Future[Any], Any] = {}
+
+    def submit(self, func: Callable[..., Any], *args: Any) -> Future[Any]:
+        """A future of what ``func`` returns or raises; BrokenExecutor when its Dask worker was killed."""
+        future: Future[Any] = Future()
+        remote = self._client.submit(func, *args, pure=False, retries=0)
+        self._remote[future] = remote
+        remote.add_done_callback(lambda done: self._pass_on(done, future))
+        return future
+
+    def _pass_on(self, remote: Any, future: Future[Any]) -> None:
+        self._remote.pop(future, None)
+        if remote.status == "finished":
+            future.set_result(remote.result())
+        elif remote.status == "error" and type(remote.exception()).__name__ != "KilledWorker":
+            future.set_exception(remote.exception())
+        else:
+            future.set_exception(BrokenExecutor(remote.status))
+
+    def stop(self, future: Future[Any]) -> None:
+        """Cancel a task: one that has begun is left alone, and nobody listens to its answer."""
+        remote = self._remote.pop(future, None)
+        if remote is not None:
+            remote.cancel(force=True)
+
+    def close(self) -> None:
+        """Leave the cluster, which forgets what it was given."""
+        self._client.close()

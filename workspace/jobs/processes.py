@@ -1,13 +1,32 @@
-"""Whether a process that signed on is still the one that it was: host, number and time of birth together."""
+"""Other processes: whether one that signed on is still there, and a call in a process of its own.
+
+What takes much memory or time is called beside the app and answers with a value. Arguments and answer go as JSON, never as
+pickle: dataclasses, tuples, mappings, words of an enumeration, paths, numbers, text.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import importlib
+import json
 import os
 import platform
+import signal
+import subprocess
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum
 from functools import lru_cache
 from pathlib import Path
+from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
-__all__ = ["birth_of", "gone", "host"]
+from sfumato.engine.errors import BadInput, Cancelled, EngineError
+
+from ..errors import WorkspaceError
+from ..store.disk import disk_error
+from .pool import follow_parent
 
 
 @lru_cache(maxsize=1)
@@ -49,3 +68,111 @@ def _link(path: str) -> str:
         return str(Path(path).readlink())
     except OSError:
         return ""
+
+
+P = ParamSpec("P")
+Answer = TypeVar("Answer")
+LOOK_SECONDS = 0.1
+SHORT = "the machine may be short of memory"
+
+
+def call_in_process(
+    function: Callable[..., Answer], *arguments: object, what: str, unwanted: Callable[[], bool] = lambda: False
+) -> Answer:
+    """``function(*arguments)``, of a module's top level, in another process, which does not outlive this one.
+
+    Raises its BadInput, and WorkspaceError for all else that goes wrong, in words that name ``what`` and hold no value of the
+    data; Cancelled, once the answer is ``unwanted``.
+    """
+    command = [sys.executable, "-P", "-m", "sfumato.workspace.jobs.processes", str(os.getpid())]
+    given: str | None = json.dumps([function.__module__, function.__name__, to_json(arguments)])
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True) as process:
+        try:
+            while True:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    text, _ = process.communicate(given, timeout=LOOK_SECONDS)
+                    break
+                given = None
+                if unwanted():
+                    raise Cancelled(f"{what} is not wanted any more")
+        except BaseException:
+            process.kill()
+            raise
+    return _answer(function, text, process.returncode, what)
+
+
+def _answer(function: Callable[..., Answer], text: str, status: int, what: str) -> Answer:
+    if status < 0:
+        raise WorkspaceError(f"{what} was ended by {signal.Signals(-status).name}; {SHORT}")
+    if status or not text:
+        raise WorkspaceError(f"{what} ended without an answer (status {status})")
+    found = json.loads(text)
+    if "value" in found:
+        answer: Answer = from_json(get_type_hints(function).get("return", Any), found["value"])
+        return answer
+    if "place" in found:
+        raise BadInput(found["place"], found["message"])
+    raise WorkspaceError(found["message"] if found["told"] else f"{what} failed: {found['message']}")
+
+
+def to_json(value: Any) -> Any:
+    """The value in lists, tables and what JSON has of its own."""
+    if dataclasses.is_dataclass(value):
+        return {field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): to_json(inner) for key, inner in value.items()}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Path):
+        return str(value)
+    return [to_json(inner) for inner in value] if isinstance(value, (tuple, list)) else value
+
+
+def from_json(kind: Any, value: Any) -> Any:
+    """The value of a type that ``to_json`` took apart."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if value is None or kind is Any:
+        return value
+    if origin in (Union, types.UnionType):
+        return from_json(next(one for one in inner if one is not type(None)), value)
+    if origin is tuple:
+        kinds: Iterator[Any] = iter(inner) if inner[-1] is not ... else iter([inner[0]] * len(value))
+        return tuple(from_json(one, item) for one, item in zip(kinds, value, strict=True))
+    if origin is not None and isinstance(value, dict):
+        return {key: from_json(inner[1], item) for key, item in value.items()}
+    if origin is not None and issubclass(origin if isinstance(origin, type) else object, Sequence):
+        return [from_json(inner[0], item) for item in value]
+    if dataclasses.is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return kind(**{name: from_json(hints[name], item) for name, item in value.items()})  # type: ignore[operator]
+    return kind(value) if isinstance(kind, type) and issubclass(kind, (Enum, Path)) else value
+
+
+def _called(module: str, name: str, arguments: Sequence[Any]) -> dict[str, Any]:
+    """What the call found, or why it found nothing; other errors than ours may quote values, and only their type is told."""
+    function = getattr(importlib.import_module(module), name)
+    hints = get_type_hints(function) if hasattr(function, "__annotations__") else {}
+    kinds = [kind for name, kind in hints.items() if name != "return"] or [Any] * len(arguments)
+    try:
+        return {"value": to_json(function(*map(from_json, kinds, arguments)))}
+    except BadInput as error:
+        return {"place": error.place, "message": error.message}
+    except (EngineError, WorkspaceError) as error:
+        return {"message": str(error), "told": True}
+    except MemoryError:
+        return {"message": SHORT, "told": False}
+    except Exception as error:  # noqa: BLE001  (whatever it raises is an answer)
+        return {"message": disk_error(error) or type(error).__name__, "told": False}
+
+
+def main() -> None:
+    """Read a call from standard input, write its answer to standard output, where nothing else is written."""
+    follow_parent(int(sys.argv[1]))
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
+        os.dup2(2, 1)
+        answers.write(json.dumps(_called(*json.load(sys.stdin))))
+
+
+if __name__ == "__main__":
+    main()

@@ -15,28 +15,9 @@ from sfumato.engine.thresholds import Verdict
 
 from ..audit import Act, append
 from ..store.workspace import Workspace
+from ..views.runs import RunState
 from .processes import birth_of, gone, host
-from .runs import RunState, insert_rows
-
-__all__ = [
-    "NOTHING",
-    "Claim",
-    "Outcome",
-    "claim",
-    "extend_leases",
-    "fail",
-    "finish",
-    "progress",
-    "release",
-    "release_all",
-    "release_of_the_dead",
-    "request_stop",
-    "resume",
-    "sign_on",
-    "still_held",
-    "still_wanted",
-    "unfinished",
-]
+from .runs import insert_rows
 
 LEASE_SECONDS = 30.0
 LOST_AT_MOST = 5
@@ -59,7 +40,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TaskResult:
     """What a task leaves behind: rows, verdicts, diagnostics of its target, and tables by artefact name."""
 
     rows: Sequence[Row] = ()
@@ -71,7 +52,7 @@ class Outcome:
     peak_bytes: int = 0
 
 
-NOTHING = Outcome()
+NO_RESULT = TaskResult()
 
 
 _READY = """SELECT task.id FROM task JOIN run ON run.id = task.run_id
@@ -192,7 +173,7 @@ def progress(workspace: Workspace, held: Claim, done: int, total: int, what: str
     return written.rowcount > 0
 
 
-def finish(workspace: Workspace, held: Claim, outcome: Outcome) -> bool:
+def finish(workspace: Workspace, held: Claim, outcome: TaskResult) -> bool:
     """Record what a task found and end it, in one transaction; False when it is no longer this worker's to end."""
     with workspace.writing() as connection:
         ended = connection.execute(
@@ -216,7 +197,7 @@ def finish(workspace: Workspace, held: Claim, outcome: Outcome) -> bool:
     return True
 
 
-def _keep(connection: sqlite3.Connection, run_id: int, outcome: Outcome) -> None:
+def _keep(connection: sqlite3.Connection, run_id: int, outcome: TaskResult) -> None:
     """Tables and statistics of a task, in place of those that an attempt which failed has left."""
     connection.executemany(
         "INSERT OR REPLACE INTO artefact (run_id, name, sha256) VALUES (?, ?, ?)",
@@ -236,7 +217,7 @@ def _end_if_complete(connection: sqlite3.Connection, run_id: int) -> None:
         _end_run(connection, run_id, RunState.DONE)
 
 
-def fail(workspace: Workspace, held: Claim, message: str, left: Outcome = NOTHING) -> None:
+def fail(workspace: Workspace, held: Claim, message: str, left: TaskResult = NO_RESULT) -> None:
     """End a task and its run with an error, and keep what it ``left`` to look at. The message holds no confidential values."""
     with workspace.writing() as connection:
         ended = connection.execute(
@@ -275,7 +256,7 @@ def release_all(workspace: Workspace, worker: str) -> None:
         _sign_off(connection, worker)
 
 
-def release_of_the_dead(workspace: Workspace) -> int:
+def release_tasks_of_dead_workers(workspace: Workspace) -> int:
     """Give back the tasks of workers of this machine whose process is gone, without waiting for their leases to end.
 
     Returns how many workers they were.

@@ -1,46 +1,138 @@
-"""One task, done: what it needs is read from stored tables, the engine computes, tables are stored. No database."""
+"""One task, done: what it needs is read from stored tables, the engine computes, tables are stored.
+
+Whatever goes wrong comes back as a value, so that it crosses processes and never carries data.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import resource
+import sqlite3
 import sys
+import threading
 import time
-from collections.abc import Callable
-from dataclasses import replace
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
 from threadpoolctl import ThreadpoolController
 
 from sfumato.engine import execution
+from sfumato.engine.errors import Cancelled, EngineError, NotConverged
 from sfumato.engine.execution import TaskKind
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.results import Fit
-from sfumato.engine.run import Progress
+from sfumato.engine.rows import Row
+from sfumato.engine.run import Progress, silent
 
-from ..store.record_tables import records_name, write_records
-from ..store.released_tables import classes_name, read_released
+from ..errors import WorkspaceError
+from ..store.artefacts import classes_name, read_released, records_name, trace_name, write_records, write_trace
+from ..store.database import is_busy
+from ..store.disk import disk_error
 from ..store.tables import Tables
-from ..store.trace_tables import trace_name, write_trace
-from ..store.workspace import schema_from_json
-from .memory import forget_peak, peak_bytes
-from .queue import Outcome
-from .task_input import Order
+from ..store.workspace import Workspace, schema_from_json, schema_to_json
+from ..views.results import raw_rows
+from ..views.runs import find_run
+from .queue import NO_RESULT, Claim, TaskResult, progress, still_wanted
 
-__all__ = ["perform", "to_look_at"]
+RESET_PEAK = "5"
+"""Written to ``clear_refs``, sets the peak to what is in use now (proc_pid_clear_refs(5))."""
+
+
+def forget_peak() -> None:
+    """Let ``peak_bytes`` count from now on, where the system can: Linux, with /proc."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text(RESET_PEAK)
+
+
+def peak_bytes() -> int:
+    """The most memory that was resident since ``forget_peak``; without /proc, in this process's life."""
+    try:
+        status = Path("/proc/self/status").read_text("utf-8")
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) * 1024
+
+
+@dataclass(frozen=True)
+class TaskInput:
+    """A claimed task, its run's recipe, the confidential table with its schema, and what earlier tasks left.
+
+    ``tables`` gives the hash of each fit and released dataset, and of the classes of anonymised ones; ``rows`` are those to combine.
+    """
+
+    held: Claim
+    recipe: str
+    schema: str
+    confidential: str
+    tables: Mapping[str, str]
+    rows: Sequence[Row] = ()
+
+
+def task_input(workspace: Workspace, held: Claim) -> TaskInput:
+    """Read what a task needs, once all that it depends on is done."""
+    run = find_run(workspace, held.run_id)
+    dataset = workspace.dataset(run.dataset_id)
+    left = workspace.connection.execute(
+        """SELECT name, sha256 FROM artefact
+           WHERE run_id = ? AND (name LIKE 'fit/%' OR name LIKE 'draw/%' OR name LIKE 'classes/%')""",
+        (run.id,),
+    )
+    rows = raw_rows(workspace, run.id) if held.kind == TaskKind.COMBINE else ()
+    tables = {row["name"]: row["sha256"] for row in left}
+    return TaskInput(held, run.recipe_toml, schema_to_json(dataset.schema), dataset.table_sha256, tables, rows)
+
+
+REPORT_SECONDS = 0.5
+
+
+class Reporter:
+    """Writes progress twice a second at most, and stops the computation when nobody wants the run any more."""
+
+    def __init__(self, directory: Path, held: Claim) -> None:
+        self.directory = directory
+        self.held = held
+        self.last = time.monotonic()
+
+    def __call__(self, made: Progress) -> None:
+        """Report. Raises Cancelled."""
+        if time.monotonic() - self.last < REPORT_SECONDS:
+            return
+        self.last = time.monotonic()
+        workspace = _workspace_of_thread(self.directory, threading.get_ident())
+        if not self._written(workspace, made) or not still_wanted(workspace, self.held.run_id):
+            raise Cancelled(f"run {self.held.run_id} was stopped, or the task went to another worker")
+
+    def _written(self, workspace: Workspace, made: Progress) -> bool:
+        try:
+            return progress(workspace, self.held, made.done, made.total, made.what)
+        except sqlite3.OperationalError as error:
+            if not is_busy(error):
+                raise
+            return True
+
+
+@lru_cache(maxsize=4)
+def _workspace_of_thread(directory: Path, thread: int) -> Workspace:
+    return Workspace.open(directory)
+
 
 TABLES_KEPT = 8
 FITS_KEPT = 64
 Report = Callable[[Progress], None]
 
 
-def perform(tables: Tables, order: Order, report: Report) -> Outcome:
+def compute_task(tables: Tables, given: TaskInput, report: Report) -> TaskResult:
     """Compute a task on one BLAS thread, so that the answer does not depend on the machine's cores."""
     forget_peak()
     started = time.perf_counter()
     with _thread_pools(len(sys.modules)).limit(limits=1):
-        outcome = _KINDS[TaskKind(order.held.kind)](tables, order, report)
-    return Outcome(
+        outcome = _KINDS[TaskKind(given.held.kind)](tables, given, report)
+    return TaskResult(
         outcome.rows,
         outcome.verdicts,
         outcome.target,
@@ -77,75 +169,118 @@ def _fit(directory: Path, sha256: str) -> Fit:
     return Fit(Tables(directory).read_arrays(sha256))
 
 
-def _confidential(tables: Tables, order: Order) -> Microdata:
-    return _table(tables.directory, order.schema, order.confidential)
+def _confidential(tables: Tables, given: TaskInput) -> Microdata:
+    return _table(tables.directory, given.schema, given.confidential)
 
 
-def _released(tables: Tables, order: Order, draw: int) -> Microdata:
-    left = order.tables
-    return _release(tables.directory, order.recipe, left[f"draw/{draw}"], left.get(classes_name(draw)))
+def _released(tables: Tables, given: TaskInput, draw: int) -> Microdata:
+    left = given.tables
+    return _release(tables.directory, given.recipe, left[f"draw/{draw}"], left.get(classes_name(draw)))
 
 
-def _perform_fit(tables: Tables, order: Order, report: Report) -> Outcome:
-    recipe, held = _recipe(order.recipe), order.held
-    fit = execution.fit_model(recipe, held.item, _confidential(tables, order), report)
-    looked_at = to_look_at(tables, order, fit)
+def _compute_fit(tables: Tables, given: TaskInput, report: Report) -> TaskResult:
+    recipe, held = _recipe(given.recipe), given.held
+    fit = execution.fit_model(recipe, held.item, _confidential(tables, given), report)
+    looked_at = fit_diagnostics(tables, given, fit)
     return replace(looked_at, artefacts={held.key: tables.write_arrays(fit.arrays), **looked_at.artefacts})
 
 
-def to_look_at(tables: Tables, order: Order, fit: Fit) -> Outcome:
+def fit_diagnostics(tables: Tables, given: TaskInput, fit: Fit) -> TaskResult:
     """What a fit leaves to look at, whether its draws can be used or not: statistics and the trace, stored."""
-    held, target = order.held, _recipe(order.recipe).synthesis[order.held.item].target
+    held, target = given.held, _recipe(given.recipe).synthesis[given.held.item].target
     artefacts = {} if fit.trace is None else {trace_name(held.item): write_trace(tables, fit.trace)}
-    return Outcome(target=target, diagnostics=fit.diagnostics, artefacts=artefacts)
+    return TaskResult(target=target, diagnostics=fit.diagnostics, artefacts=artefacts)
 
 
-def _perform_draw(tables: Tables, order: Order, report: Report) -> Outcome:
-    recipe, held = _recipe(order.recipe), order.held
+def _compute_draw(tables: Tables, given: TaskInput, report: Report) -> TaskResult:
+    recipe, held = _recipe(given.recipe), given.held
     assert held.draw is not None
-    fits = [_fit(tables.directory, order.tables[f"fit/{k}"]) for k in range(len(recipe.synthesis))]
-    released = execution.draw_dataset(recipe, held.draw, _confidential(tables, order), fits, report)
-    return Outcome(artefacts={held.key: tables.write_microdata(released)})
+    fits = [_fit(tables.directory, given.tables[f"fit/{k}"]) for k in range(len(recipe.synthesis))]
+    released = execution.draw_dataset(recipe, held.draw, _confidential(tables, given), fits, report)
+    return TaskResult(artefacts={held.key: tables.write_microdata(released)})
 
 
-def _perform_anonymise(tables: Tables, order: Order, report: Report) -> Outcome:
-    found = execution.anonymise(_recipe(order.recipe), _confidential(tables, order), report)
+def _compute_anonymise(tables: Tables, given: TaskInput, report: Report) -> TaskResult:
+    found = execution.anonymise(_recipe(given.recipe), _confidential(tables, given), report)
     classes = tables.write_arrays({"classes": found.classes})
-    artefacts = {order.held.key: tables.write_microdata(found.data), classes_name(1): classes}
-    return Outcome(diagnostics=found.notes, artefacts=artefacts)
+    artefacts = {given.held.key: tables.write_microdata(found.data), classes_name(1): classes}
+    return TaskResult(diagnostics=found.notes, artefacts=artefacts)
 
 
-def _perform_measure(tables: Tables, order: Order, report: Report) -> Outcome:
-    held, confidential = order.held, _confidential(tables, order)
-    released = confidential if held.draw is None else _released(tables, order, held.draw)
-    recipe = _recipe(order.recipe)
+def _compute_measure(tables: Tables, given: TaskInput, report: Report) -> TaskResult:
+    held, confidential = given.held, _confidential(tables, given)
+    released = confidential if held.draw is None else _released(tables, given, held.draw)
+    recipe = _recipe(given.recipe)
     measure, rows = execution.measure_dataset(recipe, held.item, confidential, released, held.draw, report)
     if not measure.per_record:
-        return Outcome(rows=rows)
+        return TaskResult(rows=rows)
     sha256 = write_records(tables, measure.per_record)
-    return Outcome(rows=rows, artefacts={records_name(held.item, held.draw): sha256})
+    return TaskResult(rows=rows, artefacts={records_name(held.item, held.draw): sha256})
 
 
-def _perform_study(tables: Tables, order: Order, report: Report) -> Outcome:
-    recipe, held = _recipe(order.recipe), order.held
+def _compute_study(tables: Tables, given: TaskInput, report: Report) -> TaskResult:
+    recipe, held = _recipe(given.recipe), given.held
     assert held.point is not None
-    releases = [_released(tables, order, draw) for draw in range(1, recipe.m + 1)]
-    confidential = _confidential(tables, order)
-    return Outcome(rows=execution.study_point(recipe, held.item, held.point, confidential, releases, report))
+    releases = [_released(tables, given, draw) for draw in range(1, recipe.m + 1)]
+    confidential = _confidential(tables, given)
+    return TaskResult(rows=execution.study_point(recipe, held.item, held.point, confidential, releases, report))
 
 
-def _perform_combine(tables: Tables, order: Order, report: Report) -> Outcome:
+def _compute_combine(tables: Tables, given: TaskInput, report: Report) -> TaskResult:
     report(Progress(0, 1, "verdicts"))
-    records = tables.records(order.confidential)
-    rows, verdicts = execution.combine(_recipe(order.recipe), order.rows, records)
-    return Outcome(rows=rows, verdicts=verdicts)
+    records = tables.records(given.confidential)
+    rows, verdicts = execution.combine(_recipe(given.recipe), given.rows, records)
+    return TaskResult(rows=rows, verdicts=verdicts)
 
 
-_KINDS: dict[TaskKind, Callable[[Tables, Order, Report], Outcome]] = {
-    TaskKind.ANONYMISE: _perform_anonymise,
-    TaskKind.FIT: _perform_fit,
-    TaskKind.DRAW: _perform_draw,
-    TaskKind.MEASURE: _perform_measure,
-    TaskKind.STUDY: _perform_study,
-    TaskKind.COMBINE: _perform_combine,
+_KINDS: dict[TaskKind, Callable[[Tables, TaskInput, Report], TaskResult]] = {
+    TaskKind.ANONYMISE: _compute_anonymise,
+    TaskKind.FIT: _compute_fit,
+    TaskKind.DRAW: _compute_draw,
+    TaskKind.MEASURE: _compute_measure,
+    TaskKind.STUDY: _compute_study,
+    TaskKind.COMBINE: _compute_combine,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a task failed, in words for its run, and for the log where in the code; no exception's own words.
+
+    ``left`` is what there is to look at all the same, such as chains that have not converged.
+    """
+
+    message: str
+    trace: str = ""
+    left: TaskResult = NO_RESULT
+
+
+@dataclass(frozen=True, slots=True)
+class TaskReleased:
+    """The task was not carried out: its run was stopped, or the database was locked for too long."""
+
+
+def run_task(directory: Path, given: TaskInput, *, database: bool = True) -> TaskResult | Failure | TaskReleased:
+    """``compute_task`` a claimed task.
+
+    ``database`` says whether its progress can be written into the database, which must be on this machine's own disk.
+
+    The engine's and the workspace's own errors are written for people and hold no values of the data. Those of other
+    libraries may (``could not convert string to float``), so of them only the type and the lines of code are kept.
+    """
+    held, tables = given.held, Tables(directory / "tables")
+    try:
+        return compute_task(tables, given, Reporter(directory, held) if database else silent)
+    except Cancelled:
+        return TaskReleased()
+    except NotConverged as error:
+        return Failure(str(error), left=NO_RESULT if error.left is None else fit_diagnostics(tables, given, error.left))
+    except (EngineError, WorkspaceError) as error:
+        return Failure(str(error))
+    except Exception as error:  # noqa: BLE001  (whatever a method raises ends its run, not the worker)
+        if isinstance(error, sqlite3.OperationalError) and is_busy(error):
+            return TaskReleased()
+        if trouble := disk_error(error):
+            return Failure(f"{held.key}: {trouble}")
+        trace = "".join(traceback.format_tb(error.__traceback__))
+        return Failure(f"{held.key}: {type(error).__name__}; the run's log says where", trace)

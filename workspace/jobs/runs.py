@@ -1,41 +1,32 @@
-"""Runs: how one is entered with its tasks, what state it is in, and what it found."""
+"""Runs: how one is entered with its tasks, what state it is in, what it found, and its log."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import sqlite3
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from sfumato.engine.execution import Task, plan
 from sfumato.engine.microdata import Microdata
-from sfumato.engine.published import Published
+from sfumato.engine.published import Findings, Published, SourceTable, source_tables
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.rows import Row
 
 from ..audit import Act, append
 from ..ingest.files import Source
+from ..store.artefacts import classes_name
 from ..store.disk import bytes_needed, check_disk
-from ..store.released_tables import classes_name
 from ..store.workspace import Dataset, Workspace
 from ..views.results import result_rows, verdicts_of
-from ..views.runs import Run, RunState, TaskRow, find_run, list_runs, tasks_of
-
-__all__ = [
-    "Entry",
-    "Run",
-    "RunState",
-    "TaskRow",
-    "enter_again",
-    "enter_run",
-    "enter_runs",
-    "find_run",
-    "list_runs",
-    "tasks_of",
-]
+from ..views.runs import Run, RunState, companions_of, find_run, names_of
 
 VERSIONED = ("sfumato", "numpy", "scipy", "pandas", "pyarrow", "statsmodels", "scikit-learn", "emcee", "arviz-stats")
 
@@ -222,3 +213,42 @@ def _published(figure: Published, rows: Sequence[Row]) -> dict[str, Any]:
     """A figure that the recipe quotes, and the run's own value beside it; None where the run has none."""
     found = next((row.value for row in rows if figure.matches(row)), None)
     return {**asdict(figure), "found": found}
+
+
+MOST_BYTES = 1 << 20
+
+
+def published_tables(workspace: Workspace, runs: Sequence[Run]) -> tuple[SourceTable, ...]:
+    """The published figures that the recipes of these runs quote, beside what they found."""
+    named = zip(names_of(runs), runs, strict=True)
+    return source_tables([Findings(name, run.recipe.published, result_rows(workspace, run.id)) for name, run in named])
+
+
+def result_with_companions(workspace: Workspace, run_id: int) -> dict[str, Any]:
+    """The object that ``--json`` writes; a run with companions has theirs under ``companions``."""
+    beside = [result_object(workspace, other) for other in companions_of(workspace, run_id)]
+    return {**result_object(workspace, run_id), **({"companions": beside} if beside else {})}
+
+
+def run_log(directory: Path, run_id: int) -> Path:
+    """Where the log of a run lies in its workspace; what was before its last megabyte in the same name with ``.1``."""
+    return directory / "logs" / f"run-{run_id}.log"
+
+
+def note(directory: Path, run_id: int, text: str) -> None:
+    """Add to a run's log. A disk that refuses it is no reason to fail."""
+    path = run_log(directory, run_id)
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        rotate(path)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        with os.fdopen(handle, "a", encoding="utf-8") as file:
+            file.write(f"{now} {text.rstrip()}\n")
+
+
+def rotate(path: Path, most_bytes: int = MOST_BYTES) -> None:
+    """Set a log aside when it has grown too large, in the place of the one that was set aside before."""
+    with contextlib.suppress(FileNotFoundError):
+        if path.stat().st_size > most_bytes:
+            path.replace(path.with_name(f"{path.name}.1"))

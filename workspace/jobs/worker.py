@@ -24,36 +24,33 @@ from typing import TypeVar
 from ..errors import WorkspaceError
 from ..store.database import is_busy
 from ..store.workspace import Workspace
-from .attempt import Failure, GivenBack, attempt
 from .pool import IDLE_SECONDS, IN_PROCESS, THREAD_LIMITS, Pool, pool
 from .queue import (
     Claim,
-    Outcome,
+    TaskResult,
     claim,
     extend_leases,
     fail,
     finish,
     release,
     release_all,
-    release_of_the_dead,
+    release_tasks_of_dead_workers,
     sign_on,
     still_held,
     unfinished,
 )
-from .run_log import note, rotate
-from .task_input import order_for
-
-__all__ = ["start_worker", "work", "worker_log"]
+from .run_task import Failure, TaskReleased, run_task, task_input
+from .runs import note, rotate
 
 HEARTBEAT_SECONDS = 5.0
 POLL_SECONDS = 0.1
 KILLED_AT_MOST = 3
 Answer = TypeVar("Answer")
-Attempted = Outcome | Failure | GivenBack
+Attempted = TaskResult | Failure | TaskReleased
 log = logging.getLogger("sfumato.worker")
 
 
-class Heart:
+class Heartbeat:
     """A thread that says the worker is alive, on connections of its own."""
 
     def __init__(self, directory: Path, worker: str) -> None:
@@ -62,7 +59,7 @@ class Heart:
         self.stopped = threading.Event()
         self.thread = threading.Thread(target=self._live, daemon=True)
 
-    def __enter__(self) -> Heart:
+    def __enter__(self) -> Heartbeat:
         self.thread.start()
         return self
 
@@ -75,7 +72,7 @@ class Heart:
             try:
                 with Workspace.open(self.directory) as workspace:
                     extend_leases(workspace, self.worker)
-                    release_of_the_dead(workspace)
+                    release_tasks_of_dead_workers(workspace)
             except (sqlite3.Error, WorkspaceError, OSError) as error:
                 log.warning("heartbeat missed: %s", type(error).__name__)
 
@@ -92,17 +89,17 @@ def work(
     worker = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
     try:
         workspace.tables.sweep()
-        patiently(partial(sign_on, workspace, worker))
-        patiently(partial(release_of_the_dead, workspace))
+        until_unlocked(partial(sign_on, workspace, worker))
+        until_unlocked(partial(release_tasks_of_dead_workers, workspace))
         chosen = pool(jobs, dask) if opened is None else contextlib.nullcontext(opened)
-        with Heart(directory, worker), chosen as computing:
-            Shift(workspace, worker, computing).drain(idle)
+        with Heartbeat(directory, worker), chosen as computing:
+            TaskLoop(workspace, worker, computing).drain(idle)
     finally:
         workspace.close()
         _sign_off(directory, worker)
 
 
-def patiently(action: Callable[[], Answer]) -> Answer:
+def until_unlocked(action: Callable[[], Answer]) -> Answer:
     """``action()``, again and again while the database is locked: what was computed must not be lost to that."""
     while True:
         try:
@@ -122,7 +119,7 @@ def _sign_off(directory: Path, worker: str) -> None:
         log.warning("no leave taken: %s; leases run out by themselves", type(error).__name__)
 
 
-class Shift:
+class TaskLoop:
     """One worker's time at work: the tasks it holds, and what becomes of them."""
 
     def __init__(self, workspace: Workspace, worker: str, opened: Pool) -> None:
@@ -156,22 +153,22 @@ class Shift:
 
     def _claim(self) -> None:
         while len(self.held) < self.pool.size:
-            task = patiently(partial(claim, self.workspace, self.worker))
+            task = until_unlocked(partial(claim, self.workspace, self.worker))
             if task is None:
                 return
-            order = patiently(partial(order_for, self.workspace, task))
-            compute = partial(attempt, database=self.pool.local)
-            self.held[self.pool.submit(compute, self.workspace.directory, order)] = task
+            needed = until_unlocked(partial(task_input, self.workspace, task))
+            compute = partial(run_task, database=self.pool.local)
+            self.held[self.pool.submit(compute, self.workspace.directory, needed)] = task
 
     def _stop_unwanted(self) -> None:
         if time.monotonic() - self.looked < POLL_SECONDS:
             return
         self.looked = time.monotonic()
         for future, task in list(self.held.items()):
-            if not future.done() and not patiently(partial(still_held, self.workspace, task)):
+            if not future.done() and not until_unlocked(partial(still_held, self.workspace, task)):
                 del self.held[future]
                 self.pool.stop(future)
-                self._record(task, GivenBack())
+                self._record(task, TaskReleased())
 
     def _attempted(self, task: Claim, future: Future[Attempted]) -> Attempted:
         try:
@@ -181,21 +178,21 @@ class Shift:
             times = self.killed[task.task_id]
             self._note(task, "its process was killed")
             if times < KILLED_AT_MOST:
-                return GivenBack()
+                return TaskReleased()
             return Failure(f"{task.key}: its process was killed {times} times; the machine may be short of memory")
         except Exception as error:  # noqa: BLE001  (an answer that cannot cross processes)
             return Failure(f"{task.key}: {type(error).__name__}")
 
     def _record(self, task: Claim, attempted: Attempted) -> None:
-        if isinstance(attempted, Outcome):
-            if patiently(partial(finish, self.workspace, task, attempted)):
+        if isinstance(attempted, TaskResult):
+            if until_unlocked(partial(finish, self.workspace, task, attempted)):
                 self._note(task, f"done in {attempted.seconds:.3f} s, peak {attempted.peak_bytes / 1e6:.0f} MB")
         elif isinstance(attempted, Failure):
             self._note(task, f"failed: {attempted.message}\n{attempted.trace}")
-            patiently(partial(fail, self.workspace, task, attempted.message, attempted.left))
+            until_unlocked(partial(fail, self.workspace, task, attempted.message, attempted.left))
         else:
             self._note(task, "given back unfinished")
-            patiently(partial(release, self.workspace, task))
+            until_unlocked(partial(release, self.workspace, task))
 
     def _note(self, task: Claim, text: str) -> None:
         note(self.workspace.directory, task.run_id, f"{task.key} (attempt {task.attempt}, {self.worker}): {text}")

@@ -15,14 +15,12 @@ from types import FrameType
 
 from .pool import IDLE_SECONDS, THREAD_LIMITS, pool
 
-__all__ = ["ENDING", "main", "serve"]
-
 ENDING = (signal.SIGTERM, signal.SIGINT)
 log = logging.getLogger("sfumato.worker")
 
 
 def serve(directory: Path, jobs: int, idle: float, dask: str = "", *, hang_up: bool = True) -> None:
-    """Work as a process of its own: signals end it in good order, and a disk that fails with one of disk.TROUBLES.
+    """Work as a process of its own: signals end it in good order, and a disk that fails with one of disk.DISK_ERRORS.
 
     ``hang_up`` says whether the loss of its terminal ends it too.
     """
@@ -33,13 +31,13 @@ def serve(directory: Path, jobs: int, idle: float, dask: str = "", *, hang_up: b
         os.environ.setdefault(limit, "1")
     os.environ["PYTHONSAFEPATH"] = "1"
     with pool(jobs, dask) as opened:
-        from ..store.disk import disk_trouble, status_of
+        from ..store.disk import disk_error, status_of
         from .worker import work
 
         try:
             work(directory, idle=idle, opened=opened)
         except (sqlite3.Error, OSError) as error:
-            trouble = disk_trouble(error)
+            trouble = disk_error(error)
             if not trouble:
                 raise
             log.error("%s", trouble)

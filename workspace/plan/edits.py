@@ -1,27 +1,71 @@
-"""Edits of a recipe's text: what the lists and forms of a screen do to a plan, each as a new text that keeps what
-it does not change: comments, order and layout.
-"""
+"""Edits of a plan, each of its text: comments and order stay."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.recipe import read_toml
+from sfumato.engine.recipe import Recipe, read_toml
+from sfumato.engine.thresholds import Threshold
 
+from ..errors import NotFound
+from ..store.workspace import Workspace
+from .drafts import Draft, draft_of, plan_text, save_draft
 from .rewrite import rewritten
 
-__all__ = ["SECTIONS", "Place", "places", "with_moved", "with_sections", "with_step", "with_variable", "without_step"]
+
+@dataclass(frozen=True, slots=True)
+class StepLine:
+    """A step: its place, what it does, and the table that says so."""
+
+    place: StepPlace
+    method: str
+    table: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class PlanView:
+    """What a text says. ``lines`` is None where it cannot be read as a plan; ``problem`` is why it cannot be run, if so.
+
+    ``at`` is the place of the problem; ``table`` is the whole plan.
+    """
+
+    toml: str
+    lines: tuple[StepLine, ...] | None
+    table: Mapping[str, Any]
+    problem: str = ""
+    at: str = ""
+
+
+def plan_view(toml: str) -> PlanView:
+    """Read and check a plan's text."""
+    try:
+        table = read_toml(toml)
+        found = step_places(table)
+    except BadInput as error:
+        return PlanView(toml, None, {}, str(error), error.place)
+    lines = tuple(_line(place, table[place.section][place.index]) for place in found)
+    try:
+        Recipe.from_table(table)
+    except BadInput as error:
+        return PlanView(toml, lines, table, str(error), error.place)
+    return PlanView(toml, lines, table)
+
+
+def _line(place: StepPlace, step: Mapping[str, Any]) -> StepLine:
+    method = "threshold" if place.section == "threshold" else str(step.get("method", ""))
+    return StepLine(place, method, step)
+
 
 SECTIONS = ("synthesis", "anonymisation", "measure", "study", "threshold")
 """The lists of a recipe, in its order."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StepPlace:
     """A step of a plan: ``synthesis[1]``."""
 
     section: str
@@ -31,14 +75,14 @@ class Place:
         return f"{self.section}[{self.index}]"
 
 
-def places(table: Mapping[str, Any]) -> list[Place]:
+def step_places(table: Mapping[str, Any]) -> list[StepPlace]:
     """Every step of a plan in order. Raises BadInput where a section is not a list of tables."""
     found = []
     for section in SECTIONS:
         steps = table.get(section, [])
         if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
             raise BadInput(section, f"must be tables, [[{section}]]")
-        found += [Place(section, index) for index in range(len(steps))]
+        found += [StepPlace(section, index) for index in range(len(steps))]
     return found
 
 
@@ -55,7 +99,7 @@ def with_sections(toml: str, sections: Mapping[str, Any]) -> str:
     return rewritten(toml, {key: value for key, value in table.items() if value is not None})
 
 
-def with_step(toml: str, place: Place, step: Mapping[str, Any]) -> str:
+def with_step(toml: str, place: StepPlace, step: Mapping[str, Any]) -> str:
     """The plan with a step in place of the one at ``place``, or added at the end of its section."""
     table = _read(toml)
     steps = list(table.get(place.section, []))
@@ -63,7 +107,7 @@ def with_step(toml: str, place: Place, step: Mapping[str, Any]) -> str:
     return rewritten(toml, {**table, place.section: steps})
 
 
-def without_step(toml: str, place: Place) -> str:
+def without_step(toml: str, place: StepPlace) -> str:
     """The plan without a step."""
     table = _read(toml)
     steps = [step for index, step in enumerate(table[place.section]) if index != place.index]
@@ -71,7 +115,7 @@ def without_step(toml: str, place: Place) -> str:
     return rewritten(toml, {**table, place.section: steps} if steps else rest)
 
 
-def with_moved(toml: str, place: Place, by: int) -> str:
+def with_moved(toml: str, place: StepPlace, by: int) -> str:
     """The plan with a step so many places further down its section; the text itself where there is no such place."""
     table = _read(toml)
     steps = list(table[place.section])
@@ -84,7 +128,39 @@ def with_moved(toml: str, place: Place, by: int) -> str:
 
 def _read(toml: str) -> dict[str, Any]:
     table = copy.deepcopy(read_toml(toml))
-    places(table)
+    step_places(table)
     if not isinstance(table.get("variables", {}), dict):
         raise BadInput("variables", "must be a table, [variables]")
     return table
+
+
+def keep_limits(workspace: Workspace, project_id: int, thresholds: Sequence[Threshold]) -> Draft:
+    """Store these limits in a project's plan. Raises NotFound, and BadInput when the plan cannot be read as it stands."""
+    draft = draft_of(workspace, project_id)
+    if draft is None:
+        raise NotFound(f"project {project_id} has no plan")
+    table = read_toml(draft.toml)
+    tables = table.get("threshold", [])
+    if not isinstance(tables, list) or not all(isinstance(one, Mapping) for one in tables):
+        raise BadInput("threshold", "must be tables, [[threshold]]")
+    return save_draft(workspace, draft.saying(plan_text({**table, "threshold": with_limits(tables, thresholds)})))
+
+
+def with_limits(tables: Sequence[Mapping[str, Any]], thresholds: Sequence[Threshold]) -> list[dict[str, Any]]:
+    """A recipe's ``[[threshold]]`` tables with the limits of ``thresholds``, those that it does not have added at the end."""
+    kept = [dict(table) for table in tables]
+    free = list(range(len(kept)))
+    for threshold in thresholds:
+        given = threshold.to_table()
+        at = next((i for i in free if _same(kept[i], given, threshold.bound)), None)
+        if at is None:
+            kept.append(given)
+        else:
+            free.remove(at)
+            kept[at][threshold.bound] = threshold.limit
+    return kept
+
+
+def _same(table: Mapping[str, Any], given: Mapping[str, Any], bound: str) -> bool:
+    """Whether both speak of the same number and bound it on the same side."""
+    return bound in table and all(table.get(key) == given.get(key) for key in ("value", "target", "level", "params"))

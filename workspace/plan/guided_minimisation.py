@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from sfumato.engine.recipe import Recipe
 
     from ..store.workspace import Workspace
-    from .prepare import Prepared
-
-__all__ = ["StoredData", "minimisation_recipe", "prepare_minimisation", "stored_data"]
+    from .prepare import PreparedRun
 
 SEED = 1
 
@@ -123,18 +121,17 @@ def _measures(variables: Mapping[str, Mapping[str, Any]], names: Sequence[str]) 
     return [*of_numbers, rilm, {"method": "quality.non_suppressed"}]
 
 
-def prepare_minimisation(workspace: Workspace, data: StoredData, answers: Mapping[str, Any]) -> Prepared:
+def prepare_minimisation(workspace: Workspace, data: StoredData, answers: Mapping[str, Any]) -> PreparedRun:
     """The run on the stored records without their identifiers, checked. Raises BadInput, NotFound, DamagedTable."""
     from sfumato.engine.checks import check_steps
     from sfumato.engine.microdata import Microdata
     from sfumato.engine.schema import Schema
 
-    from .prepare import Prepared
-    from .prepare_plan import StoredSource
+    from .prepare import PreparedRun, StoredSource
 
     recipe = minimisation_recipe(data, answers)
     dataset = workspace.dataset(data.id)
     schema = Schema(tuple(variable for variable in dataset.schema if variable.name in recipe.schema))
     records = Microdata(schema, workspace.read(dataset).frame[list(schema.names)], dropped=dataset.dropped)
     check_steps(recipe, records)
-    return Prepared(recipe, StoredSource(dataset.name, b"", dataset.source_sha256), records)
+    return PreparedRun(recipe, StoredSource(dataset.name, b"", dataset.source_sha256), records)

@@ -1,26 +1,69 @@
-"""From what a user names to a run that can be entered: everything is checked before anything is stored."""
+"""From a recipe or a plan to its runs: files read and checked, other tools' tables and companions beside them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from sfumato.engine.checks import check_steps
 from sfumato.engine.errors import BadInput
+from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.overrides import with_settings
-from sfumato.engine.recipe import MAKERS, Recipe
+from sfumato.engine.partition.hierarchies import rows_of_csv
+from sfumato.engine.recipe import MAKERS, Recipe, read_toml
+from sfumato.engine.schema import Schema, Variable
 
-from ..ingest.files import find_source, ingest
+from ..ingest.files import Source, find_source, ingest
 from ..jobs.runs import Entry, enter_runs
-from ..recipes import RecipeFile
-from ..release.external import read_given
-from ..store.workspace import Workspace
-from .hierarchy_files import with_trees
+from ..recipes import RecipeFile, find_recipe
+from ..release.external import read_external
+from ..store.workspace import Dataset, Workspace
+from .drafts import Draft
 
-__all__ = ["Prepared", "prepare_evaluation", "prepare_run"]
+SECTIONS = ("anonymisation", "measure", "study")
+MOST_BYTES = 16 << 20
 
 
-class Prepared(Entry):
+def with_trees(table: Mapping[str, Any], beside: Path | None) -> dict[str, Any]:
+    """A copy of a recipe's table with trees in place of files' names: ``hierarchies = { education = "education.csv" }``.
+
+    Files have ARX's layout, a line a value: ``value;level 1;...;root``, in UTF-8, and lie beside the recipe. Raises
+    BadInput at ``anonymisation[0].hierarchies.education``.
+    """
+    return {key: _section(value, key, beside) if key in SECTIONS else value for key, value in table.items()}
+
+
+def _section(steps: Any, section: str, beside: Path | None) -> Any:
+    if not isinstance(steps, list):
+        return steps
+    return [_step(step, f"{section}[{i}].hierarchies", beside) for i, step in enumerate(steps)]
+
+
+def _step(step: Any, place: str, beside: Path | None) -> Any:
+    trees = step.get("hierarchies") if isinstance(step, Mapping) else None
+    if not isinstance(trees, Mapping):
+        return step
+    read = {
+        name: _rows(tree, f"{place}.{name}", beside) if isinstance(tree, str) else tree for name, tree in trees.items()
+    }
+    return {**step, "hierarchies": read}
+
+
+def _rows(name: str, place: str, beside: Path | None) -> list[list[str]]:
+    path = (beside or Path()) / Path(name).expanduser()
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise BadInput(place, f'"{name}" has more than {MOST_BYTES >> 20} MiB; a tree has a line a value')
+        return [list(row) for row in rows_of_csv(path.read_text("utf-8-sig"))]
+    except OSError:
+        raise BadInput(place, f'"{name}" cannot be read; a tree is a file beside the recipe, or rows') from None
+    except UnicodeDecodeError:
+        raise BadInput(place, f'"{name}" is not text in UTF-8') from None
+
+
+class PreparedRun(Entry):
     """A run whose recipe and data have been checked against each other."""
 
     def enter(self, workspace: Workspace, project: str = "") -> int:
@@ -34,7 +77,7 @@ def _settings(settings: Sequence[str], seed: int | None) -> list[str]:
 
 def prepare_run(
     recipe_file: RecipeFile, data_file: str | None = None, seed: int | None = None, settings: Sequence[str] = ()
-) -> Prepared:
+) -> PreparedRun:
     """Check a recipe, read its data and check that its models can be fitted to them. Raises BadInput; stores nothing."""
     table = with_trees(with_settings(recipe_file.table, _settings(settings, seed)), recipe_file.beside)
     if not (table.get("synthesis") or table.get("anonymisation")):
@@ -46,12 +89,12 @@ def prepare_run(
     source = find_source(data_file, place="--data") if data_file else find_source(recipe.data.file, recipe_file.beside)
     data = ingest(source, recipe.data, recipe.schema, recipe.seed)
     check_steps(recipe, data)
-    return Prepared(recipe, source, data)
+    return PreparedRun(recipe, source, data)
 
 
 def prepare_evaluation(
     recipe_file: RecipeFile, original: str, released: Sequence[str], settings: Sequence[str] = ()
-) -> Prepared:
+) -> PreparedRun:
     """Check a recipe and the files to score with it: the original and released tables of any other tool.
 
     The recipe's steps of synthesis or anonymisation, if it has any, only say which variables are released, and as what.
@@ -65,8 +108,8 @@ def prepare_evaluation(
     source = find_source(original, place="--original")
     data = ingest(source, recipe.data, recipe.schema, recipe.seed)
     check_steps(recipe, data)
-    given = tuple(read_given(file, recipe, data) for file in released)
-    return Prepared(recipe, source, data, given)
+    given = tuple(read_external(file, recipe, data) for file in released)
+    return PreparedRun(recipe, source, data, given)
 
 
 def _only_scoring(table: Mapping[str, Any], recipe: Recipe, files: int) -> Recipe:
@@ -77,3 +120,114 @@ def _only_scoring(table: Mapping[str, Any], recipe: Recipe, files: int) -> Recip
         release["generalised"] = sorted(recipe.generalised, key=recipe.schema.names.index)
         release["micro_aggregated"] = [name for name in means if name not in recipe.generalised]
     return Recipe.from_table({**{key: value for key, value in table.items() if key not in MAKERS}, "release": release})
+
+
+@dataclass(frozen=True)
+class StoredSource(Source):
+    """A file that was read before: its name and hash are kept, its bytes are not."""
+
+    stored_sha256: str = ""
+
+    @property
+    def sha256(self) -> str:
+        """The hash that the bytes had."""
+        return self.stored_sha256
+
+
+def prepare_plan(workspace: Workspace, draft: Draft) -> PreparedRun:
+    """Check a plan and its data as ``prepare_run`` does. Raises BadInput; stores nothing.
+
+    The result is what a run of the same recipe on the file would be, so the stored records serve only where the file
+    would give the same: same file, filter and sample, no column more, none that would be read otherwise, and where records
+    with missing values were left out, no column less.
+    """
+    table = read_toml(draft.toml)
+    if not (table.get("synthesis") or table.get("anonymisation")):
+        raise BadInput("synthesis", "the plan makes no release; add a synthesis or an anonymisation step")
+    recipe = Recipe.from_table(table)
+    dataset = workspace.dataset(draft.dataset_id)
+    if not (draft.is_drawn_from(table) and _serves(dataset, recipe.schema)):
+        return prepare_run(RecipeFile("plan", draft.toml, None))
+    stored = workspace.read(dataset)
+    data = conform(stored.frame, recipe.schema, recipe.data.missing)
+    data = Microdata(data.schema, data.frame, data.origin, data.dropped + dataset.dropped)
+    check_steps(recipe, data)
+    return PreparedRun(recipe, StoredSource(dataset.name, b"", dataset.source_sha256), data)
+
+
+def _serves(dataset: Dataset, schema: Schema) -> bool:
+    columns = {variable.name: variable for variable in dataset.schema}
+    if dataset.dropped and set(schema.names) != set(columns):
+        return False
+    return all(v.name in columns and _read_alike(v, columns[v.name]) for v in schema)
+
+
+def _read_alike(planned: Variable, stored: Variable) -> bool:
+    """Whether the stored values are those that the file would give: text stays text, numbers stay numbers."""
+    numeric = {planned.kind.value, stored.kind.value} <= {"count", "continuous"}
+    levelled = planned.kind.has_levels and stored.kind.has_levels
+    return (planned.kind is stored.kind or numeric or levelled) and set(planned.missing) >= set(stored.missing)
+
+
+def run_plan(workspace: Workspace, draft: Draft) -> int:
+    """Enter a run of a plan in its project; returns its number. Raises BadInput, then nothing was stored."""
+    prepared = prepare_plan(workspace, draft)
+    name = workspace.connection.execute("SELECT name FROM project WHERE id = ?", (draft.project_id,)).fetchone()[0]
+    return prepared.enter(workspace, str(name))
+
+
+SHARED_SETTINGS = ("data.", "variables.", "release.")
+
+
+def prepare_companions(
+    main: PreparedRun, recipe_file: RecipeFile, settings: Sequence[str] = ()
+) -> tuple[PreparedRun, ...]:
+    """Check the recipes that ``main`` names as companions. Raises BadInput at ``companions[i]``; stores nothing.
+
+    Each takes over ``main``'s data, seed, and the settings of data, variables and release. Companions of companions
+    are left out.
+    """
+    shared = [setting for setting in settings if setting.strip().startswith(SHARED_SETTINGS)]
+    return tuple(
+        _companion(main, recipe_file, name, shared, f"companions[{i}]") for i, name in enumerate(main.recipe.companions)
+    )
+
+
+def _companion(main: PreparedRun, recipe_file: RecipeFile, name: str, shared: Sequence[str], place: str) -> PreparedRun:
+    try:
+        found = _find(name, recipe_file)
+    except BadInput as error:
+        raise BadInput(place, error.message) from None
+    if (found.name, found.beside) == (recipe_file.name, recipe_file.beside):
+        raise BadInput(place, f'"{name}" is this recipe itself; leave it out')
+    try:
+        table = with_trees(with_settings(found.table, shared), found.beside)
+        recipe = Recipe.from_table(_on_data_of(main, table))
+        if recipe.schema != main.recipe.schema:
+            raise BadInput("variables", "must be those of the recipe that it stands beside, in the same order")
+        if not recipe.makes_release:
+            raise BadInput("synthesis", "the recipe makes no release; add [[synthesis]] or [[anonymisation]]")
+        check_steps(recipe, main.data)
+    except BadInput as error:
+        raise BadInput(f'{place} "{name}": {error.place}', error.message) from None
+    return PreparedRun(recipe, main.source, main.data)
+
+
+def _find(name: str, recipe_file: RecipeFile) -> RecipeFile:
+    """The companion beside the recipe that names it, else as any recipe is found."""
+    if recipe_file.beside is not None:
+        for path in (recipe_file.beside / name, recipe_file.beside / f"{name}.toml"):
+            if path.is_file():
+                return find_recipe(str(path))
+    return find_recipe(name)
+
+
+def _on_data_of(main: PreparedRun, table: dict[str, Any]) -> dict[str, Any]:
+    own = {key: value for key, value in table.items() if key != "companions"}
+    release = {**table.get("release", {}), "seed": main.recipe.seed}
+    return {**own, "data": main.recipe.data.to_table(), "release": release}
+
+
+def enter_together(workspace: Workspace, main: PreparedRun, companions: Sequence[PreparedRun]) -> list[int]:
+    """Enter a run and those beside it, all or none, in one project; returns their numbers, the main one's first."""
+    return enter_runs(workspace, [main, *companions])

@@ -21,9 +21,7 @@ from tomlkit.container import OutOfOrderTableProxy
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import AoT, Array, InlineTable, Table
 
-from .text import ORDER, inline, plan_text
-
-__all__ = ["rewritten"]
+from .drafts import ORDER, inline, plan_text
 
 HEADER = re.compile(r"""\s*(\[{1,2})\s*("[^"]*"|'[^']*'|[\w-]+)\s*(\.|\])""")
 TAIL = re.compile(r"\n?(\n[ \t]*(#[^\n]*)?)*\Z|\n\Z")

@@ -10,8 +10,6 @@ from typing import Any
 from sfumato.engine.errors import BadInput, suggestion
 from sfumato.engine.recipe import read_toml
 
-__all__ = ["RecipeFile", "find_recipe", "shipped_recipes"]
-
 
 @dataclass(frozen=True)
 class RecipeFile:

@@ -24,10 +24,10 @@ from sfumato.engine.thresholds import Verdict
 
 from ..audit import Act, append
 from ..errors import NotReady, WorkspaceError
-from ..plan.companions import done_together, result_with_companions
+from ..jobs.runs import result_with_companions
 from ..store.workspace import Workspace
 from ..views.results import verdicts_of
-from ..views.runs import Run
+from ..views.runs import Run, done_together
 from .report import report_page
 from .tables import FORMATS, Form, codebook, dataset_bytes
 

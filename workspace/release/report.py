@@ -8,13 +8,13 @@ from pathlib import Path
 from sfumato.engine.errors import BadInput
 
 from ..audit import Act, append
-from ..plan.companions import done_together, names_of, published_tables
+from ..jobs.runs import published_tables
 from ..reporting.page import ReportedRun, report
-from ..store.trace_tables import traces_of
+from ..store.artefacts import traces_of
 from ..store.workspace import Workspace
 from ..views.figures import figures_of
 from ..views.results import diagnostics_of, result_rows, verdicts_of
-from ..views.runs import Run, find_run
+from ..views.runs import Run, done_together, find_run, names_of
 
 
 def report_page(workspace: Workspace, run_id: int | str, *, traces: bool = False) -> str:

@@ -1,15 +1,22 @@
-"""The workspace's SQLite file: how it is opened, and transactions that cannot deadlock."""
+"""The workspace's SQLite file: how it is opened, transactions that cannot deadlock, and its versions.
+
+Each migration runs once, in one transaction with the record that it ran, after a copy of the database was put beside it.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
-__all__ = ["DATABASE", "connect", "is_busy", "set_wal", "transaction"]
+from .. import audit
+from ..errors import NotAWorkspace
 
 DATABASE = "workspace.db"
 BUSY_SECONDS = 5.0
@@ -62,3 +69,193 @@ def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
 def is_busy(error: sqlite3.Error) -> bool:
     """Whether another connection held the lock for longer than our patience: trying again may help."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def back_up(connection: sqlite3.Connection, version: int) -> Path | None:
+    """Copy the database to ``NAME.v<version>.backup`` beside it; returns where, None when another has changed it already.
+
+    Made with SQLite's own backup, so it is whole whatever others write meanwhile.
+    """
+    source = Path(connection.execute("PRAGMA database_list").fetchone()[2])
+    handle, name = tempfile.mkstemp(dir=source.parent, prefix=f"{source.name}.backing-up-")
+    os.close(handle)
+    aside = Path(name)
+    try:
+        with contextlib.closing(sqlite3.connect(aside)) as copy:
+            connection.backup(copy)
+            copied = int(copy.execute("PRAGMA user_version").fetchone()[0])
+            copy.execute("PRAGMA journal_mode = DELETE")
+        if copied != version:
+            return None
+        kept = source.with_name(f"{source.name}.v{version}.backup")
+        _synchronise(aside)
+        aside.replace(kept)
+        return kept
+    finally:
+        for leftover in source.parent.glob(f"{aside.name}*"):
+            leftover.unlink(missing_ok=True)
+
+
+def _synchronise(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+Migration = Callable[[sqlite3.Connection], None]
+MIGRATIONS: list[Migration] = []
+
+
+def migration(func: Migration) -> Migration:
+    """Register the next migration; their order is the order in this file, and never changes."""
+    MIGRATIONS.append(func)
+    return func
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """How many migrations this database has seen."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring a database up to this version, an older one after a copy was put beside it.
+
+    Raises NotAWorkspace when it comes from a newer one.
+    """
+    version = version_of(connection)
+    if version > len(MIGRATIONS):
+        raise NotAWorkspace(
+            f"the workspace is of version {version}, this Sfumato knows up to {len(MIGRATIONS)}; use a newer Sfumato"
+        )
+    if 0 < version < len(MIGRATIONS):
+        back_up(connection, version)
+    for number, step in enumerate(MIGRATIONS, start=1):
+        if number > version_of(connection):
+            with transaction(connection):
+                if number > version_of(connection):
+                    step(connection)
+                    connection.execute(
+                        "INSERT INTO migration (number, name, applied) VALUES (?, ?, ?)",
+                        (number, step.__name__, datetime.now(UTC).isoformat(timespec="seconds")),
+                    )
+                    connection.execute(f"PRAGMA user_version = {number}")
+
+
+def _script(connection: sqlite3.Connection, text: str) -> None:
+    for statement in text.split(";"):
+        if statement.strip():
+            connection.execute(statement)
+
+
+@migration
+def first_tables(connection: sqlite3.Connection) -> None:
+    """Projects, datasets, runs, tasks, and what tasks leave behind."""
+    _script(
+        connection,
+        """
+        CREATE TABLE migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied TEXT NOT NULL);
+        CREATE TABLE project (
+            id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, created TEXT NOT NULL);
+        CREATE TABLE dataset (
+            id INTEGER PRIMARY KEY, project_id INTEGER NOT NULL REFERENCES project, name TEXT NOT NULL,
+            origin TEXT NOT NULL, source_sha256 TEXT NOT NULL, table_sha256 TEXT NOT NULL, schema TEXT NOT NULL,
+            records INTEGER NOT NULL, dropped INTEGER NOT NULL, created TEXT NOT NULL);
+        CREATE TABLE run (
+            id INTEGER PRIMARY KEY, project_id INTEGER NOT NULL REFERENCES project,
+            dataset_id INTEGER NOT NULL REFERENCES dataset, title TEXT NOT NULL, recipe TEXT NOT NULL,
+            recipe_sha256 TEXT NOT NULL, seed INTEGER NOT NULL, versions TEXT NOT NULL, state TEXT NOT NULL,
+            created REAL NOT NULL, started REAL, finished REAL, error TEXT NOT NULL DEFAULT '');
+        CREATE TABLE task (
+            id INTEGER PRIMARY KEY, run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE, key TEXT NOT NULL,
+            kind TEXT NOT NULL, item INTEGER NOT NULL, draw INTEGER, point REAL, state TEXT NOT NULL,
+            blockers INTEGER NOT NULL, attempt INTEGER NOT NULL DEFAULT 0, worker TEXT, lease_until REAL,
+            done INTEGER NOT NULL DEFAULT 0, total INTEGER NOT NULL DEFAULT 0, what TEXT NOT NULL DEFAULT '',
+            seconds REAL, peak_bytes INTEGER, error TEXT NOT NULL DEFAULT '', UNIQUE (run_id, key));
+        CREATE INDEX task_claim ON task (state, blockers, id);
+        CREATE TABLE task_need (
+            task_id INTEGER NOT NULL REFERENCES task ON DELETE CASCADE,
+            needs_id INTEGER NOT NULL REFERENCES task ON DELETE CASCADE, PRIMARY KEY (needs_id, task_id)) WITHOUT ROWID;
+        CREATE TABLE artefact (
+            run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE, name TEXT NOT NULL, sha256 TEXT NOT NULL,
+            PRIMARY KEY (run_id, name)) WITHOUT ROWID;
+        CREATE TABLE result (
+            id INTEGER PRIMARY KEY, run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+            task_id INTEGER NOT NULL REFERENCES task ON DELETE CASCADE, family TEXT NOT NULL, method TEXT NOT NULL,
+            measure TEXT NOT NULL, target TEXT NOT NULL, dataset TEXT NOT NULL, draw INTEGER, level REAL, value REAL,
+            lower REAL, upper REAL, baseline REAL, unit TEXT NOT NULL, status TEXT NOT NULL, reason TEXT NOT NULL,
+            params TEXT NOT NULL);
+        CREATE INDEX result_of_run ON result (run_id, task_id);
+        CREATE TABLE verdict (
+            run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE, position INTEGER NOT NULL, verdict TEXT NOT NULL,
+            PRIMARY KEY (run_id, position)) WITHOUT ROWID;
+        CREATE TABLE diagnostic (
+            id INTEGER PRIMARY KEY, run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE, target TEXT NOT NULL,
+            name TEXT NOT NULL, parameter TEXT NOT NULL, value REAL, rule TEXT NOT NULL, passed INTEGER);
+        CREATE TABLE worker (
+            id TEXT PRIMARY KEY, pid INTEGER NOT NULL, started REAL NOT NULL, heartbeat REAL NOT NULL, stopped REAL)
+        """,
+    )
+
+
+@migration
+def companion_runs(connection: sqlite3.Connection) -> None:
+    """Which runs were entered beside which."""
+    _script(
+        connection,
+        """
+        CREATE TABLE companion (
+            run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE, position INTEGER NOT NULL,
+            companion_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+            PRIMARY KEY (run_id, position)) WITHOUT ROWID
+        """,
+    )
+
+
+@migration
+def audit_log(connection: sqlite3.Connection) -> None:
+    """The audit log and its head; where a worker's process is, to know when it is gone; when a task was started."""
+    _script(
+        connection,
+        """
+        CREATE TABLE audit (
+            number INTEGER PRIMARY KEY, time TEXT NOT NULL, act TEXT NOT NULL, subject TEXT NOT NULL,
+            details TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL);
+        CREATE TABLE audit_head (id INTEGER PRIMARY KEY CHECK (id = 1), number INTEGER NOT NULL, hash TEXT NOT NULL);
+        INSERT INTO audit_head VALUES (1, 0, '');
+        CREATE TABLE worker_process (
+            worker_id TEXT PRIMARY KEY REFERENCES worker ON DELETE CASCADE, host TEXT NOT NULL, birth TEXT NOT NULL);
+        ALTER TABLE task ADD COLUMN started REAL
+        """,
+    )
+    for act in ("UPDATE", "DELETE"):
+        connection.execute(
+            f"""CREATE TRIGGER audit_keeps_{act} BEFORE {act} ON audit
+                BEGIN SELECT RAISE(ABORT, 'the audit log is only added to'); END"""
+        )
+    runs = int(connection.execute("SELECT count(*) FROM run").fetchone()[0])
+    audit.append(connection, audit.Act.WORKSPACE_MADE, "workspace", runs_before=runs)
+
+
+@migration
+def plans(connection: sqlite3.Connection) -> None:
+    """The plan of each project as it is being edited, and the missing values that an import left out, by column."""
+    _script(
+        connection,
+        """
+        CREATE TABLE draft (
+            project_id INTEGER PRIMARY KEY REFERENCES project ON DELETE CASCADE,
+            dataset_id INTEGER NOT NULL REFERENCES dataset ON DELETE CASCADE,
+            drawn_from TEXT NOT NULL, toml TEXT NOT NULL, revision INTEGER NOT NULL);
+        CREATE TABLE missing (
+            dataset_id INTEGER NOT NULL REFERENCES dataset ON DELETE CASCADE, name TEXT NOT NULL,
+            records INTEGER NOT NULL, of INTEGER NOT NULL, PRIMARY KEY (dataset_id, name)) WITHOUT ROWID
+        """,
+    )
+
+
+@migration
+def deleted_runs(connection: sqlite3.Connection) -> None:
+    """The numbers of runs that were deleted, so that none is given again."""
+    _script(connection, "CREATE TABLE deleted_run (id INTEGER PRIMARY KEY)")

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from sfumato.engine.microdata import Microdata
     from sfumato.engine.recipe import Recipe
 
-__all__ = ["TROUBLES", "NotEnoughDisk", "bytes_needed", "check_disk", "disk_trouble", "status_of"]
-
 ALWAYS_BYTES = 32 << 20
 RECORD_BYTES = 40
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -54,7 +52,7 @@ def _size(size: int) -> str:
     return f"{size / (1 << 30):.1f} GiB" if size >= 1 << 30 else f"{size / (1 << 20):.0f} MiB"
 
 
-def disk_trouble(error: BaseException) -> str:
+def disk_error(error: BaseException) -> str:
     """What an error says of the disk, in words; empty when it speaks of something else."""
     if isinstance(error, sqlite3.Error):
         return _DATABASE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, "")
@@ -68,7 +66,7 @@ def disk_trouble(error: BaseException) -> str:
 NO_SPACE = "the workspace's disk is full, or a quota on it is used up; free some space, then resume the run"
 NO_RIGHT = "the workspace cannot be written: it is read-only here, or belongs to somebody else"
 BAD_DISK = "the workspace's disk reports an input/output error, or is full; look at it with sfumato doctor"
-TROUBLES: Mapping[int, str] = {73: NO_SPACE, 74: BAD_DISK, 77: NO_RIGHT}
+DISK_ERRORS: Mapping[int, str] = {73: NO_SPACE, 74: BAD_DISK, 77: NO_RIGHT}
 """Exit statuses of a worker that its disk has stopped (sysexits.h), and what they mean: its log cannot say it then."""
 
 _DATABASE = {
@@ -81,5 +79,5 @@ _DATABASE = {
 
 
 def status_of(trouble: str) -> int:
-    """The exit status that stands for what ``disk_trouble`` said."""
-    return next(status for status, text in TROUBLES.items() if text == trouble)
+    """The exit status that stands for what ``disk_error`` said."""
+    return next(status for status, text in DISK_ERRORS.items() if text == trouble)

@@ -19,8 +19,7 @@ from sfumato.engine.schema import Origin, Schema, Variable
 
 from ..audit import HEAD_FILE, Act, append, head_of, keep_head
 from ..errors import NotAWorkspace, NotFound
-from .database import DATABASE, connect, set_wal, transaction
-from .migrations import migrate
+from .database import DATABASE, connect, migrate, set_wal, transaction
 
 if TYPE_CHECKING:
     from sfumato.engine.microdata import Microdata

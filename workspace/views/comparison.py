@@ -8,11 +8,10 @@ from typing import Any
 from sfumato.engine.comparison import Compared, ComparedVerdict, compare, compare_verdicts
 
 from ..errors import DifferentData, NotReady
-from ..jobs.runs import find_run
 from ..reporting.words import Apart, apart_in, count
 from ..store.workspace import Dataset, Workspace
 from .results import result_rows, verdicts_of
-from .runs import Run, RunState
+from .runs import Run, RunState, find_run
 
 __all__ = ["RunComparison", "compare_runs"]
 

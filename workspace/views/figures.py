@@ -9,15 +9,14 @@ from sfumato.engine.microdata import Microdata
 from sfumato.engine.schema import Variable
 from sfumato.workspace.plots.joint import pair_figures
 
-from ..plan.companions import names_of
 from ..plots.curves import RunRows, interval_figures, sweep_figures
 from ..plots.distributions import Group, distribution_figure
 from ..plots.figure import Figure
-from ..store.released_tables import released_dataset
+from ..store.artefacts import released_dataset
 from ..store.workspace import Workspace
 from .columns_beside import columns_beside
 from .results import result_rows
-from .runs import Run
+from .runs import Run, names_of
 
 __all__ = ["figures_of"]
 

@@ -29,8 +29,7 @@ from sfumato.engine.record_risk import (
 
 from ..errors import NotFound, NotReady
 from ..reporting.records import RecordLine
-from ..store.record_tables import read_records
-from ..store.released_tables import released_dataset
+from ..store.artefacts import read_records, released_dataset
 from ..store.workspace import Workspace
 from .runs import Run, find_run
 

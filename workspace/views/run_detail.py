@@ -13,8 +13,6 @@ from ..store.workspace import Workspace
 from .results import verdicts_of
 from .runs import find_run, list_runs
 
-__all__ = ["Change", "Phase", "RunDetail", "changes", "run_detail"]
-
 
 @dataclass(frozen=True, slots=True)
 class Change:

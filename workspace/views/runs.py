@@ -11,13 +11,70 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from ..errors import NotFound
-from ..jobs.estimate import seconds_left
+from ..errors import NotFound, NotReady
 from ..jobs.processes import gone
 from ..store.workspace import Workspace
 
 if TYPE_CHECKING:
     from sfumato.engine.recipe import Recipe
+
+
+@dataclass(frozen=True, slots=True)
+class RunningTask:
+    """A task under way: seconds since it was claimed, and the share of it that is done, 0 before it has reported."""
+
+    kind: str
+    elapsed: float
+    share: float
+
+    def projected(self) -> float | None:
+        """Seconds that it will have taken, at the pace so far."""
+        return self.elapsed / self.share if self.share > 0 else None
+
+
+def estimate_left(
+    done: Mapping[str, tuple[int, float]], running: Sequence[RunningTask], waiting: Mapping[str, int]
+) -> float | None:
+    """Seconds until nothing is left; None while there is nothing to judge by.
+
+    ``done`` gives for each kind of task how many have ended and their seconds in all. A task will take what those of its
+    kind took on average; those of a kind of which none has ended, what all took. The work left is shared by as many as
+    run now.
+    """
+    known = dict(done)
+    for task in running:
+        if task.kind not in done and (projected := task.projected()) is not None:
+            count, seconds = known.get(task.kind, (0, 0.0))
+            known[task.kind] = (count + 1, seconds + projected)
+    tasks = sum(count for count, _ in known.values())
+    if not tasks:
+        return None
+    overall = sum(seconds for _, seconds in known.values()) / tasks
+    mean = {kind: seconds / count for kind, (count, seconds) in known.items()}
+    left = sum(count * mean.get(kind, overall) for kind, count in waiting.items())
+    for task in running:
+        left += max(0.0, (task.projected() or mean.get(task.kind, overall)) - task.elapsed)
+    return left / max(1, len(running))
+
+
+def seconds_left(connection: sqlite3.Connection, run_id: int, now: float) -> float | None:
+    """The estimate for a run as it stands."""
+    counted = connection.execute(
+        """SELECT kind, count(*) FILTER (WHERE state = 'done'), sum(seconds) FILTER (WHERE state = 'done'),
+                  count(*) FILTER (WHERE state = 'waiting') FROM task WHERE run_id = ? GROUP BY kind""",
+        (run_id,),
+    ).fetchall()
+    under_way = connection.execute(
+        "SELECT kind, started, done, total FROM task WHERE run_id = ? AND state = 'running'", (run_id,)
+    )
+    done = {kind: (ended, seconds or 0.0) for kind, ended, seconds, _ in counted if ended}
+    waiting = {kind: left for kind, _, _, left in counted if left}
+    running = [
+        RunningTask(kind, max(0.0, now - (started or now)), far / total if total else 0.0)
+        for kind, started, far, total in under_way
+    ]
+    return estimate_left(done, running, waiting)
+
 
 RECIPES_KEPT = 32
 
@@ -256,3 +313,24 @@ def _doing(workspace: Workspace, run: Run) -> str:
         return ""
     far = f" {row['done']:,}/{row['total']:,}" if row["total"] else ""
     return f"{row['kind']}{far} {row['what']}".strip()
+
+
+def companions_of(workspace: Workspace, run_id: int) -> list[int]:
+    """The runs that were entered beside a run, in the order of its recipe."""
+    query = "SELECT companion_id FROM companion WHERE run_id = ? ORDER BY position"
+    return [int(row[0]) for row in workspace.connection.execute(query, (run_id,))]
+
+
+def done_together(workspace: Workspace, run_id: int | str) -> list[Run]:
+    """A run that is done, and those beside it that are. Raises NotFound and NotReady."""
+    main = find_run(workspace, run_id)
+    if main.state is not RunState.DONE:
+        raise NotReady(f"run {main.id} is {main.state}; wait for it, or go on with: sfumato resume {main.id}")
+    beside = [find_run(workspace, other) for other in companions_of(workspace, main.id)]
+    return [main, *(run for run in beside if run.state is RunState.DONE)]
+
+
+def names_of(runs: Sequence[Run]) -> list[str]:
+    """What runs are called beside each other: a recipe's label, else the title, with the number where that is not enough."""
+    plain = [run.recipe.label or (run.title if len(runs) > 1 else "release") for run in runs]
+    return [f"{name} (run {run.id})" if plain.count(name) > 1 else name for name, run in zip(plain, runs, strict=True)]

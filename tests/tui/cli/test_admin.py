@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.workspace.jobs.queue import Outcome, claim, finish
+from sfumato.workspace.jobs.queue import TaskResult, claim, finish
 from sfumato.workspace.jobs.worker_main import ENDING
 from sfumato.workspace.plan.prepare import prepare_run
 from sfumato.workspace.recipes import find_recipe
-from sfumato.workspace.store.disk import NO_SPACE, TROUBLES, disk_trouble
+from sfumato.workspace.store.disk import DISK_ERRORS, NO_SPACE, disk_error
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import projects
 
@@ -68,7 +68,7 @@ def test_a_run_under_way_says_how_far_it_is_and_how_long_it_will_take(
 ) -> None:
     held = claim(entered, "me")
     assert held is not None
-    finish(entered, held, Outcome(seconds=4.0))
+    finish(entered, held, TaskResult(seconds=4.0))
     assert sfumato("runs", "--workspace", str(place)) == 0
     assert sfumato("runs", "last", "--workspace", str(place)) == 0
     said = capsys.readouterr().out
@@ -93,12 +93,12 @@ def test_a_disk_that_stops_a_worker_has_a_status_and_a_message(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     def full(*_: object, **__: object) -> None:
-        raise SystemExit(next(status for status, text in TROUBLES.items() if text == NO_SPACE))
+        raise SystemExit(next(status for status, text in DISK_ERRORS.items() if text == NO_SPACE))
 
     monkeypatch.setattr("sfumato.workspace.jobs.worker_main.serve", full)
     assert sfumato("worker", "--workspace", str(place)) == 2
     assert "disk is full" in capsys.readouterr().err
-    assert disk_trouble(sqlite3.OperationalError("no code")) == ""
+    assert disk_error(sqlite3.OperationalError("no code")) == ""
 
 
 def test_the_audit_log_is_listed_and_verified(

@@ -11,11 +11,9 @@ import pytest
 
 from sfumato.engine.errors import EngineError
 from sfumato.tui.cli.run import carry_out
-from sfumato.workspace.jobs.runs import list_runs
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.plan.companions import companions_of
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import find_run
+from sfumato.workspace.views.runs import companions_of, find_run, list_runs
 
 Command = Callable[..., int]
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.engine.recipe import Recipe
+from sfumato.workspace.ingest.importing import import_file
 from sfumato.workspace.store.database import DATABASE
 from sfumato.workspace.store.tables import Tables
 from sfumato.workspace.store.workspace import Workspace
@@ -189,7 +190,7 @@ def test_others_can_write_while_an_import_writes_its_table(
         return write(tables, table)
 
     monkeypatch.setattr(Tables, "write", beside_a_writer)
-    assert sfumato("import", "visits.csv", "--workspace", "w") == 0
+    assert import_file(study.parent / "w", "visits.csv", "").records == 60
     assert written == [60]
 
 

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.workspace.jobs.runs import find_run
-from sfumato.workspace.store.released_tables import released_dataset
+from sfumato.workspace.store.artefacts import released_dataset
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.runs import find_run
 
 Command = Callable[..., int]
 RECIPE = """

@@ -14,12 +14,12 @@ from sfumato.engine.recipe import Recipe
 from sfumato.tui.app import SfumatoApp
 from sfumato.tui.state import AppState, save_state
 from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.queue import Outcome as TaskOutcome
-from sfumato.workspace.jobs.queue import claim, fail, finish, progress, request_stop
-from sfumato.workspace.jobs.runs import RunState, enter_run
+from sfumato.workspace.jobs.queue import TaskResult, claim, fail, finish, progress, request_stop
+from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.database import DATABASE
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.runs import RunState
 
 SIZES = [(80, 24), *(pytest.param(size, marks=pytest.mark.sizes) for size in ((120, 40), (200, 60)))]
 DONE, FAILED, INTERRUPTED, RUNNING = 1, 2, 3, 4
@@ -75,7 +75,7 @@ def built(tmp_path_factory):
     fail(workspace, claim(workspace, "w"), "the worst R-hat is 1.2, must be at most 1.01")
     request_stop(workspace, enter(workspace), RunState.INTERRUPTED)
     assert enter(workspace) == RUNNING
-    finish(workspace, claim(workspace, "w"), TaskOutcome(seconds=1.0))
+    finish(workspace, claim(workspace, "w"), TaskResult(seconds=1.0))
     progress(workspace, claim(workspace, "w"), 400, 2000, "emcee")
     with workspace.writing() as connection:
         workspace.ensure_project("Second project")
@@ -117,7 +117,7 @@ TURNS = 20
 """Turns of the event loop in which messages are handed on: on a busy machine a pause may be over after one."""
 
 
-async def settle(pilot):
+async def follow_parent(pilot):
     """Wait until no thread reads, no key is about to do something and no message waits."""
     quiet = waited = 0
     while quiet < 3:
@@ -144,7 +144,7 @@ class Seat:
     async def press(self, *keys):
         for key in keys:
             await self.pilot.press(key)
-            await settle(self.pilot)
+            await follow_parent(self.pilot)
         return self.text
 
     @property
@@ -171,7 +171,7 @@ def sit(monkeypatch, tmp_path):
         app = SfumatoApp(directory, run_id)
         async with app.run_test(size=size) as pilot:
             await pilot.pause()
-            await settle(pilot)
+            await follow_parent(pilot)
             seat = Seat(pilot)
             await seat.press(*keys)
             yield seat

@@ -23,7 +23,7 @@ async def test_what_was_open_is_open_again(sit, directory):
 @pytest.mark.slow
 @pytest.mark.parametrize("tab", ["runs", "results", "records", "data"])
 async def test_the_cursor_is_on_its_row_again(sit, built_data, monkeypatch, tab):
-    monkeypatch.setattr("sfumato.tui.screens.return_to_row.REST_SECONDS", 0.01)
+    monkeypatch.setattr("sfumato.tui.screens.project.REST_SECONDS", 0.01)
     async with sit(built_data, "j", "j", tab=tab) as seat:
         await seat.press("k")
         await seat.pilot.pause(0.05)

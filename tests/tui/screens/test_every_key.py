@@ -9,12 +9,12 @@ import pytest
 from sfumato.engine.microdata import conform
 from sfumato.engine.posterior.ensemble import chain_trace
 from sfumato.engine.recipe import Recipe
-from sfumato.tui.bindings import bindings
+from sfumato.tui.keymap import bindings
 from sfumato.tui.state import AppState, save_state
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.store.trace_tables import write_trace
+from sfumato.workspace.store.artefacts import write_trace
 from sfumato.workspace.store.workspace import Workspace
 
 CENSUS = {

@@ -11,7 +11,7 @@ from textual.widgets import Input
 from sfumato.engine.microdata import conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.thresholds import Verdict
-from sfumato.tui.screens.choose import Choose
+from sfumato.tui.screens.dialogs import Choose
 from sfumato.tui.screens.map import limit_series, limits_on
 from sfumato.tui.screens.project import Project
 from sfumato.tui.state import AppState, save_state

@@ -3,11 +3,11 @@
 import pytest
 from textual.widgets import Input
 
+from sfumato.tui.screens.dialogs import Keys
 from sfumato.tui.screens.form import Form
-from sfumato.tui.screens.keys import Keys
-from sfumato.tui.widgets.choice import Choice
+from sfumato.tui.widgets.entries import Choice
 from sfumato.tui.widgets.grid import Grid
-from sfumato.tui.widgets.tabs import TabLine
+from sfumato.tui.widgets.lines import TabLine
 
 pytestmark = pytest.mark.slow
 

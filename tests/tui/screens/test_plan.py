@@ -6,8 +6,8 @@ import pytest
 from sfumato.engine.methods import registry
 from sfumato.tui.screens.form import Form
 from sfumato.tui.screens.plan import Plan
-from sfumato.tui.step_form import section_of, step_fields
-from sfumato.tui.widgets.toml_text import TomlText
+from sfumato.tui.screens.plan_forms import section_of, step_fields
+from sfumato.tui.widgets.entries import TomlText
 from sfumato.workspace.plan.drafts import draft_of, save_draft
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import find_run, list_runs
@@ -21,7 +21,7 @@ def stored(directory):
 
 def listed(seat):
     """The keys of the rows of the list."""
-    from sfumato.tui.screens.plan_lines import keys
+    from sfumato.tui.screens.plan import keys
 
     return keys(seat.app.screen.query_one(Plan)._view)
 

@@ -3,7 +3,7 @@ import json
 import pytest
 from textual.widgets import Input
 
-from sfumato.tui.screens.confirm import Confirm
+from sfumato.tui.screens.dialogs import Confirm
 from sfumato.tui.screens.project import Project
 from sfumato.tui.screens.release import ReleaseScreen
 from sfumato.workspace.release.package import releases_of

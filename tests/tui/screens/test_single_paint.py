@@ -45,7 +45,7 @@ def texts(seat):
 async def test_the_lines_of_a_dialog_are_drawn_once(sit, built_data, no_worker, drawn, monkeypatch, key):
     """What threads bring, when the dialog may have been drawn already, stays away."""
     monkeypatch.setattr("sfumato.tui.jobs.recipe_titles", list)
-    monkeypatch.setattr("sfumato.tui.screens.audit.Audit._verify", lambda self: None)
+    monkeypatch.setattr("sfumato.tui.screens.audit.Audit.reload", lambda self: None)
     assert await drawn_again(sit, built_data, drawn, key) < 0.3
 
 

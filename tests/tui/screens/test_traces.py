@@ -15,7 +15,7 @@ from sfumato.tui.widgets.plot import Plot
 from sfumato.tui.widgets.sparkline import trend
 from sfumato.workspace.plots.traces import trace_figure
 from sfumato.workspace.reporting.diagnostics import ALL, ParameterLine, model_lines, parameter_text, summary
-from sfumato.workspace.store.trace_tables import write_trace
+from sfumato.workspace.store.artefacts import write_trace
 from sfumato.workspace.store.workspace import Workspace
 
 RNG = np.random.default_rng(5)

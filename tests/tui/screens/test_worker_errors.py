@@ -3,7 +3,7 @@
 import pytest
 
 from sfumato.tui import jobs
-from sfumato.tui.screens.worker_errors import mishap
+from sfumato.tui.screens.page import unexpected_error
 from sfumato.tui.state import AppState, save_state
 
 SECRET = "731954"
@@ -49,4 +49,4 @@ async def test_a_pane_that_can_be_read_says_nothing(sit, built_data, no_worker):
 
 
 def test_an_error_that_was_never_raised_has_no_place():
-    assert mishap(KeyError(SECRET)) == "Unexpected KeyError: what is shown here may be incomplete"
+    assert unexpected_error(KeyError(SECRET)) == "Unexpected KeyError: what is shown here may be incomplete"

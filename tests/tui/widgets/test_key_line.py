@@ -3,7 +3,7 @@ from typing import ClassVar
 from textual.app import App
 from textual.binding import Binding
 
-from sfumato.tui.widgets.key_line import KeyLine
+from sfumato.tui.widgets.lines import KeyLine
 
 
 class Keyed(App):

@@ -4,8 +4,7 @@ import pytest
 from textual.app import App
 from textual.content import Content
 
-from sfumato.tui.widgets.line import Line, alike
-from sfumato.tui.widgets.scroll import Scroll
+from sfumato.tui.widgets.lines import Line, Scroll, alike
 
 PLAIN, BOLD = Content("ab"), Content("ab").stylize("bold", 0, 1)
 
@@ -23,7 +22,7 @@ def test_alike_is_what_looks_the_same(one, other, same):
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [lambda: Line(name="line"), Scroll], ids=["line", "scroll"])
 async def test_a_text_of_other_colours_is_painted_anew(make):
-    class Host(App):
+    class AppProtocol(App):
         def compose(self):
             yield make()
 
@@ -31,7 +30,7 @@ async def test_a_text_of_other_colours_is_painted_anew(make):
         strips = app.screen._compositor.render_strips()
         return "".join(part.text for strip in strips for part in strip if part.style is not None and part.style.bold)
 
-    app = Host()
+    app = AppProtocol()
     async with app.run_test(size=(20, 4)) as pilot:
         shown = app.query_one("Line, Scroll")
         show = shown.say if isinstance(shown, Line) else shown.show

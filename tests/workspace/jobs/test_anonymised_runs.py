@@ -15,16 +15,17 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.execution import execute
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
-from sfumato.workspace.jobs.runs import enter_again, find_run
+from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plan.prepare import prepare_evaluation, prepare_run
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release.package import release
 from sfumato.workspace.release.report import report_page
-from sfumato.workspace.store.released_tables import released_dataset
+from sfumato.workspace.store.artefacts import released_dataset
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.figures import figures_of
 from sfumato.workspace.views.results import diagnostics_of, result_rows, verdicts_of
+from sfumato.workspace.views.runs import find_run
 
 Enter = Callable[..., int]
 MEASURES = [

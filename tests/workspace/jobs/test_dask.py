@@ -13,10 +13,10 @@ from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.jobs import pool
-from sfumato.workspace.jobs.runs import RunState, find_run, tasks_of
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
+from sfumato.workspace.views.runs import RunState, find_run, tasks_of
 
 Enter = Callable[..., int]
 
@@ -85,8 +85,8 @@ def test_without_the_package_the_message_names_what_to_install(monkeypatch: pyte
 @pytest.mark.filterwarnings("ignore")
 def test_where_no_scheduler_answers_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
-    from sfumato.workspace.jobs import dask_pool
+    from sfumato.workspace.jobs import pool
 
-    monkeypatch.setattr(dask_pool, "PATIENCE_SECONDS", 1)
+    monkeypatch.setattr(pool, "PATIENCE_SECONDS", 1)
     with pytest.raises(WorkspaceError, match="no Dask scheduler answers at tcp"), pool.pool(1, "tcp://127.0.0.1:9"):
         pass

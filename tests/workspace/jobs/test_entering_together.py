@@ -15,12 +15,10 @@ from sfumato.engine.recipe import Recipe
 from sfumato.workspace.audit import audit_rows, broken, head_of
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs import runs
-from sfumato.workspace.jobs.runs import find_run, list_runs
-from sfumato.workspace.plan.companions import companions_of, enter_together
-from sfumato.workspace.plan.prepare import Prepared
+from sfumato.workspace.plan.prepare import PreparedRun, enter_together
 from sfumato.workspace.store.disk import NotEnoughDisk, bytes_needed
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import projects
+from sfumato.workspace.views.runs import companions_of, find_run, list_runs, projects
 
 SOURCE = Source("simulated.csv", b"simulated")
 KILLED = """
@@ -29,15 +27,15 @@ from pathlib import Path
 from sfumato.engine.microdata import conform
 from sfumato.engine.recipe import Recipe
 from sfumato.workspace.jobs import runs
-from sfumato.workspace.plan.companions import enter_together
+from sfumato.workspace.plan.prepare import enter_together
 from sfumato.workspace.ingest.files import Source, read_frame
-from sfumato.workspace.plan.prepare import Prepared
+from sfumato.workspace.plan.prepare import PreparedRun
 from sfumato.workspace.store.workspace import Workspace
 
 directory, data, recipe, dies_at = sys.argv[1:]
 recipe = Recipe.from_toml(Path(recipe).read_text())
 source = Source("simulated.csv", Path(data).read_bytes())
-run = Prepared(recipe, source, conform(read_frame(source, recipe.schema), recipe.schema))
+run = PreparedRun(recipe, source, conform(read_frame(source, recipe.schema), recipe.schema))
 entered = [runs._enter_tasks]
 def dying(*arguments):
     entered.append(entered[0](*arguments))
@@ -49,12 +47,12 @@ enter_together(Workspace.open(Path(directory)), run, [run, run])
 
 
 @pytest.fixture
-def prepared(small_recipe: Callable[..., Recipe], small_data: Microdata) -> Callable[[str], Prepared]:
-    return lambda title: Prepared(small_recipe(title=title), SOURCE, small_data)
+def prepared(small_recipe: Callable[..., Recipe], small_data: Microdata) -> Callable[[str], PreparedRun]:
+    return lambda title: PreparedRun(small_recipe(title=title), SOURCE, small_data)
 
 
 def test_runs_entered_together_share_a_project_and_know_each_other(
-    workspace: Workspace, prepared: Callable[[str], Prepared]
+    workspace: Workspace, prepared: Callable[[str], PreparedRun]
 ) -> None:
     main, *beside = enter_together(workspace, prepared("Main"), [prepared("First"), prepared("Second")])
     assert companions_of(workspace, main) == beside
@@ -88,7 +86,7 @@ def test_a_process_killed_between_two_runs_leaves_neither(
 
 
 def test_the_disk_must_hold_all_of_them(
-    workspace: Workspace, prepared: Callable[[str], Prepared], monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, prepared: Callable[[str], PreparedRun], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = prepared("One")
     enough_for_two = 2 * bytes_needed(one.recipe, one.data)
@@ -102,7 +100,7 @@ def test_the_disk_must_hold_all_of_them(
 
 
 def test_a_failure_between_two_runs_undoes_the_first(
-    workspace: Workspace, prepared: Callable[[str], Prepared], monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, prepared: Callable[[str], PreparedRun], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = runs._enter_tasks
 

@@ -18,16 +18,15 @@ from threadpoolctl import threadpool_info
 
 from sfumato.engine.execution import TaskKind
 from sfumato.workspace.jobs import run_task
-from sfumato.workspace.jobs.memory import forget_peak, peak_bytes
 from sfumato.workspace.jobs.pool import IN_PROCESS, Pool, ProcessPool, pool
 from sfumato.workspace.jobs.processes import birth_of, gone, host
-from sfumato.workspace.jobs.queue import Outcome
-from sfumato.workspace.jobs.run_log import run_log
-from sfumato.workspace.jobs.runs import tasks_of
-from sfumato.workspace.jobs.task_input import Order
+from sfumato.workspace.jobs.queue import TaskResult
+from sfumato.workspace.jobs.run_task import TaskInput, forget_peak, peak_bytes
+from sfumato.workspace.jobs.runs import run_log
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.tables import Tables
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.runs import tasks_of
 
 MEGABYTE = 1 << 20
 
@@ -100,7 +99,7 @@ def test_every_blas_has_one_thread_while_a_task_is_computed(
     seen: list[int] = []
     plain = dict(run_task._KINDS)
 
-    def looking(tables: Tables, order: Order, report: Any) -> Outcome:
+    def looking(tables: Tables, order: TaskInput, report: Any) -> TaskResult:
         np.ones((50, 50)) @ np.ones((50, 50))
         seen.extend(library["num_threads"] for library in threadpool_info())
         return plain[TaskKind(order.held.kind)](tables, order, report)

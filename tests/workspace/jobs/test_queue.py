@@ -20,7 +20,7 @@ from sfumato.workspace.jobs import queue
 from sfumato.workspace.jobs.queue import (
     LOST_AT_MOST,
     Claim,
-    Outcome,
+    TaskResult,
     claim,
     extend_leases,
     fail,
@@ -33,14 +33,14 @@ from sfumato.workspace.jobs.queue import (
     still_wanted,
     unfinished,
 )
-from sfumato.workspace.jobs.runs import RunState, find_run, tasks_of
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import diagnostics_of, raw_rows, verdicts_of
+from sfumato.workspace.views.runs import RunState, find_run, tasks_of
 
 ROW = Row("utility", "ecdf", "maximum_difference", "income", "synthetic", 1, None, 0.25, params={"b": [1, 2], "a": "x"})
 VERDICT = Verdict("utility.ecdf.maximum_difference", "income", None, "max", 0.5, 0.25, 0.25, "pass")
 DIAGNOSTIC = Diagnostic("pareto_k", "", 0.31, "at most 0.7", True)
-FULL = Outcome([ROW], [VERDICT], "income", [DIAGNOSTIC], {"fit/0": "0" * 64}, 1.5, 1000)
+FULL = TaskResult([ROW], [VERDICT], "income", [DIAGNOSTIC], {"fit/0": "0" * 64}, 1.5, 1000)
 Enter = Callable[..., int]
 
 
@@ -63,7 +63,7 @@ def finish_all(workspace: Workspace) -> list[str]:
     keys = []
     while (held := claim(workspace, "worker")) is not None:
         keys.append(held.key)
-        assert finish(workspace, held, Outcome())
+        assert finish(workspace, held, TaskResult())
     return keys
 
 
@@ -91,7 +91,7 @@ def test_a_task_is_ready_when_all_that_it_needs_is_done(workspace: Workspace, en
     while ready := list(iter(lambda: claim(workspace, "worker"), None)):
         assert {held.key for held in ready} == {key for key in needs if needs[key] <= done} - done
         for held in reversed(ready):
-            finish(workspace, held, Outcome())
+            finish(workspace, held, TaskResult())
             done.add(held.key)
     assert done == set(needs)
     assert find_run(workspace, run_id).state is RunState.DONE
@@ -262,9 +262,9 @@ def test_a_run_stopped_while_its_last_task_ended_is_done_when_resumed(workspace:
         held = take(workspace)
         if held.key == "combine":
             break
-        finish(workspace, held, Outcome())
+        finish(workspace, held, TaskResult())
     request_stop(workspace, run_id, RunState.INTERRUPTED)
-    assert finish(workspace, held, Outcome())
+    assert finish(workspace, held, TaskResult())
     assert find_run(workspace, run_id).state is RunState.INTERRUPTED
     assert resume(workspace, run_id)
     assert find_run(workspace, run_id).state is RunState.DONE
@@ -304,7 +304,7 @@ def claim_everything(directory: Path, worker: str, start: object) -> list[str]:
         if (held := claim(workspace, worker)) is not None:
             keys.append(held.key)
             time.sleep(0.001)
-            finish(workspace, held, Outcome([ROW]))
+            finish(workspace, held, TaskResult([ROW]))
     workspace.close()
     return keys
 

@@ -16,12 +16,12 @@ from sfumato.engine.rows import Row
 from sfumato.workspace.errors import NotFound
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs import runs
-from sfumato.workspace.jobs.queue import Claim, Outcome, claim, finish
-from sfumato.workspace.jobs.runs import RunState, enter_again, enter_run, find_run, list_runs, result_object, tasks_of
+from sfumato.workspace.jobs.queue import Claim, TaskResult, claim, finish
+from sfumato.workspace.jobs.runs import enter_again, enter_run, result_object
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import raw_rows, result_rows
-from sfumato.workspace.views.runs import projects
+from sfumato.workspace.views.runs import RunState, find_run, list_runs, projects, tasks_of
 
 Enter = Callable[..., int]
 SOURCE = Source("simulated.csv", b"simulated")
@@ -130,7 +130,7 @@ def test_time_left_is_estimated_from_the_tasks_done(workspace: Workspace, enter:
     assert find_run(workspace, run_id).seconds is None
     held = take(workspace)
     assert find_run(workspace, run_id).seconds_left is None
-    finish(workspace, held, Outcome(seconds=4.0))
+    finish(workspace, held, TaskResult(seconds=4.0))
     workspace.connection.execute("UPDATE run SET started = created, finished = created + 10")
     run = find_run(workspace, run_id)
     assert run.seconds == pytest.approx(10)
@@ -148,8 +148,8 @@ ROWS = [
 def test_rows_come_back_as_they_were_in_the_order_of_the_plan(workspace: Workspace, enter: Enter) -> None:
     run_id = enter()
     first, second = take(workspace), take(workspace)
-    finish(workspace, second, Outcome(ROWS[2:]))
-    finish(workspace, first, Outcome(ROWS[:2]))
+    finish(workspace, second, TaskResult(ROWS[2:]))
+    finish(workspace, first, TaskResult(ROWS[:2]))
     assert raw_rows(workspace, run_id) == ROWS
     assert result_rows(workspace, run_id) == ROWS
 

@@ -27,11 +27,11 @@ from sfumato.tui.state import AppState, save_state
 from sfumato.workspace.audit import audit_rows, broken, head_of, kept_head
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import request_stop, resume, unfinished
-from sfumato.workspace.jobs.runs import RunState, enter_run, find_run, tasks_of
+from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows, verdicts_of
-from sfumato.workspace.views.runs import attended
+from sfumato.workspace.views.runs import RunState, attended, find_run, tasks_of
 
 pytestmark = pytest.mark.slow
 

@@ -24,18 +24,18 @@ from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.run import Progress
 from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs import attempt, queue, reporter, run_task, worker
+from sfumato.workspace.jobs import queue, run_task, worker
 from sfumato.workspace.jobs.pool import Pool
 from sfumato.workspace.jobs.queue import claim, request_stop, resume
-from sfumato.workspace.jobs.run_log import run_log
-from sfumato.workspace.jobs.runs import RunState, enter_again, enter_run, find_run, result_object, tasks_of
-from sfumato.workspace.jobs.task_input import Order
-from sfumato.workspace.jobs.worker import Heart, work
+from sfumato.workspace.jobs.run_task import TaskInput
+from sfumato.workspace.jobs.runs import enter_again, enter_run, result_object, run_log
+from sfumato.workspace.jobs.worker import Heartbeat, work
 from sfumato.workspace.store import database
 from sfumato.workspace.store.database import DATABASE, connect
 from sfumato.workspace.store.tables import Tables
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import diagnostics_of, result_rows, verdicts_of
+from sfumato.workspace.views.runs import RunState, find_run, tasks_of
 
 Enter = Callable[..., int]
 SECRET = "zqxjkvbw"
@@ -128,17 +128,19 @@ def test_a_worker_with_nothing_to_do_leaves_after_a_while_and_says_so(workspace:
 
 
 def raising(error: Exception) -> Callable[..., Any]:
-    def perform(*_: object) -> queue.Outcome:
+    def compute_task(*_: object) -> queue.TaskResult:
         raise error
 
-    return perform
+    return compute_task
 
 
 def test_a_sampler_that_does_not_converge_fails_the_run_in_its_own_words(
     workspace: Workspace, enter: Enter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_id = enter()
-    monkeypatch.setattr(attempt, "perform", raising(NotConverged("alpha[3]", "R-hat", 1.2, "must be at most 1.01")))
+    monkeypatch.setattr(
+        run_task, "compute_task", raising(NotConverged("alpha[3]", "R-hat", 1.2, "must be at most 1.01"))
+    )
     work(workspace.directory, idle=0)
     run = find_run(workspace, run_id)
     assert (run.state, run.error) == (
@@ -151,7 +153,7 @@ def test_a_sampler_that_does_not_converge_fails_the_run_in_its_own_words(
 def test_an_error_nobody_expected_leaves_its_type_and_no_word_of_the_data(
     workspace: Workspace, enter: Enter, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def clumsy(*_: object) -> queue.Outcome:
+    def clumsy(*_: object) -> queue.TaskResult:
         try:
             float(SECRET)
         except ValueError as error:
@@ -201,11 +203,11 @@ def test_a_stopped_run_is_left_at_the_next_report_and_ends_the_same_when_resumed
     run_id = enter()
     plain = run_task._KINDS[TaskKind.DRAW]
 
-    def interrupted(tables: Tables, order: Order, report: Callable[[Progress], None]) -> queue.Outcome:
+    def interrupted(tables: Tables, order: TaskInput, report: Callable[[Progress], None]) -> queue.TaskResult:
         request_stop(workspace, order.held.run_id, RunState.INTERRUPTED)
         return plain(tables, order, report)
 
-    monkeypatch.setattr(reporter, "REPORT_SECONDS", 0.0)
+    monkeypatch.setattr(run_task, "REPORT_SECONDS", 0.0)
     with monkeypatch.context() as stopping:
         stopping.setitem(run_task._KINDS, TaskKind.DRAW, interrupted)
         work(workspace.directory, idle=0)
@@ -225,7 +227,7 @@ def test_a_task_that_went_to_another_worker_is_left_at_the_next_report(
     plain = run_task._KINDS[TaskKind.FIT]
     reached = []
 
-    def robbed(tables: Tables, order: Order, report: Callable[[Progress], None]) -> queue.Outcome:
+    def robbed(tables: Tables, order: TaskInput, report: Callable[[Progress], None]) -> queue.TaskResult:
         held = order.held
         if held.attempt == 1:
             workspace.connection.execute("UPDATE task SET lease_until = 0 WHERE id = ?", (held.task_id,))
@@ -235,7 +237,7 @@ def test_a_task_that_went_to_another_worker_is_left_at_the_next_report(
         reached.append(held.attempt)
         return outcome
 
-    monkeypatch.setattr(reporter, "REPORT_SECONDS", 0.0)
+    monkeypatch.setattr(run_task, "REPORT_SECONDS", 0.0)
     monkeypatch.setitem(run_task._KINDS, TaskKind.FIT, robbed)
     work(workspace.directory, idle=0)
     assert 1 not in reached
@@ -261,11 +263,11 @@ def test_a_worker_that_is_told_to_end_gives_back_its_task(
 ) -> None:
     run_id = enter()
 
-    def terminated(*_: object) -> queue.Outcome:
+    def terminated(*_: object) -> queue.TaskResult:
         raise SystemExit(0)
 
     with monkeypatch.context() as ending:
-        ending.setattr(attempt, "perform", terminated)
+        ending.setattr(run_task, "compute_task", terminated)
         with pytest.raises(SystemExit):
             work(workspace.directory, idle=0)
     task = tasks_of(workspace, run_id)[0]
@@ -304,10 +306,10 @@ def test_a_database_that_is_locked_for_longer_than_its_patience_loses_no_task(
 ) -> None:
     run_id = enter()
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.02)
-    monkeypatch.setattr(reporter, "REPORT_SECONDS", 0.0)
+    monkeypatch.setattr(run_task, "REPORT_SECONDS", 0.0)
     plain = run_task._KINDS[TaskKind.FIT]
 
-    def locked(tables: Tables, order: Order, report: Callable[[Progress], None]) -> queue.Outcome:
+    def locked(tables: Tables, order: TaskInput, report: Callable[[Progress], None]) -> queue.TaskResult:
         lock = write_lock(workspace.directory, 0.3)
         lock.__enter__()
         return plain(tables, order, report)
@@ -324,7 +326,7 @@ def test_other_errors_of_the_database_are_not_waited_out() -> None:
         raise sqlite3.OperationalError("no such table: task")
 
     with pytest.raises(sqlite3.OperationalError, match="no such table"):
-        worker.patiently(broken)
+        worker.until_unlocked(broken)
 
 
 class FragilePool(Pool):
@@ -373,7 +375,7 @@ def test_the_heart_beats_while_the_database_allows_and_survives_when_it_does_not
     def beats() -> float:
         return float(workspace.connection.execute("SELECT heartbeat FROM worker").fetchone()[0])
 
-    with Heart(workspace.directory, "me"):
+    with Heartbeat(workspace.directory, "me"):
         with write_lock(workspace.directory, 0.15):
             pass
         deadline = time.monotonic() + 10

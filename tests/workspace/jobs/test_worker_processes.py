@@ -19,10 +19,10 @@ from sfumato.engine.execution import execute
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.rows import Row
-from sfumato.workspace.jobs.runs import RunState, find_run, tasks_of
 from sfumato.workspace.jobs.worker import start_worker, work
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
+from sfumato.workspace.views.runs import RunState, find_run, tasks_of
 
 pytestmark = pytest.mark.slow
 

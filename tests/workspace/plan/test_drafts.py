@@ -18,18 +18,18 @@ from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe, read_toml
 from sfumato.workspace.audit import audit_rows, broken, head_of
 from sfumato.workspace.errors import NotFound
-from sfumato.workspace.plan.drafts import Draft, draft_of, draft_of_run, keep_missing, missing_of, save_draft
+from sfumato.workspace.plan.drafts import Draft, draft_of, draft_of_run, keep_missing, missing_of, plan_text, save_draft
 from sfumato.workspace.plan.edits import (
-    Place,
-    places,
+    StepPlace,
+    step_places,
     with_moved,
     with_sections,
     with_step,
     with_variable,
     without_step,
 )
-from sfumato.workspace.plan.text import plan_text
 from sfumato.workspace.recipes import shipped_recipes
+from sfumato.workspace.store import database
 from sfumato.workspace.store.workspace import Workspace
 
 Enter = Callable[..., int]
@@ -88,12 +88,11 @@ def test_missing_values_are_kept_as_shares(workspace: Workspace, small_data: Mic
 
 
 def test_a_workspace_of_the_version_before_gets_the_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sfumato.workspace.store import migrations
 
-    before = [step for step in migrations.MIGRATIONS if step.__name__ != "plans"]
-    at = migrations.MIGRATIONS.index(next(step for step in migrations.MIGRATIONS if step.__name__ == "plans"))
+    before = [step for step in database.MIGRATIONS if step.__name__ != "plans"]
+    at = database.MIGRATIONS.index(next(step for step in database.MIGRATIONS if step.__name__ == "plans"))
     with monkeypatch.context() as older:
-        older.setattr(migrations, "MIGRATIONS", before[:at])
+        older.setattr(database, "MIGRATIONS", before[:at])
         Workspace.create(tmp_path / "old").close()
     with closing(Workspace.open(tmp_path / "old")) as workspace:
         assert draft_of(workspace, 1) is None
@@ -108,16 +107,16 @@ TOML = tomli_w.dumps(TABLE)
 
 
 def test_steps_are_listed_in_the_recipes_order() -> None:
-    assert list(map(str, places(TABLE))) == ["synthesis[0]", "synthesis[1]", "synthesis[2]", "measure[0]"]
+    assert list(map(str, step_places(TABLE))) == ["synthesis[0]", "synthesis[1]", "synthesis[2]", "measure[0]"]
     with pytest.raises(BadInput, match=r"measure: must be tables"):
-        places({"measure": 3})
+        step_places({"measure": 3})
 
 
 @pytest.mark.slow
 @given(st.permutations(["a", "b", "c"]), st.integers(0, 2), st.integers(-3, 3))
 def test_moving_is_taking_out_and_putting_in(targets: list[str], index: int, by: int) -> None:
     toml = tomli_w.dumps({"synthesis": [{"target": target} for target in targets]})
-    moved = [step["target"] for step in read_toml(with_moved(toml, Place("synthesis", index), by))["synthesis"]]
+    moved = [step["target"] for step in read_toml(with_moved(toml, StepPlace("synthesis", index), by))["synthesis"]]
     if not 0 <= index + by < 3:
         assert moved == targets
     else:
@@ -126,12 +125,15 @@ def test_moving_is_taking_out_and_putting_in(targets: list[str], index: int, by:
 
 
 def test_adding_changing_and_removing() -> None:
-    added = with_step(TOML, Place("study", 0), {"method": "x"})
+    added = with_step(TOML, StepPlace("study", 0), {"method": "x"})
     assert read_toml(added) == {**TABLE, "study": [{"method": "x"}]}
-    changed = with_step(TOML, Place("synthesis", 1), {"target": "z"})
+    changed = with_step(TOML, StepPlace("synthesis", 1), {"target": "z"})
     assert [step["target"] for step in read_toml(changed)["synthesis"]] == ["a", "z", "c"]
-    assert "measure" not in read_toml(without_step(TOML, Place("measure", 0)))
-    assert [step["target"] for step in read_toml(without_step(TOML, Place("synthesis", 0)))["synthesis"]] == ["b", "c"]
+    assert "measure" not in read_toml(without_step(TOML, StepPlace("measure", 0)))
+    assert [step["target"] for step in read_toml(without_step(TOML, StepPlace("synthesis", 0)))["synthesis"]] == [
+        "b",
+        "c",
+    ]
     assert read_toml(with_variable(TOML, "b", {"kind": "date"}))["variables"] == {
         "a": {"kind": "count"},
         "b": {"kind": "date"},

@@ -12,7 +12,7 @@ from sfumato.engine.recipe import Recipe
 from sfumato.engine.thresholds import Threshold
 from sfumato.workspace.errors import NotFound
 from sfumato.workspace.plan.drafts import draft_of, save_draft
-from sfumato.workspace.plan.limits import keep_limits, with_limits
+from sfumato.workspace.plan.edits import keep_limits, with_limits
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import find_run
 

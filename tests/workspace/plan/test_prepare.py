@@ -12,11 +12,10 @@ import tomli_w
 from sfumato.engine.errors import BadInput
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
-from sfumato.workspace.jobs.runs import find_run
 from sfumato.workspace.plan.prepare import prepare_evaluation, prepare_run
 from sfumato.workspace.recipes import RecipeFile, find_recipe, shipped_recipes
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import projects
+from sfumato.workspace.views.runs import find_run, projects
 
 
 @pytest.fixture

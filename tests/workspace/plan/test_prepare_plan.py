@@ -11,8 +11,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe import read_toml
 from sfumato.workspace.plan.drafts import Draft, draft_of
 from sfumato.workspace.plan.edits import with_sections, with_variable
-from sfumato.workspace.plan.prepare import prepare_run
-from sfumato.workspace.plan.prepare_plan import prepare_plan, run_plan
+from sfumato.workspace.plan.prepare import prepare_plan, prepare_run, run_plan
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import find_run

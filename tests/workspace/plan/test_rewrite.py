@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.workspace.plan.edits import Place, with_moved, with_sections, with_step, with_variable, without_step
+from sfumato.workspace.plan.drafts import inline, plan_text
+from sfumato.workspace.plan.edits import StepPlace, with_moved, with_sections, with_step, with_variable, without_step
 from sfumato.workspace.plan.rewrite import rewritten
-from sfumato.workspace.plan.text import inline, plan_text
 from sfumato.workspace.recipes import shipped_recipes
 
 PLAN = """\
@@ -63,35 +63,35 @@ def changed(after: str) -> tuple[str, str]:
 
 
 def test_a_step_is_changed_in_its_place() -> None:
-    after = with_step(PLAN, Place("synthesis", 0), {"target": "region", "method": "cart", "minbucket": 5})
+    after = with_step(PLAN, StepPlace("synthesis", 0), {"target": "region", "method": "cart", "minbucket": 5})
     assert changed(after) == ("", "minbucket = 5")
-    after = with_step(PLAN, Place("synthesis", 0), {"target": "price", "method": "cart"})
+    after = with_step(PLAN, StepPlace("synthesis", 0), {"target": "price", "method": "cart"})
     assert changed(after) == ('target = "region"  # R', 'target = "price"  # R')
 
 
 def test_a_step_moves_with_the_comment_above_it_and_titles_stay() -> None:
-    after = with_moved(PLAN, Place("synthesis", 0), 1)
+    after = with_moved(PLAN, StepPlace("synthesis", 0), 1)
     assert re.findall("# (the .* model|----.*)\n", after) == [
         "---- models ----", "the second model", "the first model", "---- measures ----",
     ]  # fmt: skip
     assert sorted(after.splitlines()) == sorted(PLAN.splitlines())
-    assert with_moved(after, Place("synthesis", 1), -1) == PLAN
+    assert with_moved(after, StepPlace("synthesis", 1), -1) == PLAN
 
 
 def test_a_step_goes_with_the_comment_above_it_and_titles_stay() -> None:
-    after = without_step(PLAN, Place("synthesis", 1))
+    after = without_step(PLAN, StepPlace("synthesis", 1))
     assert "the second model" not in after
     for comment in ("the first model", "---- models ----", "---- measures ----", "# five"):
         assert comment in after
-    assert "# ---- measures ----" in without_step(PLAN, Place("measure", 0))
+    assert "# ---- measures ----" in without_step(PLAN, StepPlace("measure", 0))
 
 
 def test_a_step_is_added_behind_its_kind() -> None:
     added = {"target": "n", "method": "cart"}
-    after = with_step(PLAN, Place("synthesis", 2), added)
+    after = with_step(PLAN, StepPlace("synthesis", 2), added)
     assert changed(after)[0] == ""
     assert after.index("# why") < after.index('target = "n"') < after.index("# ---- measures")
-    assert with_step(PLAN, Place("threshold", 0), {"value": "v", "max": 0.1}) == (
+    assert with_step(PLAN, StepPlace("threshold", 0), {"value": "v", "max": 0.1}) == (
         f'{PLAN}\n[[threshold]]\nvalue = "v"\nmax = 0.1\n'
     )
 
@@ -125,7 +125,7 @@ def test_settings_keep_their_remarks() -> None:
 def test_layouts_of_every_kind_say_what_they_should(toml: str) -> None:
     before = tomllib.loads(toml)
     for step in ({"target": "z"}, {"target": "b", "predictors": ["x", "y"], "radius": {"a b": 1.5}}):
-        after = tomllib.loads(with_step(toml, Place("synthesis", 1), step))
+        after = tomllib.loads(with_step(toml, StepPlace("synthesis", 1), step))
         assert after == {**before, "synthesis": [*before.get("synthesis", [])[:1], step]}
     assert tomllib.loads(with_sections(toml, {"data": {"file": "n"}})) == {**before, "data": {"file": "n"}}
 

@@ -12,8 +12,7 @@ import pytest
 from sfumato.engine.execution import execute
 from sfumato.engine.published import Findings, source_tables
 from sfumato.engine.recipe import Recipe
-from sfumato.workspace.plan.companions import prepare_companions
-from sfumato.workspace.plan.prepare import Prepared, prepare_run
+from sfumato.workspace.plan.prepare import PreparedRun, prepare_companions, prepare_run
 from sfumato.workspace.recipes import find_recipe, shipped_recipes
 
 SMALL = ["data.sample=400", "release.m=2"]
@@ -37,7 +36,7 @@ def test_the_airbnb_recipes_quote_the_paper_s_tables() -> None:
 
 
 @pytest.fixture
-def airbnb(public_data: Callable[[str], Path]) -> list[Prepared]:
+def airbnb(public_data: Callable[[str], Path]) -> list[PreparedRun]:
     """The recipe and its companion on few listings."""
     found = find_recipe("airbnb")
     main = prepare_run(found, str(public_data("AB_NYC_2019.csv")), None, SMALL)
@@ -45,7 +44,7 @@ def airbnb(public_data: Callable[[str], Path]) -> list[Prepared]:
 
 
 @pytest.mark.slow
-def test_every_figure_of_the_paper_finds_its_row(airbnb: list[Prepared]) -> None:
+def test_every_figure_of_the_paper_finds_its_row(airbnb: list[PreparedRun]) -> None:
     main, cart = airbnb
     assert cart.data is main.data
     assert (cart.recipe.m, cart.recipe.data) == (2, main.recipe.data)

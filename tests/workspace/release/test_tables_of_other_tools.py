@@ -19,7 +19,7 @@ from sfumato.engine.execution import execute
 from sfumato.engine.rows import Row
 from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.plan.prepare import Prepared, prepare_evaluation, prepare_run
+from sfumato.workspace.plan.prepare import PreparedRun, prepare_evaluation, prepare_run
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release.package import release
 from sfumato.workspace.store.workspace import Workspace
@@ -73,10 +73,10 @@ def like_arx(people: pd.DataFrame) -> pd.DataFrame:
 
 
 @pytest.fixture
-def prepare(people: pd.DataFrame, tmp_path: Path) -> Callable[..., Prepared]:
+def prepare(people: pd.DataFrame, tmp_path: Path) -> Callable[..., PreparedRun]:
     """Write the original and a released table, and prepare to score the one with the other."""
 
-    def make(released: pd.DataFrame, form: dict[str, Any] = FORM, **sections: Any) -> Prepared:
+    def make(released: pd.DataFrame, form: dict[str, Any] = FORM, **sections: Any) -> PreparedRun:
         variables = sections.pop("variables", VARIABLES)
         original = sections.pop("original", people)
         original.to_csv(tmp_path / "original.csv", index=False)
@@ -91,7 +91,7 @@ def prepare(people: pd.DataFrame, tmp_path: Path) -> Callable[..., Prepared]:
     return make
 
 
-def rows_of(prepared: Prepared) -> dict[tuple[str, str], Row]:
+def rows_of(prepared: PreparedRun) -> dict[tuple[str, str], Row]:
     outcome = execute(prepared.recipe, prepared.data, [released for _, released in prepared.given])
     return {
         (row.key, row.target): row for row in outcome.rows if row.draw is None and row.dataset != "confidential"
@@ -103,7 +103,7 @@ def value(rows: dict[tuple[str, str], Row], key: str, target: str = "") -> float
     return rows[key, target].value
 
 
-def test_a_table_of_arx_is_measured(people: pd.DataFrame, prepare: Callable[..., Prepared]) -> None:
+def test_a_table_of_arx_is_measured(people: pd.DataFrame, prepare: Callable[..., PreparedRun]) -> None:
     shown = like_arx(people)
     prepared = prepare(shown)
     (_, released), rows = prepared.given[0], rows_of(prepared)
@@ -122,7 +122,7 @@ def test_a_table_of_arx_is_measured(people: pd.DataFrame, prepare: Callable[...,
 
 
 def test_data_quality_of_labels_is_the_papers_or_says_why_not(
-    people: pd.DataFrame, prepare: Callable[..., Prepared]
+    people: pd.DataFrame, prepare: Callable[..., PreparedRun]
 ) -> None:
     """RILM of numbers is the range of the *original* values in a class (§3.3.1); correlation needs numbers (§3.2)."""
     rows = rows_of(prepare(like_arx(people)))
@@ -141,7 +141,9 @@ def test_data_quality_of_labels_is_the_papers_or_says_why_not(
         assert rows[key, ""].reason
 
 
-def test_a_group_is_as_large_as_the_lowest_node_over_it(people: pd.DataFrame, prepare: Callable[..., Prepared]) -> None:
+def test_a_group_is_as_large_as_the_lowest_node_over_it(
+    people: pd.DataFrame, prepare: Callable[..., PreparedRun]
+) -> None:
     """The g-tree example of §3.3.2: foo and bar as {foo, bar} lose 10 of 100."""
     tree = {
         "rows": [["clerk", "office", "*"], ["nurse", "office", "*"], ["baker", "baker", "*"]],
@@ -157,7 +159,7 @@ def test_a_group_is_as_large_as_the_lowest_node_over_it(people: pd.DataFrame, pr
     assert value(rows, "quality.rilm.categorical", "job") == pytest.approx(1 - share)
 
 
-def test_fewer_records_in_another_order_need_a_word(people: pd.DataFrame, prepare: Callable[..., Prepared]) -> None:
+def test_fewer_records_in_another_order_need_a_word(people: pd.DataFrame, prepare: Callable[..., PreparedRun]) -> None:
     shown = like_arx(people)[people["age"] < 90].sample(frac=1, random_state=3)
     with pytest.raises(BadInput, match=r'60 records, the original has 64; .* link = "id", or say order = "shuffled"'):
         prepare(shown)
@@ -174,7 +176,7 @@ def test_fewer_records_in_another_order_need_a_word(people: pd.DataFrame, prepar
 
 @pytest.mark.slow
 def test_an_identifier_links_records_whatever_their_order(
-    people: pd.DataFrame, prepare: Callable[..., Prepared]
+    people: pd.DataFrame, prepare: Callable[..., PreparedRun]
 ) -> None:
     variables = {"person": {"kind": "categorical", "role": "identifier"}, **VARIABLES}
     named = people.assign(person=[f"p{i:03}" for i in np.random.default_rng(1).permutation(64)])
@@ -193,7 +195,7 @@ def test_an_identifier_links_records_whatever_their_order(
 
 
 def test_intervals_and_groups_that_miss_the_original_show_that_the_order_is_lost(
-    people: pd.DataFrame, prepare: Callable[..., Prepared]
+    people: pd.DataFrame, prepare: Callable[..., PreparedRun]
 ) -> None:
     shown = like_arx(people)
     with pytest.raises(BadInput, match=r"age: \d+ of 64 records do not contain the original value; keep the records"):
@@ -205,7 +207,7 @@ def test_intervals_and_groups_that_miss_the_original_show_that_the_order_is_lost
 
 
 def test_values_that_are_not_declared_say_how_to_declare_them(
-    people: pd.DataFrame, prepare: Callable[..., Prepared]
+    people: pd.DataFrame, prepare: Callable[..., PreparedRun]
 ) -> None:
     with pytest.raises(BadInput, match=r'age: 64 records are not a number.*generalised = \["age"\]') as caught:
         prepare(like_arx(people), {"released": ["age", "zip", "sex", "job"]})
@@ -216,7 +218,7 @@ def test_values_that_are_not_declared_say_how_to_declare_them(
         prepare(people.assign(**dict.fromkeys(FORM["generalised"], "*")))
 
 
-def test_class_means_are_numbers(people: pd.DataFrame, prepare: Callable[..., Prepared]) -> None:
+def test_class_means_are_numbers(people: pd.DataFrame, prepare: Callable[..., PreparedRun]) -> None:
     classes = people["age"] // 10
     shown = people.assign(
         age=people.groupby(classes)["age"].transform("mean"),
@@ -231,7 +233,7 @@ def test_class_means_are_numbers(people: pd.DataFrame, prepare: Callable[..., Pr
 
 
 def test_empty_cells_are_suppressed_values_as_in_sdcmicro(
-    people: pd.DataFrame, prepare: Callable[..., Prepared]
+    people: pd.DataFrame, prepare: Callable[..., PreparedRun]
 ) -> None:
     holes = people.assign(age=people["age"].astype("object"), zip=people["zip"].astype("object"))
     holes.loc[::7, "age"] = None
@@ -250,7 +252,7 @@ def test_empty_cells_are_suppressed_values_as_in_sdcmicro(
         assert value(rows, "risk.anonymity.classes") == groups.ngroups
 
 
-def test_a_hidden_cell_is_no_suppressed_record(people: pd.DataFrame, prepare: Callable[..., Prepared]) -> None:
+def test_a_hidden_cell_is_no_suppressed_record(people: pd.DataFrame, prepare: Callable[..., PreparedRun]) -> None:
     """Three jobs in ten are hidden, and all else is shown: RILM .70, and no record is lost (Lighthouse §3.3.2, §3.5)."""
     people = people.iloc[:60]
     stars = people.assign(job=people["job"].where(people.index % 10 > 2, "*"))
@@ -263,7 +265,7 @@ def test_a_hidden_cell_is_no_suppressed_record(people: pd.DataFrame, prepare: Ca
     assert value(rows, "risk.anonymity.classes") == classes.ngroups
 
 
-def test_a_hidden_number_is_generalised_to_the_root(people: pd.DataFrame, prepare: Callable[..., Prepared]) -> None:
+def test_a_hidden_number_is_generalised_to_the_root(people: pd.DataFrame, prepare: Callable[..., PreparedRun]) -> None:
     """Alone in its class a hidden age had no range to lose, and counted as kept."""
     people = people.iloc[:60].assign(zip=[f"{i:04}" for i in range(60)])
     stars = people.assign(age=people["age"].astype("object").where(people.index % 10 > 2, "*"))
@@ -276,7 +278,7 @@ def test_a_hidden_number_is_generalised_to_the_root(people: pd.DataFrame, prepar
 @pytest.mark.slow
 @pytest.mark.parametrize("hidden", ["*", "***", ""])
 def test_a_record_is_suppressed_where_class_means_are_hidden_too(
-    people: pd.DataFrame, prepare: Callable[..., Prepared], hidden: str
+    people: pd.DataFrame, prepare: Callable[..., PreparedRun], hidden: str
 ) -> None:
     means = people.groupby("sex")["age"].transform("mean").astype("object")
     rare = people["age"] > 90
@@ -291,7 +293,7 @@ def test_a_record_is_suppressed_where_class_means_are_hidden_too(
 @pytest.mark.slow
 @pytest.mark.parametrize("extra", [{}, {"order": "shuffled"}])
 def test_a_worker_finds_what_the_engine_finds_also_when_done_again(
-    people: pd.DataFrame, prepare: Callable[..., Prepared], workspace: Workspace, extra: dict[str, str]
+    people: pd.DataFrame, prepare: Callable[..., PreparedRun], workspace: Workspace, extra: dict[str, str]
 ) -> None:
     prepared = prepare(like_arx(people), {**FORM, **extra}, threshold=[{"value": "risk.anonymity.k", "min": 2}])
     run_id = prepared.enter(workspace)

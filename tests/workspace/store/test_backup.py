@@ -9,13 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.workspace.jobs.runs import list_runs
-from sfumato.workspace.store import migrations
-from sfumato.workspace.store.backup import back_up
-from sfumato.workspace.store.database import DATABASE, connect
-from sfumato.workspace.store.migrations import MIGRATIONS, version_of
+from sfumato.workspace.store import database
+from sfumato.workspace.store.database import DATABASE, MIGRATIONS, back_up, connect, version_of
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views import runs
+from sfumato.workspace.views.runs import list_runs
 
 
 @pytest.fixture
@@ -24,8 +22,8 @@ def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     directory = tmp_path / "old"
     directory.mkdir(mode=0o700)
     with monkeypatch.context() as earlier, contextlib.closing(connect(directory / DATABASE)) as connection:
-        earlier.setattr(migrations, "MIGRATIONS", MIGRATIONS[:2])
-        migrations.migrate(connection)
+        earlier.setattr(database, "MIGRATIONS", MIGRATIONS[:2])
+        database.migrate(connection)
         connection.execute("INSERT INTO project (name, created) VALUES ('kept', '2026')")
     return directory
 
@@ -65,7 +63,7 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(old: Path, monkeyp
         connection.execute("DELETE FROM project")
         raise RuntimeError
 
-    monkeypatch.setattr(migrations, "MIGRATIONS", [*MIGRATIONS[:2], clumsy])
+    monkeypatch.setattr(database, "MIGRATIONS", [*MIGRATIONS[:2], clumsy])
     with pytest.raises(RuntimeError):
         Workspace.open(old)
     assert projects(old / DATABASE) == ["kept"] == projects(old / f"{DATABASE}.v2.backup")

@@ -18,13 +18,14 @@ import pytest
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
 from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import RunState, enter_run, find_run, list_runs
+from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store import disk
-from sfumato.workspace.store.disk import NotEnoughDisk, bytes_needed, disk_trouble
-from sfumato.workspace.store.orphans import AGE_SECONDS, orphans, remove_orphans
+from sfumato.workspace.store.disk import NotEnoughDisk, bytes_needed, disk_error
+from sfumato.workspace.store.maintenance import AGE_SECONDS, orphans, remove_orphans
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
+from sfumato.workspace.views.runs import RunState, find_run, list_runs
 
 Enter = Callable[..., int]
 MANY = {"m": 40, "seed": 3}
@@ -80,18 +81,18 @@ def test_the_estimate_is_more_than_what_a_run_leaves(
 
 
 def test_what_a_disk_refuses_is_told_from_other_errors(tmp_path: Path) -> None:
-    assert "full" in disk_trouble(OSError(errno.ENOSPC, "x"))
-    assert "full" in disk_trouble(OSError(errno.EDQUOT, "x"))
-    assert "read-only" in disk_trouble(OSError(errno.EROFS, "x"))
-    assert disk_trouble(FileNotFoundError(errno.ENOENT, "x")) == ""
-    assert disk_trouble(ValueError("disk full")) == ""
+    assert "full" in disk_error(OSError(errno.ENOSPC, "x"))
+    assert "full" in disk_error(OSError(errno.EDQUOT, "x"))
+    assert "read-only" in disk_error(OSError(errno.EROFS, "x"))
+    assert disk_error(FileNotFoundError(errno.ENOENT, "x")) == ""
+    assert disk_error(ValueError("disk full")) == ""
     connection = sqlite3.connect(f"file:{tmp_path / 'none.db'}?mode=ro", uri=True, isolation_level=None, timeout=0) if (
         sqlite3.connect(tmp_path / "none.db").close() is None) else None  # fmt: skip
     assert connection is not None
     with pytest.raises(sqlite3.OperationalError) as refused:
         connection.execute("CREATE TABLE a (b)")
     connection.close()
-    assert "read-only" in disk_trouble(refused.value)
+    assert "read-only" in disk_error(refused.value)
 
 
 @pytest.mark.slow
@@ -186,19 +187,19 @@ def test_an_old_table_that_is_written_again_counts_as_new(workspace: Workspace, 
 
 @pytest.mark.slow
 def test_a_flipped_byte_in_any_table_is_found_and_the_table_named(workspace: Workspace, enter: Enter) -> None:
-    from sfumato.workspace.store.health import workspace_findings
+    from sfumato.workspace.store.maintenance import workspace_checks
 
     enter()
     work(workspace.directory, idle=0)
     assert not [
         finding
-        for finding in workspace_findings(workspace.directory)
+        for finding in workspace_checks(workspace.directory)
         if finding.what in ("table", "audit log") and finding.state == "problem"
     ]
     for table in sorted(workspace.tables.directory.iterdir()):
         content = table.read_bytes()
         for at in (0, len(content) // 2, len(content) - 1):
             table.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
-            problems = [f.text for f in workspace_findings(workspace.directory) if f.what == "table"]
+            problems = [f.text for f in workspace_checks(workspace.directory) if f.what == "table"]
             assert problems == [f"the table {table.name} has changed since it was written"]
         table.write_bytes(content)

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from sfumato.workspace.errors import NotAWorkspace
-from sfumato.workspace.store import migrations
-from sfumato.workspace.store.database import connect
-from sfumato.workspace.store.migrations import MIGRATIONS, migrate, version_of
+from sfumato.workspace.store import database
+from sfumato.workspace.store.database import MIGRATIONS, connect, migrate, version_of
 
 TABLES = {"project", "dataset", "run", "task", "task_need", "artefact", "result", "verdict", "diagnostic", "worker"}
 
@@ -59,7 +58,7 @@ def test_a_step_that_fails_leaves_the_version_before_it(path: Path, monkeypatch:
 
     with closing(connect(path)) as connection:
         migrate(connection)
-        monkeypatch.setattr(migrations, "MIGRATIONS", [*MIGRATIONS, torn])
+        monkeypatch.setattr(database, "MIGRATIONS", [*MIGRATIONS, torn])
         with pytest.raises(sqlite3.OperationalError, match="disk gone"):
             migrate(connection)
         assert version_of(connection) == len(MIGRATIONS)

@@ -16,7 +16,7 @@ from sfumato.engine.errors import Cancelled
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.schema import Kind, Schema, Variable
 from sfumato.workspace.errors import WorkspaceError
-from sfumato.workspace.jobs.call import call_in_process, from_json, to_json
+from sfumato.workspace.jobs.processes import call_in_process, from_json, to_json
 from sfumato.workspace.plan.drafts import Draft, draft_of, save_draft
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.data_view import data_view, data_view_of, outline

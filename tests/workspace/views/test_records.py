@@ -15,12 +15,12 @@ from sfumato.engine.execution import draw_dataset, fit_model, measure_dataset
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
 from sfumato.workspace.errors import NotFound, NotReady
-from sfumato.workspace.jobs import attempt
+from sfumato.workspace.jobs import run_task
 from sfumato.workspace.jobs.queue import claim
+from sfumato.workspace.jobs.run_task import task_input
 from sfumato.workspace.jobs.runs import enter_again
-from sfumato.workspace.jobs.task_input import order_for
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.store.record_tables import read_records, write_records
+from sfumato.workspace.store.artefacts import read_records, write_records
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.records import candidates, drivers, find_measure, open_records, record_measures, values
 from sfumato.workspace.views.results import result_rows
@@ -86,7 +86,7 @@ def test_the_tables_end_with_the_task_that_made_them(
     while (task := claim(workspace, "somebody")) is not None:
         held.append(task)
     measure = next(task for task in held if task.key == "measure/1/confidential")
-    assert isinstance(attempt.attempt(workspace.directory, order_for(workspace, measure)), attempt.Outcome)
+    assert isinstance(run_task.run_task(workspace.directory, task_input(workspace, measure)), run_task.TaskResult)
     assert "records/1/confidential" not in artefacts(workspace, run_id)
     with workspace.writing() as connection:
         connection.execute("UPDATE task SET state = 'waiting', lease_until = NULL, worker = NULL")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.workspace.store.migrations import migrate
+from sfumato.workspace.store.database import migrate
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import (
     MOST_KEPT,

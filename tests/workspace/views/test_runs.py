@@ -6,7 +6,7 @@ from sfumato.workspace.errors import NotAWorkspace, NotFound
 from sfumato.workspace.jobs.queue import Outcome, claim, fail, finish, progress, request_stop
 from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.store.migrations import MIGRATIONS
+from sfumato.workspace.store.database import MIGRATIONS
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import RunState, Tally, find_run, list_runs, projects, run_line, run_lines, tasks_of
 

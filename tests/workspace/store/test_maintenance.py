@@ -12,12 +12,13 @@ import pytest
 from sfumato.workspace.audit import Act, audit_rows, verify
 from sfumato.workspace.errors import NotFound, NotReady
 from sfumato.workspace.jobs.queue import claim
-from sfumato.workspace.jobs.runs import enter_again, find_run, list_runs
+from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.store.deletion import delete_project, delete_run
+from sfumato.workspace.store import maintenance
+from sfumato.workspace.store.maintenance import delete_project, delete_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
-from sfumato.workspace.views.runs import projects
+from sfumato.workspace.views.runs import find_run, list_runs, projects
 
 Enter = Callable[..., int]
 
@@ -126,8 +127,7 @@ def test_a_project_goes_with_its_data(workspace: Workspace, enter: Enter) -> Non
 def test_a_kill_before_the_files_are_gone_leaves_only_orphans(
     workspace: Workspace, enter: Enter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sfumato.workspace.store import deletion
-    from sfumato.workspace.store.orphans import orphans, remove_orphans
+    from sfumato.workspace.store.maintenance import orphans, remove_orphans
 
     class Killed(BaseException):
         pass
@@ -136,7 +136,7 @@ def test_a_kill_before_the_files_are_gone_leaves_only_orphans(
         raise Killed
 
     run_id = done(workspace, enter())
-    monkeypatch.setattr(deletion, "_remove", killed)
+    monkeypatch.setattr(maintenance, "_remove", killed)
     with pytest.raises(Killed):
         delete_run(workspace, run_id)
     grow_old(workspace)

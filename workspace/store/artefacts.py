@@ -1,4 +1,4 @@
-"""What the samplers of a run left to look at: stored with each fit, read for screens and for the run's own report.
+"""What the tasks of a run leave as tables: released datasets, values of single records, traces of samplers.
 
 Traces are as confidential as the data (``sfumato.engine.traces`` says why): they are read from the workspace and never
 released.
@@ -11,8 +11,12 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.engine.execution import as_released
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.recipe import Recipe
 from sfumato.engine.traces import ChainTrace, ImportanceTrace, NoTrace, Trace
 
 from ..errors import DamagedTable
@@ -20,7 +24,58 @@ from ..views.runs import find_run
 from .tables import Tables
 from .workspace import Workspace
 
-__all__ = ["ModelTrace", "read_trace", "trace_name", "traces_of", "write_trace"]
+
+def classes_name(draw: int) -> str:
+    """The artefact that has the equivalence class of each confidential record in dataset ``draw`` (from 1)."""
+    return f"classes/{draw}"
+
+
+def read_released(tables: Tables, recipe: Recipe, sha256: str, classes_sha256: str | None) -> Microdata:
+    """A released dataset as the engine made it; ``classes_sha256`` is that of an anonymised table's classes.
+
+    Raises DamagedTable.
+    """
+    table = tables.read_microdata(sha256, recipe.released_schema, recipe.origin)
+    classes = None if classes_sha256 is None else tables.read_arrays(classes_sha256)["classes"]
+    return as_released(recipe, table.frame, classes)
+
+
+def released_dataset(workspace: Workspace, run_id: int, recipe: Recipe, draw: int) -> Microdata | None:
+    """Dataset ``draw`` (from 1) of a run, with the classes of an anonymised table; None where there is none."""
+    rows = workspace.connection.execute(
+        "SELECT name, sha256 FROM artefact WHERE run_id = ? AND name IN (?, ?)",
+        (run_id, f"draw/{draw}", classes_name(draw)),
+    )
+    found = {row["name"]: str(row["sha256"]) for row in rows}
+    if f"draw/{draw}" not in found:
+        return None
+    return read_released(workspace.tables, recipe, found[f"draw/{draw}"], found.get(classes_name(draw)))
+
+
+def records_name(item: int, draw: int | None) -> str:
+    """``records/0/3``: what measure 0 left of dataset 3; ``records/0/confidential`` where the data were scored themselves."""
+    return f"records/{item}/{'confidential' if draw is None else draw}"
+
+
+def write_records(tables: Tables, per_record: Mapping[str, NDArray[Any]]) -> str:
+    """Store arrays (n,) by name as columns; returns the hash of the table."""
+    return tables.write(pa.table({name: _small(values) for name, values in per_record.items()}))
+
+
+def read_records(tables: Tables, sha256: str) -> dict[str, NDArray[Any]]:
+    """The arrays that ``write_records`` stored, (n,) each. Raises DamagedTable."""
+    table = tables.read(sha256)
+    return {name: table.column(name).to_numpy() for name in table.column_names}
+
+
+def _small(values: NDArray[Any]) -> NDArray[Any]:
+    """Whole numbers in the smallest type that holds them all, others with seven digits."""
+    if values.dtype.kind == "f":
+        return values.astype(np.float32)
+    if values.dtype.kind not in "iu" or not len(values):
+        return values
+    return values.astype(np.result_type(np.min_scalar_type(values.min()), np.min_scalar_type(values.max())))
+
 
 KIND = "kind"
 _KINDS: Mapping[str, type[Trace]] = {kind.__name__: kind for kind in (ChainTrace, ImportanceTrace, NoTrace)}

@@ -1,12 +1,19 @@
-"""Forms of a plan's steps, made from each method's Spec."""
+"""The forms that a plan is edited with: the fields of a step, of its settings, and the choice of a step to add."""
 
 from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods import Method, registry
@@ -14,14 +21,13 @@ from sfumato.engine.recipe import Recipe
 from sfumato.engine.schema import MissingPolicy
 from sfumato.engine.spec import ParamInfo, written
 from sfumato.engine.thresholds import BOUNDS
-from sfumato.workspace.plan.edits import Place, with_sections, with_step
+from sfumato.tui.widgets.entries import Entry
+from sfumato.workspace.plan.edits import PlanView, StepPlace, with_sections, with_step
+from sfumato.workspace.store.workspace import Workspace
 
-from .fields import Field, FieldKind
-
-__all__ = [
-    "check_settings", "check_step", "method_of", "section_of", "settings_fields", "settings_sections", "step_fields", "step_table",
-    "threshold_fields",
-]  # fmt: skip
+from ..fields import Field, FieldKind
+from .form import Form
+from .page import Dialog
 
 TERMS = ("log", "log1p", "sqrt", "square")
 
@@ -33,7 +39,7 @@ def section_of(method: Method) -> str:
     )
 
 
-def method_of(place: Place, step: Mapping[str, Any]) -> Method:
+def method_of(place: StepPlace, step: Mapping[str, Any]) -> Method:
     """The method that a step names. Raises BadInput."""
     name = str(step.get("method", ""))
     for key in (f"{place.section}.{name}", name):
@@ -109,7 +115,7 @@ def step_table(section: str, method: str, answers: Mapping[str, Any], table: Map
     return {"value": value, **rest, **limit}
 
 
-def check_step(toml: str, place: Place, step: Mapping[str, Any]) -> None:
+def check_step(toml: str, place: StepPlace, step: Mapping[str, Any]) -> None:
     """BadInput when a step cannot stand at its place; what is wrong elsewhere in the plan is no matter here."""
     try:
         Recipe.from_toml(with_step(toml, place, step))
@@ -156,3 +162,116 @@ def check_settings(toml: str, sections: Mapping[str, Any]) -> None:
     except BadInput as error:
         if error.place.partition(".")[0] in ("title", "data", "release"):
             raise
+
+
+Edit = Callable[[Callable[[str], str], str | None], None]
+Opened = tuple[Form, Callable[[dict[str, Any] | None], None]]
+IN_SHORT = ("synthesis", "anonymisation")
+
+
+def new_step(view: PlanView, key: str) -> tuple[StepPlace, Mapping[str, Any]]:
+    """Where a step with this method goes, and what it says at first."""
+    if key == "threshold":
+        return StepPlace("threshold", len(view.table.get("threshold", []))), {}
+    method = registry()[key]
+    section = section_of(method)
+    name = method.name if section in IN_SHORT else key
+    return StepPlace(section, len(view.table.get(section, []))), {"method": name}
+
+
+def step_form(view: PlanView, place: StepPlace, step: Mapping[str, Any], edit: Edit) -> Opened:
+    """The form of one step."""
+    name = str(step.get("method", ""))
+    names = list(view.table.get("variables", {}))
+    try:
+        if place.section == "threshold":
+            title, fields = "Threshold", threshold_fields(step, view.table)
+        else:
+            method = method_of(place, step)
+            title, fields = f"{method.title} ({method.key})", step_fields(method, step, names)
+    except BadInput as error:
+        title, fields = error.message, []
+
+    def made(answers: Mapping[str, Any]) -> dict[str, Any]:
+        return step_table(place.section, name, answers, view.table)
+
+    def check(answers: dict[str, Any]) -> None:
+        check_step(view.toml, place, made(answers))
+
+    def answered(answers: dict[str, Any] | None) -> None:
+        if answers is not None and fields:
+            edit(lambda toml: with_step(toml, place, made(answers)), str(place))
+
+    return Form(title, fields, check), answered
+
+
+def settings_form(view: PlanView, edit: Edit) -> Opened:
+    """The form of title, data and release."""
+
+    def check(answers: dict[str, Any]) -> None:
+        check_settings(view.toml, settings_sections(answers, view.table))
+
+    def answered(answers: dict[str, Any] | None) -> None:
+        if answers is not None:
+            edit(lambda toml: with_sections(toml, settings_sections(answers, view.table)), None)
+
+    return Form("Data and release", settings_fields(view.table), check), answered
+
+
+class AddStep(Dialog[str]):
+    """Answers a method's key, or ``threshold``."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("j", "focused.cursor_down", "Down", show=False, id="add_step.down"),
+        Binding("k", "focused.cursor_up", "Up", show=False, id="add_step.up"),
+        Binding("slash", "search", "Search", key_display="/", id="add_step.search"),
+    ]
+    AUTO_FOCUS = "OptionList"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._methods: list[tuple[str, str]] = []
+
+    def compose(self) -> ComposeResult:
+        """The methods, and a field to search them."""
+        with Vertical(classes="dialog tall"):
+            yield Static("Add a step   (enter chooses, / searches, q closes)", classes="dialog-title", markup=False)
+            yield OptionList(compact=True, markup=False)
+            yield Entry(placeholder="search")
+
+    def read_query(self) -> Callable[[Workspace], list[tuple[str, str]]]:
+        """Key and title of every method."""
+        return _methods
+
+    def take(self, answer: list[tuple[str, str]]) -> None:
+        """Offer them."""
+        self._methods = answer
+        self._list()
+
+    @on(Input.Changed)
+    def _list(self) -> None:
+        sought = self.query_one(Input).value.strip().lower()
+        found = [(key, title) for key, title in self._methods if sought in f"{key} {title}".lower()]
+        options = self.query_one(OptionList)
+        options.clear_options()
+        options.add_options([Option(f"{key:<42} {title}", id=key) for key, title in found])
+        options.highlighted = 0 if found else None
+
+    @on(OptionList.OptionSelected)
+    def _choose(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(str(event.option_id))
+
+    @on(Input.Submitted)
+    def _submit(self) -> None:
+        chosen = self.query_one(OptionList).highlighted_option
+        if chosen is not None:
+            self.dismiss(str(chosen.id))
+
+    def action_search(self) -> None:
+        """Type a part of a method's name."""
+        self.query_one(Input).focus()
+
+
+def _methods(_: Workspace) -> list[tuple[str, str]]:
+    found = [(method.key, method.title) for method in registry().values()]
+    return [*found, ("threshold", "A limit that a measure must keep")]

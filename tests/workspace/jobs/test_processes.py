@@ -10,7 +10,7 @@ import pytest
 from sfumato.engine.errors import BadInput, Cancelled
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.ingest.importing import Imported, import_file
-from sfumato.workspace.jobs.call import call_in_process, from_json, to_json
+from sfumato.workspace.jobs.processes import call_in_process, from_json, to_json
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import Project, projects
 

@@ -20,7 +20,7 @@ from sfumato.workspace.release.package import release
 from sfumato.workspace.release.report import report_page
 from sfumato.workspace.reporting.diagnostics import ALL, parameter_lines, worst_first
 from sfumato.workspace.reporting.page import WORST
-from sfumato.workspace.store.trace_tables import KIND, read_trace, trace_name, traces_of, write_trace
+from sfumato.workspace.store.artefacts import KIND, read_trace, trace_name, traces_of, write_trace
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import diagnostics_of
 from sfumato.workspace.views.runs import find_run

@@ -7,10 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from sfumato.workspace.jobs.estimate import RunningTask, estimate_left
 from sfumato.workspace.jobs.queue import Outcome, claim, finish, progress
-from sfumato.workspace.jobs.runs import RunState, find_run
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.runs import RunningTask, RunState, estimate_left, find_run
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,308 @@
+"""Dialogs of general use: a question, one of many, the messages of this session, the keys that work here, a run to start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.cells import cell_len
+from textual import on, work
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.keys import format_key
+from textual.message import Message
+from textual.screen import Screen
+from textual.widgets import Button, Input, OptionList, Static
+from textual.widgets.option_list import Option
+from textual.worker import get_current_worker
+
+from sfumato.tui import jobs
+from sfumato.tui.widgets.entries import Entry, PathName
+from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.lines import Scroll
+from sfumato.tui.widgets.pages import PAGE, TableRow
+from sfumato.workspace.reporting.tables import Column
+from sfumato.workspace.reporting.words import printable
+from sfumato.workspace.store.workspace import Workspace
+
+from ..app_protocol import app_of
+from .page import Dialog
+
+
+class Confirm(Dialog[bool]):
+    """Answers True only for a deliberate Yes."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("n", "close", "No", id="confirm.no"),
+        Binding("y", "agree", "Yes", id="confirm.yes"),
+        Binding("left,right,h,l", "app.focus_next", "Other answer", show=False, id="confirm.other"),
+    ]
+    AUTO_FOCUS = "#no"
+
+    def __init__(self, question: str, consequence: str) -> None:
+        super().__init__()
+        self._question, self._consequence = question, consequence
+
+    def compose(self) -> ComposeResult:
+        """The question, what follows, and two answers."""
+        with Vertical(classes="dialog"):
+            yield Static(self._question, classes="dialog-title", markup=False)
+            yield Static(self._consequence, markup=False)
+            with Horizontal(classes="buttons"):
+                yield Button("No", id="no", compact=True)
+                yield Button("Yes", id="yes", variant="error", compact=True)
+
+    @on(Button.Pressed, "#yes")
+    def action_agree(self) -> None:
+        """Yes."""
+        self.dismiss(True)
+
+    @on(Button.Pressed, "#no")
+    def action_close(self) -> None:
+        """No."""
+        self.dismiss(False)
+
+
+@dataclass(frozen=True)
+class Matches:
+    """The choices at ``places``, in one column; each row ends with its place."""
+
+    name: Callable[[int], str]
+    places: Sequence[int]
+    columns: Sequence[Column]
+
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.places)
+
+    def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
+        """Some of them."""
+        return [(printable(self.name(place)), place) for place in self.places[offset : offset + limit]]
+
+
+class Choose(Dialog[int]):
+    """Answers the place of the choice, from 0. ``name`` is called in a thread, for all only once words are typed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down", "step(1)", "Down", show=False, priority=True, id="choose.down"),
+        Binding("up", "step(-1)", "Up", show=False, priority=True, id="choose.up"),
+    ]
+    DEFAULT_CSS = """
+    Choose Grid > .grid--cursor { text-style: reverse; }
+    Choose #choose-whole { height: 2; color: $text-muted; }
+    """
+    AUTO_FOCUS = "Input"
+
+    @dataclass
+    class Matched(Message):
+        """These have the words; the cursor belongs on row ``at``."""
+
+        found: Matches
+        at: int
+
+    def __init__(self, title: str, total: int, name: Callable[[int], str], chosen: int) -> None:
+        super().__init__()
+        self._title, self._total, self._name_of, self._chosen = title, total, name, chosen
+        self._searched: Sequence[str] = ()
+        self._settled = self._accepting = False
+
+    def compose(self) -> ComposeResult:
+        """A field for words, and what has them all."""
+        with Vertical(classes="dialog tall"):
+            yield Static(
+                f"{self._title}   (words to find it, enter chooses, escape closes)",
+                classes="dialog-title",
+                markup=False,
+            )
+            yield Entry(placeholder="words that must occur", id="choose-words")
+            yield Grid(empty="None has these words.")
+            yield Static("", id="choose-whole", markup=False)
+
+    def on_mount(self) -> None:
+        """Show them all, the present one marked."""
+        self._match("")
+
+    def _match(self, words: str) -> None:
+        self._settled = False
+        self._find(words.lower().split())
+
+    @work(thread=True, exclusive=True, exit_on_error=False)
+    def _find(self, words: list[str]) -> None:
+        worker = get_current_worker()
+        places: Sequence[int] = range(self._total)
+        if words:
+            self._searched = self._searched or [self._name_of(place).lower() for place in places]
+            places = [i for i, text in enumerate(self._searched) if all(word in text for word in words)]
+        widest = max((cell_len(printable(self._name_of(place))) for place in places[:PAGE]), default=0)
+        column = Column("choice", f"{len(places):,} of {self._total:,}", widest)
+        found = Matches(self._name_of, places, (column,))
+        if not worker.is_cancelled:
+            self.post_message(self.Matched(found, places.index(self._chosen) if self._chosen in places else 0))
+
+    @on(Matched)
+    def _show(self, event: Matched) -> None:
+        offer = self.query_one(Grid)
+        longest = event.found.columns[0].width
+        self.query_one("#choose-whole").display = longest > offer.scrollable_content_region.width - 2
+        offer.return_to(str(event.at))
+        offer.set_source(event.found)
+
+    @on(Grid.Highlighted)
+    def _show_whole(self, event: Grid.Highlighted) -> None:
+        whole = "" if event.row is None else str(event.row[0])
+        self.query_one("#choose-whole", Static).update(whole)
+
+    @on(Grid.Opened)
+    def _settle(self) -> None:
+        self._settled = True
+        if self._accepting:
+            self._submit()
+
+    @on(Input.Changed)
+    def _filter(self, event: Input.Changed) -> None:
+        self._match(event.value)
+
+    def action_step(self, step: int) -> None:
+        """Mark the next choice, or the one before; after the last comes the first."""
+        offer = self.query_one(Grid)
+        if offer.count:
+            offer.cursor = (offer.cursor + step) % offer.count
+
+    @on(Input.Submitted)
+    def _submit(self) -> None:
+        self._accepting = not self._settled
+        if self._settled:
+            self.query_one(Grid).action_select()
+
+    @on(Grid.Selected)
+    def _select(self, event: Grid.Selected) -> None:
+        if isinstance(event.row[-1], int):
+            self.dismiss(event.row[-1])
+
+
+class Notices(Dialog[None]):
+    """What the app has said since it started, the last first."""
+
+    AUTO_FOCUS = "Scroll"
+
+    def __init__(self, notices: Sequence[str]) -> None:
+        super().__init__()
+        self._notices = notices
+
+    def compose(self) -> ComposeResult:
+        """A title and text that scrolls."""
+        with Vertical(classes="dialog tall"):
+            yield Static("Messages   (q closes)", classes="dialog-title", markup=False)
+            yield Scroll("\n\n".join(reversed(self._notices)) or "Nothing has been said yet.")
+
+
+RECIPE = "or a recipe file, such as survey.toml; right completes the path"
+DATA = "data file, where the recipe's own is not meant; right completes the path"
+
+
+class NewRun(Dialog[tuple[str, str | None]]):
+    """Answers the recipe, a name or a file, and the data file if one was named."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("j", "focused.cursor_down", "Down", show=False, id="new_run.down"),
+        Binding("k", "focused.cursor_up", "Up", show=False, id="new_run.up"),
+    ]
+    AUTO_FOCUS = "OptionList"
+
+    def compose(self) -> ComposeResult:
+        """The shipped recipes, and two fields."""
+        with Vertical(classes="dialog tall"):
+            yield Static("New run: choose a recipe   (enter starts, tab to the fields, escape closes)",
+                         classes="dialog-title", markup=False)  # fmt: skip
+            yield OptionList(compact=True)
+            yield Entry(placeholder=RECIPE, suggester=PathName(), id="recipe")
+            yield Entry(placeholder=DATA, suggester=PathName(), id="data")
+
+    def read_query(self) -> Callable[[Workspace], list[tuple[str, str]]]:
+        """The shipped recipes."""
+        return lambda _: jobs.recipe_titles()
+
+    def take(self, answer: list[tuple[str, str]]) -> None:
+        """Offer them."""
+        options = [Option(f"{name:<14} {title}", id=name) for name, title in answer]
+        self.query_one(OptionList).add_options(options)
+        self.query_one(OptionList).highlighted = 0 if options else None
+
+    @on(OptionList.OptionSelected)
+    def _choose(self, event: OptionList.OptionSelected) -> None:
+        self._answer(str(event.option_id))
+
+    @on(Input.Submitted)
+    def _submit(self) -> None:
+        typed = self.query_one("#recipe", Input).value.strip()
+        chosen = self.query_one(OptionList).highlighted_option
+        if typed or chosen is not None:
+            self._answer(typed or str(chosen.id if chosen else ""))
+
+    def _answer(self, recipe: str) -> None:
+        self.dismiss((recipe, self.query_one("#data", Input).value.strip() or None))
+
+
+SECTIONS = {
+    "Grid": "Table",
+    "Plot": "Plot",
+    "Scroll": "Text",
+    "TabLine": "Tabs",
+    "Input": "Text field",
+    "TextArea": "Text editor",
+}
+EVERYWHERE = "Everywhere"
+OUR_WORDS = {"Focus Next": "Next part of the screen", "Focus Previous": "Part before"}
+"""For what the toolkit's own keys do."""
+
+
+def keys_of(screen: Screen[object]) -> dict[str, dict[str, list[str]]]:
+    """The bindings that are active on a screen: section, description, keys as the terminal names them."""
+    sections: dict[str, dict[str, list[str]]] = {}
+    for active in screen.active_bindings.values():
+        binding, node = active.binding, active.node
+        if not binding.description:
+            continue
+        kinds = [kind.__name__ for kind in type(node).__mro__]
+        section = next((SECTIONS[kind] for kind in kinds if kind in SECTIONS), "This screen")
+        title = EVERYWHERE if node is screen.app else section
+        shown = screen.app.get_key_display(binding)
+        description = OUR_WORDS.get(binding.description, binding.description)
+        sections.setdefault(title, {}).setdefault(description, []).append(shown)
+    return {title: sections[title] for title in sorted(sections, key=lambda title: title == EVERYWHERE)}
+
+
+def key_for(app: App[object], name: str, default: str) -> str:
+    """The key that a binding has now, as the terminal names it; ``default`` where the user has given it none."""
+    given = app_of(app).own_keys.get(name)
+    return default if given is None else format_key(given.partition(",")[0])
+
+
+class Keys(Dialog[None]):
+    """The keys of the screen below."""
+
+    AUTO_FOCUS = "Scroll"
+
+    def __init__(self, sections: dict[str, dict[str, list[str]]]) -> None:
+        super().__init__()
+        self._sections = sections
+
+    def compose(self) -> ComposeResult:
+        """A title and text that scrolls."""
+        with Vertical(classes="dialog tall"):
+            yield Static("Keys that work here   (q closes)", classes="dialog-title", markup=False)
+            yield Scroll(self._text())
+
+    def _text(self) -> Content:
+        lines: list[Content] = []
+        for title, actions in self._sections.items():
+            lines.append(Content.styled(title, "$primary bold"))
+            lines += [
+                Content.assemble((f"  {', '.join(keys):<22} ", "bold"), description)
+                for description, keys in actions.items()
+            ]
+            lines.append(Content(""))
+        return Content("\n").join(lines)

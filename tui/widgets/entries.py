@@ -1,0 +1,165 @@
+"""Fields to type in or to choose from, the completion of what is typed, and a recipe's text to edit."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.reactive import reactive
+from textual.suggester import Suggester
+from textual.widget import Widget
+from textual.widgets import Input, TextArea
+
+
+class Entry(Input):
+    """A field that is styled once, in its place: Textual styles one that is told to be compact before it has a place."""
+
+    def __init__(
+        self,
+        value: str = "",
+        placeholder: str = "",
+        *,
+        suggester: Suggester | None = None,
+        select_on_focus: bool = True,
+        id: str | None = None,  # noqa: A002  (Textual's name)
+        classes: str = "",
+    ) -> None:
+        super().__init__(
+            value,
+            placeholder,
+            suggester=suggester,
+            select_on_focus=select_on_focus,
+            compact=True,
+            id=id,
+            classes=f"{classes} -textual-compact",
+        )
+        self.set_reactive(Input.cursor_blink, False)
+
+
+WORD = re.compile(r"[^\s,:()=\[\]{}\"]*$")
+
+
+class LastWord(Suggester):
+    """Completes the word that is being typed from ``words``."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self._words = tuple(words)
+
+    async def get_suggestion(self, value: str) -> str | None:
+        """The text with its last word completed, where exactly that begins one of the words."""
+        found = WORD.search(value)
+        begun = found.group() if found else ""
+        whole = next((word for word in self._words if begun and word.startswith(begun) and word != begun), None)
+        return None if whole is None else value[: len(value) - len(begun)] + whole
+
+
+class PathName(Suggester):
+    """Completes the last part of a path, a directory with its slash; hidden ones only where a dot was typed."""
+
+    def __init__(self) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+
+    async def get_suggestion(self, value: str) -> str | None:
+        """The path with its last part completed to the first name that begins so; None when there is none."""
+        return await asyncio.to_thread(_completed, value)
+
+
+def _completed(value: str) -> str | None:
+    parent, slash, begun = value.rpartition("/")
+    if not value:
+        return None
+    try:
+        directory = Path(f"{parent}{slash}" or ".").expanduser()
+        names = sorted(path.name + "/" * path.is_dir() for path in directory.iterdir() if path.name.startswith(begun))
+    except (OSError, RuntimeError):
+        return None
+    found = next((name for name in names if name != begun and (begun or not name.startswith("."))), None)
+    return None if found is None else f"{parent}{slash}{found}"
+
+
+class Choice(Widget, can_focus=True):
+    """Shows the words in a line, the chosen one in brackets; what has no room is left out around it."""
+
+    DEFAULT_CSS = "Choice { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("right,l,space", "step(1)", "Next choice", show=False, id="choice.next"),
+        Binding("left,h", "step(-1)", "Choice before", show=False, id="choice.before"),
+    ]
+
+    value: reactive[str] = reactive("")
+
+    @dataclass
+    class Changed(Message):
+        """Another word was chosen."""
+
+        choice: Choice
+
+        @property
+        def control(self) -> Choice:
+            """The choice, for ``@on`` with a selector."""
+            return self.choice
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        value: str,
+        *,
+        id: str | None = None,  # noqa: A002  (Textual's name)
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(id=id, classes=classes)
+        self._words = tuple(words)
+        self.set_reactive(Choice.value, value)
+
+    def render(self) -> Content:
+        """The words."""
+        chosen = "reverse bold" if self.has_focus else "bold"
+        parts = [(f"[{w}]", chosen) if w == self.value else (f" {w} ", "$text-muted") for w in self._words]
+        if self.value not in self._words:
+            parts.insert(0, (f"[{self.value}]", chosen))
+        at = max((i for i, (text, _) in enumerate(parts) if text == f"[{self.value}]"), default=0)
+        while at > 0 and sum(len(text) for text, _ in parts[: at + 1]) > self.size.width:
+            del parts[0]
+            at -= 1
+        return Content.assemble(*parts)
+
+    def action_step(self, by: int) -> None:
+        """Choose the next word, or the one before."""
+        at = self._words.index(self.value) if self.value in self._words else -1
+        self.value = self._words[(at + by) % len(self._words)]
+        self.post_message(self.Changed(self))
+
+
+class TomlText(TextArea):
+    """TOML; escape leaves it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "Back to the list", id="toml.leave"),
+    ]
+
+    class Left(Message):
+        """The user is done with the text."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id, compact=True, soft_wrap=False, highlight_cursor_line=False)
+        self.cursor_blink = False
+
+    def action_leave(self) -> None:
+        """Say that the user is done."""
+        self.post_message(self.Left())
+
+    def show_table(self, section: str, index: int) -> None:
+        """Scroll to a table: ``[section]``, or the ``[[section]]`` with this index."""
+        header = re.compile(rf"\s*\[\[?\s*{re.escape(section)}\s*\]")
+        rows = [row for row, line in enumerate(self.document.lines) if header.match(line)]
+        if index < len(rows):
+            self.move_cursor((rows[index], 0))
+            self.scroll_to(y=max(0, rows[index] - 1), animate=False)

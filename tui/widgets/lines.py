@@ -1,0 +1,228 @@
+"""Lines and text: a line that moves nothing around it, tabs, the keys at the foot, and text that scrolls like a pager."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.reactive import reactive
+from textual.screen import Screen
+from textual.strip import Strip
+from textual.widget import Widget
+from textual.widgets import Static
+
+
+class Line(Static):
+    """One row; what does not fit is cut."""
+
+    DEFAULT_CSS = "Line { height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }"
+
+    def __init__(self, *, name: str) -> None:
+        super().__init__("", markup=False, id=name)
+
+    def say(self, text: Content | str) -> None:
+        """Show a text."""
+        if not alike(self.content, text):
+            self.update(text, layout=False)
+
+
+def alike(shown: object, text: Content | str) -> bool:
+    """Whether two texts are the same to the eye: for Textual those are equal that have the same characters."""
+    if isinstance(shown, Content) and isinstance(text, Content):
+        return shown.is_same(text)
+    return type(shown) is type(text) and shown == text
+
+
+class Scroll(VerticalScroll, can_focus=True, inherit_bindings=False):
+    """Text that may be longer than the screen."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "lines(-1)", "Up", show=False, id="scroll.up"),
+        Binding("down,j", "lines(1)", "Down", show=False, id="scroll.down"),
+        Binding("pageup", "pages(-1)", "Page up", show=False, id="scroll.page_up"),
+        Binding("pagedown,space", "pages(1)", "Page down", show=False, id="scroll.page_down"),
+        Binding("ctrl+u", "pages(-0.5)", "Half a page up", show=False, id="scroll.half_up"),
+        Binding("ctrl+d", "pages(0.5)", "Half a page down", show=False, id="scroll.half_down"),
+        Binding("home,g", "ends(0)", "Top", show=False, id="scroll.top"),
+        Binding("end,G", "ends(1)", "Bottom", show=False, id="scroll.bottom"),
+    ]
+
+    def __init__(self, text: Content | str = "") -> None:
+        super().__init__()
+        self._text = Static(text, markup=False)
+
+    def compose(self) -> ComposeResult:
+        """The text."""
+        yield self._text
+
+    def show(self, text: Content | str) -> None:
+        """Show another text, from where the reader was."""
+        shown = self._text.content
+        if not alike(shown, text):
+            self._text.update(text, layout=shown != text)
+
+    def action_lines(self, lines: int) -> None:
+        """Scroll by lines."""
+        self.scroll_relative(y=lines, animate=False)
+
+    def action_pages(self, pages: float) -> None:
+        """Scroll by screens."""
+        self.scroll_relative(y=round(pages * self.scrollable_content_region.height), animate=False)
+
+    def action_ends(self, end: int) -> None:
+        """Scroll to the top (0) or the bottom (1)."""
+        self.scroll_to(y=self.max_scroll_y * end, animate=False)
+
+
+class TabLine(Widget, can_focus=True):
+    """Titles by name; the active one stands out by brackets as well as by colour."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,h", "step(-1)", "Tab to the left", show=False, id="tabs.left"),
+        Binding("right,l", "step(1)", "Tab to the right", show=False, id="tabs.right"),
+    ]
+
+    active: reactive[str] = reactive("")
+
+    @dataclass
+    class Chosen(Message):
+        """The user wants the tab called ``name``."""
+
+        name: str
+
+    def __init__(self, titles: Mapping[str, str]) -> None:
+        super().__init__()
+        self._titles = dict(titles)
+
+    def render(self) -> Content:
+        """The titles in a line."""
+        return self._line()
+
+    def _line(self) -> Content:
+        chosen = "$foreground bold reverse" if self.has_focus else "$primary bold"
+        parts = [(text, chosen if name == self.active else "$text-muted") for name, text in self._texts()]
+        return Content.assemble(*(piece for part in parts for piece in (part, " ")))
+
+    def _texts(self) -> list[tuple[str, str]]:
+        """Names and what stands for them; where there is no room, the others lose their blanks and then their ends."""
+        longest = max(map(len, self._titles.values()), default=0)
+        fitting = (room for room in range(longest, 2, -1) if self._needed(room) <= self.content_size.width)
+        room = next(fitting, 2)
+        return [(name, self._text(number, name, room)) for number, name in enumerate(self._titles, start=1)]
+
+    def _needed(self, room: int) -> int:
+        """Cells that the line takes with titles cut to ``room``."""
+        texts = [self._text(number, name, room) for number, name in enumerate(self._titles, start=1)]
+        return sum(len(text) + 1 for text in texts) - 1
+
+    def _text(self, number: int, name: str, room: int) -> str:
+        title = self._titles[name]
+        if name == self.active:
+            return f"[{number} {title}]"
+        wide = sum(len(title) + 5 for title in self._titles.values()) <= self.content_size.width + 1
+        return f" {number} {title} " if wide else f"{number} {title[:room]}"
+
+    def action_step(self, tabs: int) -> None:
+        """Choose the tab so many to the right."""
+        names = list(self._titles)
+        self.post_message(self.Chosen(names[(names.index(self.active) + tabs) % len(names)]))
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose the tab that was clicked."""
+        at = event.get_content_offset(self)
+        start = 0
+        for name, text in self._texts():
+            if at is not None and start <= at.x < start + len(text):
+                self.post_message(self.Chosen(name))
+            start += len(text) + 1
+
+
+GAP = " "
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A key as bindings call it and as it is shown, what it does, and whether it can be used now."""
+
+    key: str
+    shown: str
+    does: str
+    enabled: bool
+
+    @property
+    def width(self) -> int:
+        """Cells that it takes."""
+        return cell_len(self.shown) + cell_len(self.does) + 1
+
+
+class KeyLine(Widget, can_focus=False):
+    """The bindings of the screen that are to be shown. A click on one presses its key."""
+
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"key-line--key", "key-line--dim"}
+    DEFAULT_CSS = """
+    KeyLine {
+        dock: bottom;
+        height: 1;
+        color: $footer-foreground;
+        background: $panel;
+        & > .key-line--key { color: $footer-key-foreground; text-style: bold; }
+        & > .key-line--dim { text-style: dim; }
+    }
+    """
+
+    _named: Sequence[Named] | None = None
+
+    def on_mount(self) -> None:
+        """Follow the screen's bindings."""
+        self.screen.bindings_updated_signal.subscribe(self, self._change)
+
+    def _change(self, screen: Screen[object]) -> None:
+        """Name the keys anew where they are others."""
+        if screen.app.app_focus and self.is_attached and screen is self.screen:
+            before, self._named = self._named, self._read()
+            if self._named != before:
+                self.refresh()
+
+    @property
+    def named(self) -> Sequence[Named]:
+        """What is named, from left to right: of several keys for one action the first."""
+        if self._named is None:
+            self._named = self._read()
+        return self._named
+
+    def _read(self) -> Sequence[Named]:
+        found: dict[str, Named] = {}
+        for _, binding, enabled, _ in self.screen.active_bindings.values():
+            if binding.show:
+                shown = self.app.get_key_display(binding)
+                found.setdefault(binding.action, Named(binding.key, shown, binding.description, enabled))
+        return tuple(found.values())
+
+    def render_line(self, y: int) -> Strip:
+        """The keys, each before what it does."""
+        plain, bold = self.rich_style, self.get_component_rich_style("key-line--key")
+        dim = self.get_component_rich_style("key-line--dim")
+        segments = []
+        for one in self.named if y == 0 else ():
+            segments.append(Segment(one.shown, bold if one.enabled else bold + dim))
+            segments.append(Segment(f" {one.does}", plain if one.enabled else dim))
+            segments.append(Segment(GAP, plain))
+        return Strip(segments).adjust_cell_length(self.size.width, plain)
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Press the key under the mouse."""
+        start = 0
+        for one in self.named:
+            if start <= event.x < start + one.width:
+                self.app.simulate_key(one.key) if one.enabled else self.app.bell()
+            start += one.width + len(GAP)

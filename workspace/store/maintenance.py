@@ -1,0 +1,245 @@
+"""Maintenance of a workspace: runs and projects deleted, files removed that nothing needs, and checks of all of it."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sqlite3
+import stat
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from ..audit import Act, append, verify
+from ..errors import DamagedTable, NotFound, NotReady, WorkspaceError
+from ..jobs.runs import run_log
+from ..views.runs import find_run
+from .workspace import Workspace
+
+AGE_SECONDS = 3_600.0
+"""A table younger than this may be that of a task whose result is not recorded yet."""
+
+
+def known_tables(workspace: Workspace) -> set[str]:
+    """Hashes of all tables that the database speaks of."""
+    rows = workspace.connection.execute("SELECT table_sha256 FROM dataset UNION SELECT sha256 FROM artefact")
+    return {row[0] for row in rows}
+
+
+def orphans(workspace: Workspace, age: float = AGE_SECONDS) -> list[Path]:
+    """Tables and half-written files that no row names and that have not been touched for ``age`` seconds."""
+    directory = workspace.tables.directory
+    files = sorted(directory.iterdir()) if directory.is_dir() else []
+    old = [file for file in files if _age(file) > age]
+    known = known_tables(workspace)
+    return [file for file in old if file.stem not in known]
+
+
+def _age(file: Path) -> float:
+    try:
+        return time.time() - file.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
+def remove_orphans(workspace: Workspace, age: float = AGE_SECONDS) -> int:
+    """Remove them; returns how many.
+
+    Under the write lock, so that no row can come to name one meanwhile; a table that is written again is touched.
+    """
+    with workspace.writing() as connection:
+        found = orphans(workspace, age)
+        for file in (one for one in found if _age(one) > age):
+            with contextlib.suppress(FileNotFoundError):
+                file.unlink()
+        if found:
+            append(connection, Act.FILES_REMOVED, "workspace", files=len(found))
+    return len(found)
+
+
+SETTLED_SECONDS = 60.0
+"""A table written this lately may be that of an import whose rows are still to come; ``doctor --fix`` looks again."""
+
+
+def delete_run(workspace: Workspace, run_id: int) -> int:
+    """Delete a run with its released datasets, results and log; returns how many of its tables are left on the disk.
+
+    The audit log says that there was such a run, and its number is never given again. The confidential data stay in the
+    project. Raises NotFound, and NotReady while the run goes on.
+    """
+    with workspace.writing() as connection:
+        run = find_run(workspace, run_id)
+        if not run.state.ended:
+            raise NotReady(f"run {run.id} is {run.state}; interrupt it first")
+        hashes = _artefacts(connection, run.id)
+        _forget(connection, run.id, run.recipe_sha256)
+    return _remove(workspace, [run.id], hashes)
+
+
+def delete_project(workspace: Workspace, project_id: int) -> int:
+    """Delete a project with its runs, its plan and its confidential data; returns how many tables are left on the disk.
+
+    Raises NotFound, and NotReady while one of its runs goes on.
+    """
+    with workspace.writing() as connection:
+        row = connection.execute("SELECT name FROM project WHERE id = ?", (project_id,)).fetchone()
+        if row is None:
+            raise NotFound(f"there is no project {project_id}")
+        runs = [find_run(workspace, int(one[0])) for one in _ids(connection, "run", project_id)]
+        going = [run.id for run in runs if not run.state.ended]
+        if going:
+            raise NotReady(f"run {going[0]} of this project goes on; interrupt it first")
+        tables = connection.execute("SELECT table_sha256 FROM dataset WHERE project_id = ?", (project_id,))
+        hashes = {str(one[0]) for one in tables}
+        for run in runs:
+            hashes |= _artefacts(connection, run.id)
+            _forget(connection, run.id, run.recipe_sha256)
+        for table in ("draft", "dataset"):
+            connection.execute(f"DELETE FROM {table} WHERE project_id = ?", (project_id,))
+        connection.execute("DELETE FROM project WHERE id = ?", (project_id,))
+        append(connection, Act.PROJECT_DELETED, f"project {project_id}", runs=len(runs))
+    return _remove(workspace, [run.id for run in runs], hashes)
+
+
+def _ids(connection: sqlite3.Connection, table: str, project_id: int) -> list[sqlite3.Row]:
+    return connection.execute(f"SELECT id FROM {table} WHERE project_id = ? ORDER BY id", (project_id,)).fetchall()
+
+
+def _artefacts(connection: sqlite3.Connection, run_id: int) -> set[str]:
+    return {str(row[0]) for row in connection.execute("SELECT sha256 FROM artefact WHERE run_id = ?", (run_id,))}
+
+
+def _forget(connection: sqlite3.Connection, run_id: int, recipe_sha256: str) -> None:
+    connection.execute("INSERT INTO deleted_run (id) VALUES (?)", (run_id,))
+    connection.execute("DELETE FROM run WHERE id = ?", (run_id,))
+    append(connection, Act.RUN_DELETED, f"run {run_id}", recipe_sha256=recipe_sha256)
+
+
+def _remove(workspace: Workspace, run_ids: Collection[int], hashes: Collection[str]) -> int:
+    """Remove logs, and the tables that no row names. Under the write lock, so that none comes to be named meanwhile.
+
+    While something is being computed its tables are written before their rows, and might be these: then they stay.
+    """
+    for run_id in run_ids:
+        log = run_log(workspace.directory, run_id)
+        for path in (log, log.with_name(f"{log.name}.1")):
+            path.unlink(missing_ok=True)
+    with workspace.writing() as connection:
+        busy = connection.execute("SELECT EXISTS (SELECT 1 FROM task WHERE state = 'running')").fetchone()[0]
+        unneeded = [workspace.tables.path(sha256) for sha256 in sorted(set(hashes) - known_tables(workspace))]
+        left = 0
+        for path in unneeded:
+            with contextlib.suppress(FileNotFoundError):
+                if busy or time.time() - path.stat().st_mtime < SETTLED_SECONDS:
+                    left += 1
+                else:
+                    path.unlink()
+    return left
+
+
+NETWORK_FILESYSTEMS = {"nfs", "nfs4", "cifs", "smb3", "lustre", "gpfs", "fuse.sshfs", "9p", "afs"}
+LITTLE_SPACE = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at."""
+
+    what: str
+    state: Literal["ok", "note", "problem"]
+    text: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The finding as JSON has it."""
+        return asdict(self)
+
+
+def workspace_checks(directory: Path) -> list[Check]:
+    """What is right and wrong with a workspace; a directory without one is only noted."""
+    if not (directory / "workspace.db").is_file():
+        return [Check("workspace", "note", f"none yet in {directory}; make one with: sfumato init {directory}")]
+    try:
+        workspace = Workspace.open(directory)
+    except WorkspaceError as error:
+        return [Check("workspace", "problem", str(error))]
+    with workspace:
+        return list(_findings(workspace))
+
+
+def _findings(workspace: Workspace) -> Iterator[Check]:
+    yield Check("workspace", "ok", str(workspace.directory))
+    yield _permissions(workspace.directory)
+    yield _filesystem(workspace.directory)
+    free = shutil.disk_usage(workspace.directory).free
+    yield Check("free disk", "ok" if free > LITTLE_SPACE else "problem", f"{free / (1 << 30):.1f} GiB")
+    yield _integrity(workspace)
+    yield from _tables(workspace)
+    yield _audit(workspace)
+    yield _log_out()
+
+
+def _permissions(directory: Path) -> Check:
+    mode = stat.S_IMODE(directory.stat().st_mode)
+    if mode & 0o077:
+        return Check("permissions", "problem", f"others may enter ({mode:04o}); run: chmod 700 {directory}")
+    return Check("permissions", "ok", f"{mode:04o}")
+
+
+def _filesystem(directory: Path) -> Check:
+    kind = filesystem_of(directory)
+    if kind in NETWORK_FILESYSTEMS:
+        return Check("file system", "problem", f"{kind}: SQLite's log does not work there; use a local disk")
+    return Check("file system", "ok", kind or "unknown")
+
+
+def filesystem_of(directory: Path) -> str:
+    """The type of the file system that holds a directory, as Linux names it; empty elsewhere."""
+    try:
+        mounts = Path("/proc/self/mounts").read_text("utf-8").splitlines()
+    except OSError:
+        return ""
+    points = {fields[1]: fields[2] for fields in map(str.split, mounts)}
+    path = directory.resolve()
+    return next((points[str(p)] for p in (path, *path.parents) if str(p) in points), "")
+
+
+def _integrity(workspace: Workspace) -> Check:
+    try:
+        answer = workspace.connection.execute("PRAGMA integrity_check").fetchone()[0]
+    except sqlite3.DatabaseError as error:
+        answer = str(error)
+    return Check("database", "ok" if answer == "ok" else "problem", "intact" if answer == "ok" else answer)
+
+
+def _tables(workspace: Workspace) -> Iterator[Check]:
+    known = known_tables(workspace)
+    damaged = 0
+    for sha256 in sorted(known):
+        try:
+            workspace.tables.read(sha256)
+        except DamagedTable as error:
+            damaged += 1
+            yield Check("table", "problem", str(error))
+    if not damaged:
+        yield Check("tables", "ok", f"{len(known)} stored, all as they were written")
+    left_over = orphans(workspace)
+    if left_over:
+        text = f"{len(left_over)} files that no run needs; remove them with: sfumato doctor --fix"
+        yield Check("orphans", "note", text)
+
+
+def _audit(workspace: Workspace) -> Check:
+    rows, wrong = verify(workspace.connection, workspace.directory)
+    return Check("audit log", "problem" if wrong else "ok", wrong or f"{len(rows)} rows, none changed")
+
+
+def _log_out() -> Check:
+    try:
+        text = Path("/etc/systemd/logind.conf").read_text("utf-8")
+    except OSError:
+        text = ""
+    if any(line.strip().lower() in ("killuserprocesses=yes", "killuserprocesses=true") for line in text.splitlines()):
+        return Check("log-out", "problem", "KillUserProcesses=yes ends workers at log-out; run: loginctl enable-linger")
+    return Check("log-out", "ok", "workers go on")
