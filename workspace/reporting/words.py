@@ -83,12 +83,8 @@ def count(number_of: int, noun: str) -> str:
 
 
 def interval(lower: float | None, upper: float | None) -> str:
-    """``0.011 .. 0.015``, three digits each; empty without one."""
-    return "" if lower is None or upper is None else f"{_rough(lower)} .. {_rough(upper)}"
-
-
-def _rough(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    """``0.011 .. 0.015``, as many digits as the value beside it, which must not seem to lie outside; empty without one."""
+    return "" if lower is None or upper is None else f"{number(lower)} .. {number(upper)}"
 
 
 def records_text(records: int, dropped: int | None = None) -> str:

@@ -166,13 +166,14 @@ def test_a_name_loses_its_family_and_method_where_there_is_no_room(width, name):
 @pytest.mark.parametrize(
     ("lower", "upper", "text"),
     [
-        (0.0093, 0.02695, "0.0093 .. 0.027"),
+        (0.0093, 0.02695, "0.0093 .. 0.02695"),
+        (10.577, 10.583, "10.58 .. 10.58"),
         (1234.5, 98765.4, "1,234 .. 98,765"),
         (None, 1.0, ""),
         (-0.5, 0, "-0.5 .. 0"),
     ],
 )
-def test_intervals_have_three_digits(lower, upper, text):
+def test_intervals_have_as_many_digits_as_values(lower, upper, text):
     assert interval(lower, upper) == text
 
 
