@@ -30,7 +30,7 @@ def keys_toml(tmp_path):
 
 def test_names_of_before_are_read(keys_toml):
     text = 'sweep.log = "f4"\ncalibrate.part = "f5"\nproject.minimise = "f6"\n'
-    assert read_keymap(keys_toml(text)) == {"study.log": "f4", "study.part": "f5", "project.studies": "f6"}
+    assert read_keymap(keys_toml(text)) == {"study.log": "f4", "study.part": "f5", "project.limits": "f6"}
     assert set(RENAMED.values()) <= {bound.id for bound in bindings()}
     assert not set(RENAMED) & {bound.id for bound in bindings()}
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..glyph_choice import CHOICE, SETS, settle_signs
+from sfumato.tui.widgets.glyphs import CHOICE, SETS, settle_signs
+
 from .admin import audit, cancel, delete, doctor, keys, runs, worker
 from .failures import guarded
 from .options import JOBS, JSON, QUIET, SET, WORKSPACE, check_writable, open_or_create, open_workspace, write_object

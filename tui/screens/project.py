@@ -53,7 +53,16 @@ NO_RUN = """No run yet, so there is nothing to show here.
   {runs}   the runs; {new} there runs a recipe that ships, or your own"""
 VIEWS = {
     "quality": ("Q", "Quality", "Whether a run's release meets minimum data quality, by column and measure"),
-    "studies": ("C,N", "Studies", "What the points of each study of a run together say"),
+    "planes": (
+        "C",
+        "Studies: curves",
+        "What the studies of a run answer, first one whose measures are drawn against each other",
+    ),
+    "limits": (
+        "N",
+        "Studies: limits",
+        "What the studies of a run answer, first one whose points are held against limits",
+    ),
 }
 """Screens above the tabs, for the runs that have something to show there: key, title, what it is."""
 
@@ -66,7 +75,7 @@ ProjectRuns = tuple[str, Sequence[RunLine], Mapping[int, frozenset[str]]]
 
 def _views_of(workspace: Workspace, run: Run) -> frozenset[str]:
     """Which of ``VIEWS`` a run has something to show in; none before it is done."""
-    asked = {"quality": has_quality, "studies": has_answers}
+    asked = {"quality": has_quality, "planes": has_answers, "limits": has_answers}
     return frozenset(name for name, has in asked.items() if has(workspace, run))
 
 
@@ -292,7 +301,7 @@ class Project(Page):
         from .study import StudyDialog
 
         if self.here is not None:
-            await self.sfumato.open(Quality(self.here.run.id) if name == "quality" else StudyDialog(self.here))
+            await self.sfumato.open(Quality(self.here.run.id) if name == "quality" else StudyDialog(self.here, name))
 
     async def action_guide(self) -> None:
         """Ask in plain words for what a search for the smallest sufficient sample needs, and start it."""

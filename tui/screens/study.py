@@ -87,7 +87,9 @@ class Planes(Container, can_focus=True):
 
 
 class Studies(Pane):
-    """One picture of one study at a time. ``answering`` leaves out studies that do not sum their points up."""
+    """One picture of one study at a time. ``first`` leaves out studies that do not sum their points up, and is "planes" or
+    "limits": the kind of study that is shown first, where there is one.
+    """
 
     DEFAULT_CSS = "Studies #study-slider { color: $primary; }"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -112,9 +114,9 @@ class Studies(Pane):
         studies: Sequence[Study]
         over: Mapping[int, Sequence[Curve]]
 
-    def __init__(self, *, answering: bool = False) -> None:
+    def __init__(self, first: str = "") -> None:
         super().__init__(id="sweep")
-        self._answering = answering
+        self._first = first
         self._views: Sequence[StudyView] = ()
         self._study = self._picture = self._place = 0
         self._drawn_run: int | None = None
@@ -138,7 +140,7 @@ class Studies(Pane):
     def load(self) -> None:
         """Read the studies."""
         if self.line is not None:
-            run_id, marked, answering = self.line.run.id, self._marked, self._answering
+            run_id, marked, answering = self.line.run.id, self._marked, bool(self._first)
 
             def query(workspace: Workspace) -> Studies.Arrived:
                 own = [] if answering else curves(workspace, run_id)
@@ -159,11 +161,12 @@ class Studies(Pane):
         self._views, self._over = [*drawn, *map(view_of, event.studies)], event.over
         same = event.run_id == self._drawn_run
         if not same:
-            self._study = self._picture = 0
+            kinds = [isinstance(view, PlaneView) == (self._first == "planes") for view in self._views]
+            self._study, self._picture = kinds.index(True) if self._first and True in kinds else 0, 0
             self._to_suggested()
         await self._bring_planes()
         self._draw(keep_view=same)
-        if not same and self._answering:
+        if not same and self._first:
             self.take_focus()
         self._drawn_run = event.run_id
 
@@ -223,7 +226,7 @@ class Studies(Pane):
     @property
     def _run_words(self) -> str:
         """Which run it is, where nothing above the pane says so."""
-        return f"Run {self.line.run.id}  " if self._answering and self.line else ""
+        return f"Run {self.line.run.id}  " if self._first and self.line else ""
 
     def _heading(self, view: StudyView) -> str:
         place, several = self._study % len(self._views) + 1, len(self._views) > 1
@@ -347,9 +350,9 @@ class StudyDialog(Dialog[None], Exhibits):
 
     DEFAULT_CSS = "StudyDialog > .whole { width: 100%; height: 100%; background: $background; }"
 
-    def __init__(self, line: RunLine) -> None:
+    def __init__(self, line: RunLine, first: str) -> None:
         super().__init__()
-        self._line, self._studies = line, Studies(answering=True)
+        self._line, self._studies = line, Studies(first)
 
     def compose(self) -> ComposeResult:
         """The studies and the keys."""

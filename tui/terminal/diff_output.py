@@ -22,9 +22,9 @@ from textual.app import App
 from textual.screen import Screen
 from textual.strip import Strip
 
+from sfumato.tui.widgets.glyphs import CHOICE, ascii_sign
 from sfumato.tui.widgets.text import narrow
 
-from ..glyph_choice import CHOICE, ascii_sign
 from .device import ascii_driver
 from .parts import DIFF_OUTPUT, is_on
 

@@ -403,11 +403,15 @@ def _band(one: Series, style: _Style, box: _Box) -> Iterator[Markup]:
     if one.lower is None or one.upper is None:
         return
     known = np.isfinite(one.lower) & np.isfinite(one.upper)
-    ends = [
-        [(box.x.at(x), box.y.at(y)) for x, y in zip(one.x[known].tolist(), column[known].tolist(), strict=True)]
-        for column in (one.upper, one.lower)
-    ]
-    yield element("polygon", points=_coordinates([*ends[0], *ends[1][::-1]]), fill=style.colour, fill_opacity=0.18)
+    for part in np.split(np.arange(known.size), np.flatnonzero(~known)):
+        at = part[known[part]]
+        ends = [
+            [(box.x.at(x), box.y.at(y)) for x, y in zip(one.x[at].tolist(), column[at].tolist(), strict=True)]
+            for column in (one.upper, one.lower)
+        ]
+        if at.size:
+            points = _coordinates([*ends[0], *ends[1][::-1]])
+            yield element("polygon", points=points, fill=style.colour, fill_opacity=0.18)
 
 
 def _points(one: Series, style: _Style, box: _Box) -> Iterator[Markup]:

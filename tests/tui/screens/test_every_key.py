@@ -109,7 +109,7 @@ PLACES = {
     "confirm": Place(("Confirm",), "runs", ("G", "k", "k", "k", "x")),
     "guided": Place(("GuidedMinimisation",), "runs", ("F",), {"guided.up": ("j",)}),
     "planes": Place(("Studies",), "runs", ("G", "C"), {"study.higher": ("h", "h")}, data="census"),
-    "limits": Place(("Studies",), "runs", ("G", "N", "right_square_bracket"), data="census"),
+    "limits": Place(("Studies",), "runs", ("G", "N"), data="census"),
 }
 ELSEWHERE = {
     "app.redraw": "sends what is shown once more",
@@ -122,7 +122,7 @@ ELSEWHERE = {
     "parameter.weights": "a model fitted by weights: test_traces",
     "guided.down": "a project with several tables: test_minimise",
     "guided.up": "a project with several tables: test_minimise",
-} | dict.fromkeys(("project.quality", "project.studies"), "census")
+} | dict.fromkeys(("project.quality", "project.planes", "project.limits"), "census")
 """Keys that do nothing in the place of their owner, or nothing that can be seen, and why."""
 WHERE_NARROW = {"grid.left": 100, "grid.right": 100, "study.part": 100}
 """Keys for what does not fit: the width from which on there is nothing for them to do in their place."""

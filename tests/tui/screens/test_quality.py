@@ -165,7 +165,7 @@ async def test_keys_and_commands_are_there_only_where_there_is_something(sit, th
         assert isinstance(seat.app.screen, Project)
         titles = {command.title for command in seat.app.get_system_commands(seat.app.screen)}
         assert "Smallest sample" in titles
-        assert not titles & {"Quality", "Studies"}
+        assert not titles & {"Quality", "Studies: curves", "Studies: limits"}
         assert "Quality" not in await seat.press("question_mark")
     async with sit(look(three, GOOD)) as seat:
         assert "Quality" in [command.title for command in seat.app.get_system_commands(seat.app.screen)]

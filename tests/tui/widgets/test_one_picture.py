@@ -95,3 +95,18 @@ def test_a_thin_series_is_drawn_under_the_one_of_its_name_in_both(glyphs):
     chart = draw(found.drawn(found.panels[0]), SIZE, Labels(), Look(glyphs))
     assert chart.frame.key.shown == 1
     assert str(svg(found, "plot")).count(">mean<") == 1
+
+
+@GLYPHS
+def test_a_band_ends_at_a_gap_in_both(glyphs):
+    gap = [0.0, 1.0, math.nan, 3.0, 4.0]
+    lower, upper = (np.array(gap) * 0 + end for end in (1.0, 5.0))
+    found = figure("sweep", Series("a", range(5), np.array(gap) * 0 + 3, lower, upper))
+    chart = draw(found.drawn(found.panels[0]), SIZE, Labels(), Look(glyphs))
+    frame = chart.frame
+    fills = chart.picture.fills[frame.top : frame.top + frame.rows, frame.left : frame.left + frame.columns]
+    middle = slice(int(0.3 * frame.columns), int(0.7 * frame.columns))
+    assert not fills[:, middle].any()
+    assert fills[:, : int(0.2 * frame.columns)].any()
+    polygons = re.findall(r'<polygon points="([^"]*)"', str(svg(found, "plot")))
+    assert [len(points.split()) for points in polygons] == [4, 4]

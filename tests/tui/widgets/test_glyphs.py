@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sfumato.engine.errors import BadInput
-from sfumato.tui.glyph_choice import ascii_sign, settle_signs
+from sfumato.tui.widgets.glyphs import ascii_sign, settle_signs
 
 
 @pytest.mark.parametrize(
