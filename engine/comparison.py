@@ -1,4 +1,8 @@
-"""Two runs side by side: the same numbers of their releases, which is better, and whether they can be told apart."""
+"""Two runs side by side: the same numbers of their releases, which is better, and whether they can be told apart.
+
+Welch's interval is that of ``scipy.stats.ttest_ind`` (a test holds that) in the special functions alone: importing scipy.stats takes half
+a second, in which Compare would stand empty, and it warns of, or has no interval for, datasets whose values are all alike.
+"""
 
 from __future__ import annotations
 
@@ -204,8 +208,6 @@ def _difference(first: Side | None, second: Side | None) -> tuple[float | None, 
     difference = 0.0 if alike else second.value - first.value
     if not (_is_average(first) and _is_average(second)):
         return difference, None, None, OWN_RULE
-    from .statistics.welch import welch_half_width
-
     half = welch_half_width(first.draws, second.draws)
     if half is None:
         return difference, None, None, "an interval needs at least two datasets of each run"
@@ -263,3 +265,27 @@ def _by_threshold(verdicts: Sequence[Verdict]) -> dict[tuple[tuple[str, ...], in
 def _threshold(verdict: Verdict) -> tuple[str, ...]:
     params = _in_one_spelling(verdict.params or {}, selecting(verdict.value.rpartition(".")[0]))
     return verdict.value, verdict.target, str(verdict.level), verdict.bound, params
+
+
+def welch_half_width(first: Sequence[float], second: Sequence[float], confidence: float = 0.95) -> float | None:
+    """Half the width of Welch's t interval for the difference of the means of two samples (Welch 1947, Biometrika 34).
+
+    The degrees of freedom are Satterthwaite's. Samples whose values are all alike have no spread: 0.
+
+    Returns:
+        None when a sample has fewer than two values.
+    """
+    import numpy as np
+    from scipy.special import stdtrit
+
+    if len(first) < 2 or len(second) < 2:
+        return None
+    # exactly 0 for equal values, where subtracting a rounded mean would leave a trace
+    variances = [0.0 if min(own) == max(own) else float(np.var(own, ddof=1)) for own in (first, second)]
+    shares = np.array([variance / len(own) for variance, own in zip(variances, (first, second), strict=True)])
+    total = float(shares.sum())
+    if total == 0:
+        return 0.0
+    weights = shares / total
+    freedom = 1 / float(np.sum(weights**2 / [len(first) - 1, len(second) - 1]))
+    return float(stdtrit(freedom, (1 + confidence) / 2) * np.sqrt(total))

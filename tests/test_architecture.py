@@ -79,7 +79,6 @@ def test_the_values_of_the_engine_load_no_numerical_library_until_they_compute()
         "spec",
         "methods",
         "results",
-        "traces",
         "rows",
         "thresholds",
         "comparison",

@@ -18,9 +18,8 @@ from scipy.fft import irfft, next_fast_len, rfft
 from scipy.stats import rankdata
 
 from ..arrays import Floats
-from ..results import Diagnostic, Fit
+from ..results import LOG_POSTERIOR, ChainTrace, Diagnostic, Fit
 from ..run import Progress, legacy_state
-from ..traces import LOG_POSTERIOR, ChainTrace
 from .laplace import Posterior, StudentT, Target, find_mode, require_converged
 
 

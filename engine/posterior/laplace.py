@@ -20,9 +20,8 @@ from scipy.special import gammaln
 
 from ..arrays import Floats
 from ..errors import NotConverged
-from ..results import Diagnostic, Fit
+from ..results import LOG_POSTERIOR, Diagnostic, Fit, ImportanceTrace, Trace
 from ..run import Progress
-from ..traces import LOG_POSTERIOR, ImportanceTrace, Trace
 
 
 class Target(Protocol):

@@ -4,6 +4,8 @@ Average linkage is reducible: merging two clusters that are each other's nearest
 to the result than it was to the nearer part (Bruynooghe 1978; Müllner 2011). So all such pairs may be merged at
 once, round after round, and the dendrogram is that of one merge at a time. The first round finds its pairs in a k-d
 tree, before there is a matrix of distances: that has a row for each cluster that is left.
+
+The merges are those of ``scipy.cluster.hierarchy`` (a test holds that), which takes no weights and all distances at once.
 """
 
 from __future__ import annotations

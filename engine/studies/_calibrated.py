@@ -2,6 +2,8 @@
 
 Scores are classifiers of good cases: ROC, precision and recall, and a threshold that keeps the errors few. Cases may stand
 for several labels: ``good`` and ``bad`` (n,) count them. A score of -inf passes no threshold.
+The areas are those of scikit-learn (a test holds that), from counts rather than a label each, and with the reason where
+there are none.
 """
 
 from __future__ import annotations

@@ -27,12 +27,11 @@ from numpy.typing import NDArray
 from ..arrays import Floats
 from ..methods import method
 from ..microdata import DAY, Microdata
-from ..results import Diagnostic, Fit
+from ..results import Diagnostic, Fit, NoTrace
 from ..run import Run
 from ..schema import Kind
 from ..spec import Param, Spec
 from ..statistics.trees import Trees, grow, grow_classes, joined, level_order
-from ..traces import NoTrace
 
 GROWN = "a tree is grown once, not sampled"
 

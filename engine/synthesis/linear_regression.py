@@ -20,12 +20,11 @@ from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
 from ..posterior.bayesian_linear_regression import LinearPosterior, Moments, truncated_normal
-from ..results import Diagnostic, Fit
+from ..results import Diagnostic, Fit, NoTrace
 from ..run import Progress, Run
 from ..schema import Kind, Variable
 from ..spec import Param, Spec
 from ..terms import Design, parse_term
-from ..traces import NoTrace
 
 EXACT = "its posterior draws are exact and independent"
 LARGEST_SHIFT = 0.5  # standard errors; a 95 % interval that is moved so far covers in 92 %

@@ -28,8 +28,8 @@ from sfumato.engine.posterior.ensemble import (
 from sfumato.engine.posterior.laplace import find_mode, sample_laplace
 from sfumato.engine.posterior.poisson_lognormal import draw_counts
 from sfumato.engine.posterior.zero_inflated_poisson import ZeroInflatedPoisson
+from sfumato.engine.results import Trace
 from sfumato.engine.run import Progress
-from sfumato.engine.traces import Trace
 from sfumato.workspace.store.artefacts import write_trace
 from sfumato.workspace.store.tables import Tables
 

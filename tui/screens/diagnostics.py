@@ -77,7 +77,7 @@ def _why(model: ModelTrace) -> str:
 
 def read_traced(workspace: Workspace, run_id: int) -> Traced:
     """The traces of a run. Raises NotFound and DamagedTable."""
-    from sfumato.engine.traces import ChainTrace, ImportanceTrace
+    from sfumato.engine.results import ChainTrace, ImportanceTrace
     from sfumato.workspace.plots.traces import shape_of
     from sfumato.workspace.store.artefacts import traces_of
 

@@ -10,11 +10,10 @@ from datetime import UTC, datetime
 from sfumato.engine.methods import Method, registry
 from sfumato.engine.published import SourceTable
 from sfumato.engine.recipe import Recipe
-from sfumato.engine.results import Diagnostic
+from sfumato.engine.results import Diagnostic, Trace
 from sfumato.engine.rows import Row
 from sfumato.engine.schema import Variable
 from sfumato.engine.thresholds import Verdict
-from sfumato.engine.traces import Trace
 
 from ..plots.figure import Figure
 from ..plots.markup import Child, Markup, element, joined

@@ -1,6 +1,6 @@
 """What the tasks of a run leave as tables: released datasets, values of single records, traces of samplers.
 
-Traces are as confidential as the data (``sfumato.engine.traces`` says why): they are read from the workspace and never
+Traces are as confidential as the data (``sfumato.engine.results`` says why): they are read from the workspace and never
 released.
 """
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sfumato.engine.execution import as_released
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
-from sfumato.engine.traces import ChainTrace, ImportanceTrace, NoTrace, Trace
+from sfumato.engine.results import ChainTrace, ImportanceTrace, NoTrace, Trace
 
 from ..errors import DamagedTable
 from ..views.runs import find_run

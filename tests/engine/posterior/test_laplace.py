@@ -11,8 +11,8 @@ from scipy.stats import t as student
 
 from sfumato.engine.errors import NotConverged
 from sfumato.engine.posterior.laplace import StudentT, find_mode, sample_laplace
+from sfumato.engine.results import ImportanceTrace
 from sfumato.engine.run import Progress
-from sfumato.engine.traces import ImportanceTrace
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ import pytest
 from textual.widgets import Input
 
 from sfumato.engine.posterior.ensemble import chain_trace
-from sfumato.engine.results import Diagnostic
-from sfumato.engine.traces import ImportanceTrace
+from sfumato.engine.results import Diagnostic, ImportanceTrace
 from sfumato.tui.screens.parameter import Parameter, figure_series
 from sfumato.tui.screens.project import Project
 from sfumato.tui.widgets.plot import Plot

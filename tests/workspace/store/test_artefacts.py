@@ -6,8 +6,7 @@ import pytest
 
 from sfumato.engine.microdata import conform
 from sfumato.engine.recipe import Recipe
-from sfumato.engine.results import Diagnostic
-from sfumato.engine.traces import ChainTrace, ImportanceTrace, NoTrace
+from sfumato.engine.results import ChainTrace, Diagnostic, ImportanceTrace, NoTrace
 from sfumato.workspace.errors import DamagedTable
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import resume
