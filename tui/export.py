@@ -21,8 +21,6 @@ from .widgets.pages import PAGE, Pages
 if TYPE_CHECKING:
     from sfumato.workspace.plots.figure import Figure
 
-__all__ = ["Exhibit", "Lines", "NotExported", "check_path", "lines_of", "of_pages", "save", "tab_separated"]
-
 Lines = tuple[Sequence[str], Iterable[Sequence[object]]]
 """The heads of a table, and its rows."""
 PICTURES = (".svg", ".png")

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 
 from textual.content import Content
 
-from sfumato.engine.outputs import Output, Plane
+from sfumato.engine.outputs import Plane
 from sfumato.workspace.plots.figure import Figure, Panel
 from sfumato.workspace.plots.series import Series
-from sfumato.workspace.reporting.tables import Column, table, text
+from sfumato.workspace.reporting.results import curve_table, split_table
+from sfumato.workspace.reporting.tables import Column, text
 from sfumato.workspace.reporting.words import mark, number
-from sfumato.workspace.views.studies import Answer, Study
+from sfumato.workspace.views.studies import Study
 
 from .export import Lines
 from .study_views import Numbers, StudyView, figure_of
@@ -328,40 +329,12 @@ def place_text(study: Study, name: str, at: int) -> str:
 
 
 def tables_text(study: Study, shown: str) -> str:
-    """The answers in columns, and those of every curve."""
-    parts, split = [], study.method.split
-    if split is not None:
-        columns = [value for value, _ in split.columns]
-        told = [output for output in study.method.answers if study.answer(output.name, **{split.by: columns[0]})]
-        lines = [
-            [output.title, *(number(_value(study.answer(output.name, **{split.by: one}))) for one in columns)]
-            for output in told
-        ]
-        if split.count and told:
-            found = [study.answer(told[0].name, **{split.by: one}) for one in columns]
-            counts = [f"{one.params.get(split.count, 0):,}" if one else "0" for one in found]
-            lines.insert(0, [split.count, *counts])
-        heads = (split.heading, *(head for _, head in split.columns))
-        parts.append(text(table(heads, lines, right=range(1, len(heads)), title=split.title)))
-    answers = [output for output in study.method.answers if output.spread or output.on_axis]
-    measures = [
-        [
-            f"{mark('into') if name == shown else ' '} {name}",
-            *(number(_whole(study, output, name)) for output in answers),
-        ]
-        for name in study.names
-    ]
-    heads = ("  measure", *(output.title for output in answers))
-    parts.append(text(table(heads, measures, right=range(1, len(heads)), title="Measures")))
-    return "\n\n".join(parts)
-
-
-def _value(found: Answer | None) -> float | None:
-    return None if found is None else found.value
-
-
-def _whole(study: Study, output: Output, name: str) -> float | None:
-    return _value(study.answer(output.name, name, **({output.spread: "all"} if output.spread else {})))
+    """The answers in columns, and those of every curve, the one that is ``shown`` marked."""
+    split, curves = split_table(study.method, study.answers), curve_table(study.method, study.answers)
+    if curves is not None:
+        rows = [[f"{mark('into') if row[0] == shown else ' '} {row[0]}", *row[1:]] for row in curves.rows]
+        curves = replace(curves, rows=rows)
+    return "\n\n".join(text(one) for one in (split, curves) if one is not None)
 
 
 def view_of(study: Study) -> StudyView:

@@ -28,8 +28,6 @@ from ..widgets.heat import Pane, draw_heat
 if TYPE_CHECKING:
     from sfumato.workspace.store.workspace import Workspace
 
-__all__ = ["bin_widths", "draw_figures", "figure_text", "write_svgs"]
-
 
 def draw_figures(
     workspace: Workspace,

@@ -11,8 +11,6 @@ import click
 
 from ..places import error_log
 
-__all__ = ["guarded"]
-
 BAD_INPUT = 2
 INTERRUPTED = 3
 

@@ -21,8 +21,6 @@ from sfumato.workspace.reporting.words import DIRECTIONS, full_params, interval,
 
 from .page import Dialog
 
-__all__ = ["Explain", "Meaning"]
-
 NAME = 14
 BASELINES = {
     "risk": "the same on the confidential data: the risk without protection",

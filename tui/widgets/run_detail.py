@@ -12,8 +12,6 @@ from sfumato.tui.widgets.text import cut
 from sfumato.workspace.reporting.words import duration, limit_text, mark, number, printable
 from sfumato.workspace.views.run_detail import Change, Phase, RunDetail
 
-__all__ = ["glance"]
-
 MOST_CHANGES = 4
 MOST_UNMET = 3
 NAME = 10

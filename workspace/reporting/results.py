@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, Protocol
 
 from sfumato.engine.methods import Method, method_called
 from sfumato.engine.outputs import Axis, Output
@@ -28,7 +29,6 @@ from .words import (
     params_text,
     percentages,
     settings_text,
-    spelled,
     use_text,
 )
 
@@ -245,56 +245,91 @@ def method_title(key: str) -> str:
     return key if method is None else method.title
 
 
+NONE_BESIDE: Mapping[int, float] = MappingProxyType({})
+
+
+class Told(Protocol):
+    """An answer of a study: a row without a level, or what a screen keeps of one."""
+
+    @property
+    def measure(self) -> str:
+        """Its output."""
+        ...
+
+    @property
+    def value(self) -> float | None:
+        """None where there is none."""
+        ...
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """What tells it from others of its measure."""
+        ...
+
+
 def study_parts(method: Method, rows: Sequence[Row], published: Sequence[Published] = ()) -> list[Table | str]:
-    """What a study says that sums its points up: its answers, a table where there are several of one measure, its points."""
-    found = [(row, _own_params(method, row, rows)) for row in rows if row.level is None]
-    curve = method.axis.curve if method.axis else ""
-    times = Counter(row.measure for row, _ in found)
-    single = [_answer(method, row, published) for row, own in found if times[row.measure] == 1 and curve not in own]
-    of_curves = [(row, own) for row, own in found if curve in own]
-    others = [(row, own) for row, own in found if times[row.measure] > 1 and curve not in own]
-    parts: list[Table | str | None] = [
-        "\n".join(single),
-        _answer_table(curve, [(spelled(own.pop(curve)), _naming(row, own), row) for row, own in of_curves], published),
-        _answer_table("", [(title_of(row), _naming(row, own, "") or "value", row) for row, own in others], published),
-        points_table(rows) if any(not output.answer for output in method.results) and not curve else None,
+    """What a study says that sums its points up: its answers, a sentence each or in tables, and its points."""
+    found = [row for row in rows if row.level is None]
+    beside = {id(row): figure for row in found if (figure := figure_beside(row, published)) is not None}
+    curve, by = method.axis.curve if method.axis else "", method.split.by if method.split else ""
+    single = [row for row in found if not (curve and curve in row.params) and not (by and by in row.params)]
+    parts = [
+        "\n".join(_answer(method, row, published) for row in single),
+        curve_table(method, found, beside),
+        split_table(method, found, beside),
+        None if curve else points_table(rows),
     ]
     return [part for part in parts if part]
 
 
-def _naming(row: Row, own: Mapping[str, Any], title: str | None = None) -> str:
-    words = ", ".join(value if isinstance(value, str) else f"{name} {spelled(value)}" for name, value in own.items())
-    return " ".join(part for part in (title_of(row) if title is None else title, words) if part)
-
-
-def _own_params(method: Method, row: Row, rows: Sequence[Row]) -> dict[str, Any]:
-    """The parameters that tell a row from others of its study: not those that all have, nor the study's own settings."""
-    prefix = f"{method.name}."
-    settings = {
-        name.removeprefix(prefix): value
-        for one in rows
-        for name, value in one.params.items()
-        if name.startswith(prefix)
+def curve_table(method: Method, found: Sequence[Told], beside: Mapping[int, float] = NONE_BESIDE) -> Table | None:
+    """The answers of every curve of a study, a line each; published figures ``beside`` them by the answer's identity."""
+    curve = method.axis.curve if method.axis else ""
+    spread = {output.name: output.spread for output in method.answers}
+    placed = {
+        (str(one.params[curve]), one.measure, str(one.params.get(spread.get(one.measure, ""), ""))): one
+        for one in found
+        if curve and curve in one.params
     }
-    shared = [name for name, value in row.params.items() if all(one.params.get(name) == value for one in rows)]
-    return {
-        name: value
-        for name, value in row.params.items()
-        if name not in shared and not name.startswith(prefix) and not (name in settings and settings[name] == value)
-    }
+    columns = [
+        ((name, kind), " ".join(part for part in (method.output(name).title, kind if kind != "all" else "") if part))
+        for name, kind in dict.fromkeys((name, kind) for _, name, kind in placed)
+    ]
+    lines = dict.fromkeys(line for line, _, _ in placed)
+    told = [(line, [placed.get((line, *place)) for place, _ in columns]) for line in lines]
+    return _told_table([curve, *(title for _, title in columns)], told, beside) if placed else None
 
 
-def _answer_table(head: str, found: Sequence[tuple[str, str, Row]], published: Sequence[Published]) -> Table | None:
-    """Answers by line and column, each beside the published figure where there is one; None without any."""
-    cells = {(line, column): row for line, column, row in found}
-    titles, lines = [head], [[line] for line in dict.fromkeys(line for line, _, _ in found)]
-    for column in dict.fromkeys(column for _, column, _ in found):
-        titles += [column, "published"]
-        for line in lines:
-            row = cells.get((line[0], column))
-            figure = None if row is None else figure_beside(row, published)
-            line += [number(row.value) if row else "", "" if figure is None else number(figure)]
-    return table(titles, lines, range(1, len(titles)), range(len(titles) - 1, 1, -1)) if found else None
+def split_table(method: Method, found: Sequence[Told], beside: Mapping[int, float] = NONE_BESIDE) -> Table | None:
+    """The answers that a study splits by a parameter, its values in columns, and of how many each column speaks."""
+    split = method.split
+    if split is None:
+        return None
+    placed = {(one.measure, one.params[split.by]): one for one in found if split.by in one.params}
+    outputs = [output for output in method.answers if any(name == output.name for name, _ in placed)]
+    told = [(output.title, [placed.get((output.name, value)) for value, _ in split.columns]) for output in outputs]
+    if not told:
+        return None
+    made = _told_table([split.heading, *(title for _, title in split.columns)], told, beside, split.title)
+    counts = [f"{one.params.get(split.count, 0):,}" if one else "0" for one in told[0][1]] if split.count else []
+    first = [split.count, *(cell for each in counts for cell in (each, ""))]
+    return replace(made, rows=[first, *made.rows]) if counts else made
+
+
+def _told_table(
+    titles: Sequence[str],
+    told: Sequence[tuple[str, Sequence[Told | None]]],
+    beside: Mapping[int, float],
+    title: str = "",
+) -> Table:
+    heads = [titles[0], *(head for each in titles[1:] for head in (each, "published"))]
+    lines = []
+    for name, answers in told:
+        pairs = [
+            (number(one.value) if one else "", number(beside[id(one)]) if id(one) in beside else "") for one in answers
+        ]
+        lines.append([name, *(cell for pair in pairs for cell in pair)])
+    return table(heads, lines, range(1, len(heads)), range(len(heads) - 1, 2, -1), title)
 
 
 def _answer(method: Method, row: Row, published: Sequence[Published]) -> str:

@@ -16,8 +16,6 @@ from ..plots.column import Column
 from ..store.workspace import Workspace
 from .runs import Run
 
-__all__ = ["columns_beside", "released_draws"]
-
 Floats = NDArray[np.float64]
 
 

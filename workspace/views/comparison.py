@@ -13,8 +13,6 @@ from ..store.workspace import Dataset, Workspace
 from .results import result_rows, verdicts_of
 from .runs import Run, RunState, find_run
 
-__all__ = ["RunComparison", "compare_runs"]
-
 
 @dataclass(frozen=True)
 class RunComparison:
