@@ -12,7 +12,7 @@ import numpy as np
 from .errors import BadInput
 from .microdata import Microdata
 from .recipe import Recipe, Step
-from .statistics.collinearity import independent_columns
+from .statistics.columns import independent_columns
 from .terms import Design, check_domain, parse_term
 
 

@@ -18,7 +18,7 @@ from .outputs import Output
 from .results import Estimate
 from .rows import Row, average, averages, by_series
 from .statistics.bounded_interval import Range
-from .statistics.collinearity import column_scales
+from .statistics.columns import column_scales
 from .statistics.combining import Combined, full_synthesis, partial_synthesis
 
 BOUNDS = (

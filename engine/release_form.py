@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import BadInput
+from .partition.equivalence_classes import Limits
 from .partition.hierarchies import Hierarchy
-from .partition.sensitive_values import Limits
 from .results import Diagnostic
 from .schema import Kind, Role, Schema, Variable
 from .spec import Param, Spec

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from ..arrays import Integers
 from ..errors import BadInput
 from ..microdata import Microdata
-from ..partition.equivalence_classes import Composition, class_sizes, equivalence_classes
+from ..partition.equivalence_classes import Composition, Limits, Sensitive, class_sizes, equivalence_classes
 from ..partition.hierarchies import Hierarchy, flat, label_of
 from ..partition.partitioning import Dimension, mondrian_classes
-from ..partition.sensitive_values import Limits, Sensitive
 from ..release_form import (
     AnonymisationSpec,
     Anonymised,

@@ -16,7 +16,7 @@ from ..arrays import Floats, Integers
 from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
-from ..partition.sensitive_values import Limits
+from ..partition.equivalence_classes import Limits
 from ..release_form import AnonymisationSpec, Anonymised, as_micro_aggregated
 from ..run import Progress, Run
 from ..schema import Kind, Schema, Variable

@@ -20,7 +20,7 @@ import numpy as np
 from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
-from ..partition.sensitive_values import Diversity, Limits, Sensitive
+from ..partition.equivalence_classes import Diversity, Limits, Sensitive
 from ..release_form import Anonymised
 from ..run import Run
 from ..schema import Schema

@@ -12,7 +12,7 @@ from typing import Annotated
 from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
-from ..partition.sensitive_values import Limits, Sensitive
+from ..partition.equivalence_classes import Limits, Sensitive
 from ..release_form import Anonymised
 from ..run import Run
 from ..schema import Schema

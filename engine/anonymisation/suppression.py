@@ -13,8 +13,7 @@ import numpy as np
 from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
-from ..partition.equivalence_classes import class_sizes, equivalence_classes
-from ..partition.sensitive_values import Limits
+from ..partition.equivalence_classes import Limits, class_sizes, equivalence_classes
 from ..release_form import AnonymisationSpec, Anonymised, QuasiIdentifiers
 from ..run import Run
 from ..schema import Schema

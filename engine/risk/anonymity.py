@@ -20,8 +20,7 @@ from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
 from ..outputs import Output, RecordArray
-from ..partition.equivalence_classes import Composition, class_sizes, equivalence_classes
-from ..partition.sensitive_values import Sensitive
+from ..partition.equivalence_classes import Composition, Sensitive, class_sizes, equivalence_classes
 from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Role, Schema

@@ -26,7 +26,7 @@ from ..run import Run
 from ..schema import Kind, Schema, compared_variables
 from ..spec import Param, Spec
 from ..statistics.bounded_interval import SHARE
-from ..statistics.missing_values import left_out
+from ..statistics.columns import left_out
 
 ORDERED = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.ORDINAL, Kind.BINARY)
 

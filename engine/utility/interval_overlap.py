@@ -32,8 +32,8 @@ from ..run import Run
 from ..schema import Kind, Schema, compared_variables, range_of_values
 from ..spec import Param, Spec
 from ..statistics.bounded_interval import AT_MOST_ONE, NON_NEGATIVE, UNBOUNDED, Range
+from ..statistics.columns import left_out
 from ..statistics.estimation import Answer, IntervalEstimate, Model, mean_estimate, quantile_estimate
-from ..statistics.missing_values import left_out
 
 NUMERIC = (Kind.COUNT, Kind.CONTINUOUS)
 AVERAGED = (*NUMERIC, Kind.BINARY)

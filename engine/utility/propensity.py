@@ -45,10 +45,9 @@ from ..schema import Kind, Role
 from ..spec import Param, Spec
 from ..statistics.bounded_interval import NON_NEGATIVE, Range
 from ..statistics.class_trees import class_tree
-from ..statistics.collinearity import column_scales, independent_columns
+from ..statistics.columns import column_scales, filled_with_mean, independent_columns, with_own_level
 from ..statistics.combining import monte_carlo_mean
-from ..statistics.logistic import logistic_regression
-from ..statistics.missing_values import filled_with_mean, with_own_level
+from ..statistics.estimation import logistic_regression
 
 Pmse = Callable[[Floats], float]
 """The pMSE of a classifier of y (N,), 0 or 1."""

@@ -12,8 +12,8 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 from sfumato.engine.partition import partitioning
+from sfumato.engine.partition.equivalence_classes import Limits, Sensitive
 from sfumato.engine.partition.partitioning import Dimension, mondrian_classes
-from sfumato.engine.partition.sensitive_values import Limits, Sensitive
 
 Rows = list[int]
 Allowed = Callable[[Rows], bool]

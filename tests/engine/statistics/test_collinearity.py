@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.engine.statistics.collinearity import independent_columns
+from sfumato.engine.statistics.columns import independent_columns
 
 
 def test_finds_the_columns_that_earlier_ones_determine() -> None:

@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import digamma
 
-from sfumato.engine.statistics.mutual_information import (
+from sfumato.engine.quality._columns import (
     EntropyEstimate,
     entropy_of,
     nearest_neighbour_information,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.engine.statistics.gan import nearest_donors
+from sfumato.engine.synthesis.ctgan import nearest_donors
 
 Floats = NDArray[np.float64]
 MIXED = np.array([True, False])

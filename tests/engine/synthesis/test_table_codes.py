@@ -8,7 +8,7 @@ import pytest
 
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
-from sfumato.engine.statistics.gan import TableCodes
+from sfumato.engine.synthesis.ctgan import TableCodes
 
 SCHEMA = Schema(
     (

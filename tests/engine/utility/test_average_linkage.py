@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.cluster.hierarchy import fcluster, linkage
 
 from sfumato.engine.errors import Cancelled
-from sfumato.engine.statistics.average_linkage import Dendrogram, average_linkage
+from sfumato.engine.utility.cluster import Dendrogram, average_linkage
 
 
 def parts(labels: np.ndarray) -> set[frozenset[int]]:
