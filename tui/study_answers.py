@@ -77,11 +77,11 @@ class LimitView(StudyView):
         return Numbers(columns, rows, study.points, [output.name for output in others], chosen)
 
     def reading(self, picture: int, x: float) -> str:
-        """``1,250 records (40% meet all limits): rho ✓ 0.95  nmi ✗ 0.7``, of the point nearest to ``x``."""
+        """``1,250 records (40% passing): rho ✓ 0.95  nmi ✗ 0.7``, of the point nearest to ``x``."""
         study = self.study
         place = min(range(len(study.points)), key=lambda i: abs(study.points[i] - x))
         row = point_rows(study)[place]
-        others = [f"{row[one.name]} {one.title}" for one in study.outputs() if one.name not in self.names]
+        others = [f"{row[one.name]} {one.name}" for one in study.outputs() if one.name not in self.names]
         said = "  ".join(f"{title} {row[name]}" for name, title in self.names.items())
         beside = f" ({', '.join(others)})" if others else ""
         return f"{_point(study.points[place])} {study.axis.label}{beside}: {said}"
@@ -339,4 +339,4 @@ def tables_text(study: Study, shown: str) -> str:
 
 def view_of(study: Study) -> StudyView:
     """How a study that sums its points up is shown."""
-    return PlaneView(study) if study.method.planes else LimitView(study)
+    return PlaneView(study) if study.method.planes and study.points else LimitView(study)

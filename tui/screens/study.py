@@ -21,6 +21,7 @@ from sfumato.tui.study_views import CurveView, StudyView, by_study
 from sfumato.tui.widgets.grid import LiveGrid
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
 from sfumato.tui.widgets.plot import Plot
+from sfumato.workspace.plots.figure import Panel
 from sfumato.workspace.reporting.tables import cells, fitted
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import RunLine
@@ -81,7 +82,8 @@ class Planes(Container, can_focus=True):
     def draw(self, view: PlaneView, picture: int, at: int) -> None:
         """Draw every plane with its place on the axis, and write the tables."""
         plots = [part for part in self._parts if isinstance(part, Plot)]
-        for plot, one in zip(plots, view.planes(picture, at), strict=True):
+        spare = [Panel("", ())] * len(plots)
+        for plot, one in zip(plots, [*view.planes(picture, at), *spare], strict=False):
             plot.set_series(one.series, title=one.title, x_label=one.x_label, y_label=one.y_label)
         self.query_one(Scroll).show(tables_text(view.study, view.pictures[picture]))
 
@@ -231,7 +233,8 @@ class Studies(Pane):
     def _heading(self, view: StudyView) -> str:
         place, several = self._study % len(self._views) + 1, len(self._views) > 1
         plane = self.planes
-        study = f"study {place}/{len(self._views)}: {view.title}" if several or plane is None else ""
+        study = f"study {place}/{len(self._views)}" if several or plane is None else ""
+        study += f": {view.title}" if plane is None else ""
         picture = view.pictures[self._picture]
         parts = [study, picture if view.answer is not None else f"{picture} {self._picture + 1}/{len(view.pictures)}"]
         if plane is not None:
