@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.message import Message
 
 from sfumato.tui.export import Exhibit
 from sfumato.tui.widgets.grid import Grid
@@ -47,31 +45,20 @@ NONE = "There is nothing of this kind. Press t for another view."
 class Compare(Dialog[None], Exhibits):
     """Looks at two finished runs."""
 
-    DEFAULT_CSS = "Compare > .whole { width: 100%; height: 100%; background: $background; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("t", "view", "Numbers, verdicts, only one run", id="compare.view"),
         Binding("a", "any_data", "Compare all the same", id="compare.any_data"),
     ]
     AUTO_FOCUS = "Grid"
 
-    @dataclass
-    class Arrived(Message):
-        """The runs were compared."""
-
-        found: RunComparison
-
-    @dataclass
-    class Refused(Message):
-        """The runs are on different data: on which."""
-
-        described: tuple[str, str]
+    computes = True
 
     def __init__(self, first: int, second: int) -> None:
         super().__init__()
         self._runs = first, second
         self._view, self._shown = VIEWS[0], ""
         self._found: RunComparison | None = None
-        self._refused = False
+        self._refused = self._any_data = False
 
     def compose(self) -> ComposeResult:
         """What is compared, what is shown, the table, what the cursor reads, and the keys."""
@@ -82,12 +69,9 @@ class Compare(Dialog[None], Exhibits):
             yield Line(name="compare-reading")
             yield KeyLine()
 
-    def on_mount(self) -> None:
-        """Have the runs compared."""
-        self._compare(any_data=False)
-
-    def _compare(self, *, any_data: bool) -> None:
-        runs = self._runs
+    def read_query(self) -> Callable[[Workspace], RunComparison | tuple[str, str]]:
+        """The comparison, or on which different data the runs are."""
+        runs, any_data = self._runs, self._any_data
 
         def query(workspace: Workspace) -> RunComparison | tuple[str, str]:
             from sfumato.workspace.errors import DifferentData
@@ -98,21 +82,19 @@ class Compare(Dialog[None], Exhibits):
             except DifferentData as error:
                 return error.described
 
-        self.compute(query, lambda found: self.Refused(found) if isinstance(found, tuple) else self.Arrived(found))
+        return query
 
-    @on(Arrived)
-    def _take(self, event: Arrived) -> None:
-        self._found, self._refused = event.found, False
+    def take(self, answer: RunComparison | tuple[str, str]) -> None:
+        """Show it, or ask."""
+        self._refused = isinstance(answer, tuple)
         self.refresh_bindings()
-        self._show()
-
-    @on(Refused)
-    def _refuse(self, event: Refused) -> None:
-        self._refused = True
-        self.refresh_bindings()
-        self._say("compare-head", "The runs are on different data. Press a to compare them all the same.")
-        self._say("compare-tally", event.described[0])
-        self._say("compare-reading", event.described[1])
+        if isinstance(answer, tuple):
+            self._say("compare-head", "The runs are on different data. Press a to compare them all the same.")
+            self._say("compare-tally", answer[0])
+            self._say("compare-reading", answer[1])
+        else:
+            self._found = answer
+            self._show()
 
     def exhibit(self) -> Exhibit | None:
         """The table that is shown."""
@@ -127,7 +109,8 @@ class Compare(Dialog[None], Exhibits):
 
     def action_any_data(self) -> None:
         """Compare runs on different data."""
-        self._compare(any_data=True)
+        self._any_data = True
+        self.reload()
 
     def action_view(self) -> None:
         """Show the next of numbers, verdicts and what only one run has."""

@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from inspect import isawaitable
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -143,7 +144,7 @@ class Reads(TellsErrors, Widget):
 
     @work(thread=True, exclusive=True, group="read", exit_on_error=False)
     def read(self, query: Callable[[Workspace], Answer], take: Callable[[Answer], object]) -> None:
-        """Have ``take`` called with what the query finds; a later call makes an earlier answer void."""
+        """Have ``take`` called with what the query finds, and a message that it makes posted; a later call makes an earlier answer void."""
         self._ask_workspace(query, take, "The workspace cannot be read: ", read_only=True)
 
     @work(thread=True, exclusive=True, group="compute", exit_on_error=False)
@@ -168,9 +169,11 @@ class Reads(TellsErrors, Widget):
             self.post_message(message)
 
     @on(Answered)
-    def _take_answer(self, event: Answered) -> None:
+    async def _take_answer(self, event: Answered) -> None:
         done = event.take(event.answer)
-        if isinstance(done, Message):
+        if isawaitable(done):
+            await done
+        elif isinstance(done, Message):
             self.post_message(done)
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import Static
 
 from sfumato.tui.export import Exhibit, Lines
@@ -18,6 +16,7 @@ from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.lines import KeyLine, Line
 from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import mark, number, outcome_text, printable
+from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.quality import Metric, QualityBoard, Score, quality_board
 
 from .page import Dialog, Exhibits
@@ -38,17 +37,10 @@ class Quality(Dialog[None], Exhibits):
     """The board of one run; the cursor reads a row in full."""
 
     DEFAULT_CSS = """
-    Quality > .whole { width: 100%; height: 100%; background: $background; }
     Quality #quality-why { color: $text-muted; }
     Quality #quality-reading { height: 3; padding: 0 1; }
     """
     AUTO_FOCUS = "Grid"
-
-    @dataclass
-    class Arrived(Message):
-        """The scores were read."""
-
-        found: QualityBoard
 
     def __init__(self, run_id: int) -> None:
         super().__init__()
@@ -64,19 +56,19 @@ class Quality(Dialog[None], Exhibits):
             yield Static("", id="quality-reading", markup=False)
             yield KeyLine()
 
-    def on_mount(self) -> None:
-        """Have the scores read."""
-        self._reload()
-
-    @on(WorkspaceChanged)
-    def _reload(self) -> None:
+    def read_query(self) -> Callable[[Workspace], QualityBoard]:
+        """The scores."""
         run_id = self._run_id
-        self.read(lambda workspace: quality_board(workspace, run_id), self.Arrived)
+        return lambda workspace: quality_board(workspace, run_id)
 
-    @on(Arrived)
-    def _take(self, event: Arrived) -> None:
-        self._found = event.found
+    def take(self, answer: QualityBoard) -> None:
+        """Show them."""
+        self._found = answer
         self._show()
+
+    def on_workspace_changed(self, _: WorkspaceChanged) -> None:
+        """Read them again."""
+        self.reload()
 
     def on_resize(self) -> None:
         """Give the columns their new widths."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
@@ -12,7 +13,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import Input
 
 from sfumato.engine.thresholds import Verdict
@@ -33,6 +33,10 @@ __all__ = ["Trial"]
 HEAD = "TRIAL: nothing is kept, and the run's own verdicts stay."
 
 
+Judged = tuple["Sequence[Threshold]", "Sequence[Row]", "Sequence[Verdict]", Apart]
+"""Thresholds, the averages that they speak of, the verdicts of the run, the settings that tell its measures apart."""
+
+
 class Limit(Entry):
     """A field for a number, which has no q: it closes the screen as elsewhere."""
 
@@ -50,7 +54,6 @@ class Trial(Dialog[None]):
     """A threshold at a time with its limit to edit; the board below follows every key."""
 
     DEFAULT_CSS = """
-    Trial > .whole { width: 100%; height: 100%; background: $background; }
     Trial #trial-head { background: $warning; color: $background; text-style: bold; }
     Trial Input { margin: 0 1; }
     """
@@ -64,26 +67,7 @@ class Trial(Dialog[None]):
     ]
     AUTO_FOCUS = "Input"
 
-    @dataclass
-    class Loaded(Message):
-        """The thresholds and the averages that they speak of were read."""
-
-        thresholds: Sequence[Threshold]
-        rows: Sequence[Row]
-        stored: Sequence[Verdict]
-        apart: Apart
-
-    @dataclass
-    class Judged(Message):
-        """What is shown was judged."""
-
-        verdicts: Sequence[Verdict]
-
-    @dataclass
-    class Kept(Message):
-        """The limits are in the plan."""
-
-        limits: int
+    computes = True
 
     def __init__(self, run_id: int, project_id: int) -> None:
         super().__init__()
@@ -106,19 +90,18 @@ class Trial(Dialog[None]):
             yield Scroll()
             yield KeyLine()
 
-    def on_mount(self) -> None:
-        """Have thresholds and rows read."""
+    def read_query(self) -> Callable[[Workspace], Judged]:
+        """The thresholds, the averages that they speak of, and the verdicts."""
         self._say("head", f"{HEAD} Run {self._run_id}")
-        run_id = self._run_id
-        self.compute(lambda workspace: _load(workspace, run_id), lambda found: self.Loaded(*found))
+        return partial(_load, self._run_id)
 
     def _say(self, line: str, text: Content | str) -> None:
         self.query_one(f"#trial-{line}", Line).say(text)
 
-    @on(Loaded)
-    def _take(self, event: Loaded) -> None:
-        self._own = self._tried = event.thresholds
-        self._rows, self._stored, self._apart = event.rows, event.stored, event.apart
+    def take(self, answer: Judged) -> None:
+        """Begin with the first threshold."""
+        self._own, self._rows, self._stored, self._apart = answer
+        self._tried = self._own
         self._edit(0)
         self._judge()
 
@@ -158,11 +141,10 @@ class Trial(Dialog[None]):
 
             return judge(tried, rows)
 
-        self.compute(query, self.Judged)
+        self.compute(query, self._show_judged)
 
-    @on(Judged)
-    def _arrive(self, event: Judged) -> None:
-        self._verdicts = event.verdicts
+    def _show_judged(self, verdicts: Sequence[Verdict]) -> None:
+        self._verdicts = verdicts
         self._show()
 
     def on_resize(self) -> None:
@@ -204,13 +186,10 @@ class Trial(Dialog[None]):
             keep_limits(workspace, project_id, changed)
             return len(changed)
 
-        self.compute(query, self.Kept)
+        self.compute(query, self._say_kept)
 
-    @on(Kept)
-    def _say_kept(self, event: Kept) -> None:
-        self.sfumato.say(
-            f"{event.limits} limit{'s' * (event.limits != 1)} saved into the plan; a new run will be judged by them"
-        )
+    def _say_kept(self, limits: int) -> None:
+        self.sfumato.say(f"{limits} limit{'s' * (limits != 1)} saved into the plan; a new run will be judged by them")
 
 
 def _number(text: str) -> float | None:
@@ -221,7 +200,7 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _load(workspace: Workspace, run_id: int) -> tuple[Sequence[Threshold], Sequence[Row], Sequence[Verdict], Apart]:
+def _load(run_id: int, workspace: Workspace) -> Judged:
     from sfumato.workspace.views.results import result_rows, verdicts_of
     from sfumato.workspace.views.runs import find_run
 

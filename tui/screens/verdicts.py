@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.message import Message
 
 from sfumato.engine.rows import Row
 from sfumato.engine.thresholds import Verdict
@@ -16,6 +15,7 @@ from sfumato.tui.export import Exhibit, lines_of
 from sfumato.tui.widgets.verdict_board import VerdictBoard
 from sfumato.tui.words import state_text
 from sfumato.workspace.reporting.words import Apart, settings_apart
+from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import judged_row, verdicts_of
 from sfumato.workspace.views.runs import recipe_toml
 
@@ -30,20 +30,6 @@ class Verdicts(Pane):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("t", "try", "Try other limits", id="verdicts.try")]
 
-    @dataclass
-    class Arrived(Message):
-        """The verdicts were read."""
-
-        run_id: int
-        verdicts: list[Verdict]
-        apart: Apart
-
-    @dataclass
-    class Found(Message):
-        """The row that a verdict speaks of was read; None where the run has none."""
-
-        row: Row | None
-
     def __init__(self) -> None:
         super().__init__(id="verdicts")
         self._verdicts: list[Verdict] = []
@@ -53,19 +39,20 @@ class Verdicts(Pane):
         """The board."""
         yield VerdictBoard()
 
-    def load(self) -> None:
-        """Read the verdicts."""
-        if self.line is not None:
-            run_id = self.line.run.id
-            self.read(
-                lambda workspace: (verdicts_of(workspace, run_id), settings_apart(recipe_toml(workspace, run_id))),
-                lambda found: self.Arrived(run_id, *found),
-            )
+    def read_query(self) -> Callable[[Workspace], tuple[int, list[Verdict], Apart]] | None:
+        """The verdicts of the run, and the settings that tell its measures apart."""
+        if self.line is None:
+            return None
+        run_id = self.line.run.id
+        return lambda workspace: (
+            run_id, verdicts_of(workspace, run_id), settings_apart(recipe_toml(workspace, run_id))
+        )  # fmt: skip
 
-    @on(Arrived)
-    def _take(self, event: Arrived) -> None:
-        if self.line is not None and event.run_id == self.line.run.id:
-            self._verdicts, self._apart = event.verdicts, event.apart
+    def take(self, answer: tuple[int, list[Verdict], Apart]) -> None:
+        """Show them, unless another run is shown by now."""
+        run_id, verdicts, apart = answer
+        if self.line is not None and run_id == self.line.run.id:
+            self._verdicts, self._apart = verdicts, apart
             self._show()
 
     async def action_try(self) -> None:
@@ -83,16 +70,15 @@ class Verdicts(Pane):
     def _look_up(self, event: VerdictBoard.Asked) -> None:
         if self.line is not None:
             run_id = self.line.run.id
-            self.read(lambda workspace: judged_row(workspace, run_id, event.verdict), self.Found)
+            self.read(lambda workspace: judged_row(workspace, run_id, event.verdict), self._explain)
 
-    @on(Found)
-    async def _explain(self, event: Found) -> None:
+    async def _explain(self, row: Row | None) -> None:
         from .explain import Explain
 
-        if event.row is None:
+        if row is None:
             self.sfumato.say("The run has no row of results for this threshold; its reason stands on the board")
         else:
-            await self.sfumato.open(Explain(event.row))
+            await self.sfumato.open(Explain(row))
 
     def _show(self) -> None:
         shown = self.query_one(VerdictBoard)
