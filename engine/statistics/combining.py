@@ -1,4 +1,4 @@
-"""Combining what was computed on m released datasets.
+"""Combining what was computed on m released datasets, and under several replicates of a noise.
 
 With q_l the estimate on dataset l and u_l its variance, q the mean of the q_l, b their variance (divisor m - 1) and u the
 mean of the u_l, the variance of q as an estimate of the population's quantity is
@@ -12,6 +12,24 @@ of them says that; T_f itself needs no change, as b holds the noise of each size
 has less than one df: there t intervals are anything from no width to 1e100 standard errors, and adjusting them brings the
 coverage nearer to what it should be (simulated means: 99.1 to 98.6 % for m = 20, 97.9 to 94.9 % for m = 5; 96 to 91 % for
 m = 3, too few datasets for full synthesis).
+
+In a crossed two-way layout m datasets (rows) each meet the same R replicates of a noise (columns), one value a cell (Searle, Casella & McCulloch 1992,
+Variance Components, §4.7; Burdick & Graybill 1992, Confidence Intervals on Variance Components, ch. 6):
+
+    y_lr = mu + D_l + N_r + E_lr,    D, N, E independent with means 0 and variances s_D, s_N, s_E
+    Var(mean of y) = s_D/m + s_N/R + s_E/(m R)
+    E[MS_D] = R s_D + s_E,    E[MS_N] = m s_N + s_E,    E[MS_E] = s_E    with m - 1, R - 1 and (m - 1)(R - 1) df
+
+so that (MS_D + MS_N - MS_E) / (m R) is unbiased for the variance of the mean. A component whose estimate is not above 0
+leaves the model, and its line of the analysis of variance the formula (both gone: all lines pooled). The interval is
+Student's, with Satterthwaite's (1946) degrees of freedom, V^2 / sum of MS^2 / df over the lines in the formula, and no
+fewer than the smaller of m - 1 and R - 1.
+
+With two or three rows or columns that is too narrow: their component is often estimated as 0 when it is not (coverage of
+95 % intervals down to 87 %). The half width is then sqrt((t_D^2 MS_D + t_N^2 MS_N) / (m R)), with t the Student quantile of
+each line's own df, and nothing taken away.
+
+Simulated coverage over all ratios of the variances: 93.6-97.1 % with four or more rows and columns, 94.7-99.7 % with fewer.
 """
 
 from __future__ import annotations
@@ -20,8 +38,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
+from numpy.typing import NDArray
+from scipy.special import ndtri, stdtridf, stdtrit
 
+from ..arrays import Floats
 from .bounded_interval import UNBOUNDED, Range, bounded_interval
 
 _NORMAL_DEGREES = 1e9
@@ -95,3 +115,95 @@ def monte_carlo_mean(
         return mean, None, None
     error = float(np.std(values, ddof=1) / np.sqrt(len(values))) if min(values) < max(values) else 0.0
     return mean, *bounded_interval(mean, t_quantile(len(values) - 1, confidence) * error, within)
+
+
+_FEW = 4
+_ROUNDING = 1e-9
+_CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """What the datasets, the noise and their interaction make of the variance of the mean: three shares, 1 in all."""
+
+    datasets: float
+    noise: float
+    interaction: float
+
+
+@dataclass(frozen=True, slots=True)
+class CrossedMean:
+    """The mean of the layout with its variance and degrees of freedom, and the shares of the variance.
+
+    ``shares`` is None where all values are equal: there is no variance to share.
+    """
+
+    combined: Combined
+    shares: Shares | None
+
+
+def crossed_mean(values: Floats) -> CrossedMean:
+    """The mean over fresh rows and columns of a layout ``values`` (m, R) without holes, m and R at least 2."""
+    m, replicates = values.shape
+    if min(m, replicates) < 2:
+        raise ValueError("a crossed layout needs two or more rows and columns")
+    if np.ptp(values) == 0:
+        return CrossedMean(Combined(float(values[0, 0]), 0.0, np.inf), None)
+    squares, degrees = _analysis_of_variance(values)
+    parts = _parts(squares)
+    shares = Shares(*(float(part) for part in parts / parts.sum()))
+    total, df = _conservative(squares, degrees) if min(values.shape) < _FEW else _satterthwaite(squares, degrees)
+    return CrossedMean(Combined(float(values.mean()), total / values.size, df), shares)
+
+
+def _analysis_of_variance(values: Floats) -> tuple[Floats, Floats]:
+    """Mean squares of rows, columns and residuals, and their degrees of freedom: (3,) each."""
+    m, replicates = values.shape
+    deviations = values - values.mean()
+    row, column = deviations.mean(axis=1, keepdims=True), deviations.mean(axis=0, keepdims=True)
+    degrees = np.array([m - 1.0, replicates - 1.0, (m - 1.0) * (replicates - 1.0)])
+    sums = [replicates * np.sum(row**2), m * np.sum(column**2), np.sum((deviations - row - column) ** 2)]
+    return np.array(sums) / degrees, degrees
+
+
+def _parts(squares: Floats) -> Floats:
+    """The variance of the mean times m R by its sources, rows, columns and residuals, none below 0: (3,)."""
+    rows, columns, residuals = squares
+    return np.array([max(rows - residuals, 0.0), max(columns - residuals, 0.0), residuals])
+
+
+def _satterthwaite(squares: Floats, degrees: Floats) -> tuple[float, float]:
+    """The variance of the mean times m R, and its degrees of freedom."""
+    residuals = squares[2]
+    present = squares[:2] > residuals * (1 + _ROUNDING)
+    if not present.any():
+        return float(np.average(squares, weights=degrees)), float(degrees.sum())
+    kept = np.array([*present, present.all()])
+    total = float(_parts(squares).sum())
+    df = total**2 / float(np.sum((squares**2 / degrees)[kept]))
+    return total, max(df, float(degrees.min()))
+
+
+def _conservative(squares: Floats, degrees: Floats) -> tuple[float, float]:
+    """The sum of the mean squares of rows and columns, and the df at which Student's interval is the conservative one.
+
+    Whole numbers can have all their variance in the residuals, which are then the ones to go by.
+    """
+    widths = squares * np.array([t_quantile(float(df), _CONFIDENCE) ** 2 for df in degrees])
+    wide, total = float(widths[:2].sum()), float(squares[:2].sum())
+    if wide < widths[2]:
+        return float(squares[2]), float(degrees[2])
+    return total, float(stdtridf((1 + _CONFIDENCE) / 2, np.sqrt(wide / total)))
+
+
+def without_holes(values: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Rows (m,) and columns (R,) to keep so that no value is missing: the emptiest one leaves until none is, rows first."""
+    rows, columns = np.ones(values.shape[0], dtype=np.bool_), np.ones(values.shape[1], dtype=np.bool_)
+    holes = np.isnan(values)
+    while (left := holes & rows[:, None] & columns[None, :]).any():
+        by_row, by_column = left.sum(axis=1) / columns.sum(), left.sum(axis=0) / rows.sum()
+        if by_row.max() >= by_column.max():
+            rows[by_row.argmax()] = False
+        else:
+            columns[by_column.argmax()] = False
+    return rows, columns

@@ -2,7 +2,7 @@
 
 The m released datasets all meet the same R beliefs, so that what is found is a crossed layout: a value for every dataset
 and belief. The row of a release is the layout's mean, its interval that of the mean over fresh datasets and fresh beliefs
-(``sfumato.engine.statistics.crossed_layout``). The rows of the confidential data and of a single dataset, which are
+(``sfumato.engine.statistics.combining``). The rows of the confidential data and of a single dataset, which are
 what they are, are means over the beliefs, with the interval of the mean over fresh beliefs. At level 0 all beliefs are
 the truth: only the datasets vary there.
 """
@@ -39,8 +39,7 @@ from ..run import Progress, Run
 from ..schema import Kind, Schema
 from ..spec import Param, StudySpec
 from ..statistics.bounded_interval import NON_NEGATIVE, SHARE, UNBOUNDED, Range, narrowed
-from ..statistics.combining import monte_carlo_mean
-from ..statistics.crossed_layout import crossed_mean, without_holes
+from ..statistics.combining import crossed_mean, monte_carlo_mean, without_holes
 
 REPLICATES = "replicates"
 SHARES = {

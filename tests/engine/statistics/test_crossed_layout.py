@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import binom
 
-from sfumato.engine.statistics.combining import monte_carlo_mean
-from sfumato.engine.statistics.crossed_layout import crossed_mean, without_holes
+from sfumato.engine.statistics.combining import crossed_mean, monte_carlo_mean, without_holes
 
 VALUES = [
     [12.1, 10.4, 13.0, 11.7, 9.8],
