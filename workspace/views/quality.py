@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from sfumato.engine.methods import Method, registry
@@ -37,7 +37,12 @@ def metrics(recipe: Recipe) -> list[Metric]:
         (method for method in registry().values() if method.family == "quality"),
         key=lambda method: taken.index(method.key) if method.key in taken else len(taken),
     )
-    return [metric for method in methods for metric in sorted(_metrics(method), key=lambda one: one.limit is None)]
+    found: dict[str, Metric] = {}
+    for method in methods:
+        for metric in sorted(_metrics(method), key=lambda one: one.limit is None):
+            name = metric.whole if metric.name in found else metric.name
+            found[name] = replace(metric, name=name)
+    return list(found.values())
 
 
 def _metrics(method: Method) -> Iterator[Metric]:
