@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.message import Message
 from textual.widgets import ContentSwitcher
 
 from sfumato.engine.results import Diagnostic
@@ -116,20 +115,6 @@ class Diagnostics(Pane):
         Binding("f", "failed", "Failed only", id="diagnostics.failed"),
     ]
 
-    @dataclass
-    class Arrived(Message):
-        """The statistics were read."""
-
-        run_id: int
-        lines: list[Diagnostic]
-
-    @dataclass
-    class TracesArrived(Message):
-        """The traces were read."""
-
-        run_id: int
-        traced: Traced
-
     def __init__(self) -> None:
         super().__init__(id="diagnostics")
         self._lines: Sequence[Diagnostic] = ()
@@ -155,19 +140,17 @@ class Diagnostics(Pane):
         run_id = self.line.run.id
         if run_id != self._traced_run:
             self._traced = Traced()
-        self.read(lambda workspace: diagnostics_of(workspace, run_id), lambda found: self.Arrived(run_id, found))
-        self.compute(lambda workspace: read_traced(workspace, run_id), lambda found: self.TracesArrived(run_id, found))
+        self.read(lambda workspace: diagnostics_of(workspace, run_id), partial(self._take, run_id))
+        self.compute(lambda workspace: read_traced(workspace, run_id), partial(self._take_traces, run_id))
 
-    @on(Arrived)
-    def _take(self, event: Arrived) -> None:
-        if self.line is not None and event.run_id == self.line.run.id:
-            self._lines = sorted(event.lines, key=lambda line: line.passed is not False)
+    def _take(self, run_id: int, lines: Sequence[Diagnostic]) -> None:
+        if self.line is not None and run_id == self.line.run.id:
+            self._lines = sorted(lines, key=lambda line: line.passed is not False)
             self._show()
 
-    @on(TracesArrived)
-    def _take_traces(self, event: TracesArrived) -> None:
-        if self.line is not None and event.run_id == self.line.run.id:
-            self._traced, self._traced_run = event.traced, event.run_id
+    def _take_traces(self, run_id: int, traced: Traced) -> None:
+        if self.line is not None and run_id == self.line.run.id:
+            self._traced, self._traced_run = traced, run_id
             self._show_parameters()
 
     def on_resize(self) -> None:

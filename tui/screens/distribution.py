@@ -68,7 +68,6 @@ class Distributions(Dialog[None], Exhibits):
     """Keys choose the variables, the picture and the datasets; a cursor reads values."""
 
     DEFAULT_CSS = """
-    Distributions > .whole { width: 100%; height: 100%; background: $background; }
     Distributions #distribution-body, Distributions #distribution-plots { height: 1fr; }
     Distributions #distribution-plots > * { width: 1fr; }
     Distributions #distribution-notes { color: $text-muted; }

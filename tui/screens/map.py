@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -126,19 +127,6 @@ class Map(Pane):
     ]
 
     @dataclass
-    class Arrived(Message):
-        """The map of a project was read."""
-
-        project_id: int
-        done: tuple[int, ...]
-        found: RiskUtilityMap
-        limits: Sequence[Verdict]
-
-    @dataclass
-    class Same(Message):
-        """No run has been done since."""
-
-    @dataclass
     class Chosen(Message):
         """The user chose the run that the tabs show."""
 
@@ -177,14 +165,14 @@ class Map(Pane):
                 return None
             return done, risk_utility_map(workspace, project_id), verdicts_of(workspace, run_id)
 
-        self.read(query, lambda found: self.Arrived(project_id, *found) if found else self.Same())
+        self.read(query, partial(self._take, project_id))
 
-    @on(Arrived)
-    def _take(self, event: Arrived) -> None:
-        same = event.project_id == self._project_id
-        self._project_id, self._done, self._found = event.project_id, event.done, event.found
-        self._limits = event.limits
-        self._draw(keep_view=same)
+    def _take(self, project_id: int, answer: tuple[tuple[int, ...], RiskUtilityMap, Sequence[Verdict]] | None) -> None:
+        """Draw the map, unless no run has been done since."""
+        if answer is not None:
+            same = project_id == self._project_id
+            self._project_id, (self._done, self._found, self._limits) = project_id, answer
+            self._draw(keep_view=same)
 
     @property
     def axes(self) -> tuple[Axis, Axis] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -12,7 +13,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import Static
 
 from sfumato.tui.export import Exhibit
@@ -80,7 +80,6 @@ class Record(Dialog[None], Exhibits):
     """Opens on the dataset in which the record is most at risk. Values are hidden until the user says otherwise."""
 
     DEFAULT_CSS = """
-    Record > .whole { width: 100%; height: 100%; background: $background; }
     Record #record-why { height: auto; max-height: 50%; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -89,13 +88,6 @@ class Record(Dialog[None], Exhibits):
         Binding("v", "values", "Values", id="record.values"),
     ]
     AUTO_FOCUS = "Grid"
-
-    @dataclass
-    class Arrived(Message):
-        """The candidates were found; ``own`` are the record's values where they are shown."""
-
-        found: Candidates
-        own: Values | None
 
     def __init__(self, records: OpenRecords, record: int) -> None:
         super().__init__()
@@ -127,13 +119,14 @@ class Record(Dialog[None], Exhibits):
             found = candidates(workspace, records.run_id, records.measure, record, chosen)
             return found, values(workspace, records.run_id, [record])[0] if with_values else None
 
-        self.compute(query, lambda found: self.Arrived(*found))
+        self.compute(query, self._take)
 
-    @on(Arrived)
-    def _take(self, event: Arrived) -> None:
-        if (event.own is not None) != self._values:
+    def _take(self, answer: tuple[Candidates, Values | None]) -> None:
+        """Show the candidates, and the record's own values where they are asked for."""
+        found, own = answer
+        if (own is not None) != self._values:
             return
-        self._found, self._own, self._draw = event.found, event.own, event.found.draw
+        self._found, self._own, self._draw = found, own, found.draw
         measure = self._records.measure
         head = f"record {self._record:,} of run {self._records.run_id} · {measure.key} · dataset {self._draw} of {len(measure.draws)}"
         self.query_one(Line).say(head)
@@ -248,21 +241,6 @@ class Records(Pane):
         Binding("left_square_bracket", "dataset(-1)", "Dataset before", show=False, id="records.previous_dataset"),
     ]
 
-    @dataclass
-    class Arrived(Message):
-        """The records were read; None where the run keeps none."""
-
-        run_id: int
-        measures: Sequence[RecordMeasure]
-        records: OpenRecords | None
-
-    @dataclass
-    class Driven(Message):
-        """The drivers of the first records were worked out."""
-
-        records: OpenRecords
-        drivers: Mapping[int, str]
-
     def __init__(self) -> None:
         super().__init__(id="records")
         self._measure, self._draw = 0, 0
@@ -293,23 +271,21 @@ class Records(Pane):
             chosen = measures[measure % len(measures)]
             return measures, open_records(workspace, run_id, chosen, draw if draw in chosen.draws else None)
 
-        self.compute(query, lambda found: self.Arrived(run_id, *found))
+        self.compute(query, partial(self._take, run_id))
 
-    @on(Arrived)
-    def _take(self, event: Arrived) -> None:
-        if self.line is None or event.run_id != self.line.run.id:
+    def _take(self, run_id: int, answer: tuple[Sequence[RecordMeasure], OpenRecords | None]) -> None:
+        if self.line is None or run_id != self.line.run.id:
             return
-        records, self._measures = event.records, event.measures
+        self._measures, records = answer
         stays = _same(records, self._records)
         self._records, self._drivers = records, self._drivers if stays else {}
         self._show(keep_cursor=stays)
         if records is not None and self.line.run.state.ended:
-            self.compute(lambda workspace: _drivers(workspace, records), lambda found: self.Driven(records, found))
+            self.compute(lambda workspace: _drivers(workspace, records), partial(self._drive, records))
 
-    @on(Driven)
-    def _drive(self, event: Driven) -> None:
-        if event.records is self._records:
-            self._drivers = event.drivers
+    def _drive(self, records: OpenRecords, drivers: Mapping[int, str]) -> None:
+        if records is self._records:
+            self._drivers = drivers
             self._show(keep_cursor=True)
 
     def on_resize(self) -> None:

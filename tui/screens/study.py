@@ -351,8 +351,6 @@ class Studies(Pane):
 class StudyDialog(Dialog[None], Exhibits):
     """The studies of a run that sum their points up, above the tabs."""
 
-    DEFAULT_CSS = "StudyDialog > .whole { width: 100%; height: 100%; background: $background; }"
-
     def __init__(self, line: RunLine, first: str) -> None:
         super().__init__()
         self._line, self._studies = line, Studies(first)
