@@ -21,8 +21,6 @@ from sfumato.workspace.views.quality import Metric, QualityBoard, Score, quality
 
 from .page import Dialog, Exhibits
 
-__all__ = ["Quality"]
-
 STYLES = {"pass": "$success bold", "fail": "$error bold", "not computed": "$warning bold"}
 SAID = {
     "pass": "meets minimum data quality",

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from sfumato.engine.thresholds import Threshold
     from sfumato.workspace.store.workspace import Workspace
 
-__all__ = ["Trial"]
-
 HEAD = "TRIAL: nothing is kept, and the run's own verdicts stay."
 
 

@@ -29,19 +29,7 @@ from ..store.workspace import Workspace
 from ..views.results import verdicts_of
 from ..views.runs import Run, done_together
 from .report import report_page
-from .tables import FORMATS, Form, codebook, dataset_bytes
-
-__all__ = [
-    "FORMATS",
-    "Form",
-    "NotReleased",
-    "PastRelease",
-    "ReleasePlan",
-    "Released",
-    "plan_release",
-    "release",
-    "releases_of",
-]
+from .tables import Form, codebook, dataset_bytes
 
 MANIFEST = "manifest.json"
 Outcome = Literal["pass", "fail", "not computed"]

@@ -15,8 +15,6 @@ import pyarrow.parquet as pq
 
 from sfumato.engine.schema import Kind, Schema, Variable
 
-__all__ = ["FORMATS", "Form", "codebook", "dataset_bytes", "level_names"]
-
 Form = Literal["csv", "parquet"]
 FORMATS: tuple[Form, ...] = ("csv", "parquet")
 
