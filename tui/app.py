@@ -154,7 +154,8 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
 
     def refresh_page(self) -> None:
         """Have the screen read the workspace again. Those below do so when they are back: Textual would paint them now."""
-        self.screen.post_message(WorkspaceChanged())
+        if self.screen_stack:  # none is left while the app ends
+            self.screen.post_message(WorkspaceChanged())
 
     def remember(self, **changes: Any) -> None:
         """Change what is kept between sessions, and write it down."""

@@ -112,3 +112,10 @@ def test_a_state_comes_back_as_it_was(tmp_path):
 def test_a_directory_that_cannot_be_written_is_no_obstacle(tmp_path):
     save_state(tmp_path / "gone", AppState())
     assert load_state(tmp_path / "gone") == AppState()
+
+
+async def test_a_look_at_the_workspace_while_the_app_ends_does_no_harm(sit, directory):
+    async with sit(directory) as seat:
+        app = seat.app
+    assert not app.screen_stack
+    app.refresh_page()
