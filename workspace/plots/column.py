@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import gaussian_filter1d
 
 from sfumato.engine.schema import Kind, Variable
 from sfumato.workspace.plots.axes import AxisUnit
@@ -67,6 +66,8 @@ def kernel_density(values: Floats, points: Floats, width: float) -> Floats:
 
     Each value is split between the two nearest of a fine grid of cells, whose counts are smoothed (Silverman 1982).
     """
+    from scipy.ndimage import gaussian_filter1d
+
     low, high = float(points.min()) - REACH * width, float(points.max()) + REACH * width
     cells = min(MOST_CELLS, max(2, math.ceil((high - low) / width * CELLS_PER_BANDWIDTH)))
     step = (high - low) / cells

@@ -2,6 +2,8 @@
 
 import math
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -110,3 +112,11 @@ def test_a_band_ends_at_a_gap_in_both(glyphs):
     assert fills[:, : int(0.2 * frame.columns)].any()
     polygons = re.findall(r'<polygon points="([^"]*)"', str(svg(found, "plot")))
     assert [len(points.split()) for points in polygons] == [4, 4]
+
+
+def test_what_draws_in_the_terminal_waits_for_no_large_library():
+    script = "import sys, sfumato.tui.widgets.heatmap, sfumato.tui.screens.study, sfumato.tui.screens.distribution; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120)
+    loaded = set(done.stdout.split())
+    assert {"numpy", "textual"} <= loaded
+    assert not loaded & {"scipy", "pandas", "duckdb", "pyarrow"}
