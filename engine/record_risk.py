@@ -14,6 +14,7 @@ from .matching.intruder import Knowledge
 from .matching.matching import Exact, Matcher, Within
 from .matching.radius import Radius
 from .microdata import Microdata
+from .outputs import RecordArray
 from .recipe import Recipe
 
 
@@ -52,7 +53,7 @@ def _agreement(key: Exact | Within) -> Callable[[int], NDArray[np.bool_]]:
 
 
 Arrays = Mapping[str, NDArray[Any]]
-_NEEDED = ({"candidates", "hit"}, {"matched", "probability"})
+_NEEDED = ({"candidates", "hit"}, {"candidates", "probability"}, {"matched", "probability"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +88,7 @@ def record_risk(per_record: Sequence[Arrays]) -> RecordRisk:
     """The average over released datasets of a measure's arrays with one value a record.
 
     Args:
-        per_record: for each dataset ``candidates`` and ``hit``, or ``matched`` and ``probability``, (n,) each.
+        per_record: for each dataset ``candidates`` and ``hit``, or ``candidates`` (``matched``) and ``probability``, (n,) each.
 
     Raises:
         NotComputable: when there is no dataset, or its arrays hold no probability of a match.
@@ -112,7 +113,13 @@ def _probability(arrays: Arrays) -> tuple[NDArray[np.float64], NDArray[Any]]:
     if "hit" in arrays:
         candidates = arrays["candidates"]
         return np.divide(arrays["hit"], candidates, out=np.zeros(len(candidates)), where=candidates > 0), candidates
-    return arrays["probability"].astype(np.float64), arrays["matched"]
+    return arrays["probability"].astype(np.float64), arrays["candidates" if "candidates" in arrays else "matched"]
+
+
+def by_part(arrays: Arrays, declared: Sequence[RecordArray]) -> Arrays:
+    """Arrays with one value a record, and under the names of their parts those that the method declares to be one."""
+    parts: Arrays = {one.part: arrays[one.name] for one in declared if one.part and one.name in arrays}
+    return {**arrays, **parts}
 
 
 def knowledge_of(recipe: Recipe, item: int) -> tuple[tuple[str, ...], Mapping[str, Radius]]:

@@ -105,6 +105,9 @@ def test_the_command_line_lists_runs_and_reports_them(
     found = json.loads((tmp_path / "run.json").read_text("utf-8"))
     assert found["versions"]["sfumato-example"] == "1.2"
     assert {row["method"] for row in found["rows"]} == {"lone_matches", "values_kept", "few_matches"}
+    records = command("records", "last", "--workspace", "place", cwd=tmp_path)
+    assert "risk.lone_matches" in records
+    assert "the chance that a match picked at random is the record's own" in records
     command("report", "last", "--workspace", "place", "-o", "report.html", cwd=tmp_path)
     report = (tmp_path / "report.html").read_text("utf-8")
     assert "sfumato-example 1.2" in report

@@ -15,11 +15,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sfumato.engine.methods import method_called
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.record_risk import (
     Driver,
     LeaveOneOut,
     RecordRisk,
+    by_part,
     has_record_risk,
     knowledge_of,
     leave_one_out,
@@ -69,12 +71,18 @@ def record_measures(workspace: Workspace, run_id: int) -> list[RecordMeasure]:
     found = []
     for item, by_dataset in sorted(tables.items()):
         draws = {int(name): by_dataset[name] for name in by_dataset if name != "confidential"}
-        if draws and has_record_risk(list(read_records(workspace.tables, draws[min(draws)]))):
-            step = steps[item]
+        step = steps[item]
+        if draws and has_record_risk(list(_arrays(workspace, step.method.key, draws[min(draws)]))):
             params = step.spec.to_table()
             ordered = dict(sorted(draws.items()))
             found.append(RecordMeasure(item, step.method.key, params, ordered, by_dataset.get("confidential")))
     return found
+
+
+def _arrays(workspace: Workspace, method: str, sha256: str) -> Mapping[str, NDArray[Any]]:
+    """Stored arrays, those that the method declares as parts of a record's risk under the parts' names too."""
+    declared = method_called(method)
+    return by_part(read_records(workspace.tables, sha256), declared.per_record if declared else ())
 
 
 def find_measure(measures: Sequence[RecordMeasure], name: str = "", run_id: int = 0) -> RecordMeasure:
@@ -130,15 +138,15 @@ def open_records(workspace: Workspace, run_id: int, measure: RecordMeasure, draw
     Raises NotFound when there is no such dataset, DamagedTable.
     """
     chosen = measure.draws.values() if draw is None else [_table(measure, run_id, draw)]
-    risk = record_risk([read_records(workspace.tables, sha256) for sha256 in chosen])
-    own = None if measure.confidential is None else record_risk([read_records(workspace.tables, measure.confidential)])
+    risk = record_risk([_arrays(workspace, measure.key, sha256) for sha256 in chosen])
+    own = None if measure.confidential is None else record_risk([_arrays(workspace, measure.key, measure.confidential)])
     return Records(run_id, measure, draw, risk, own, risk.ranking())
 
 
 def worst_draw(workspace: Workspace, measure: RecordMeasure, record: int) -> int:
     """The released dataset in which a record (its number from 1) is most at risk; of equals the first."""
     risks = {
-        draw: float(record_risk([read_records(workspace.tables, sha256)]).probability[record - 1])
+        draw: float(record_risk([_arrays(workspace, measure.key, sha256)]).probability[record - 1])
         for draw, sha256 in measure.draws.items()
     }
     return max(risks, key=lambda draw: risks[draw])

@@ -38,10 +38,16 @@ def matches(confidential: Microdata, released: Microdata, known: tuple[str, ...]
     source="An example (2026), section 1",
     outputs=(Output("lone", "records that one released record matches", "low", "share", range=(0.0, 1.0)),),
     confidential=True,
-    per_record=(RecordArray("matches", "released records that match the record", "records", "low", "candidates"),),
+    per_record=(
+        RecordArray("matches", "released records that match the record", "records", "low", "candidates"),
+        RecordArray(
+            "chance", "the chance that a match picked at random is the record's own", "share", "high", "probability"
+        ),
+    ),
 )
 def lone_matches(confidential: Microdata, released: Microdata, spec: LoneMatchesSpec, run: Run) -> Measure:
     """The share of the confidential records that exactly one released record matches."""
     found = matches(confidential, released, spec.known)
-    by_record = {"matches": found} if released.linked else {}
+    chance = np.where(found > 0, 1 / np.maximum(found, 1), 0.0)
+    by_record = {"matches": found, "chance": chance} if released.linked else {}
     return Measure((Estimate("lone", float(np.mean(found == 1)), unit="share"),), by_record)
