@@ -53,12 +53,14 @@ def import_file(directory: Path, file: str, project: str) -> JobDone:
     """Bring a file into a project, in a process of its own. Raises BadInput; then nothing was stored."""
     from sfumato.workspace.ingest.importing import import_file as bring_in
     from sfumato.workspace.jobs.processes import call_in_process
+    from sfumato.workspace.reporting.words import records_text
 
     path = str(Path(file).expanduser())
     found = call_in_process(bring_in, directory, path, project or Path(file).stem, what="the import")
-    left_out = f", {found.dropped:,} with missing values left out" if found.dropped else ""
-    text = f'{found.source}: {found.records:,} records in project "{found.project}" of {directory}{left_out}'
-    return JobDone(text, tab="data", project_id=found.project_id)
+    said = records_text(found.records, found.dropped)
+    return JobDone(
+        f'{found.source}: {said} in project "{found.project}" of {directory}', tab="data", project_id=found.project_id
+    )
 
 
 def open_workspace(directory: Path) -> WorkspaceOpened:

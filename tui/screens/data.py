@@ -26,7 +26,7 @@ from sfumato.workspace.jobs.processes import call_in_process
 from sfumato.workspace.plan.drafts import Draft, draft_of, save_draft
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.tables import Column, cells, fitted
-from sfumato.workspace.reporting.words import mark, number
+from sfumato.workspace.reporting.words import mark, number, records_text
 from sfumato.workspace.views.data_view import DataView, VariableLine, data_view_of, outline
 
 from .form import Form
@@ -276,8 +276,7 @@ def _summary(view: DataView | None) -> str:
     wrong = sum(bool(line.problem) for line in view.lines)
     out = sum(not line.planned for line in view.lines)
     parts = [
-        f"{view.dataset}: {view.records:,} records",
-        f"{view.dropped:,} more had missing values" if view.dropped else "",
+        f"{view.dataset}: {records_text(view.records, view.dropped)}",
         "" if view.read else "their values are being read",
         f"{len(view.lines) - out} variables" + (f", {out} left out of the plan" if out else ""),
         f"{mark('fail')} {view.problem}" if view.problem else "",

@@ -22,7 +22,7 @@ from sfumato.tui.widgets.lines import Line
 from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.tables import Column, cells, fitted
-from sfumato.workspace.reporting.words import interval, limit_text, mark, measured, number
+from sfumato.workspace.reporting.words import DIRECTIONS, interval, limit_text, mark, measured, number
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import verdicts_of
 from sfumato.workspace.views.risk_utility import Axis, Point, RiskUtilityMap, done_runs, made_with, risk_utility_map
@@ -67,8 +67,8 @@ def limit_series(limits: tuple[Sequence[Limit], Sequence[Limit]], points: Sequen
     (left, right), (low, high) = (
         _ends([*span, *(limit for _, limit in side)]) for span, side in zip(spans, near, strict=True)
     )
-    upright = [Series(f"across {limit_words(one)}", [one[1]] * 2, [low, high]) for one in near[0]]
-    return [*upright, *(Series(f"up {limit_words(one)}", [left, right], [one[1]] * 2) for one in near[1])]
+    upright = [Series(f"x limit {limit_words(one)}", [one[1]] * 2, [low, high]) for one in near[0]]
+    return [*upright, *(Series(f"y limit {limit_words(one)}", [left, right], [one[1]] * 2) for one in near[1])]
 
 
 def _near(limit: float, values: Sequence[float]) -> bool:
@@ -83,7 +83,6 @@ def _ends(values: Sequence[float]) -> tuple[float, float]:
 
 
 NONE = "No run of this project is done and has two numbers to place it by."
-GOALS = {"low": "lower is better", "high": "higher is better", "none": "no direction"}
 COLUMNS = (
     Column("mark", "", 1),
     Column("run", "run", 4, "right"),
@@ -94,7 +93,7 @@ COLUMNS = (
     Column("y_interval", "interval", 20),
     Column("efficient", "", 15),
 )
-EFFICIENT, OTHERS = "no run beats it", "beaten"
+EFFICIENT, OTHERS = "not dominated", "dominated"
 
 
 class MapPlot(Plot):
@@ -201,7 +200,7 @@ class Map(Pane):
         plot.set_series(
             series,
             x_label=x.key.rpartition(".")[2],
-            y_label=f"{name_of(y)}, {GOALS[y.goal]}",
+            y_label=f"{name_of(y)}, {DIRECTIONS[y.goal]}",
             keep_view=keep_view,
         )
         self.query_one("#map-head", Line).say(self._heading(x, y))
@@ -232,11 +231,11 @@ class Map(Pane):
             f"confidential data {name} {value}" for name, value in zip(("across", "up"), own, strict=True) if value
         ]
         parts += [
-            f"limit {way} {limit_words(one)}"
-            for way, limits in zip(("across", "up"), self.limits, strict=True)
+            f"{way} limit {limit_words(one)}"
+            for way, limits in zip(("x", "y"), self.limits, strict=True)
             for one in limits
         ]
-        parts.append(f"across {name_of(x)}, {GOALS[x.goal]}")
+        parts.append(f"across {name_of(x)}, {DIRECTIONS[x.goal]}")
         if "none" in (x.goal, y.goal):
             parts.append("none marked: a number here has no better direction")
         return " · ".join(part for part in parts if part)
@@ -300,7 +299,7 @@ class Map(Pane):
                 self._draw()
 
         def name(place: int) -> str:
-            return f"{name_of(known[place])}, {GOALS[known[place].goal]}"
+            return f"{name_of(known[place])}, {DIRECTIONS[known[place].goal]}"
 
         await self.sfumato.open(Choose("Across" if which == "x" else "Up", len(known), name, at), answered)
 
@@ -361,7 +360,7 @@ def own_series(found: RiskUtilityMap, x: Axis, y: Axis, points: Sequence[Point])
 
 
 def point_text(point: Point) -> str:
-    """``run 3 Airbnb: 0.0181 (0.0093 .. 0.0269) across, 0.93 up, no run beats it``."""
+    """``run 3 Airbnb: 0.0181 (0.0093 .. 0.0269) across, 0.93 up, not dominated``."""
     parts = []
     for place, way in ((point.x, "across"), (point.y, "up")):
         band = interval(place.lower, place.upper)
@@ -402,6 +401,6 @@ def map_figure(
     """The runs and the thresholds, drawn for a file."""
     from sfumato.workspace.plots.figure import Figure, Panel
 
-    across, up = (f"{name_of(axis)}, {GOALS[axis.goal]}" for axis in (x, y))
+    across, up = (f"{name_of(axis)}, {DIRECTIONS[axis.goal]}" for axis in (x, y))
     lines = (replace(one, marker="line") for one in limit_series(limits, points))
     return Figure("Risk-utility map", "map", (Panel("Runs", (*point_series(points), *lines), across, up),))

@@ -67,7 +67,7 @@ COLUMNS = (
     Column("mark", "", 1),
     Column("section", "step", 9),
     Column("method", "method", 22),
-    Column("says", "says", 14),
+    Column("settings", "settings", 14),
 )
 
 
@@ -86,7 +86,7 @@ def values(view: PlanView) -> list[dict[str, object]]:
         "mark": mark("fail") if wrong else "",
         "section": SETTINGS,
         "method": file,
-        "says": said,
+        "settings": said,
     }
     return [first, *(_row(line, view.at) for line in view.lines or ())]
 
@@ -107,7 +107,7 @@ def _row(line: StepLine, at: str) -> dict[str, object]:
         "mark": mark("fail") if wrong else "",
         "section": line.place.section,
         "method": ", ".join(limits) or line.method,
-        "says": "  ".join(part for part in said if part),
+        "settings": "  ".join(part for part in said if part),
     }
 
 
@@ -257,7 +257,7 @@ class Plan(PlanPane):
         if self._view is None:
             return
         grid = self.query_one(StepGrid)
-        columns = fitted(COLUMNS, grid.size.width - 1, ("says", "method"), ("says",))
+        columns = fitted(COLUMNS, grid.size.width - 1, ("settings", "method"), ("settings",))
         grid.show(columns, [cells(columns, row) for row in values(self._view)], keys(self._view), self._want)
         self._want = None
 

@@ -103,12 +103,13 @@ def limit_text(bound: str, limit: float | str) -> str:
 
 
 def tally_text(passed: int, failed: int, not_computed: int, sign: Callable[[str], str] = mark) -> str:
-    """``✓ 7 pass``, ``✗ 2 of 7 fail, ? 1 of 7 not computed``; empty without verdicts."""
+    """``✓ 7 pass``, ``✗ 2 of 7 fail, ? 1 not computed``; empty without verdicts."""
     total = passed + failed + not_computed
     if passed == total:
         return f"{sign('pass')} {total} {'passes' if total == 1 else 'pass'}" if total else ""
-    said = (("fail", failed, "fails" if failed == 1 else "fail"), ("not computed", not_computed, "not computed"))
-    return ", ".join(f"{sign(outcome)} {many} of {total} {words}" for outcome, many, words in said if many)
+    said = [f"{sign('fail')} {failed} of {total} {'fails' if failed == 1 else 'fail'}"] if failed else []
+    said += [f"{sign('not computed')} {not_computed} not computed"] if not_computed else []
+    return ", ".join(said)
 
 
 def thresholds_text(verdicts: Sequence[Verdict]) -> str:

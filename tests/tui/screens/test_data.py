@@ -47,7 +47,7 @@ async def test_the_profile_follows_the_cursor(sit, built_data, size):
 
 async def test_an_import_knows_the_share_of_missing_values(sit, imported, size):
     async with sit(imported, size=size) as seat:
-        assert "people.csv: 58 records · 2 more had missing values · 3 variables" in seat.text
+        assert "people.csv: 58 records; 2 dropped (missing values) · 3 variables" in seat.text
         assert "3.3%" in next(line for line in seat.text.splitlines() if " cost " in line)
         assert "0.0%" in next(line for line in seat.text.splitlines() if " age " in line)
         assert "P001" not in seat.text

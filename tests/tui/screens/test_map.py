@@ -62,7 +62,7 @@ def mapped(three, tmp_path):
 async def test_runs_are_points_and_the_cursor_reads_them(sit, mapped, size):
     async with sit(mapped, size=size) as seat:
         assert "2 runs · 1 without one of the numbers" in seat.text
-        for words in ("lower is better", "no run beats it", "confidential"):
+        for words in ("lower is better", "not dominated", "confidential"):
             assert words in seat.text
         for keys in ("enter Open", "x Across", "y Up", "t Numbers"):
             assert keys in " ".join(seat.footer.split())
@@ -155,9 +155,9 @@ async def test_the_map_is_written_as_table_and_plot(sit, mapped, tmp_path):
     with (tmp_path / "map.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert {row["run"] for row in rows} == {"1", "2"}
-    assert "no run beats it" in {row["efficient"] for row in rows}
+    assert "not dominated" in {row["efficient"] for row in rows}
     drawn = (tmp_path / "map.svg").read_text("utf-8")
-    assert "no run beats it" in drawn
+    assert "not dominated" in drawn
     assert "lower is better" in drawn
 
 
@@ -199,10 +199,10 @@ async def test_the_thresholds_of_the_run_are_lines_on_the_map(sit, limited, tmp_
         found = seat.app.screen.query_one("#map")
         own = found._found.confidential[found.axes[0].ident]
         assert found.limits[0] == [("max", 0.5 * own)]
-        assert f"limit across at most {number(0.5 * own)}" in seat.text
+        assert f"x limit at most {number(0.5 * own)}" in seat.text
         save_state(copy, AppState(project=1, run=2, tab="map"))
     async with sit(copy) as seat:
-        assert "limit across" not in seat.text
+        assert "x limit" not in seat.text
 
 
 def place(x, y):

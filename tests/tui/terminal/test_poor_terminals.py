@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 TABS = {
     "Runs": "done +[0-9]", "Results": "ecdf.*income", "Verdicts": "FAIL +utility", "Sweep": "study 1/1", "Diagnost": "income: ",
-    "Records": "probability", "Data": "records, ", "Plan": "threshold", "Map": "no run beats it",
+    "Records": "probability", "Data": "records, ", "Plan": "threshold", "Map": "not dominated",
 }  # fmt: skip
 """What each shows once it has read its part."""
 PLOT = {"braille": "[\u2801-\u28ff]", "block": "[▘▝▖▗▚▞▛▜▙▟]"}

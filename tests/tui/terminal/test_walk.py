@@ -87,7 +87,7 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     at.press("4").see("study 1/1: age", "expected_match_risk").press("right", "right").see(r"S = 0\.")
     at.press("5").see(r"\[5 Diagnostics\]", "nothing to converge")
     at.press("6").see(r"\[6 Records\]", "probability").press("enter").see("must be", "Driver").press("q")
-    at.press("9").see(r"\[9 Map\]", "no run beats it")
+    at.press("9").see(r"\[9 Map\]", "not dominated")
 
     at.press("w").see("Release of run 1", "are not met").press("w").type(REASON).press("tab")
     at.type(str(release)).see(r"directory|release").press("enter").see("Release run 1 to").press("y")
