@@ -22,7 +22,7 @@ from sfumato.engine.rows import Row
 from sfumato.engine.schema import Kind, Schema, Variable
 from sfumato.engine.thresholds import Verdict
 from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.queue import Outcome, claim, finish
+from sfumato.workspace.jobs.queue import TaskResult, claim, finish
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.artefacts import write_records
@@ -146,18 +146,18 @@ def _add_large(workspace: Workspace, records: int, rows: int) -> None:
     enter_run(workspace, recipe, Source("large.csv", b"simulated"), data)
     rng = np.random.default_rng(2)
     while (held := claim(workspace, "benchmark")) is not None:
-        outcome = Outcome(seconds=1.0)
+        outcome = TaskResult(seconds=1.0)
         if held.kind == TaskKind.FIT:
-            outcome = Outcome(target=f"value_{held.item}", diagnostics=list(_diagnostics(rng)), seconds=1.0)
+            outcome = TaskResult(target=f"value_{held.item}", diagnostics=list(_diagnostics(rng)), seconds=1.0)
         elif held.kind == TaskKind.MEASURE and held.item == 1:
             candidates = rng.integers(1, 900, records)
             risks = {"candidates": candidates, "hit": rng.random(records) < 0.3}
             name = f"records/1/{held.draw or 'confidential'}"
-            outcome = Outcome(artefacts={name: write_records(workspace.tables, risks)}, seconds=1.0)
+            outcome = TaskResult(artefacts={name: write_records(workspace.tables, risks)}, seconds=1.0)
         elif held.kind == TaskKind.DRAW:
-            outcome = Outcome(artefacts={held.key: workspace.tables.write_microdata(released)}, seconds=1.0)
+            outcome = TaskResult(artefacts={held.key: workspace.tables.write_microdata(released)}, seconds=1.0)
         elif held.kind == TaskKind.COMBINE:
-            outcome = Outcome(rows=list(_rows(rows, rng)), verdicts=_verdicts(), seconds=1.0)
+            outcome = TaskResult(rows=list(_rows(rows, rng)), verdicts=_verdicts(), seconds=1.0)
         finish(workspace, held, outcome)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from sfumato.workspace.jobs.queue import Outcome, claim, finish, progress
+from sfumato.workspace.jobs.queue import TaskResult, claim, finish, progress
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import RunningTask, RunState, estimate_left, find_run
 
@@ -43,7 +43,7 @@ def test_a_run_under_way_says_how_long_it_will_take(workspace: Workspace, enter:
     progress(workspace, held, 1, 2, "sampling")
     tasks = find_run(workspace, run_id).tasks_total
     assert find_run(workspace, run_id).seconds_left == pytest.approx(10 + 20 * (tasks - 1), rel=0.05)
-    finish(workspace, held, Outcome(seconds=3.0))
+    finish(workspace, held, TaskResult(seconds=3.0))
     assert find_run(workspace, run_id).seconds_left == pytest.approx(3.0 * (tasks - 1))
 
 
@@ -51,6 +51,6 @@ def test_a_run_that_has_ended_has_no_time_left(workspace: Workspace, enter: Call
     run_id = enter()
     held = claim(workspace, "me")
     assert held is not None
-    finish(workspace, held, Outcome(seconds=3.0))
+    finish(workspace, held, TaskResult(seconds=3.0))
     workspace.connection.execute("UPDATE run SET state = ?", (RunState.DONE.value,))
     assert find_run(workspace, run_id).seconds_left is None

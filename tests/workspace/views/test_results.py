@@ -5,7 +5,7 @@ import pytest
 
 from sfumato.engine.methods import find
 from sfumato.engine.thresholds import Verdict
-from sfumato.workspace.jobs.queue import Outcome, claim, finish
+from sfumato.workspace.jobs.queue import TaskResult, claim, finish
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.views.results import (
     SORTS,
@@ -164,7 +164,7 @@ def test_verdicts_and_statistics_are_those_of_the_engine(workspace, run_id):
 
 def test_a_run_that_found_nothing_has_nothing_to_show(workspace, enter):
     number = enter()
-    finish(workspace, claim(workspace, "w"), Outcome())
+    finish(workspace, claim(workspace, "w"), TaskResult())
     assert selected_rows(workspace, Selection(number, draws=True), 0, 10) == []
     assert verdicts_of(workspace, number) == []
     assert diagnostics_of(workspace, number) == []

@@ -3,7 +3,7 @@ import time
 import pytest
 
 from sfumato.workspace.errors import NotAWorkspace, NotFound
-from sfumato.workspace.jobs.queue import Outcome, claim, fail, finish, progress, request_stop
+from sfumato.workspace.jobs.queue import TaskResult, claim, fail, finish, progress, request_stop
 from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.database import MIGRATIONS
@@ -104,7 +104,7 @@ def test_seconds_left_follow_from_the_tasks_done(workspace, enter):
     run_id = enter()
     held = claim(workspace, "w")
     assert find_run(workspace, run_id).seconds_left is None
-    finish(workspace, held, Outcome(seconds=10.0))
+    finish(workspace, held, TaskResult(seconds=10.0))
     run = find_run(workspace, run_id)
     assert run.seconds_left == pytest.approx(10 * (run.tasks_total - 1))
 
