@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods import find, refused, registry
-from sfumato.tui.cli.admin_tables import checkup
+from sfumato.tui.cli.admin_tables import all_checks
 from sfumato.tui.cli.catalogue import method_list
 
 GOOD = '''
@@ -108,7 +108,7 @@ def test_methods_and_doctor_name_them(tmp_path: Path) -> None:
     left_out = listed.partition("left out")[2]
     assert "risk.good" in listed.partition("left out")[0]
     assert "a method of Sfumato has this key" in left_out
-    findings = {(one.what, one.state): one.text for one in checkup(tmp_path) if one.what in ("elsewhere", "another")}
+    findings = {(one.what, one.state): one.text for one in all_checks(tmp_path) if one.what in ("elsewhere", "another")}
     assert "brings the method risk.good" in findings["elsewhere", "note"]
     assert "risk.twice cannot be used" in findings["another", "problem"]
 
