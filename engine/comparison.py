@@ -19,7 +19,7 @@ from .results import Goal
 from .rows import Row
 from .thresholds import Verdict
 
-Place = Literal["first", "second"]
+BetterRun = Literal["first", "second"]
 ROUNDING = 1e-12
 OWN_RULE = "the method combines its datasets by a rule of its own, so their spread is not that of this value"
 
@@ -70,7 +70,7 @@ class Compared:
         return not self.lower <= 0 <= self.upper
 
     @property
-    def better(self) -> Place | None:
+    def better(self) -> BetterRun | None:
         """The run whose value is better by the measure's goal, be it by chance; None when neither is."""
         if not self.difference or self.goal == "none":
             return None

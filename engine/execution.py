@@ -255,7 +255,7 @@ def rows_with_draw(rows: Sequence[Row]) -> list[Row]:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Execution:
     """What a whole run gives: rows, verdicts, the released datasets, and the fits or how anonymisation went."""
 
     rows: tuple[Row, ...]
@@ -267,7 +267,7 @@ class Outcome:
 
 def execute(
     recipe: Recipe, confidential: Microdata, given: Sequence[Microdata] = (), report: Report = silent
-) -> Outcome:
+) -> Execution:
     """The whole run in this process: the same answer as a worker's, task by task.
 
     ``given`` are the released datasets where the recipe makes none.
@@ -293,4 +293,4 @@ def execute(
     targets = [step.target for step in recipe.synthesis]
     models = dict(zip(targets, fits, strict=True))
     notes = anonymised.notes if anonymised else ()
-    return Outcome(tuple(complete), tuple(verdicts), tuple(releases), models, notes)
+    return Execution(tuple(complete), tuple(verdicts), tuple(releases), models, notes)

@@ -62,7 +62,7 @@ def subject_of(workspace: Workspace, project_id: int, run_id: int | None) -> Sub
 
 
 @dataclass
-class Shelf:
+class ColumnCache:
     """The variables that were read last, so that another picture of them needs no reading."""
 
     columns: dict[str, Column] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class Shelf:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class DistributionQuery:
     """A picture of one variable or of two; ``log`` of the first by its logarithm, ``log_up`` of the other, or of the values.
 
     ``across`` and ``up`` say how a heat map is binned.
@@ -98,10 +98,10 @@ class Wanted:
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class DistributionAnswer:
     """What was ``wanted`` (changed where there is no such picture), and one of three pictures with its variables."""
 
-    wanted: Wanted
+    wanted: DistributionQuery
     pictures: tuple[Picture, ...]
     columns: tuple[Column, ...]
     found: Marginal | Joint | Scatter
@@ -113,7 +113,7 @@ class Shown:
         return f"{' by '.join(column.name for column in self.columns)}, {self.wanted.picture}"
 
 
-def answer(workspace: Workspace, subject: Subject, shelf: Shelf, wanted: Wanted) -> Shown:
+def answer(workspace: Workspace, subject: Subject, shelf: ColumnCache, wanted: DistributionQuery) -> DistributionAnswer:
     """Compute a picture. Raises DamagedTable and NotFound."""
     names = [wanted.x] if wanted.y is None else [wanted.x, wanted.y]
     columns = shelf.read(workspace, subject, names)
@@ -122,14 +122,14 @@ def answer(workspace: Workspace, subject: Subject, shelf: Shelf, wanted: Wanted)
     notes = [f"{column.name}: {column.withheld}" for column in columns if column.withheld and subject.run is not None]
     if wanted.picture == "heat map":
         both = joint(columns[0], columns[1], wanted.across, wanted.up, wanted.draws, subject.origin)
-        return Shown(wanted, pictures, tuple(columns), both, (*notes, *_outside(both)))
+        return DistributionAnswer(wanted, pictures, tuple(columns), both, (*notes, *_outside(both)))
     if wanted.picture == "scatter":
         points = scatter(
             columns[0], columns[1], wanted.draws, subject.seed, subject.origin, log_x=wanted.log, log_y=wanted.log_up
         )
-        return Shown(wanted, pictures, tuple(columns), points, (*notes, points.note))
+        return DistributionAnswer(wanted, pictures, tuple(columns), points, (*notes, points.note))
     one = marginal(columns[0], wanted.picture, wanted.draws, subject.origin, log=wanted.log)
-    return Shown(wanted, pictures, (columns[0],), one, (*notes, *one.notes))
+    return DistributionAnswer(wanted, pictures, (columns[0],), one, (*notes, *one.notes))
 
 
 def _pictures(columns: Sequence[Column]) -> tuple[Picture, ...]:
@@ -139,7 +139,7 @@ def _pictures(columns: Sequence[Column]) -> tuple[Picture, ...]:
     return (*pictures_of(columns[0]), "heat map", *(("scatter",) if numbers else ()))
 
 
-def _possible(wanted: Wanted, columns: Sequence[Column], pictures: Sequence[Picture]) -> Wanted:
+def _possible(wanted: DistributionQuery, columns: Sequence[Column], pictures: Sequence[Picture]) -> DistributionQuery:
     """The same where it can be drawn, else the nearest that can: logarithms only of numbers some of which are above 0."""
     picture = wanted.picture if wanted.picture in pictures else pictures[0]
     logs = [can_log(column) for column in columns]
@@ -163,12 +163,12 @@ def _outside(both: Joint) -> list[str]:
     return [f"not in the picture: {CONFIDENTIAL} {percent(both.outside[0])}{released}"]
 
 
-def with_variable(wanted: Wanted, name: str) -> Wanted:
+def with_variable(wanted: DistributionQuery, name: str) -> DistributionQuery:
     """The same picture of another variable."""
     return replace(wanted, x=name, y=None if wanted.y == name else wanted.y)
 
 
-def with_second(wanted: Wanted, name: str | None) -> Wanted:
+def with_second(wanted: DistributionQuery, name: str | None) -> DistributionQuery:
     """A picture of the variable with another beside it, a heat map at first; of the variable alone where that is None."""
     if name is None:
         one = "histogram" if wanted.picture in TWO else wanted.picture
@@ -176,18 +176,18 @@ def with_second(wanted: Wanted, name: str | None) -> Wanted:
     return replace(wanted, y=name, picture=wanted.picture if wanted.picture in TWO else "heat map", log_up=False)
 
 
-def with_draws(wanted: Wanted, draws: int, step: int) -> Wanted:
+def with_draws(wanted: DistributionQuery, draws: int, step: int) -> DistributionQuery:
     """All datasets as mean and band, each of them, then every single one of so many."""
     ways: list[Draws] = ["band", "each", *range(draws)]
     return replace(wanted, draws=ways[(ways.index(wanted.draws) + step) % len(ways)])
 
 
-def same_axes(one: Shown, other: Shown) -> bool:
+def same_axes(one: DistributionAnswer, other: DistributionAnswer) -> bool:
     """Whether the place of a cursor and the range in view mean the same in two pictures."""
     return _axes(one.wanted) == _axes(other.wanted)
 
 
-def _axes(wanted: Wanted) -> tuple[object, ...]:
+def _axes(wanted: DistributionQuery) -> tuple[object, ...]:
     two = wanted.picture in TWO
     return (wanted.x, wanted.log, wanted.picture if two else "one", *((wanted.y, wanted.log_up) if two else ()))
 
@@ -197,7 +197,7 @@ def point_series(found: Scatter) -> list[Series]:
     return [Series(one.name, one.x, one.y, marker="points") for one in found.series]
 
 
-def heading(subject: Subject, shown: Shown, *, log_shades: bool) -> str:
+def heading(subject: Subject, shown: DistributionAnswer, *, log_shades: bool) -> str:
     """``run 3 · price by reviews · heat map 5/6 · 20 synthetic: mean · log scale``."""
     wanted = shown.wanted
     parts = [
@@ -212,7 +212,7 @@ def heading(subject: Subject, shown: Shown, *, log_shades: bool) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _dataset_words(subject: Subject, wanted: Wanted) -> str:
+def _dataset_words(subject: Subject, wanted: DistributionQuery) -> str:
     if not subject.draws:
         return ""
     if isinstance(wanted.draws, int) or wanted.picture == "scatter":
@@ -248,7 +248,7 @@ def _short(name: str) -> str:
     return name.partition(",")[0]
 
 
-def cell_reading(shown: Shown, found: Joint, at: tuple[int, int]) -> str:
+def cell_reading(shown: DistributionAnswer, found: Joint, at: tuple[int, int]) -> str:
     """What the bins (across, up) at the cursor hold."""
     across, up = at
     own = found.confidential
@@ -262,7 +262,7 @@ def cell_reading(shown: Shown, found: Joint, at: tuple[int, int]) -> str:
     return f"{x.name} {own.x.words(across)}, {y.name} {own.y.words(up)}: {' · '.join(parts)}"
 
 
-def scatter_reading(shown: Shown, found: Scatter, x: float, width: float) -> str:
+def scatter_reading(shown: DistributionAnswer, found: Scatter, x: float, width: float) -> str:
     """How many points lie within half a ``width`` of ``x``, and where."""
     said = []
     for one in found.series:
@@ -274,7 +274,7 @@ def scatter_reading(shown: Shown, found: Scatter, x: float, width: float) -> str
     return f"{across.name} {unit_text(x, found.x_unit)}: {up.name} of {' · '.join(said)}"
 
 
-def exhibit_of(shown: Shown, run_id: int | None) -> Exhibit:
+def exhibit_of(shown: DistributionAnswer, run_id: int | None) -> Exhibit:
     """The picture and its numbers as files that say they are confidential."""
     where = "" if run_id is None else f"run-{run_id}-"
     name = "-".join([*(column.name for column in shown.columns), shown.wanted.picture.replace(" ", "-")])
@@ -282,7 +282,7 @@ def exhibit_of(shown: Shown, run_id: int | None) -> Exhibit:
     return Exhibit(f"confidential-{where}{safe}", lambda: shown_lines(shown), lambda: shown_figure(shown))
 
 
-def shown_figure(shown: Shown) -> Figure:
+def shown_figure(shown: DistributionAnswer) -> Figure:
     """The picture for a file."""
     found = shown.found
     title = f"CONFIDENTIAL: {shown.title}"
@@ -300,7 +300,7 @@ def _logged(panels: Sequence[Panel], *, log: bool) -> tuple[Panel, ...]:
     return tuple(replace(panel, title="Confidential", log_y=log) for panel in panels)
 
 
-def shown_lines(shown: Shown) -> Lines:
+def shown_lines(shown: DistributionAnswer) -> Lines:
     """The numbers of the picture, with all digits; logarithms are those of base 10."""
     found = shown.found
     if isinstance(found, Joint):
@@ -324,7 +324,7 @@ def _points(one: Series, names: Sequence[str]) -> list[tuple[object, ...]]:
     return list(zip(at, one.y.tolist(), *ends, strict=True))
 
 
-def _cell_lines(shown: Shown, found: Joint) -> Lines:
+def _cell_lines(shown: DistributionAnswer, found: Joint) -> Lines:
     own, parts = found.confidential, (found.confidential, found.released, found.difference)
     rows: list[Sequence[object]] = []
     for up in range(len(own.y)):

@@ -111,7 +111,7 @@ def resume(directory: Path, run_id: int) -> JobDone:
 
     with Workspace.open(directory) as workspace:
         queue_again(workspace, run_id)
-        return _started(workspace, run_id, f"Run {run_id} goes on")
+        return _started(workspace, run_id, f"Run {run_id} resumed")
 
 
 def interrupt(directory: Path, run_id: int) -> JobDone:

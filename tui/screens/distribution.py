@@ -13,10 +13,10 @@ from textual.message import Message
 from textual.widgets import ContentSwitcher
 
 from sfumato.tui.distributions import (
-    Shelf,
-    Shown,
+    ColumnCache,
+    DistributionAnswer,
+    DistributionQuery,
     Subject,
-    Wanted,
     answer,
     cell_reading,
     exhibit_of,
@@ -45,8 +45,6 @@ from sfumato.workspace.reporting.words import number
 
 from .dialogs import Choose
 from .page import Dialog, Exhibits
-
-__all__ = ["Distributions"]
 
 NONE = "This project has no data yet."
 HINT = "arrows move the cursor · + - z Z zoom, 0 all · } second variable · ? all keys"
@@ -104,15 +102,15 @@ class Distributions(Dialog[None], Exhibits):
     class Arrived(Message):
         """A picture was computed."""
 
-        shown: Shown
+        shown: DistributionAnswer
 
     def __init__(self, project_id: int, run_id: int | None, variable: str | None = None) -> None:
         super().__init__()
         self._project_id, self._run_id, self._first = project_id, run_id, variable
         self._subject: Subject | None = None
-        self._shelf = Shelf()
-        self._wanted: Wanted | None = None
-        self._shown: Shown | None = None
+        self._shelf = ColumnCache()
+        self._wanted: DistributionQuery | None = None
+        self._shown: DistributionAnswer | None = None
         self._map, self._over = 0, False
         self._log_shades = False
         self._view = HeatView()
@@ -145,9 +143,11 @@ class Distributions(Dialog[None], Exhibits):
             self.query_one("#distribution-head", Line).say(NONE)
             return
         likely = (self._first, *(subject.run.recipe.released if subject.run else ()))
-        self._ask(Wanted(next((name for name in likely if name in self._names), self._names[0]), None, "histogram"))
+        self._ask(
+            DistributionQuery(next((name for name in likely if name in self._names), self._names[0]), None, "histogram")
+        )
 
-    def _ask(self, wanted: Wanted, *, keep_place: bool = True) -> None:
+    def _ask(self, wanted: DistributionQuery, *, keep_place: bool = True) -> None:
         """Have a picture computed; a later call makes an earlier answer void."""
         subject, shelf = self._subject, self._shelf
         if subject is None:
@@ -159,7 +159,7 @@ class Distributions(Dialog[None], Exhibits):
         asked = self._wanted = replace(wanted, across=across, up=up)
         self.compute(lambda workspace: answer(workspace, subject, shelf, asked), self.Arrived)
 
-    def _ask_afresh(self, wanted: Wanted) -> None:
+    def _ask_afresh(self, wanted: DistributionQuery) -> None:
         """Have a picture on other axes computed."""
         self._view = HeatView()
         self._ask(wanted, keep_place=False)
@@ -207,7 +207,7 @@ class Distributions(Dialog[None], Exhibits):
         if self.app.screen is self:
             self.query_one(f"#{name}").focus()
 
-    def _show_marginal(self, shown: Shown, found: Marginal, *, same: bool) -> None:
+    def _show_marginal(self, shown: DistributionAnswer, found: Marginal, *, same: bool) -> None:
         panel = found.figure.panels[0]
         self.query_one(SidePlot).display = False
         self.query_one(f"#{PLOT}", Plot).set_series(
@@ -217,7 +217,7 @@ class Distributions(Dialog[None], Exhibits):
         )  # fmt: skip
         self._read_plot()
 
-    def _show_points(self, shown: Shown, found: Scatter, *, same: bool) -> None:
+    def _show_points(self, shown: DistributionAnswer, found: Scatter, *, same: bool) -> None:
         series, side = point_series(found), self.query_one(SidePlot)
         over = self._over or len(series) == 1
         side.display = not over
@@ -231,7 +231,7 @@ class Distributions(Dialog[None], Exhibits):
             )  # fmt: skip
         self._read_plot()
 
-    def _show_map(self, shown: Shown, found: Joint, *, same: bool) -> None:
+    def _show_map(self, shown: DistributionAnswer, found: Joint, *, same: bool) -> None:
         self._view = self._view.taking(found)
         panes = panes_of(found, None if self._map_count == 3 else self._map or 1, log=self._log_shades)
         widget, own = self.query_one(HeatMap), found.confidential

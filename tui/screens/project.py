@@ -39,7 +39,7 @@ TABS = {
     "runs": "Runs",
     "results": "Results",
     "verdicts": "Verdicts",
-    "sweep": "Sweep",
+    "sweep": "Studies",
     "diagnostics": "Diagnostics",
     "records": "Records",
     "data": "Data",

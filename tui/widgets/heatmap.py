@@ -22,8 +22,6 @@ from .glyphs import glyphs_named
 from .heat import Pane, draw_heat, heat_frame, with_heat_cursor
 from .inks import heat_shades, system_named
 
-__all__ = ["HeatMap"]
-
 
 class HeatMap(Widget, can_focus=True):
     """Draws ``Pane``s on common bins; only the rows that change are sent to the terminal."""

@@ -25,8 +25,6 @@ from sfumato.workspace.plots.column import (
 from .figure import CONFIDENTIAL, Figure, Panel
 from .series import Series
 
-__all__ = ["Group", "distribution_figure"]
-
 Floats = NDArray[np.float64]
 
 MOST_BINS = 16

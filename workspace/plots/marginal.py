@@ -15,8 +15,6 @@ from .column import NO_VALUE, Column
 from .figure import CONFIDENTIAL, Figure, Panel
 from .series import Marker, Series
 
-__all__ = ["Draws", "Marginal", "Picture", "ecdf", "marginal", "pictures_of"]
-
 Floats = NDArray[np.float64]
 Draws = Literal["band", "each"] | int
 """All datasets as their mean with a band from the least to the greatest, or as lines of their own; or one, from 0."""

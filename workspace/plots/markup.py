@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from html import escape
 from typing import TypeAlias
 
-__all__ = ["Child", "Markup", "element", "joined", "text"]
-
 VOID = frozenset({"meta", "br", "hr", "col"})
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

@@ -19,8 +19,6 @@ from sfumato.engine.results import ChainTrace, ImportanceTrace, Trace
 from .figure import Figure, Kind, Panel
 from .series import Series
 
-__all__ = ["parts_of", "plots_of", "shape_of", "trace_figure"]
-
 Floats = NDArray[np.float64]
 Drawn = tuple[Kind, Panel, str]
 """How series are drawn, the panel with them, and what is to be known to read it."""

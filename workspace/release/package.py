@@ -15,12 +15,12 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.run import generator
 from sfumato.engine.schema import Role
-from sfumato.engine.thresholds import Verdict
+from sfumato.engine.thresholds import Outcome, Verdict
 
 from ..audit import Act, append
 from ..errors import NotReady, WorkspaceError
@@ -32,7 +32,6 @@ from .report import report_page
 from .tables import Form, codebook, dataset_bytes
 
 MANIFEST = "manifest.json"
-Outcome = Literal["pass", "fail", "not computed"]
 
 
 class NotReleased(WorkspaceError):

@@ -18,8 +18,6 @@ from .columns_beside import columns_beside
 from .results import result_rows
 from .runs import Run, names_of
 
-__all__ = ["figures_of"]
-
 DATASETS = 3
 MOST_BINS = 1000
 SHARE_WIDTH = 0.1

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sfumato.engine.recipe import Recipe
     from sfumato.engine.thresholds import Threshold
 
-Outcome = Literal["pass", "fail", "not computed", "no threshold"]
+ScoreOutcome = Literal["pass", "fail", "not computed", "no threshold"]
 Scale = Literal["numbers", "categories", "table"]
 
 
@@ -66,7 +66,7 @@ class Score:
     """Whether the limit was set for this column rather than for the smallest of all."""
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> ScoreOutcome:
         """A value that was not computed is no pass."""
         if self.limit is None:
             return "no threshold"

@@ -11,8 +11,6 @@ from typing import Any
 from ..reporting.words import apart_in
 from ..store.workspace import Workspace
 
-__all__ = ["Axis", "Place", "Point", "RiskUtilityMap", "done_runs", "made_with", "risk_utility_map"]
-
 
 @dataclass(frozen=True)
 class Axis:
@@ -42,7 +40,7 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Coordinate:
     """Where a run's release lies on an axis: the average over its datasets, with its interval if there is one."""
 
     value: float
@@ -56,8 +54,8 @@ class Point:
 
     run_id: int
     title: str
-    x: Place
-    y: Place
+    x: Coordinate
+    y: Coordinate
     efficient: bool | None
 
 
@@ -67,7 +65,7 @@ class RiskUtilityMap:
 
     runs: Mapping[int, str]
     axes: tuple[Axis, ...]
-    places: Mapping[str, Mapping[int, Place]]
+    places: Mapping[str, Mapping[int, Coordinate]]
     confidential: Mapping[str, float]
 
     def points(self, x: Axis, y: Axis) -> list[Point]:
@@ -114,7 +112,7 @@ def risk_utility_map(workspace: Workspace, project_id: int) -> RiskUtilityMap:
         (project_id,),
     ).fetchall()
     axes: dict[str, Axis] = {}
-    places: dict[str, dict[int, Place]] = {}
+    places: dict[str, dict[int, Coordinate]] = {}
     confidential: dict[str, float] = {}
     for row in rows:
         method = row["key"].rpartition(".")[0]
@@ -124,7 +122,7 @@ def risk_utility_map(workspace: Workspace, project_id: int) -> RiskUtilityMap:
             confidential.setdefault(axis.ident, row["value"])
             continue
         axes.setdefault(axis.ident, axis)
-        places.setdefault(axis.ident, {})[row["id"]] = Place(row["value"], row["lower"], row["upper"])
+        places.setdefault(axis.ident, {})[row["id"]] = Coordinate(row["value"], row["lower"], row["upper"])
     named = [(axis.key.rpartition(".")[0], axis) for axis in axes.values()]
     apart = apart_in((key, axis.settings) for key, axis in named)
     told = tuple(replace(axis, apart=apart.get(key, {})) for key, axis in named)

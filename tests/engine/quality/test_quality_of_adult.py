@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from sfumato.engine.execution import Outcome, execute
+from sfumato.engine.execution import Execution, execute
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
 
@@ -34,7 +34,7 @@ def adult() -> Callable[[Path], Microdata]:
     return lambda path: conform(pd.read_csv(path, nrows=8000).fillna("unknown"), recipe().schema)
 
 
-def of_release(outcome: Outcome) -> dict[tuple[str, str, str], float | None]:
+def of_release(outcome: Execution) -> dict[tuple[str, str, str], float | None]:
     return {(row.method, row.measure, row.target): row.value for row in outcome.rows if row.draw == 1}
 
 

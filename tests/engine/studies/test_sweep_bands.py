@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from sfumato.engine.execution import Outcome, execute
+from sfumato.engine.execution import Execution, execute
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.rows import Row
@@ -79,21 +79,21 @@ def released(rng: np.random.Generator) -> Microdata:
     return confidential().with_columns({"income": pd.Series(confidential().numbers("income") * factors)}, "synthetic")
 
 
-def swept(many: int, replicates: int, seed: int = 1, levels: Sequence[float] = (0.0, LEVEL)) -> Outcome:
+def swept(many: int, replicates: int, seed: int = 1, levels: Sequence[float] = (0.0, LEVEL)) -> Execution:
     rng = np.random.default_rng(seed)
     return execute(recipe(many, replicates, seed, levels), confidential(), [released(rng) for _ in range(many)])
 
 
-def rows_of(found: Outcome, measure: str, level: float = LEVEL, dataset: str = "synthetic") -> list[Row]:
+def rows_of(found: Execution, measure: str, level: float = LEVEL, dataset: str = "synthetic") -> list[Row]:
     return [row for row in found.rows if (row.measure, row.level, row.dataset) == (measure, level, dataset)]
 
 
-def together(found: Outcome, measure: str, level: float = LEVEL, dataset: str = "synthetic") -> Row:
+def together(found: Execution, measure: str, level: float = LEVEL, dataset: str = "synthetic") -> Row:
     (row,) = (row for row in rows_of(found, measure, level, dataset) if row.draw is None)
     return row
 
 
-def old_band(found: Outcome, measure: str) -> tuple[float | None, float | None]:
+def old_band(found: Execution, measure: str) -> tuple[float | None, float | None]:
     """As it was: Student's interval of the datasets' values."""
     values = [row.value for row in rows_of(found, measure) if row.draw is not None and row.value is not None]
     return monte_carlo_mean(values)[1:]

@@ -13,7 +13,7 @@ from scipy.stats import chisquare
 
 from sfumato.engine.checks import check_steps
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import Outcome, execute
+from sfumato.engine.execution import Execution, execute
 from sfumato.engine.microdata import Microdata, as_column, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.results import Fit
@@ -265,7 +265,7 @@ def listings() -> pd.DataFrame:
     return pd.read_csv(AIRBNB).query("price > 0").sample(10_000, random_state=1)
 
 
-def released(listings: pd.DataFrame, **options: object) -> Outcome:
+def released(listings: pd.DataFrame, **options: object) -> Execution:
     """Days, then price, by trees; m = 10."""
     schema = Schema(
         (
@@ -291,7 +291,7 @@ def released(listings: pd.DataFrame, **options: object) -> Outcome:
     return execute(plan, conform(listings, schema))
 
 
-def averages(outcome: Outcome) -> dict[str, list[float]]:
+def averages(outcome: Execution) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
     for row in outcome.rows:
         if row.draw is None and row.dataset == "synthetic" and row.value is not None:

@@ -10,7 +10,7 @@ from scipy.stats import norm, t
 
 from sfumato.engine.checks import check_steps
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import Outcome, execute
+from sfumato.engine.execution import Execution, execute
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.results import Estimate
@@ -76,11 +76,11 @@ def recipe(m: int = 4, **measure: object) -> Recipe:
     )
 
 
-def executed(m: int = 4, **measure: object) -> Outcome:
+def executed(m: int = 4, **measure: object) -> Execution:
     return execute(recipe(m, **measure), micro(sample(), "confidential"))
 
 
-def rows_of(outcome: Outcome, measure: str, dataset: str = "synthetic") -> list[Row]:
+def rows_of(outcome: Execution, measure: str, dataset: str = "synthetic") -> list[Row]:
     return [row for row in outcome.rows if (row.measure, row.dataset, row.draw) == (measure, dataset, None)]
 
 

@@ -80,7 +80,7 @@ async def test_tab_goes_to_the_line_of_tabs_and_its_arrows_choose(sit, directory
 async def test_help_lists_the_keys_that_work(sit, directory, key, tab):
     async with sit(directory, key, tab=tab, size=(120, 60)) as seat:
         shown = seat.text + await seat.press("G")
-        for words in ("Keys that work here", "Everywhere", "Help", "Back", "Sweep", *FOOTERS[tab].split()):
+        for words in ("Keys that work here", "Everywhere", "Help", "Back", "Studies", *FOOTERS[tab].split()):
             assert words in shown
         await seat.press("q")
         assert isinstance(seat.app.screen, Project)
@@ -100,7 +100,7 @@ async def test_the_palette_offers_what_makes_sense(sit, directory, key):
 async def test_q_and_escape_lead_out_one_screen_at_a_time(sit, directory):
     async with sit(directory, "question_mark", tab="sweep") as seat:
         await seat.press("escape")
-        assert "[4 Sweep]" in seat.text
+        assert "[4 Studies]" in seat.text
         await seat.press("escape")
         assert "Second project" in seat.text
         await seat.press("q")
@@ -120,7 +120,7 @@ async def test_keys_can_be_remapped_by_name(sit, directory):
     async with sit(directory, tab="runs") as seat:
         seat.app.set_keymap({"project.sweep": "f4"})
         await seat.press("f4")
-        assert "[4 Sweep]" in seat.text
+        assert "[4 Studies]" in seat.text
 
 
 @pytest.fixture
@@ -138,18 +138,18 @@ async def test_the_users_own_keys_hold_and_help_shows_them(sit, directory, keys_
     async with sit(directory, tab="runs", size=(120, 60)) as seat:
         assert "^g Run again" in seat.footer
         await seat.press("question_mark")
-        assert "  f4                     Sweep" in seat.text
+        assert "  f4                     Studies" in seat.text
         assert "ctrl+g" in seat.text or "^g" in seat.text
         await seat.press("q", "4")
         assert "[1 Runs]" in seat.text
         await seat.press("f4")
-        assert "[4 Sweep]" in seat.text
+        assert "[4 Studies]" in seat.text
 
 
 async def test_a_bad_file_of_keys_is_said_and_the_default_keys_hold(sit, directory, keys_toml):
     keys_toml('\nproject.swep = "f4"\n')
     async with sit(directory, "4", tab="runs") as seat:
-        assert "[4 Sweep]" in seat.text
+        assert "[4 Studies]" in seat.text
         assert "keys.toml:2: " in seat.app.notices[0]
         assert 'did you mean "project.sweep"?' in seat.app.notices[0]
 

@@ -20,7 +20,7 @@ from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.reporting.words import number
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.risk_utility import Axis, Place, Point
+from sfumato.workspace.views.risk_utility import Axis, Coordinate, Point
 
 FULL, POOR, PLAIN = 1, 2, 3
 RECIPE = {
@@ -206,7 +206,7 @@ async def test_the_thresholds_of_the_run_are_lines_on_the_map(sit, limited, tmp_
 
 
 def place(x, y):
-    return Point(1, "a run", Place(x, None, None), Place(y, None, None), True)
+    return Point(1, "a run", Coordinate(x, None, None), Coordinate(y, None, None), True)
 
 
 def axis(key="risk.a.b", target="", params="{}", level=None):

@@ -40,7 +40,7 @@ async def test_a_click_chooses_a_row_and_two_open_it(sit, directory, size):
 
 async def test_a_click_chooses_a_tab(sit, directory, size):
     async with sit(directory, tab="runs", size=size) as seat:
-        for words, shown in (("4 Sweep", "[4 Sweep]"), ("9 Map", "[9 Map]"), ("1 Runs", "[1 Runs]")):
+        for words, shown in (("4 Studies", "[4 Studies]"), ("9 Map", "[9 Map]"), ("1 Runs", "[1 Runs]")):
             assert shown in await click(seat, words)
 
 

@@ -153,7 +153,7 @@ async def test_resuming_queues_the_run(sit, directory, no_worker, run_id):
     async with sit(directory, *keys_to(run_id), "r") as seat:
         with Workspace.open(directory, read_only=True) as reader:
             assert find_run(reader, run_id).state is RunState.QUEUED
-        assert f"Run {run_id} goes on" in seat.app.notices
+        assert f"Run {run_id} resumed" in seat.app.notices
         assert no_worker == []  # the worker that lives comes to it
 
 

@@ -12,7 +12,7 @@ from terminals import APP, Pty, app_environment
 pytestmark = pytest.mark.slow
 
 TABS = {
-    "Runs": "done +[0-9]", "Results": "ecdf.*income", "Verdicts": "FAIL +utility", "Sweep": "study 1/1", "Diagnost": "income: ",
+    "Runs": "done +[0-9]", "Results": "ecdf.*income", "Verdicts": "FAIL +utility", "Studies": "study 1/1", "Diagnost": "income: ",
     "Records": "probability", "Data": "records, ", "Plan": "threshold", "Map": "not dominated",
 }  # fmt: skip
 """What each shows once it has read its part."""

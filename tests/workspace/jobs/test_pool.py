@@ -135,8 +135,11 @@ def test_a_process_is_gone_when_its_number_belongs_to_another() -> None:
 
 
 def test_a_worker_that_is_told_to_end_notes_what_it_had_in_hand(
-    workspace: Workspace, enter: Callable[..., int]
+    workspace: Workspace, enter: Callable[..., int], request: pytest.FixtureRequest
 ) -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has its background jobs ignore it
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
+
     class Endless(Pool):
         def submit(self, func: Callable[..., Any], *args: Any) -> Future[Any]:
             threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()

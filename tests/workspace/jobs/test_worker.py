@@ -18,8 +18,7 @@ import pandas as pd
 import pytest
 
 from sfumato.engine.errors import NotConverged
-from sfumato.engine.execution import Outcome as Executed
-from sfumato.engine.execution import TaskKind, execute
+from sfumato.engine.execution import Execution, TaskKind, execute
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.run import Progress
@@ -42,12 +41,12 @@ SECRET = "zqxjkvbw"
 
 
 @pytest.fixture
-def expected(small_recipe: Callable[..., Recipe], small_data: Microdata) -> Executed:
+def expected(small_recipe: Callable[..., Recipe], small_data: Microdata) -> Execution:
     """What the engine finds without a workspace."""
     return execute(small_recipe(), small_data)
 
 
-def assert_found(workspace: Workspace, run_id: int, expected: Executed) -> None:
+def assert_found(workspace: Workspace, run_id: int, expected: Execution) -> None:
     run = find_run(workspace, run_id)
     assert (run.state, run.error) == (RunState.DONE, "")
     assert result_rows(workspace, run_id) == list(expected.rows)
@@ -55,7 +54,7 @@ def assert_found(workspace: Workspace, run_id: int, expected: Executed) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_finds_what_the_engine_finds_row_for_row(workspace: Workspace, enter: Enter, expected: Executed) -> None:
+def test_a_run_finds_what_the_engine_finds_row_for_row(workspace: Workspace, enter: Enter, expected: Execution) -> None:
     run_id = enter()
     work(workspace.directory, idle=0)
     assert_found(workspace, run_id, expected)
@@ -65,7 +64,7 @@ def test_a_run_finds_what_the_engine_finds_row_for_row(workspace: Workspace, ent
 
 
 @pytest.mark.slow
-def test_the_released_tables_are_those_of_the_engine(workspace: Workspace, enter: Enter, expected: Executed) -> None:
+def test_the_released_tables_are_those_of_the_engine(workspace: Workspace, enter: Enter, expected: Execution) -> None:
     run_id = enter()
     work(workspace.directory, idle=0)
     dataset = workspace.dataset(find_run(workspace, run_id).dataset_id)
@@ -90,7 +89,7 @@ def test_a_run_entered_again_finds_the_same(workspace: Workspace, enter: Enter) 
 
 
 @pytest.mark.slow
-def test_another_seed_finds_something_else(workspace: Workspace, enter: Enter, expected: Executed) -> None:
+def test_another_seed_finds_something_else(workspace: Workspace, enter: Enter, expected: Execution) -> None:
     run_id = enter(release={"m": 3, "seed": 8})
     work(workspace.directory, idle=0)
     assert result_rows(workspace, run_id) != list(expected.rows)
@@ -98,7 +97,7 @@ def test_another_seed_finds_something_else(workspace: Workspace, enter: Enter, e
 
 @pytest.mark.slow
 def test_released_files_of_another_tool_are_scored(
-    workspace: Workspace, small_recipe: Callable[..., Recipe], small_data: Microdata, expected: Executed
+    workspace: Workspace, small_recipe: Callable[..., Recipe], small_data: Microdata, expected: Execution
 ) -> None:
     recipe = small_recipe(synthesis=[], release={"m": 3, "seed": 7, "released": ["visits", "income"]})
     given = [(Source(f"{i}.csv", b""), release) for i, release in enumerate(expected.releases)]
@@ -174,7 +173,7 @@ def test_an_error_nobody_expected_leaves_its_type_and_no_word_of_the_data(
 
 @pytest.mark.slow
 def test_a_failed_run_that_is_resumed_ends_as_if_nothing_had_happened(
-    workspace: Workspace, enter: Enter, expected: Executed, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, enter: Enter, expected: Execution, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_id = enter()
     with monkeypatch.context() as broken:
@@ -198,7 +197,7 @@ def test_a_stored_table_that_was_damaged_fails_the_run_by_its_name(workspace: Wo
 
 @pytest.mark.slow
 def test_a_stopped_run_is_left_at_the_next_report_and_ends_the_same_when_resumed(
-    workspace: Workspace, enter: Enter, expected: Executed, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, enter: Enter, expected: Execution, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_id = enter()
     plain = run_task._KINDS[TaskKind.DRAW]
@@ -221,7 +220,7 @@ def test_a_stopped_run_is_left_at_the_next_report_and_ends_the_same_when_resumed
 
 @pytest.mark.slow
 def test_a_task_that_went_to_another_worker_is_left_at_the_next_report(
-    workspace: Workspace, enter: Enter, expected: Executed, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, enter: Enter, expected: Execution, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_id = enter()
     plain = run_task._KINDS[TaskKind.FIT]
@@ -246,7 +245,7 @@ def test_a_task_that_went_to_another_worker_is_left_at_the_next_report(
 
 @pytest.mark.slow
 def test_a_worker_waits_for_a_task_that_another_holds_and_takes_it_when_its_lease_runs_out(
-    workspace: Workspace, enter: Enter, expected: Executed, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, enter: Enter, expected: Execution, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_id = enter()
     monkeypatch.setattr(queue, "LEASE_SECONDS", 0.4)
@@ -259,7 +258,7 @@ def test_a_worker_waits_for_a_task_that_another_holds_and_takes_it_when_its_leas
 
 @pytest.mark.slow
 def test_a_worker_that_is_told_to_end_gives_back_its_task(
-    workspace: Workspace, enter: Enter, expected: Executed, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, enter: Enter, expected: Execution, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_id = enter()
 
@@ -300,7 +299,7 @@ def write_lock(directory: Path, seconds: float) -> Any:
 def test_a_database_that_is_locked_for_longer_than_its_patience_loses_no_task(
     workspace: Workspace,
     enter: Enter,
-    expected: Executed,
+    expected: Execution,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:

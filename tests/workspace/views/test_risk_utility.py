@@ -9,7 +9,7 @@ import pytest
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
-from sfumato.workspace.views.risk_utility import Axis, Place, RiskUtilityMap, done_runs, risk_utility_map
+from sfumato.workspace.views.risk_utility import Axis, Coordinate, RiskUtilityMap, done_runs, risk_utility_map
 
 Enter = Callable[..., int]
 RISK = Axis("risk.a.rate", "", "{}", None, "low", "")
@@ -47,7 +47,7 @@ def test_every_average_of_every_run_that_is_done_is_an_axis(workspace: Workspace
 
 def on(*values: tuple[float, float], axes: tuple[Axis, Axis] = (RISK, USE)) -> RiskUtilityMap:
     places = {
-        axis.ident: {run: Place(pair[i], None, None) for run, pair in enumerate(values, start=1)}
+        axis.ident: {run: Coordinate(pair[i], None, None) for run, pair in enumerate(values, start=1)}
         for i, axis in enumerate(axes)
     }
     return RiskUtilityMap({run: f"run {run}" for run in range(1, len(values) + 1)}, axes, places, {})
