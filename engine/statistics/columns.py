@@ -24,12 +24,17 @@ class Factors:
     scales: Floats
 
     def coefficients(self, on_q: Floats) -> Floats:
-        """Coefficients (K,) of x from those of q."""
-        return np.asarray(solve_triangular(self.triangle, on_q) / self.scales)
+        """Coefficients (K,) of x from those of q; infinite where a double has no room for them."""
+        with np.errstate(over="ignore"):
+            return np.asarray(solve_triangular(self.triangle, on_q) / self.scales)
 
     def errors(self, root: Floats) -> Floats:
-        """Standard errors (K,) of coefficients of x, where those of q have the covariance ``root`` root', (K, K)."""
-        return np.asarray(np.linalg.norm(solve_triangular(self.triangle, root), axis=1) / self.scales)
+        """Standard errors (K,) of coefficients of x, where those of q have the covariance ``root`` root', (K, K).
+
+        Infinite where a double has no room for them.
+        """
+        with np.errstate(over="ignore"):
+            return np.asarray(np.linalg.norm(solve_triangular(self.triangle, root), axis=1) / self.scales)
 
 
 def column_scales(x: Floats) -> Floats:
