@@ -22,7 +22,7 @@ from .recipe import Recipe
 from .release_form import AnonymisationSpec, Anonymised
 from .results import Diagnostic, Estimate, Fit, Measure, StudyPoint
 from .rows import Row, averages, from_estimate, with_confidential_baseline
-from .run import Progress, Run, generator, silent
+from .run import PUBLIC, Progress, Randomness, Run, silent
 from .thresholds import Verdict, judge
 
 
@@ -84,20 +84,28 @@ def _tasks(recipe: Recipe) -> Iterator[Task]:
 Report = Callable[[Progress], None]
 
 
-def fit_model(recipe: Recipe, item: int, confidential: Microdata, report: Report = silent) -> Fit:
+def fit_model(
+    recipe: Recipe, item: int, confidential: Microdata, report: Report = silent, *, key: bytes = PUBLIC
+) -> Fit:
     """Fit the recipe's synthesis step ``item`` on the confidential data, with m posterior draws."""
     step = recipe.synthesis[item]
-    run = Run(generator(recipe.seed, "fit", item), report=report)
+    run = Run(Randomness(recipe.seed, key).generator("fit", item), report=report)
     return step.method.fit(confidential, step.target, step.spec, run, recipe.m)
 
 
 def draw_dataset(
-    recipe: Recipe, draw: int, confidential: Microdata, fits: Sequence[Fit], report: Report = silent
+    recipe: Recipe,
+    draw: int,
+    confidential: Microdata,
+    fits: Sequence[Fit],
+    report: Report = silent,
+    *,
+    key: bytes = PUBLIC,
 ) -> Microdata:
     """Dataset ``draw`` (from 1): the targets in the recipe's order, each given the synthetic values before it (Guo & Hu §2.3)."""
     released = Microdata(confidential.schema, confidential.frame, "synthetic")
     for item, (step, fit) in enumerate(zip(recipe.synthesis, fits, strict=True)):
-        rng = generator(recipe.seed, "draw", draw, item)
+        rng = Randomness(recipe.seed, key).generator("draw", draw, item)
         assert step.method.draw is not None
         values = step.method.draw(fit, step.spec, step.target, confidential, released, draw - 1, rng)
         column = as_column(values, confidential, recipe.schema[step.target], step.place)
@@ -106,7 +114,7 @@ def draw_dataset(
     return released
 
 
-def anonymise(recipe: Recipe, confidential: Microdata, report: Report = silent) -> Anonymised:
+def anonymise(recipe: Recipe, confidential: Microdata, report: Report = silent, *, key: bytes = PUBLIC) -> Anonymised:
     """The recipe's anonymisation steps in their order, each on the table that the one before left.
 
     The classes are those of the last step; a record that any step suppressed is in none. The table keeps to the limits of
@@ -114,7 +122,7 @@ def anonymise(recipe: Recipe, confidential: Microdata, report: Report = silent) 
     """
     found = Anonymised(confidential, np.zeros(len(confidential), dtype=np.int64))
     for item, step in enumerate(recipe.anonymisation):
-        run = Run(generator(recipe.seed, "anonymise", item), report=report)
+        run = Run(Randomness(recipe.seed, key).generator("anonymise", item), report=report)
         made = step.method.anonymise(found.data, step.spec, run)
         classes = np.full(len(confidential), -1, dtype=np.int64)
         classes[~found.suppressed] = made.classes
@@ -141,11 +149,18 @@ def as_released(recipe: Recipe, frame: pd.DataFrame, classes: NDArray[np.int64] 
 
 
 def measure_dataset(
-    recipe: Recipe, item: int, confidential: Microdata, released: Microdata, draw: int | None, report: Report = silent
+    recipe: Recipe,
+    item: int,
+    confidential: Microdata,
+    released: Microdata,
+    draw: int | None,
+    report: Report = silent,
+    *,
+    key: bytes = PUBLIC,
 ) -> tuple[Measure, list[Row]]:
     """Measure ``item`` of the recipe on one released dataset, or on the confidential data themselves (``draw`` None)."""
     step = recipe.measures[item]
-    run = Run(generator(recipe.seed, "measure", item, draw or 0), report=report)
+    run = Run(Randomness(recipe.seed, key).generator("measure", item, draw or 0), report=report)
     measure = _computed(
         step.method,
         lambda: step.method.measure(confidential, released, step.spec.for_release(recipe.schema, recipe.released), run),
@@ -183,13 +198,15 @@ def study_point(
     confidential: Microdata,
     releases: Sequence[Microdata],
     report: Report = silent,
+    *,
+    key: bytes = PUBLIC,
 ) -> list[Row]:
     """One point of study ``item``: rows of the confidential data and of every release.
 
     All points of a study see the same random numbers, so that what differs between them is the point alone.
     """
     step = recipe.studies[item]
-    run = Run(generator(recipe.seed, "study", item), report=report)
+    run = Run(Randomness(recipe.seed, key).generator("study", item), report=report)
     spec = step.spec.for_release(recipe.schema, recipe.released)
     try:
         found = step.method.point(confidential, releases, point, spec, run)
@@ -266,29 +283,34 @@ class Execution:
 
 
 def execute(
-    recipe: Recipe, confidential: Microdata, given: Sequence[Microdata] = (), report: Report = silent
+    recipe: Recipe,
+    confidential: Microdata,
+    given: Sequence[Microdata] = (),
+    report: Report = silent,
+    *,
+    key: bytes = PUBLIC,
 ) -> Execution:
     """The whole run in this process: the same answer as a worker's, task by task.
 
-    ``given`` are the released datasets where the recipe makes none.
+    ``given`` are the released datasets where the recipe makes none; ``key`` is that of the workspace.
     """
-    fits = [fit_model(recipe, k, confidential, report) for k in range(len(recipe.synthesis))]
+    fits = [fit_model(recipe, k, confidential, report, key=key) for k in range(len(recipe.synthesis))]
     releases = list(given)
     if fits:
-        releases = [draw_dataset(recipe, draw, confidential, fits, report) for draw in range(1, recipe.m + 1)]
-    anonymised = anonymise(recipe, confidential, report) if recipe.anonymisation else None
+        releases = [draw_dataset(recipe, draw, confidential, fits, report, key=key) for draw in range(1, recipe.m + 1)]
+    anonymised = anonymise(recipe, confidential, report, key=key) if recipe.anonymisation else None
     if anonymised:
         releases = [anonymised.data]
     rows: list[Row] = []
     for j, step in enumerate(recipe.measures):
         if step.method.confidential:
-            rows.extend(measure_dataset(recipe, j, confidential, confidential, None, report)[1])
+            rows.extend(measure_dataset(recipe, j, confidential, confidential, None, report, key=key)[1])
     for draw, released in enumerate(releases, start=1):
         for j in range(len(recipe.measures)):
-            rows.extend(measure_dataset(recipe, j, confidential, released, draw, report)[1])
+            rows.extend(measure_dataset(recipe, j, confidential, released, draw, report, key=key)[1])
     for s, step in enumerate(recipe.studies):
         for point in step.spec.grid():
-            rows.extend(study_point(recipe, s, point, confidential, releases, report))
+            rows.extend(study_point(recipe, s, point, confidential, releases, report, key=key))
     complete, verdicts = combine(recipe, rows, len(confidential))
     targets = [step.target for step in recipe.synthesis]
     models = dict(zip(targets, fits, strict=True))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -26,14 +28,44 @@ def silent(progress: Progress) -> None:
     """Report to nobody."""
 
 
-def generator(seed: int, *path: str | int) -> np.random.Generator:
-    """The generator of one task: ``SeedSequence(seed, spawn_key=path)``.
+PUBLIC = b""
+"""No key: streams that anybody who has the seed can repeat."""
 
-    A word in the path enters by the first four bytes of its SHA-256, a number as itself,
-    so the stream depends on the seed and the task's path alone.
+
+@dataclass(frozen=True, slots=True)
+class Randomness:
+    """Where every random number of a run comes from: the recipe's ``seed``, and beside it the ``key`` of the workspace.
+
+    Whoever has the seed and no key can repeat no stream. Without a key the seed alone decides.
     """
-    key = tuple(part if isinstance(part, int) else _word_key(part) for part in path)
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
+
+    seed: int
+    key: bytes = field(default=PUBLIC, repr=False)
+
+    def generator(self, *path: str | int) -> np.random.Generator:
+        """The generator of one task: ``SeedSequence([seed, words of the key], spawn_key=path)``.
+
+        A word in the path enters by the first four bytes of its SHA-256, a number as itself, so the stream depends on seed,
+        key and the task's path alone. The eight words are an HMAC-SHA-256 of seed and path by the key: NumPy's mixing can be
+        undone, so that one stream laid bare would give away the key and with it all others (RFC 2104; NIST SP 800-108 §4.1).
+        Without a key it is ``SeedSequence(seed, spawn_key=path)``.
+        """
+        spawn_key = tuple(part if isinstance(part, int) else _word_key(part) for part in path)
+        entropy = [self.seed, *self._words(path)] if self.key else self.seed
+        return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=spawn_key))
+
+    def _words(self, path: Sequence[str | int]) -> list[int]:
+        bound = hmac.digest(self.key, json.dumps([STREAM, self.seed, *path]).encode(), "sha256")
+        return [int.from_bytes(bound[at : at + 4], "big") for at in range(0, len(bound), 4)]
+
+
+STREAM = "sfumato stream"
+"""Keeps what is derived for streams apart from all else that is derived from a key."""
+
+
+def generator(seed: int, *path: str | int) -> np.random.Generator:
+    """The generator of one task without a key: ``SeedSequence(seed, spawn_key=path)``."""
+    return Randomness(seed).generator(*path)
 
 
 def _word_key(word: str) -> int:

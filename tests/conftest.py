@@ -18,6 +18,7 @@ from public_data import PUBLIC_DATA
 from sfumato.engine.methods import discovered, method_called
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.store.workspace import Workspace
@@ -100,8 +101,8 @@ def small_data() -> Microdata:
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    """An empty workspace."""
-    made = Workspace.create(tmp_path / "workspace")
+    """An empty workspace with a public key, so that its runs find what the engine finds by the seed alone."""
+    made = Workspace.create(tmp_path / "workspace", PUBLIC)
     yield made
     made.close()
 

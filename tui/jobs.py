@@ -33,8 +33,8 @@ def run_recipe(directory: Path, recipe: str, data_file: str | None) -> JobDone:
     from sfumato.workspace.plan.prepare import prepare_run
     from sfumato.workspace.recipes import find_recipe
 
-    prepared = prepare_run(find_recipe(recipe), data_file)
     with Workspace.open(directory) as workspace:
+        prepared = prepare_run(find_recipe(recipe), data_file, key=workspace.key())
         run_id = prepared.enter(workspace)
         return _started(workspace, run_id, f"Run {run_id} started")
 

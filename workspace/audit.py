@@ -44,6 +44,9 @@ class Act(StrEnum):
     RUN_RELEASED = "run released"
     REPORT_WRITTEN = "report written"
     FILES_REMOVED = "files removed"
+    KEY_MADE = "key made"
+    KEY_RESTORED = "key restored"
+    KEY_EXPORTED = "key exported"
 
 
 @dataclass(frozen=True, slots=True)

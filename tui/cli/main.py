@@ -14,7 +14,21 @@ from sfumato.tui.widgets.glyphs import CHOICE, SETS, settle_signs
 
 from .admin import audit, cancel, delete, doctor, keys, runs, worker
 from .failures import guarded
-from .options import JOBS, JSON, QUIET, SET, WORKSPACE, check_writable, open_or_create, open_workspace, write_object
+from .key import key
+from .options import (
+    JOBS,
+    JSON,
+    KEY,
+    QUIET,
+    SET,
+    WORKSPACE,
+    check_writable,
+    key_given,
+    open_or_create,
+    open_workspace,
+    workspace_key,
+    write_object,
+)
 from .outputs import figures, release, report
 
 if TYPE_CHECKING:
@@ -57,13 +71,14 @@ def _carry_out(
     json_file: str | None,
     companions: Sequence[PreparedRun] = (),
     *,
+    key: bytes,
     quiet: bool,
 ) -> int:
     from sfumato.workspace.plan.prepare import enter_together
 
     from .run import carry_out
 
-    workspace = open_or_create(directory)
+    workspace = open_or_create(directory, key)
     return carry_out(workspace, enter_together(workspace, prepared, companions), jobs, json_file, quiet=quiet)
 
 
@@ -81,7 +96,9 @@ def demo(directory: Path | None, json_file: str | None, jobs: int, *, no_tui: bo
     from .run import INTERRUPTED
 
     check_writable(json_file)
-    code = _carry_out(prepare_run(find_recipe("randhie")), directory, jobs, json_file, quiet=False)
+    key = workspace_key(directory)
+    prepared = prepare_run(find_recipe("randhie"), key=key)
+    code = _carry_out(prepared, directory, jobs, json_file, key=key, quiet=False)
     if code != INTERRUPTED and not no_tui and sys.stdout.isatty() and sys.stdin.isatty():
         workspace = open_workspace(directory)
         _launch(workspace, find_run(workspace, "last").id)
@@ -90,9 +107,10 @@ def demo(directory: Path | None, json_file: str | None, jobs: int, *, no_tui: bo
 
 @sfumato.command()
 @click.argument("directory", type=click.Path(path_type=Path))
-def init(directory: Path) -> None:
-    """Make a workspace in DIRECTORY and remember it."""
-    workspace = open_or_create(directory)
+@KEY
+def init(directory: Path, key_file: str | None) -> None:
+    """Make a workspace in DIRECTORY and remember it; with --key FILE, put the key of one back that has lost it."""
+    workspace = open_or_create(directory, key_given(key_file))
     click.echo(f"workspace ready in {workspace.directory}; next: sfumato import FILE, or sfumato run RECIPE")
 
 
@@ -112,6 +130,7 @@ def import_file(file: str, directory: Path | None, project: str | None, recipe_f
 @click.argument("recipe")
 @click.option("--data", metavar="FILE", help="The confidential file, in place of the recipe's.")
 @WORKSPACE
+@KEY
 @click.option("--seed", type=click.IntRange(0), help="In place of the recipe's seed.")
 @JOBS
 @SET
@@ -122,6 +141,7 @@ def run(
     recipe: str,
     data: str | None,
     directory: Path | None,
+    key_file: str | None,
     seed: int | None,
     jobs: int,
     settings: tuple[str, ...],
@@ -138,10 +158,10 @@ def run(
     from sfumato.workspace.recipes import find_recipe
 
     check_writable(json_file)
-    found = find_recipe(recipe)
-    prepared = prepare_run(found, data, seed, settings)
+    found, key = find_recipe(recipe), workspace_key(directory, key_file)
+    prepared = prepare_run(found, data, seed, settings, key=key)
     companions = () if alone else prepare_companions(prepared, found, settings)
-    sys.exit(_carry_out(prepared, directory, jobs, json_file, companions, quiet=quiet))
+    sys.exit(_carry_out(prepared, directory, jobs, json_file, companions, key=key, quiet=quiet))
 
 
 @sfumato.command()
@@ -173,8 +193,9 @@ def evaluate(
     from sfumato.workspace.recipes import find_recipe
 
     check_writable(json_file)
-    prepared = prepare_evaluation(find_recipe(recipe), original, released, settings)
-    sys.exit(_carry_out(prepared, directory, jobs, json_file, quiet=quiet))
+    key = workspace_key(directory)
+    prepared = prepare_evaluation(find_recipe(recipe), original, released, settings, key=key)
+    sys.exit(_carry_out(prepared, directory, jobs, json_file, key=key, quiet=quiet))
 
 
 @sfumato.command()
@@ -293,7 +314,7 @@ def recipes(name: str | None) -> None:
     click.echo(find_recipe(name).text, nl=False)
 
 
-for command in (audit, cancel, delete, doctor, figures, keys, release, report, runs, worker):
+for command in (audit, cancel, delete, doctor, figures, key, keys, release, report, runs, worker):
     sfumato.add_command(command)
 
 

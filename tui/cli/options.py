@@ -34,13 +34,32 @@ SET = click.option(
 )
 
 
-def open_or_create(directory: Path | None) -> Workspace:
-    """The workspace, the one used last when none is named, made if need be; it is remembered."""
+KEY = click.option(
+    "--key", "key_file", metavar="FILE|public", help="The key of a workspace that is made (default: one of its own)."
+)
+
+
+def open_or_create(directory: Path | None, key: bytes | None = None) -> Workspace:
+    """The workspace, the one used last when none is named, made with this key if need be; it is remembered."""
     from sfumato.workspace.store.workspace import Workspace
 
-    workspace = Workspace.create(directory or default_workspace())
+    workspace = Workspace.create(directory or default_workspace(), key)
     remember_workspace(workspace.directory)
     return workspace
+
+
+def key_given(key_file: str | None) -> bytes | None:
+    """The key that ``--key`` names. Raises NoKey."""
+    from sfumato.workspace.store.keys import given_key
+
+    return None if key_file is None else given_key(key_file)
+
+
+def workspace_key(directory: Path | None, key_file: str | None = None) -> bytes:
+    """The key of the workspace, or that it will be made with. Raises NoKey."""
+    from sfumato.workspace.store.workspace import key_beforehand
+
+    return key_beforehand(directory or default_workspace(), key_given(key_file))
 
 
 def open_workspace(directory: Path | None) -> Workspace:

@@ -29,7 +29,16 @@ from sfumato.workspace.reporting.results import (
     verdict_table,
 )
 from sfumato.workspace.reporting.tables import Table
-from sfumato.workspace.reporting.words import Apart, count, duration, params_text, printable, settings_apart, use_text
+from sfumato.workspace.reporting.words import (
+    PUBLIC_KEY,
+    Apart,
+    count,
+    duration,
+    params_text,
+    printable,
+    settings_apart,
+    use_text,
+)
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import diagnostics_of, result_rows, verdicts_of
 from sfumato.workspace.views.runs import Run
@@ -52,7 +61,7 @@ def summarise(workspace: Workspace, run: Run) -> str:
     dataset = workspace.dataset(run.dataset_id)
     head = (
         f"{run.title}: run {run.id}, {count(dataset.records, 'record')} of {dataset.name}, "
-        f"m = {run.recipe.m}, seed {run.seed}, {duration(run.seconds)}"
+        f"m = {run.recipe.m}, seed {run.seed}, {f'{PUBLIC_KEY}, ' if run.key_public else ''}{duration(run.seconds)}"
     )
     rows, apart = [row for row in result_rows(workspace, run.id) if row.draw is None], settings_apart(run.recipe_toml)
     parts = [printable(head), *found_text(rows, run.recipe, apart)]

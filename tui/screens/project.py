@@ -17,7 +17,7 @@ from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import TabLine
 from sfumato.tui.words import state_text, tally_text
-from sfumato.workspace.reporting.words import duration, mark
+from sfumato.workspace.reporting.words import PUBLIC_KEY, duration, mark
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.quality import has_quality
 from sfumato.workspace.views.runs import Run, RunLine, RunState, projects, run_lines
@@ -205,7 +205,7 @@ class Project(Page):
             self.say_where(into, self._title)
         else:
             said = [f"run {line.run.id}", state_text(line), duration(line.run.seconds) if line.run.state.ended else ""]
-            said.append(tally_text(line.tally))
+            said += [tally_text(line.tally), PUBLIC_KEY if line.run.key_public else ""]
             self.say_where(into, (self._title, "bold"), into, "  ".join(part for part in said if part))
         self._say_lack()
         self.pane.show(line)

@@ -9,7 +9,7 @@ from textual.content import Content
 
 from sfumato.engine.thresholds import Verdict
 from sfumato.tui.widgets.text import cut
-from sfumato.workspace.reporting.words import duration, limit_text, mark, number, printable
+from sfumato.workspace.reporting.words import PUBLIC_KEY, duration, limit_text, mark, number, printable
 from sfumato.workspace.views.run_detail import Change, Phase, RunDetail
 
 MOST_CHANGES = 4
@@ -20,8 +20,9 @@ NAME = 10
 def glance(detail: RunDetail, width: int) -> Content:
     """The run in lines of ``width`` cells: what it is of, what is new in it, where the time went, what was not met."""
     made = [] if detail.m is None else [f"m = {detail.m}"]
+    key = [PUBLIC_KEY] if detail.key_public else []
     named: list[tuple[str, str, str]] = [
-        ("run", ", ".join([f"{detail.run_id}: {detail.data}", f"{detail.records:,} records", *made, f"seed {detail.seed}"]), ""),
+        ("run", ", ".join([f"{detail.run_id}: {detail.data}", f"{detail.records:,} records", *made, f"seed {detail.seed}", *key]), ""),
         *_changes(detail),
         ("phases", ", ".join(_phase(phase) for phase in detail.phases), ""),
         *_some("not met", [(_unmet(one), "$error" if one.outcome == "fail" else "$warning") for one in detail.unmet], MOST_UNMET),

@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from sfumato.engine.errors import BadInput
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import DataSource
-from sfumato.engine.run import generator
+from sfumato.engine.run import PUBLIC, Randomness
 from sfumato.engine.schema import Kind, Origin, Schema, Variable
 from sfumato.engine.written_values import has_decimal_commas, read_numbers
 
@@ -326,8 +326,16 @@ def schema_less_line(line: str) -> bool:
     return not line.strip() or len(line) > 200 or any(sign in line for sign in "{}<>")
 
 
-def ingest(source: Source, data: DataSource, schema: Schema, seed: int, origin: Origin = "confidential") -> Microdata:
-    """The microdata of a file: filtered, sampled without replacement by the seed (file order kept), conformed."""
+def ingest(
+    source: Source,
+    data: DataSource,
+    schema: Schema,
+    seed: int,
+    origin: Origin = "confidential",
+    *,
+    key: bytes = PUBLIC,
+) -> Microdata:
+    """The microdata of a file: filtered, sampled without replacement by seed and key (file order kept), conformed."""
     frame = read_frame(source, schema)
     if not len(frame):
         raise BadInput("data.file", f'"{source.name}" has no records')
@@ -336,14 +344,14 @@ def ingest(source: Source, data: DataSource, schema: Schema, seed: int, origin: 
         if not len(frame):
             raise BadInput("data.where", f'no record of "{source.name}" satisfies it')
     everything = conform(frame, schema, data.missing, origin)
-    return everything if data.sample is None else _sampled(everything, data.sample, seed)
+    return everything if data.sample is None else _sampled(everything, data.sample, Randomness(seed, key))
 
 
-def _sampled(everything: Microdata, size: int, seed: int) -> Microdata:
+def _sampled(everything: Microdata, size: int, randomness: Randomness) -> Microdata:
     records = len(everything)
     if size > records:
         raise BadInput("data.sample", f"{size:,} records are asked for, there are {records:,}; leave it out for all")
-    chosen = sorted(generator(seed, "sample").choice(records, size, replace=False))
+    chosen = sorted(randomness.generator("sample").choice(records, size, replace=False))
     frame = everything.frame.iloc[chosen].reset_index(drop=True)
     found = {v.name: _as_conformed(frame[v.name], v) for v in everything.schema}
     return Microdata(everything.schema, frame.assign(**found), everything.origin, everything.dropped)

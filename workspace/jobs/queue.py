@@ -14,6 +14,7 @@ from sfumato.engine.rows import Row
 from sfumato.engine.thresholds import Verdict
 
 from ..audit import Act, append
+from ..store.keys import key_of_run
 from ..store.workspace import Workspace
 from ..views.runs import RunState
 from .processes import birth_of, gone, host
@@ -289,7 +290,13 @@ def request_stop(workspace: Workspace, run_id: int, state: RunState) -> bool:
 
 
 def resume(workspace: Workspace, run_id: int) -> bool:
-    """Queue an interrupted, cancelled or failed run again; its finished tasks stay. False when there is nothing to do."""
+    """Queue an interrupted, cancelled or failed run again; its finished tasks stay. False when there is nothing to do.
+
+    Raises NoKey where the key that it was entered with is missing.
+    """
+    entered = workspace.connection.execute("SELECT key_fingerprint FROM run WHERE id = ?", (run_id,)).fetchone()
+    if entered is not None:
+        key_of_run(workspace.directory, str(entered[0]))
     with workspace.writing() as connection:
         again = connection.execute(
             """UPDATE run SET state = 'queued', finished = NULL, error = ''

@@ -32,6 +32,7 @@ from ..errors import WorkspaceError
 from ..store.artefacts import classes_name, read_released, records_name, trace_name, write_records, write_trace
 from ..store.database import is_busy
 from ..store.disk import disk_error
+from ..store.keys import PUBLIC_NAME, key_of_run
 from ..store.tables import Tables
 from ..store.workspace import Workspace, schema_from_json, schema_to_json
 from ..views.results import raw_rows
@@ -63,6 +64,7 @@ class TaskInput:
     """A claimed task, its run's recipe, the confidential table with its schema, and what earlier tasks left.
 
     ``tables`` gives the hash of each fit and released dataset, and of the classes of anonymised ones; ``rows`` are those to combine.
+    Of the key only the fingerprint is here: whoever computes reads the key from the workspace.
     """
 
     held: Claim
@@ -71,6 +73,7 @@ class TaskInput:
     confidential: str
     tables: Mapping[str, str]
     rows: Sequence[Row] = ()
+    key_fingerprint: str = PUBLIC_NAME
 
 
 def task_input(workspace: Workspace, held: Claim) -> TaskInput:
@@ -84,7 +87,8 @@ def task_input(workspace: Workspace, held: Claim) -> TaskInput:
     )
     rows = raw_rows(workspace, run.id) if held.kind == TaskKind.COMBINE else ()
     tables = {row["name"]: row["sha256"] for row in left}
-    return TaskInput(held, run.recipe_toml, schema_to_json(dataset.schema), dataset.table_sha256, tables, rows)
+    schema = schema_to_json(dataset.schema)
+    return TaskInput(held, run.recipe_toml, schema, dataset.table_sha256, tables, rows, run.key_fingerprint)
 
 
 REPORT_SECONDS = 0.5
@@ -126,12 +130,12 @@ FITS_KEPT = 64
 Report = Callable[[Progress], None]
 
 
-def compute_task(tables: Tables, given: TaskInput, report: Report) -> TaskResult:
+def compute_task(tables: Tables, given: TaskInput, report: Report, key: bytes) -> TaskResult:
     """Compute a task on one BLAS thread, so that the answer does not depend on the machine's cores."""
     forget_peak()
     started = time.perf_counter()
     with _thread_pools(len(sys.modules)).limit(limits=1):
-        outcome = _KINDS[TaskKind(given.held.kind)](tables, given, report)
+        outcome = _KINDS[TaskKind(given.held.kind)](tables, given, report, key)
     return TaskResult(
         outcome.rows,
         outcome.verdicts,
@@ -178,9 +182,9 @@ def _released(tables: Tables, given: TaskInput, draw: int) -> Microdata:
     return _release(tables.directory, given.recipe, left[f"draw/{draw}"], left.get(classes_name(draw)))
 
 
-def _compute_fit(tables: Tables, given: TaskInput, report: Report) -> TaskResult:
+def _compute_fit(tables: Tables, given: TaskInput, report: Report, key: bytes) -> TaskResult:
     recipe, held = _recipe(given.recipe), given.held
-    fit = execution.fit_model(recipe, held.item, _confidential(tables, given), report)
+    fit = execution.fit_model(recipe, held.item, _confidential(tables, given), report, key=key)
     looked_at = fit_diagnostics(tables, given, fit)
     return replace(looked_at, artefacts={held.key: tables.write_arrays(fit.arrays), **looked_at.artefacts})
 
@@ -192,48 +196,49 @@ def fit_diagnostics(tables: Tables, given: TaskInput, fit: Fit) -> TaskResult:
     return TaskResult(target=target, diagnostics=fit.diagnostics, artefacts=artefacts)
 
 
-def _compute_draw(tables: Tables, given: TaskInput, report: Report) -> TaskResult:
+def _compute_draw(tables: Tables, given: TaskInput, report: Report, key: bytes) -> TaskResult:
     recipe, held = _recipe(given.recipe), given.held
     assert held.draw is not None
     fits = [_fit(tables.directory, given.tables[f"fit/{k}"]) for k in range(len(recipe.synthesis))]
-    released = execution.draw_dataset(recipe, held.draw, _confidential(tables, given), fits, report)
+    released = execution.draw_dataset(recipe, held.draw, _confidential(tables, given), fits, report, key=key)
     return TaskResult(artefacts={held.key: tables.write_microdata(released)})
 
 
-def _compute_anonymise(tables: Tables, given: TaskInput, report: Report) -> TaskResult:
-    found = execution.anonymise(_recipe(given.recipe), _confidential(tables, given), report)
+def _compute_anonymise(tables: Tables, given: TaskInput, report: Report, key: bytes) -> TaskResult:
+    found = execution.anonymise(_recipe(given.recipe), _confidential(tables, given), report, key=key)
     classes = tables.write_arrays({"classes": found.classes})
     artefacts = {given.held.key: tables.write_microdata(found.data), classes_name(1): classes}
     return TaskResult(diagnostics=found.notes, artefacts=artefacts)
 
 
-def _compute_measure(tables: Tables, given: TaskInput, report: Report) -> TaskResult:
+def _compute_measure(tables: Tables, given: TaskInput, report: Report, key: bytes) -> TaskResult:
     held, confidential = given.held, _confidential(tables, given)
     released = confidential if held.draw is None else _released(tables, given, held.draw)
     recipe = _recipe(given.recipe)
-    measure, rows = execution.measure_dataset(recipe, held.item, confidential, released, held.draw, report)
+    measure, rows = execution.measure_dataset(recipe, held.item, confidential, released, held.draw, report, key=key)
     if not measure.per_record:
         return TaskResult(rows=rows)
     sha256 = write_records(tables, measure.per_record)
     return TaskResult(rows=rows, artefacts={records_name(held.item, held.draw): sha256})
 
 
-def _compute_study(tables: Tables, given: TaskInput, report: Report) -> TaskResult:
+def _compute_study(tables: Tables, given: TaskInput, report: Report, key: bytes) -> TaskResult:
     recipe, held = _recipe(given.recipe), given.held
     assert held.point is not None
     releases = [_released(tables, given, draw) for draw in range(1, recipe.m + 1)]
     confidential = _confidential(tables, given)
-    return TaskResult(rows=execution.study_point(recipe, held.item, held.point, confidential, releases, report))
+    rows = execution.study_point(recipe, held.item, held.point, confidential, releases, report, key=key)
+    return TaskResult(rows=rows)
 
 
-def _compute_combine(tables: Tables, given: TaskInput, report: Report) -> TaskResult:
+def _compute_combine(tables: Tables, given: TaskInput, report: Report, _: bytes) -> TaskResult:
     report(Progress(0, 1, "verdicts"))
     records = tables.records(given.confidential)
     rows, verdicts = execution.combine(_recipe(given.recipe), given.rows, records)
     return TaskResult(rows=rows, verdicts=verdicts)
 
 
-_KINDS: dict[TaskKind, Callable[[Tables, TaskInput, Report], TaskResult]] = {
+_KINDS: dict[TaskKind, Callable[[Tables, TaskInput, Report, bytes], TaskResult]] = {
     TaskKind.ANONYMISE: _compute_anonymise,
     TaskKind.FIT: _compute_fit,
     TaskKind.DRAW: _compute_draw,
@@ -270,7 +275,8 @@ def run_task(directory: Path, given: TaskInput, *, database: bool = True) -> Tas
     """
     held, tables = given.held, Tables(directory / "tables")
     try:
-        return compute_task(tables, given, Reporter(directory, held) if database else silent)
+        key = key_of_run(directory, given.key_fingerprint)
+        return compute_task(tables, given, Reporter(directory, held) if database else silent, key)
     except Cancelled:
         return TaskReleased()
     except NotConverged as error:

@@ -24,6 +24,7 @@ from ..audit import Act, append
 from ..ingest.files import Source
 from ..store.artefacts import classes_name
 from ..store.disk import bytes_needed, check_disk
+from ..store.keys import PUBLIC_NAME, fingerprint
 from ..store.workspace import Dataset, Workspace
 from ..views.results import result_rows, verdicts_of
 from ..views.runs import Run, RunState, companions_of, find_run, names_of
@@ -42,7 +43,7 @@ def enter_run(
     """Enter a run with all its tasks in one transaction; returns its number. A worker does the rest.
 
     ``given`` are released datasets that another tool made, where the recipe makes none.
-    Raises NotEnoughDisk, when nothing has been stored.
+    Raises NotEnoughDisk and NoKey, when nothing has been stored.
     """
     return enter_runs(workspace, [Entry(recipe, source, data, tuple(given))], project)[0]
 
@@ -66,14 +67,15 @@ def enter_runs(workspace: Workspace, entries: Sequence[Entry], project: str = ""
     """Enter runs in one project and one transaction, each with all its tasks; returns their numbers.
 
     All but the first are companions of the first. The project is the first one's title unless it is named. Raises
-    NotEnoughDisk, when nothing has been stored.
+    NotEnoughDisk, and NoKey where the workspace's key is missing, when nothing has been stored.
     """
+    key = fingerprint(workspace.key())
     check_disk(workspace.directory, sum(bytes_needed(entry.recipe, entry.data) for entry in entries))
     stored = [_store_tables(workspace, entry) for entry in entries]
     with workspace.writing() as connection:
         project_id = workspace.ensure_project(project or entries[0].title)
         run_ids = [
-            _enter(workspace, connection, project_id, entry, *hashes)
+            _enter(workspace, connection, project_id, entry, key, *hashes)
             for entry, hashes in zip(entries, stored, strict=True)
         ]
         connection.executemany(
@@ -100,12 +102,13 @@ def _enter(
     connection: sqlite3.Connection,
     project_id: int,
     entry: Entry,
+    key: str,
     stored: str,
     given: list[dict[str, str]],
 ) -> int:
     source = entry.source
     dataset_id = workspace.add_dataset(project_id, source.name, source.sha256, entry.data, stored)
-    run_id = _enter_row(connection, project_id, dataset_id, entry.title, entry.recipe)
+    run_id = _enter_row(connection, project_id, dataset_id, entry.title, entry.recipe, key)
     for draw, ((file, released), artefacts) in enumerate(zip(entry.given, given, strict=True), start=1):
         workspace.add_dataset(project_id, file.name, file.sha256, released, artefacts[f"draw/{draw}"])
         named = [(run_id, name, sha256) for name, sha256 in artefacts.items()]
@@ -115,11 +118,17 @@ def _enter(
 
 
 def enter_again(workspace: Workspace, run_id: int) -> int:
-    """Enter a run's recipe and data once more as a new run; returns its number. Raises NotFound."""
+    """Enter a run's recipe and data once more as a new run; returns its number. Raises NotFound and NoKey.
+
+    It has the workspace's key; on a sample that was drawn by a public one it stays public, since the sample does.
+    """
     old = find_run(workspace, run_id)
     recipe = Recipe.from_toml(old.recipe_toml)
+    key = fingerprint(workspace.key())
+    if recipe.data.sample is not None and old.key_public:
+        key = old.key_fingerprint
     with workspace.writing() as connection:
-        again = _enter_row(connection, old.project_id, old.dataset_id, old.title, recipe)
+        again = _enter_row(connection, old.project_id, old.dataset_id, old.title, recipe, key)
         if not recipe.makes_release:
             connection.execute(
                 """INSERT INTO artefact SELECT ?, name, sha256 FROM artefact
@@ -130,10 +139,12 @@ def enter_again(workspace: Workspace, run_id: int) -> int:
     return again
 
 
-def _enter_row(connection: sqlite3.Connection, project_id: int, dataset_id: int, title: str, recipe: Recipe) -> int:
+def _enter_row(
+    connection: sqlite3.Connection, project_id: int, dataset_id: int, title: str, recipe: Recipe, key: str
+) -> int:
     cursor = connection.execute(
-        """INSERT INTO run (id, project_id, dataset_id, title, recipe, recipe_sha256, seed, versions, state, created)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        """INSERT INTO run (id, project_id, dataset_id, title, recipe, recipe_sha256, seed, versions, state, created,
+                            key_public, key_fingerprint) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
         (
             _next_number(connection),
             project_id,
@@ -145,6 +156,8 @@ def _enter_row(connection: sqlite3.Connection, project_id: int, dataset_id: int,
             json.dumps({name: version(name) for name in dict.fromkeys((*VERSIONED, *recipe.packages))}),
             RunState.QUEUED.value,
             time.time(),
+            key == PUBLIC_NAME,
+            key,
         ),
     )
     run_id = int(cursor.lastrowid or 0)

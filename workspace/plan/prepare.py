@@ -13,6 +13,7 @@ from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.overrides import with_settings
 from sfumato.engine.partition.hierarchies import rows_of_csv
 from sfumato.engine.recipe import MAKERS, Recipe, read_toml
+from sfumato.engine.run import PUBLIC
 from sfumato.engine.schema import Schema, Variable
 
 from ..ingest.files import Source, find_source, ingest
@@ -76,9 +77,17 @@ def _settings(settings: Sequence[str], seed: int | None) -> list[str]:
 
 
 def prepare_run(
-    recipe_file: RecipeFile, data_file: str | None = None, seed: int | None = None, settings: Sequence[str] = ()
+    recipe_file: RecipeFile,
+    data_file: str | None = None,
+    seed: int | None = None,
+    settings: Sequence[str] = (),
+    *,
+    key: bytes = PUBLIC,
 ) -> PreparedRun:
-    """Check a recipe, read its data and check that its models can be fitted to them. Raises BadInput; stores nothing."""
+    """Check a recipe, read its data and check that its models can be fitted to them. Raises BadInput; stores nothing.
+
+    ``key`` is that of the workspace which the run will be entered in: it decides beside the seed which records a sample has.
+    """
     table = with_trees(with_settings(recipe_file.table, _settings(settings, seed)), recipe_file.beside)
     if not (table.get("synthesis") or table.get("anonymisation")):
         raise BadInput(
@@ -87,13 +96,18 @@ def prepare_run(
         )
     recipe = Recipe.from_table(table)
     source = find_source(data_file, place="--data") if data_file else find_source(recipe.data.file, recipe_file.beside)
-    data = ingest(source, recipe.data, recipe.schema, recipe.seed)
+    data = ingest(source, recipe.data, recipe.schema, recipe.seed, key=key)
     check_steps(recipe, data)
     return PreparedRun(recipe, source, data)
 
 
 def prepare_evaluation(
-    recipe_file: RecipeFile, original: str, released: Sequence[str], settings: Sequence[str] = ()
+    recipe_file: RecipeFile,
+    original: str,
+    released: Sequence[str],
+    settings: Sequence[str] = (),
+    *,
+    key: bytes = PUBLIC,
 ) -> PreparedRun:
     """Check a recipe and the files to score with it: the original and released tables of any other tool.
 
@@ -106,7 +120,7 @@ def prepare_evaluation(
         raise BadInput("release.released", 'name the variables that are released, such as ["price"]')
     recipe = _only_scoring(table, recipe, len(released))
     source = find_source(original, place="--original")
-    data = ingest(source, recipe.data, recipe.schema, recipe.seed)
+    data = ingest(source, recipe.data, recipe.schema, recipe.seed, key=key)
     check_steps(recipe, data)
     given = tuple(read_external(file, recipe, data) for file in released)
     return PreparedRun(recipe, source, data, given)
@@ -146,13 +160,20 @@ def prepare_plan(workspace: Workspace, draft: Draft) -> PreparedRun:
         raise BadInput("synthesis", "the plan makes no release; add a synthesis or an anonymisation step")
     recipe = Recipe.from_table(table)
     dataset = workspace.dataset(draft.dataset_id)
-    if not (draft.is_drawn_from(table) and _serves(dataset, recipe.schema)):
-        return prepare_run(RecipeFile("plan", draft.toml, None))
+    drawn_alike = recipe.data.sample is None or _sampled_by_this_key(workspace, dataset.id)
+    if not (drawn_alike and draft.is_drawn_from(table) and _serves(dataset, recipe.schema)):
+        return prepare_run(RecipeFile("plan", draft.toml, None), key=workspace.key())
     stored = workspace.read(dataset)
     data = conform(stored.frame, recipe.schema, recipe.data.missing)
     data = Microdata(data.schema, data.frame, data.origin, data.dropped + dataset.dropped)
     check_steps(recipe, data)
     return PreparedRun(recipe, StoredSource(dataset.name, b"", dataset.source_sha256), data)
+
+
+def _sampled_by_this_key(workspace: Workspace, dataset_id: int) -> bool:
+    """Whether no run of another key is on these records: older versions sampled by the seed alone."""
+    query = "SELECT EXISTS (SELECT 1 FROM run WHERE dataset_id = ? AND key_fingerprint <> ?)"
+    return not workspace.connection.execute(query, (dataset_id, workspace.key_fingerprint)).fetchone()[0]
 
 
 def _serves(dataset: Dataset, schema: Schema) -> bool:

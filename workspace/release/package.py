@@ -1,7 +1,7 @@
 """A run's release: its datasets, report, recipe and results in a directory of their own, written at once or not at all.
 
-Where a threshold is not met, or a sensitive variable would go out as it is, the release needs a written reason, which the
-audit log keeps. The log has the hash of the manifest, the manifest those of all other files, so that what went out can be
+Where a threshold is not met, a sensitive variable would go out as it is, or the run has a public key, the release needs a
+written reason, which the audit log keeps. The log has the hash of the manifest, the manifest those of all other files, so that what went out can be
 told from what did not.
 """
 
@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import generator
+from sfumato.engine.run import PUBLIC, Randomness
 from sfumato.engine.schema import Role
 from sfumato.engine.thresholds import Outcome, Verdict
 
 from ..audit import Act, append
 from ..errors import NotReady, WorkspaceError
 from ..jobs.runs import result_with_companions
+from ..store.keys import key_of_run
 from ..store.workspace import Workspace
 from ..views.results import verdicts_of
 from ..views.runs import Run, done_together
@@ -84,7 +85,17 @@ class ReleasePlan:
             said.append(
                 f"sensitive variables would go out as they are in the confidential data ({', '.join(self.exposed)})"
             )
+        if self.public_key:
+            said.append(
+                f"run {self.run.id} has a public key, so that whoever has the seed can repeat its random numbers and take "
+                "the datasets apart"
+            )
         return tuple(said)
+
+    @property
+    def public_key(self) -> bool:
+        """Whether the datasets were made with random numbers that anybody can repeat."""
+        return self.run.key_public and self.run.recipe.makes_release
 
     @property
     def unmet(self) -> tuple[Verdict, ...]:
@@ -198,8 +209,10 @@ def _fill(workspace: Workspace, plan: ReleasePlan, aside: Path, form: Form) -> s
 def _contents(workspace: Workspace, plan: ReleasePlan, form: Form) -> Iterator[tuple[str, bytes]]:
     recipe, tables = plan.run.recipe, _tables(workspace, plan.run.id)
     schema, dataset = recipe.released_schema, workspace.dataset(plan.run.dataset_id)
+    key = key_of_run(workspace.directory, plan.run.key_fingerprint) if plan.shuffled else PUBLIC
+    randomness = Randomness(recipe.seed, key)
     for draw, (name, sha256) in enumerate(zip(dataset_names(plan.datasets, form), tables, strict=True), start=1):
-        rng = generator(recipe.seed, "release", draw) if plan.shuffled else None
+        rng = randomness.generator("release", draw) if plan.shuffled else None
         yield name, dataset_bytes(workspace.tables.read(sha256), schema, plan.left_out, form, rng)
     original = workspace.tables.read(dataset.table_sha256), dataset.schema
     yield "variables.csv", codebook(workspace.tables.read(tables[0]), schema, plan.left_out, original).encode()
@@ -256,6 +269,7 @@ def _put_in_place(workspace: Workspace, plan: ReleasePlan, aside: Path, target: 
                 **details,
                 unmet=len(plan.unmet),
                 exposed=", ".join(plan.exposed) or None,
+                public_key=1 if plan.public_key else None,
             )
             try:
                 aside.rename(target)

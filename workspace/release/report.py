@@ -38,6 +38,7 @@ def _reported(workspace: Workspace, run: Run, name: str, *, traces: bool) -> Rep
         recipe_toml=run.recipe_toml,
         recipe_sha256=run.recipe_sha256,
         seed=run.seed,
+        key_public=run.key_public,
         versions=run.versions,
         created=run.created,
         seconds=run.seconds,

@@ -22,7 +22,17 @@ from ..plots.traces import plots_of, trace_figure
 from .diagnostics import ALL, ParameterLine, parameter_lines, parameter_table, statistic_table, worst_first
 from .results import result_tables, source_table, sums_up, sweep_table, sweeps_in, verdict_table
 from .tables import html, table
-from .words import DIRECTIONS, count, duration, number, records_text, settings_apart, settings_text, thresholds_text
+from .words import (
+    DIRECTIONS,
+    PUBLIC_KEY,
+    count,
+    duration,
+    number,
+    records_text,
+    settings_apart,
+    settings_text,
+    thresholds_text,
+)
 
 WORST = 3
 CONFIDENTIAL = "Traces show posterior draws, which are as confidential as the data: this page is not for release. The report of a release leaves them out."
@@ -65,6 +75,7 @@ class ReportedRun:
     recipe_toml: str
     recipe_sha256: str
     seed: int
+    key_public: bool
     versions: Mapping[str, str]
     created: float
     seconds: float | None
@@ -210,6 +221,7 @@ def _release_section(run: ReportedRun, beside: Sequence[ReportedRun]) -> Section
                 ("Sample", f"{count(recipe.data.sample, 'record')}, without replacement" if recipe.data.sample else ""),
                 ("Records", records_text(run.records, run.dropped) if run.dropped else ""),
                 ("Seed", str(run.seed)),
+                ("Key", _sentence(f"{PUBLIC_KEY}: {REPEATABLE}") if run.key_public else "the workspace's own"),
                 ("Recipe", f"SHA-256 {run.recipe_sha256}"),
                 ("Made", f"run {run.id}, {_moment(run.created)}, {duration(run.seconds)} of computing"),
                 ("With", ", ".join(f"{name} {version}" for name, version in run.versions.items())),
@@ -218,6 +230,9 @@ def _release_section(run: ReportedRun, beside: Sequence[ReportedRun]) -> Section
         ),
         _steps(recipe),
     )
+
+
+REPEATABLE = "whoever has the seed can repeat the random numbers, and so take the datasets apart"
 
 
 def _moment(seconds: float) -> str:

@@ -21,6 +21,7 @@ DIRECTIONS = {"low": "lower is better", "high": "higher is better", "none": "no 
 _HASH = re.compile("[0-9a-f]{64}")
 HOW = ("confidence", "synthesis")
 """Parameters that say how an interval was made, not what it speaks of."""
+PUBLIC_KEY = "public key"
 _BOUNDS = {"max": "at most {}", "min": "at least {}", "max_ratio": "at most {} × confidential"}
 _MARKS = {
     "pass": "✓", "fail": "✗", "not computed": "?", "queued": "○", "running": "●", "done": "✓", "failed": "✗",

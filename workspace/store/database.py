@@ -259,3 +259,17 @@ def plans(connection: sqlite3.Connection) -> None:
 def deleted_runs(connection: sqlite3.Connection) -> None:
     """The numbers of runs that were deleted, so that none is given again."""
     _script(connection, "CREATE TABLE deleted_run (id INTEGER PRIMARY KEY)")
+
+
+@migration
+def keys(connection: sqlite3.Connection) -> None:
+    """The fingerprint of the workspace's key, empty until it has one, and of the key of each run: so far none had a secret one."""
+    _script(
+        connection,
+        """
+        CREATE TABLE workspace_key (id INTEGER PRIMARY KEY CHECK (id = 1), fingerprint TEXT NOT NULL);
+        INSERT INTO workspace_key VALUES (1, '');
+        ALTER TABLE run ADD COLUMN key_public INTEGER NOT NULL DEFAULT 1;
+        ALTER TABLE run ADD COLUMN key_fingerprint TEXT NOT NULL DEFAULT 'public'
+        """,
+    )

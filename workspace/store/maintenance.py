@@ -16,6 +16,7 @@ from ..audit import Act, append, verify
 from ..errors import DamagedTable, NotFound, NotReady, WorkspaceError
 from ..jobs.runs import run_log
 from ..views.runs import find_run
+from .keys import KEY_FILE, NoKey, fingerprint
 from .workspace import Workspace
 
 AGE_SECONDS = 3_600.0
@@ -171,6 +172,7 @@ def workspace_checks(directory: Path) -> list[Check]:
 def _findings(workspace: Workspace) -> Iterator[Check]:
     yield Check("workspace", "ok", str(workspace.directory))
     yield _permissions(workspace.directory)
+    yield _key(workspace)
     yield _filesystem(workspace.directory)
     free = shutil.disk_usage(workspace.directory).free
     yield Check("free disk", "ok" if free > LITTLE_SPACE else "problem", f"{free / (1 << 30):.1f} GiB")
@@ -185,6 +187,20 @@ def _permissions(directory: Path) -> Check:
     if mode & 0o077:
         return Check("permissions", "problem", f"others may enter ({mode:04o}); run: chmod 700 {directory}")
     return Check("permissions", "ok", f"{mode:04o}")
+
+
+def _key(workspace: Workspace) -> Check:
+    try:
+        key = workspace.key()
+    except NoKey as error:
+        return Check("key", "problem", str(error))
+    path = workspace.directory / KEY_FILE
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if not key:
+        return Check("key", "note", "public: whoever has a recipe and its data repeats its runs; for public data only")
+    if mode & 0o077:
+        return Check("key", "problem", f"others may read it ({mode:04o}); run: chmod 600 {path}")
+    return Check("key", "ok", f"fingerprint {fingerprint(key)}; keep a copy: sfumato key export FILE")
 
 
 def _filesystem(directory: Path) -> Check:

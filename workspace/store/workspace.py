@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 from sfumato.engine.schema import Origin, Schema, Variable
 
 from ..audit import HEAD_FILE, Act, append, head_of, keep_head
-from ..errors import NotAWorkspace, NotFound
+from ..errors import NotAWorkspace, NotFound, WorkspaceError
 from .database import DATABASE, connect, migrate, set_wal, transaction
+from .keys import KEY_FILE, NoKey, fingerprint, key_of, new_key, read_key, write_key
 
 if TYPE_CHECKING:
     from sfumato.engine.microdata import Microdata
@@ -59,20 +60,35 @@ class Workspace:
         self.close()
 
     @classmethod
-    def create(cls, directory: Path) -> Workspace:
-        """Make a workspace, or open the one that is there. Raises NotAWorkspace on a directory with other things in it."""
+    def create(cls, directory: Path, key: bytes | None = None) -> Workspace:
+        """Make a workspace with this key, or one of its own, or open the one that is there.
+
+        Raises NotAWorkspace on a directory with other things in it, and NoKey where the one that is there has another
+        key. Where its key is missing, this one is put back.
+        """
         if (directory / DATABASE).exists():
-            return cls.open(directory)
+            return cls._with_key(directory, key)
         if directory.exists() and not directory.is_dir():
             raise NotAWorkspace(f"{directory} is a file; name a new or empty directory")
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             with _alone_in(directory):
                 if not (directory / DATABASE).exists():
-                    _make_database(directory)
+                    _make_database(directory, key)
         except (OSError, sqlite3.OperationalError) as error:
             raise NotAWorkspace(f"{directory} cannot be made a workspace: {error}") from None
-        return cls.open(directory)
+        return cls._with_key(directory, key)
+
+    @classmethod
+    def _with_key(cls, directory: Path, key: bytes | None) -> Workspace:
+        workspace = cls.open(directory)
+        try:
+            if key is not None:
+                workspace._agree(key)
+        except BaseException:
+            workspace.close()
+            raise
+        return workspace
 
     @classmethod
     def open(cls, directory: Path, *, read_only: bool = False) -> Workspace:
@@ -82,15 +98,49 @@ class Workspace:
         workspace = cls(directory)
         try:
             migrate(workspace.connection)
+            workspace._settle_key()
             if read_only:
                 workspace.connection.execute("PRAGMA query_only = ON")
         except sqlite3.DatabaseError as error:
             workspace.close()
             raise NotAWorkspace(f"{directory / DATABASE} cannot be opened: {error}") from None
-        except NotAWorkspace:
+        except WorkspaceError:
             workspace.close()
             raise
         return workspace
+
+    @property
+    def key_fingerprint(self) -> str:
+        """The fingerprint of the workspace's key, as the database has it."""
+        return str(self.connection.execute("SELECT fingerprint FROM workspace_key").fetchone()[0])
+
+    def key(self) -> bytes:
+        """The workspace's key; empty for a public one. Raises NoKey, since without it nothing may be computed."""
+        return key_of(self.directory, self.key_fingerprint)
+
+    def _settle_key(self) -> None:
+        """Make the key of a workspace that has just been migrated from a version without keys."""
+        if self.key_fingerprint:
+            return
+        with _alone_in(self.directory), self.writing() as connection:
+            if not self.key_fingerprint:
+                made = _key_in(self.directory, None)
+                connection.execute("UPDATE workspace_key SET fingerprint = ?", (made,))
+                append(connection, Act.KEY_MADE, "workspace", fingerprint=made)
+
+    def _agree(self, key: bytes) -> None:
+        """Raises NoKey where the workspace has another key than this; where its file is missing, puts it back."""
+        if (found := self.key_fingerprint) != fingerprint(key):
+            raise NoKey(
+                f"{self.directory} has another key (fingerprint {found}) than --key (fingerprint {fingerprint(key)}); "
+                "leave --key out, or make another workspace"
+            )
+        if os.path.lexists(self.directory / KEY_FILE):
+            self.key()
+            return
+        write_key(self.directory / KEY_FILE, key)
+        with self.writing() as connection:
+            append(connection, Act.KEY_RESTORED, "workspace", fingerprint=found)
 
     @cached_property
     def tables(self) -> Tables:
@@ -187,8 +237,38 @@ class Workspace:
         return self.tables.read_microdata(dataset.table_sha256, dataset.schema, dataset.origin)
 
 
+def key_beforehand(directory: Path, given: bytes | None = None) -> bytes:
+    """The key of the workspace in a directory, or that it would be made with: the one ``given``, else a new one.
+
+    Raises NoKey, also where the workspace has another key than the one given.
+    """
+    if (directory / DATABASE).exists():
+        with Workspace.create(directory, given) as workspace:
+            return workspace.key()
+    if os.path.lexists(directory / KEY_FILE):
+        return read_key(directory / KEY_FILE)
+    return new_key() if given is None else given
+
+
+def export_key(workspace: Workspace, path: Path) -> str:
+    """Copy the key into a new file, and enter that in the audit log; returns its fingerprint. Raises NoKey."""
+    key = workspace.key()
+    with workspace.writing() as connection:
+        append(connection, Act.KEY_EXPORTED, "workspace", fingerprint=fingerprint(key))
+        write_key(path, key)
+    return fingerprint(key)
+
+
 def _is_strange(path: Path) -> bool:
-    return not path.name.startswith((DATABASE, HEAD_FILE))
+    return path.name != KEY_FILE and not path.name.startswith((DATABASE, HEAD_FILE))
+
+
+def _key_in(directory: Path, key: bytes | None) -> str:
+    """The fingerprint of the key in a directory: the one that lies there, else this, else a new one."""
+    path = directory / KEY_FILE
+    if not os.path.lexists(path):
+        write_key(path, new_key() if key is None else key)
+    return fingerprint(read_key(path))
 
 
 def _dataset(row: sqlite3.Row) -> Dataset:
@@ -206,7 +286,7 @@ def _alone_in(directory: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _make_database(directory: Path) -> None:
+def _make_database(directory: Path, key: bytes | None) -> None:
     """Made aside and renamed when it is whole, so that nobody opens half a database."""
     if any(map(_is_strange, directory.iterdir())):
         raise NotAWorkspace(f"{directory} has other things in it; name a new or empty directory")
@@ -216,6 +296,7 @@ def _make_database(directory: Path) -> None:
     with contextlib.closing(connect(aside)) as connection:
         set_wal(connection)
         migrate(connection)
+        connection.execute("UPDATE workspace_key SET fingerprint = ?", (_key_in(directory, key),))
         keep_head(directory, head_of(connection))
     aside.replace(directory / DATABASE)
 

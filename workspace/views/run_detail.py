@@ -43,6 +43,7 @@ class RunDetail:
     records: int
     m: int | None
     seed: int
+    key_public: bool
     against: int | None
     changes: tuple[Change, ...]
     phases: tuple[Phase, ...]
@@ -61,7 +62,9 @@ def run_detail(workspace: Workspace, run_id: int) -> RunDetail:
     unmet = tuple(verdict for verdict in verdicts_of(workspace, run.id) if verdict.outcome != "pass")
     m = table.get("release", {}).get("m")
     against = None if before is None else before.id
-    return RunDetail(run.id, name, records, m, run.seed, against, changed, _phases(workspace, run.id), unmet)
+    return RunDetail(
+        run.id, name, records, m, run.seed, run.key_public, against, changed, _phases(workspace, run.id), unmet
+    )
 
 
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Change]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import NotFound, NotReady
 from ..jobs.processes import gone
+from ..store.keys import PUBLIC_NAME
 from ..store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -134,6 +135,9 @@ class Run:
     tasks_total: int
     seconds_left: float | None = None
     """An estimate while the run goes on; None before there is anything to judge by."""
+    key_public: bool = True
+    """Whether its random numbers are those of the seed alone, so that whoever has the seed can repeat them."""
+    key_fingerprint: str = PUBLIC_NAME
 
     @property
     def recipe(self) -> Recipe:
@@ -164,6 +168,7 @@ def _run(workspace: Workspace, row: sqlite3.Row) -> Run:
     fields["recipe_toml"] = fields.pop("recipe")
     state = RunState(row["state"])
     left = seconds_left(workspace.connection, row["id"], time.time()) if state is RunState.RUNNING else None
+    fields["key_public"] = bool(row["key_public"])
     return Run(**{**fields, "state": state, "versions": json.loads(row["versions"]), "seconds_left": left})
 
 

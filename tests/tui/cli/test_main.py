@@ -57,10 +57,7 @@ def test_a_threshold_that_fails_exits_1(study: Path, sfumato: Command, capsys: p
 @pytest.mark.slow
 def test_one_job_and_two_give_the_same_rows(study: Path, sfumato: Command) -> None:
     for jobs in ("1", "2"):
-        assert (
-            sfumato("run", str(study), "--workspace", f"w{jobs}", "--jobs", jobs, "--json", f"{jobs}.json", "--quiet")
-            == 0
-        )
+        assert sfumato("run", str(study), "--workspace", "w", "--jobs", jobs, "--json", f"{jobs}.json", "--quiet") == 0
     one, two = (json.loads(Path(f"{jobs}.json").read_text()) for jobs in ("1", "2"))
     assert json.dumps(one["rows"]) == json.dumps(two["rows"])
     assert one["verdicts"] == two["verdicts"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,14 @@ pytestmark = pytest.mark.slow
 
 Command = Callable[..., int]
 UNMET = [{"value": "utility.ecdf.max_abs_difference", "max": 1e-9, "target": "income"}]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    """An empty workspace with a key of its own: with a public one a release would need a reason."""
+    made = Workspace.create(tmp_path / "workspace")
+    yield made
+    made.close()
 
 
 @pytest.fixture

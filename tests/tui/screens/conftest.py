@@ -11,6 +11,7 @@ import pytest
 
 from sfumato.engine.microdata import conform
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
 from sfumato.tui.app import SfumatoApp
 from sfumato.tui.state import AppState, save_state
 from sfumato.workspace.ingest.files import Source
@@ -68,7 +69,7 @@ def enter(workspace):
 @pytest.fixture(scope="session")
 def built(tmp_path_factory):
     """Runs 1 to 4: done, failed, interrupted, running; and a project without runs."""
-    workspace = Workspace.create(tmp_path_factory.mktemp("built") / "workspace")
+    workspace = Workspace.create(tmp_path_factory.mktemp("built") / "workspace", PUBLIC)
     assert enter(workspace) == DONE
     work(workspace.directory, idle=0)
     assert enter(workspace) == FAILED

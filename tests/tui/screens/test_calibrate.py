@@ -9,6 +9,7 @@ from textual.widgets import Input
 from sfumato.engine.methods import registry
 from sfumato.engine.microdata import conform
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
 from sfumato.tui.screens.study import Studies, StudyDialog
 from sfumato.tui.state import AppState, save_state
 from sfumato.tui.study_answers import first_place, place_text, plane_drawn, slider, spread_text, tables_text
@@ -39,7 +40,7 @@ RECIPE = {
 @pytest.fixture(scope="module")
 def calibrated(tmp_path_factory):
     """A run with one small calibration."""
-    workspace = Workspace.create(tmp_path_factory.mktemp("calibrate") / "workspace")
+    workspace = Workspace.create(tmp_path_factory.mktemp("calibrate") / "workspace", PUBLIC)
     rng = np.random.default_rng(1)
     age = rng.integers(18, 80, 200)
     status = np.where(rng.random(200) < age / 160, "a", rng.choice(["b", "c"], 200))

@@ -10,6 +10,7 @@ from textual.widgets import Input
 
 from sfumato.engine.microdata import conform
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
 from sfumato.engine.schema import MissingPolicy
 from sfumato.tui.screens.dialogs import Choose, Keys
 from sfumato.tui.screens.distribution import Distributions, SidePlot
@@ -49,7 +50,7 @@ def survey():
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """A run of three datasets; a tenth of the incomes is missing."""
-    workspace = Workspace.create(tmp_path_factory.mktemp("distributions") / "workspace")
+    workspace = Workspace.create(tmp_path_factory.mktemp("distributions") / "workspace", PUBLIC)
     recipe = Recipe.from_table(RECIPE)
     data = conform(survey(), recipe.schema, MissingPolicy.KEEP)
     enter_run(workspace, recipe, Source("survey.csv", b"simulated"), data)

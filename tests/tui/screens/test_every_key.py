@@ -9,6 +9,7 @@ import pytest
 from sfumato.engine.microdata import conform
 from sfumato.engine.posterior.ensemble import chain_trace
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
 from sfumato.tui.keymap import bindings
 from sfumato.tui.state import AppState, save_state
 from sfumato.workspace.ingest.files import Source
@@ -170,7 +171,7 @@ def test_every_owner_of_a_place_has_keys():
 @pytest.fixture(scope="module")
 def census(tmp_path_factory):
     """A run of everything that the runs of the built workspace do not have."""
-    workspace = Workspace.create(tmp_path_factory.mktemp("census") / "workspace")
+    workspace = Workspace.create(tmp_path_factory.mktemp("census") / "workspace", PUBLIC)
     rng = np.random.default_rng(4)
     age = rng.integers(18, 80, 240)
     frame = pd.DataFrame(

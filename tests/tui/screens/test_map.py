@@ -10,6 +10,7 @@ from textual.widgets import Input
 
 from sfumato.engine.microdata import conform
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
 from sfumato.engine.thresholds import Verdict
 from sfumato.tui.screens.dialogs import Choose
 from sfumato.tui.screens.map import limit_series, limits_on
@@ -38,7 +39,7 @@ RECIPE = {
 @pytest.fixture(scope="module")
 def three(tmp_path_factory):
     """Runs 1 and 2 of two recipes, and run 3 without a risk."""
-    workspace = Workspace.create(tmp_path_factory.mktemp("mapped") / "workspace")
+    workspace = Workspace.create(tmp_path_factory.mktemp("mapped") / "workspace", PUBLIC)
     rng = np.random.default_rng(20)
     visits = rng.poisson(4, 90)
     frame = pd.DataFrame({"visits": visits, "income": np.exp(rng.normal(7 + 0.2 * visits, 0.2, 90))})
@@ -174,7 +175,7 @@ async def test_without_a_run_that_is_done_the_map_says_so(sit, directory):
 @pytest.fixture(scope="module")
 def limited(tmp_path_factory):
     """A run with a limit on the number across, and one relative to the confidential data."""
-    workspace = Workspace.create(tmp_path_factory.mktemp("limited") / "workspace")
+    workspace = Workspace.create(tmp_path_factory.mktemp("limited") / "workspace", PUBLIC)
     rng = np.random.default_rng(21)
     visits = rng.poisson(4, 60)
     frame = pd.DataFrame({"visits": visits, "income": np.exp(rng.normal(7 + 0.2 * visits, 0.2, 60))})

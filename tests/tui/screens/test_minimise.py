@@ -11,6 +11,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.methods import registry
 from sfumato.engine.microdata import conform
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
 from sfumato.tui.screens.form import Form
 from sfumato.tui.screens.guided_minimisation import GuidedMinimisation
 from sfumato.tui.screens.study import StudyDialog
@@ -46,7 +47,7 @@ RECIPE = {
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
     """Run 1 finds answers; run 2 asks for more than anonymised data can have."""
-    workspace = Workspace.create(tmp_path_factory.mktemp("minimise") / "workspace")
+    workspace = Workspace.create(tmp_path_factory.mktemp("minimise") / "workspace", PUBLIC)
     rng = np.random.default_rng(4)
     frame = pd.DataFrame(
         {"age": rng.integers(18, 80, 200),

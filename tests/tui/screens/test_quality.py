@@ -7,6 +7,7 @@ from textual.widgets import Input
 
 from sfumato.engine.microdata import conform
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
 from sfumato.tui.screens.project import Project
 from sfumato.tui.screens.quality import Quality, reading, why
 from sfumato.tui.state import AppState, save_state
@@ -44,7 +45,7 @@ RECIPE = {
 @pytest.fixture(scope="module")
 def three(tmp_path_factory):
     """Run 1 keeps its recipe's limits, run 2 has classes too large for them, run 3 measures no quality."""
-    workspace = Workspace.create(tmp_path_factory.mktemp("quality") / "workspace")
+    workspace = Workspace.create(tmp_path_factory.mktemp("quality") / "workspace", PUBLIC)
     rng = np.random.default_rng(4)
     age = rng.integers(18, 80, 300)
     frame = pd.DataFrame(

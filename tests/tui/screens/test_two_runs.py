@@ -8,6 +8,7 @@ import pytest
 
 from sfumato.engine.microdata import conform
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
 from sfumato.tui.screens.compare import Compare
 from sfumato.tui.screens.project import Project
 from sfumato.tui.screens.records import Record
@@ -44,7 +45,7 @@ SIZES = [(80, 24), pytest.param((160, 50), marks=pytest.mark.sizes)]
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """Runs 1 and 2: one data, two recipes; run 3: other data; run 4: no risk."""
-    workspace = Workspace.create(tmp_path_factory.mktemp("compared") / "workspace")
+    workspace = Workspace.create(tmp_path_factory.mktemp("compared") / "workspace", PUBLIC)
     rng = np.random.default_rng(20)
     visits = rng.poisson(4, 90)
     frame = pd.DataFrame(

@@ -11,6 +11,7 @@ import pytest
 
 from sfumato.engine.microdata import conform
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
 from sfumato.tui.state import AppState, save_state
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
@@ -47,7 +48,7 @@ def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     income = np.exp(rng.normal(7 + 0.05 * visits, 0.4, 90))
     frame = pd.DataFrame({"region": rng.choice(["north", "süden"], 90), "visits": visits, "income": income})
     recipe = Recipe.from_table(RECIPE)
-    workspace = Workspace.create(tmp_path_factory.mktemp("finished") / "workspace")
+    workspace = Workspace.create(tmp_path_factory.mktemp("finished") / "workspace", PUBLIC)
     enter_run(workspace, recipe, Source("survey.csv", b"simulated"), conform(frame, recipe.schema))
     workspace.close()
     work(workspace.directory, idle=0)

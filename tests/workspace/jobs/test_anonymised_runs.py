@@ -167,7 +167,7 @@ def test_the_release_holds_the_anonymised_table_and_not_the_classes(
 ) -> None:
     run_id = enter(**sections(output="generalised", max_suppressed=0.05))
     work(workspace.directory, idle=0)
-    found = release(workspace, run_id, tmp_path / "out")
+    found = release(workspace, run_id, tmp_path / "out", reason="a test of public data")
     assert [name for name in found.files if name.startswith("dataset")] == ["dataset-01.csv"]
     table = pd.read_csv(tmp_path / "out" / "dataset-01.csv", keep_default_na=False)
     assert table.groupby(["region", "age"]).size().min() >= 4

@@ -99,10 +99,10 @@ def test_every_blas_has_one_thread_while_a_task_is_computed(
     seen: list[int] = []
     plain = dict(run_task._KINDS)
 
-    def looking(tables: Tables, order: TaskInput, report: Any) -> TaskResult:
+    def looking(tables: Tables, order: TaskInput, report: Any, key: bytes) -> TaskResult:
         np.ones((50, 50)) @ np.ones((50, 50))
         seen.extend(library["num_threads"] for library in threadpool_info())
-        return plain[TaskKind(order.held.kind)](tables, order, report)
+        return plain[TaskKind(order.held.kind)](tables, order, report, key)
 
     for kind in plain:
         monkeypatch.setitem(run_task._KINDS, kind, looking)

@@ -305,7 +305,7 @@ def test_a_stopped_run_is_left_though_its_task_reports_nothing_and_never_ends(
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(
         "import sfumato.workspace.jobs.run_task as p, sfumato.engine.execution as e\n"
-        "def endless(tables, order, report):\n"
+        "def endless(tables, order, report, key):\n"
         "    return sum(range(10**12))\n"
         "p._KINDS[e.TaskKind.FIT] = endless\n"
     )

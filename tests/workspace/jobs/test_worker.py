@@ -202,9 +202,11 @@ def test_a_stopped_run_is_left_at_the_next_report_and_ends_the_same_when_resumed
     run_id = enter()
     plain = run_task._KINDS[TaskKind.DRAW]
 
-    def interrupted(tables: Tables, order: TaskInput, report: Callable[[Progress], None]) -> queue.TaskResult:
+    def interrupted(
+        tables: Tables, order: TaskInput, report: Callable[[Progress], None], key: bytes
+    ) -> queue.TaskResult:
         request_stop(workspace, order.held.run_id, RunState.INTERRUPTED)
-        return plain(tables, order, report)
+        return plain(tables, order, report, key)
 
     monkeypatch.setattr(run_task, "REPORT_SECONDS", 0.0)
     with monkeypatch.context() as stopping:
@@ -226,13 +228,13 @@ def test_a_task_that_went_to_another_worker_is_left_at_the_next_report(
     plain = run_task._KINDS[TaskKind.FIT]
     reached = []
 
-    def robbed(tables: Tables, order: TaskInput, report: Callable[[Progress], None]) -> queue.TaskResult:
+    def robbed(tables: Tables, order: TaskInput, report: Callable[[Progress], None], key: bytes) -> queue.TaskResult:
         held = order.held
         if held.attempt == 1:
             workspace.connection.execute("UPDATE task SET lease_until = 0 WHERE id = ?", (held.task_id,))
             assert claim(workspace, "robber") is not None
             workspace.connection.execute("UPDATE task SET lease_until = 0 WHERE id = ?", (held.task_id,))
-        outcome = plain(tables, order, report)
+        outcome = plain(tables, order, report, key)
         reached.append(held.attempt)
         return outcome
 
@@ -308,10 +310,10 @@ def test_a_database_that_is_locked_for_longer_than_its_patience_loses_no_task(
     monkeypatch.setattr(run_task, "REPORT_SECONDS", 0.0)
     plain = run_task._KINDS[TaskKind.FIT]
 
-    def locked(tables: Tables, order: TaskInput, report: Callable[[Progress], None]) -> queue.TaskResult:
+    def locked(tables: Tables, order: TaskInput, report: Callable[[Progress], None], key: bytes) -> queue.TaskResult:
         lock = write_lock(workspace.directory, 0.3)
         lock.__enter__()
-        return plain(tables, order, report)
+        return plain(tables, order, report, key)
 
     monkeypatch.setitem(run_task._KINDS, TaskKind.FIT, locked)
     work(workspace.directory, idle=0)

@@ -93,7 +93,9 @@ def test_a_workspace_of_the_version_before_gets_the_tables(tmp_path: Path, monke
     at = database.MIGRATIONS.index(next(step for step in database.MIGRATIONS if step.__name__ == "plans"))
     with monkeypatch.context() as older:
         older.setattr(database, "MIGRATIONS", before[:at])
-        Workspace.create(tmp_path / "old").close()
+        (tmp_path / "old").mkdir()
+        with closing(database.connect(tmp_path / "old" / database.DATABASE)) as connection:
+            database.migrate(connection)
     with closing(Workspace.open(tmp_path / "old")) as workspace:
         assert draft_of(workspace, 1) is None
 

@@ -299,7 +299,7 @@ def test_a_worker_finds_what_the_engine_finds_also_when_done_again(
     run_id = prepared.enter(workspace)
     again = enter_again(workspace, run_id)
     work(workspace.directory, idle=0)
-    alone = execute(prepared.recipe, prepared.data, [released for _, released in prepared.given])
+    alone = execute(prepared.recipe, prepared.data, [released for _, released in prepared.given], key=workspace.key())
     assert result_rows(workspace, run_id) == result_rows(workspace, again) == list(alone.rows)
 
 

@@ -7,6 +7,7 @@ import pytest
 from sfumato.engine.microdata import conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.results import ChainTrace, Diagnostic, ImportanceTrace, NoTrace
+from sfumato.engine.run import PUBLIC
 from sfumato.workspace.errors import DamagedTable
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import resume
@@ -66,7 +67,7 @@ def entered(directory: Path, **sections: object) -> Workspace:
         }
     )
     recipe = Recipe.from_table({**RECIPE, **sections})
-    workspace = Workspace.create(directory)
+    workspace = Workspace.create(directory, PUBLIC)
     enter_run(workspace, recipe, Source("simulated.csv", b"simulated"), conform(frame, recipe.schema))
     return workspace
 
@@ -231,7 +232,7 @@ def test_the_report_has_the_parameters_and_the_traces_of_the_worst(done):
 
 @pytest.mark.slow
 def test_no_trace_enters_a_release(done, tmp_path):
-    files = release(done, 1, tmp_path / "out").files
+    files = release(done, 1, tmp_path / "out", reason="simulated data").files
     names = {parameter for model in traces_of(done, 1) for parameter in getattr(model.trace, "parameters", ())}
     assert "log posterior" in names
     for name in files:

@@ -17,6 +17,7 @@ import pytest
 
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
@@ -103,7 +104,7 @@ def test_a_disk_that_fills_in_mid_run_stops_it_in_words_and_it_goes_on_when_ther
     small.mkdir()
     with mounted(small, "-t", "tmpfs", "-o", "size=40m", "tmpfs"):
         directory = small / "workspace"
-        workspace = Workspace.create(directory)
+        workspace = Workspace.create(directory, PUBLIC)
         recipe = small_recipe(release=MANY)
         run_id = enter_run(workspace, recipe, Source("simulated.csv", b""), small_data)
         ballast = small / "ballast"
@@ -123,7 +124,7 @@ def test_a_disk_that_fills_in_mid_run_stops_it_in_words_and_it_goes_on_when_ther
         assert workspace.connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
         rows = result_rows(workspace, run_id)
         workspace.close()
-    elsewhere = Workspace.create(tmp_path / "roomy")
+    elsewhere = Workspace.create(tmp_path / "roomy", PUBLIC)
     other = enter_run(elsewhere, recipe, Source("simulated.csv", b""), small_data)
     work(elsewhere.directory, idle=0)
     assert rows == result_rows(elsewhere, other)

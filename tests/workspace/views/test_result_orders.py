@@ -37,7 +37,7 @@ def workspace(tmp_path: Path) -> Workspace:
     write = made.connection.execute
     write("INSERT INTO project VALUES (1, 'p', '')")
     write("INSERT INTO dataset VALUES (1, 1, 'd', 'confidential', '', '', '{}', 1, 0, '')")
-    write("INSERT INTO run VALUES (1, 1, 1, 't', '', '', 1, '{}', 'done', 0, 0, 0, '')")
+    write("INSERT INTO run VALUES (1, 1, 1, 't', '', '', 1, '{}', 'done', 0, 0, 0, '', 1, 'public')")
     write(
         "INSERT INTO task (id, run_id, key, kind, item, state, blockers) VALUES (1, 1, 'combine', 'combine', 0, 'done', 0)"
     )

@@ -16,6 +16,7 @@ import pytest
 
 from sfumato.engine.microdata import conform
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import claim, fail, request_stop
 from sfumato.workspace.jobs.runs import enter_run
@@ -86,6 +87,7 @@ def pin(directory):
     first = FIRST.timestamp()
     with closing(sqlite3.connect(directory / DATABASE)) as connection, connection:
         connection.execute("UPDATE run SET created = ? + id * 3600", (first,))
+        connection.execute("UPDATE run SET key_public = 0")  # figures of the seed alone, shown as those of any run
         connection.execute("UPDATE run SET started = created + 2 WHERE started IS NOT NULL")
         connection.execute("UPDATE run SET finished = created + 14 WHERE finished IS NOT NULL")
         connection.execute("UPDATE task SET seconds = 0.5, peak_bytes = 90e6 WHERE seconds IS NOT NULL")
@@ -98,7 +100,7 @@ def fixed(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sfumato.workspace.audit.datetime", Clock)
         patch.setattr("sfumato.workspace.audit._user", lambda: "analyst")
-        workspace = Workspace.create(tmp_path_factory.mktemp("fixed") / "workspace")
+        workspace = Workspace.create(tmp_path_factory.mktemp("fixed") / "workspace", PUBLIC)
         recipe, data = survey()
         runs = [enter_run(workspace, recipe, Source("survey.csv", b"simulated"), data)]
         work(workspace.directory, idle=0)

@@ -1,0 +1,197 @@
+"""The key of a workspace: made once, its owner's alone, never replaced in silence."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sfumato.engine.execution import execute
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC as ENGINES_PUBLIC
+from sfumato.workspace.audit import audit_rows
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.queue import resume
+from sfumato.workspace.jobs.runs import enter_again, enter_run
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store import database
+from sfumato.workspace.store.keys import PUBLIC, NoKey, fingerprint, new_key, read_key, write_key
+from sfumato.workspace.store.maintenance import workspace_checks
+from sfumato.workspace.store.workspace import Workspace, export_key, key_beforehand
+from sfumato.workspace.views.results import result_rows
+from sfumato.workspace.views.runs import RunState, find_run, list_runs
+
+SOURCE = Source("simulated.csv", b"simulated")
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Workspace:
+    """A workspace with a key of its own."""
+    return Workspace.create(tmp_path / "own")
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_workspace_is_made_with_a_key_that_no_other_has(tmp_path: Path, own: Workspace) -> None:
+    with Workspace.create(tmp_path / "other") as other:
+        assert len(own.key()) == len(other.key()) == 32
+        assert own.key() != other.key()
+    assert mode(own.directory / "key") == 0o600
+    assert own.key_fingerprint == fingerprint(own.key()) != fingerprint(other.key())
+    assert PUBLIC == ENGINES_PUBLIC
+    assert (fingerprint(PUBLIC), len(own.key_fingerprint)) == ("public", 16)
+
+
+def test_the_mode_does_not_depend_on_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        write_key(tmp_path / "key", new_key())
+    finally:
+        os.umask(before)
+    assert mode(tmp_path / "key") == 0o600
+
+
+def test_no_link_is_followed_and_nothing_is_written_over(tmp_path: Path) -> None:
+    (tmp_path / "target").write_bytes(b"x" * 32)
+    (tmp_path / "link").symlink_to("target")
+    (tmp_path / "dangling").symlink_to("nothing")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "short").write_bytes(b"x" * 31)
+    (tmp_path / "folder").mkdir()
+    for name, said in {
+        "link": "a link",
+        "pipe": "no file",
+        "short": "32 bytes",
+        "folder": "no file",
+        "gone": "no key",
+    }.items():
+        with pytest.raises(NoKey, match=said):
+            read_key(tmp_path / name)
+    for name in ("target", "link", "dangling"):
+        with pytest.raises(NoKey, match="name a new file"):
+            write_key(tmp_path / name, new_key())
+    assert (tmp_path / "target").read_bytes() == b"x" * 32
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_a_workspace_without_its_key_is_looked_at_and_computes_nothing(
+    own: Workspace, small_recipe: Callable[..., Recipe], small_data: Microdata, tmp_path: Path
+) -> None:
+    run_id = enter_run(own, small_recipe(), SOURCE, small_data)
+    own.connection.execute("UPDATE run SET state = 'interrupted'")
+    export_key(own, tmp_path / "kept")
+    (own.directory / "key").unlink()
+    with Workspace.open(own.directory) as opened:
+        assert [run.id for run in list_runs(opened)] == [run_id]
+        for act in (
+            lambda: enter_run(opened, small_recipe(), SOURCE, small_data),
+            lambda: enter_again(opened, run_id),
+            lambda: resume(opened, run_id),
+        ):
+            with pytest.raises(NoKey, match=r"sfumato init .* --key FILE"):
+                act()
+        assert len(list_runs(opened)) == 1
+    assert not (own.directory / "key").exists(), "no new key was made"
+    (check,) = [one for one in workspace_checks(own.directory) if one.what == "key"]
+    assert check.state == "problem"
+    with pytest.raises(NoKey, match="another key"):
+        Workspace.create(own.directory, new_key())
+    assert not (own.directory / "key").exists()
+    with Workspace.create(own.directory, read_key(tmp_path / "kept")) as restored:
+        assert resume(restored, run_id)
+        assert [row.act for row in audit_rows(restored.connection)][-3:] == [
+            "key exported",
+            "key restored",
+            "run resumed",
+        ]
+
+
+def test_a_key_put_in_the_place_of_another_is_noticed(
+    own: Workspace, small_recipe: Callable[..., Recipe], small_data: Microdata
+) -> None:
+    enter_run(own, small_recipe(), SOURCE, small_data)
+    (own.directory / "key").unlink()
+    for planted in (new_key(), PUBLIC):
+        write_key(own.directory / "key", planted)
+        with pytest.raises(NoKey, match="another key than the workspace's"):
+            enter_run(own, small_recipe(), SOURCE, small_data)
+        work(own.directory, idle=0)
+        run = find_run(own, 1)
+        assert run.state is RunState.FAILED
+        assert "another key" in run.error
+        (own.directory / "key").unlink()
+
+
+def test_a_leftover_key_of_a_workspace_that_was_never_made_is_its_key(tmp_path: Path) -> None:
+    (tmp_path / "w").mkdir()
+    write_key(tmp_path / "w" / "key", new_key())
+    kept = read_key(tmp_path / "w" / "key")
+    assert key_beforehand(tmp_path / "w") == kept
+    with Workspace.create(tmp_path / "w", kept) as made:
+        assert made.key() == kept
+
+
+@pytest.fixture
+def older(
+    tmp_path: Path, small_recipe: Callable[..., Recipe], small_data: Microdata, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """A workspace of the version before keys, with a run half done."""
+    directory = tmp_path / "older"
+    with Workspace.create(directory, PUBLIC) as made:
+        enter_run(made, small_recipe(), SOURCE, small_data)
+        made.connection.execute("UPDATE run SET state = 'interrupted'")
+        at = [step.__name__ for step in database.MIGRATIONS].index("keys")
+        made.connection.execute("DROP TABLE workspace_key")
+        for column in ("key_public", "key_fingerprint"):
+            made.connection.execute(f"ALTER TABLE run DROP COLUMN {column}")
+        made.connection.execute("DELETE FROM migration WHERE number > ?", (at,))
+        made.connection.execute(f"PRAGMA user_version = {at}")
+    (directory / "key").unlink()
+    return directory
+
+
+@pytest.mark.slow
+def test_a_workspace_of_the_version_before_gets_a_key_and_its_runs_stay_public(
+    older: Path, small_recipe: Callable[..., Recipe], small_data: Microdata
+) -> None:
+    with Workspace.open(older) as migrated:
+        assert len(migrated.key()) == 32
+        assert [row.act for row in audit_rows(migrated.connection)][-1] == "key made"
+        assert find_run(migrated, 1).key_public
+        resume(migrated, 1)
+        again = enter_again(migrated, 1)
+        assert not find_run(migrated, again).key_public
+        work(older, idle=0)
+        plain = list(execute(small_recipe(), small_data).rows)
+        assert result_rows(migrated, 1) == plain, "what it began without a key it ends without"
+        assert (
+            result_rows(migrated, again) == list(execute(small_recipe(), small_data, key=migrated.key()).rows) != plain
+        )
+    with Workspace.open(older) as opened:
+        assert opened.key() == migrated.key()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", [0, 2])
+def test_workers_read_the_key_and_no_row_or_log_has_it(
+    own: Workspace, small_recipe: Callable[..., Recipe], small_data: Microdata, jobs: int
+) -> None:
+    run_id = enter_run(own, small_recipe(), SOURCE, small_data)
+    work(own.directory, jobs=jobs, idle=0)
+    key = own.key()
+    assert result_rows(own, run_id) == list(execute(small_recipe(), small_data, key=key).rows)
+    own.close()
+    with contextlib.closing(database.connect(own.directory / database.DATABASE)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    for path in own.directory.rglob("*"):
+        if path.is_file() and path.name != "key":
+            content = path.read_bytes()
+            assert key not in content
+            assert key.hex().encode() not in content.lower()

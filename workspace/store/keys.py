@@ -1,0 +1,116 @@
+"""The key of a workspace: 32 bytes of the operating system in a file of their own, beside the seed in every random stream.
+
+Without it nobody can repeat a run, and so nobody can undo a release by repeating it. It is in no recipe, report, log, result or
+row of the database: there stands its fingerprint, an HMAC of a fixed label by it. A public key is the word ``public`` in place
+of 32 bytes: its runs have the streams that the seed alone gives, for studies that strangers shall repeat.
+"""
+
+from __future__ import annotations
+
+import errno
+import hmac
+import os
+import stat
+from pathlib import Path
+
+from ..errors import WorkspaceError
+
+KEY_FILE = "key"
+KEY_BYTES = 32
+PUBLIC = b""
+"""No key, as ``engine.run`` has it; written here too, since that loads numerical libraries."""
+PUBLIC_NAME = "public"
+PUBLIC_CONTENT = b"public\n"
+LABEL = b"sfumato key fingerprint"
+FINGERPRINT_DIGITS = 16
+
+
+class NoKey(WorkspaceError):
+    """The key is not there, cannot be read, or is another one."""
+
+
+def new_key() -> bytes:
+    """A key that nobody else has."""
+    return os.urandom(KEY_BYTES)
+
+
+def fingerprint(key: bytes) -> str:
+    """What tells keys apart and gives none away: the first 16 hexadecimal digits of an HMAC-SHA-256; ``public`` for none."""
+    return hmac.digest(key, LABEL, "sha256").hex()[:FINGERPRINT_DIGITS] if key else PUBLIC_NAME
+
+
+def write_key(path: Path, key: bytes) -> None:
+    """Write a key into a file that is its owner's alone and was not there before. Raises NoKey; no link is followed."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        raise NoKey(f'"{path}" is there already, and no key is written over; name a new file') from None
+    except OSError as error:
+        raise NoKey(f'the key cannot be written to "{path}": {error.strerror}') from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            os.fchmod(file.fileno(), 0o600)
+            file.write(key or PUBLIC_CONTENT)
+            file.flush()
+            os.fsync(file.fileno())
+        _synchronise(path.parent)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise NoKey(f'the key cannot be written to "{path}": {error.strerror}') from None
+
+
+def _synchronise(directory: Path) -> None:
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def read_key(path: Path) -> bytes:
+    """The key in a file; empty for a public one. Raises NoKey: no link is followed, and only a regular file is read."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise NoKey(f'there is no key "{path}"') from None
+    except OSError as error:
+        said = "it is a link; name the file itself" if error.errno == errno.ELOOP else error.strerror
+        raise NoKey(f'the key "{path}" cannot be read: {said}') from None
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise NoKey(f'"{path}" is no file; a key is a file of {KEY_BYTES} bytes')
+        content = os.read(handle, KEY_BYTES + 1)
+    finally:
+        os.close(handle)
+    if content == PUBLIC_CONTENT:
+        return PUBLIC
+    if len(content) != KEY_BYTES:
+        raise NoKey(f'"{path}" is no key: a key has {KEY_BYTES} bytes; make one with: sfumato key export FILE')
+    return content
+
+
+def given_key(text: str) -> bytes:
+    """The key that ``--key`` names: a file, or the word ``public``. Raises NoKey."""
+    return PUBLIC if text == PUBLIC_NAME else read_key(Path(text).expanduser())
+
+
+def key_of(directory: Path, expected: str) -> bytes:
+    """The key of a workspace that has this fingerprint. Raises NoKey, with how to put it back."""
+    path = directory / KEY_FILE
+    if not os.path.lexists(path):
+        raise NoKey(
+            f"the key of the workspace is missing ({path}): nothing can be computed or released. Put the one that was "
+            f"exported back with: sfumato init {directory} --key FILE"
+        )
+    key = read_key(path)
+    if fingerprint(key) != expected:
+        raise NoKey(
+            f"{path} is another key than the workspace's (fingerprint {fingerprint(key)}, not {expected}); "
+            f"move it away and put the exported one back with: sfumato init {directory} --key FILE"
+        )
+    return key
+
+
+def key_of_run(directory: Path, expected: str) -> bytes:
+    """The key of a run that was entered with this fingerprint; a public run needs none. Raises NoKey."""
+    return PUBLIC if expected == PUBLIC_NAME else key_of(directory, expected)
