@@ -72,13 +72,20 @@ def _carry_out(
     companions: Sequence[PreparedRun] = (),
     *,
     key: bytes,
+    given: bool = False,
     quiet: bool,
 ) -> int:
     from sfumato.workspace.plan.prepare import enter_together
+    from sfumato.workspace.store.keys import NoKey
 
     from .run import carry_out
 
-    workspace = open_or_create(directory, key)
+    try:
+        workspace = open_or_create(directory, key)
+    except NoKey:
+        if given or prepared.recipe.data.sample is not None:
+            raise
+        workspace = open_or_create(directory)  # somebody else has made it meanwhile, with a key of its own
     return carry_out(workspace, enter_together(workspace, prepared, companions), jobs, json_file, quiet=quiet)
 
 
@@ -161,7 +168,9 @@ def run(
     found, key = find_recipe(recipe), workspace_key(directory, key_file)
     prepared = prepare_run(found, data, seed, settings, key=key)
     companions = () if alone else prepare_companions(prepared, found, settings)
-    sys.exit(_carry_out(prepared, directory, jobs, json_file, companions, key=key, quiet=quiet))
+    sys.exit(
+        _carry_out(prepared, directory, jobs, json_file, companions, key=key, given=key_file is not None, quiet=quiet)
+    )
 
 
 @sfumato.command()

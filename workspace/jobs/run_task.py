@@ -32,7 +32,7 @@ from ..errors import WorkspaceError
 from ..store.artefacts import classes_name, read_released, records_name, trace_name, write_records, write_trace
 from ..store.database import is_busy
 from ..store.disk import disk_error
-from ..store.keys import PUBLIC_NAME, key_of_run
+from ..store.keys import key_of_run
 from ..store.tables import Tables
 from ..store.workspace import Workspace, schema_from_json, schema_to_json
 from ..views.results import raw_rows
@@ -72,8 +72,8 @@ class TaskInput:
     schema: str
     confidential: str
     tables: Mapping[str, str]
-    rows: Sequence[Row] = ()
-    key_fingerprint: str = PUBLIC_NAME
+    rows: Sequence[Row]
+    key_fingerprint: str
 
 
 def task_input(workspace: Workspace, held: Claim) -> TaskInput:

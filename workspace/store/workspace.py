@@ -246,7 +246,7 @@ def key_beforehand(directory: Path, given: bytes | None = None) -> bytes:
         with Workspace.create(directory, given) as workspace:
             return workspace.key()
     if os.path.lexists(directory / KEY_FILE):
-        return read_key(directory / KEY_FILE)
+        return _lying_in(directory, given)
     return new_key() if given is None else given
 
 
@@ -268,7 +268,15 @@ def _key_in(directory: Path, key: bytes | None) -> str:
     path = directory / KEY_FILE
     if not os.path.lexists(path):
         write_key(path, new_key() if key is None else key)
-    return fingerprint(read_key(path))
+    return fingerprint(_lying_in(directory, key))
+
+
+def _lying_in(directory: Path, given: bytes | None) -> bytes:
+    """The key that lies in a directory. Raises NoKey where another is given."""
+    key = read_key(directory / KEY_FILE)
+    if given not in (None, key):
+        raise NoKey(f"another key lies in {directory} than --key; move it away, or leave --key out")
+    return key
 
 
 def _dataset(row: sqlite3.Row) -> Dataset:

@@ -105,7 +105,7 @@ def _same_records(runs: tuple[Run, Run], datasets: tuple[Dataset, Dataset]) -> b
     if datasets[0].table_sha256 == datasets[1].table_sha256:
         return True
     chosen = [
-        (data.source_sha256, data.records, run.recipe.data.where, run.recipe.data.sample, run.recipe.data.sample and run.seed)
+        (data.source_sha256, data.records, run.recipe.data.where, run.recipe.data.sample, run.recipe.data.sample and (run.seed, run.key_fingerprint))
         for run, data in zip(runs, datasets, strict=True)
     ]  # fmt: skip
     return chosen[0] == chosen[1]
@@ -116,5 +116,6 @@ def _described(run: Run, data: Dataset) -> str:
     source = run.recipe.data
     parts = [f"sha256 {data.source_sha256[:8]}"]
     parts += [f'where "{source.where}"'] if source.where else []
-    parts += [f"a sample with seed {run.seed}"] if source.sample else []
+    key = "" if run.key_public else " and the workspace's key"
+    parts += [f"a sample with seed {run.seed}{key}"] if source.sample else []
     return f"run {run.id}: {data.records:,} records of {data.name} ({', '.join(parts)})"

@@ -1,0 +1,95 @@
+"""Which records a sample has depends on the workspace's key, however the run is started."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from sfumato.tui.jobs import run_recipe
+from sfumato.workspace.errors import DifferentData
+from sfumato.workspace.jobs.runs import enter_again
+from sfumato.workspace.plan.drafts import draft_of
+from sfumato.workspace.plan.prepare import prepare_plan, prepare_run
+from sfumato.workspace.recipes import find_recipe
+from sfumato.workspace.store.keys import PUBLIC
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.comparison import compare_runs
+from sfumato.workspace.views.runs import find_run
+
+RECIPE = """
+title = "Sampled"
+[data]
+file = "{file}"
+sample = 30
+[variables]
+age = {{ kind = "count", role = "known" }}
+cost = {{ kind = "continuous", role = "sensitive" }}
+[release]
+m = 1
+seed = 3
+[[synthesis]]
+target = "cost"
+method = "linear_regression"
+predictors = ["age"]
+"""
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> str:
+    pd.DataFrame({"age": range(20, 100), "cost": [i * 37 % 91 + 0.5 for i in range(80)]}).to_csv(
+        tmp_path / "people.csv", index=False
+    )
+    (tmp_path / "recipe.toml").write_text(RECIPE.format(file=tmp_path / "people.csv"))
+    return str(tmp_path / "recipe.toml")
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Workspace]:
+    """A workspace with a key of its own."""
+    made = Workspace.create(tmp_path / "own")
+    yield made
+    made.close()
+
+
+def ages(workspace: Workspace, run_id: int) -> list[int]:
+    return workspace.read(workspace.dataset(find_run(workspace, run_id).dataset_id)).numbers("age").tolist()
+
+
+@pytest.mark.slow
+def test_the_app_samples_by_the_key(own: Workspace, recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.tui.jobs._started", lambda workspace, run_id, text: run_id)
+    run_id = run_recipe(own.directory, recipe, None)
+    expected = prepare_run(find_recipe(recipe), key=own.key()).data.numbers("age").tolist()
+    assert ages(own, int(run_id)) == expected != prepare_run(find_recipe(recipe)).data.numbers("age").tolist()  # type: ignore[call-overload]
+
+
+@pytest.fixture
+def migrated(own: Workspace, recipe: str) -> Workspace:
+    """A workspace with a run of the version before keys: its sample is that of the seed alone."""
+    run_id = prepare_run(find_recipe(recipe), key=PUBLIC).enter(own)
+    own.connection.execute("UPDATE run SET key_public = 1, key_fingerprint = 'public' WHERE id = ?", (run_id,))
+    return own
+
+
+def test_a_plan_on_a_sample_of_the_seed_alone_draws_another(migrated: Workspace) -> None:
+    draft = draft_of(migrated, 1)
+    assert draft is not None
+    before = ages(migrated, 1)
+    prepared = prepare_plan(migrated, draft)
+    assert prepared.data.numbers("age").tolist() != before
+    again = prepared.enter(migrated, "Sampled")
+    assert not find_run(migrated, again).key_public
+    migrated.connection.execute("UPDATE run SET state = 'done'")
+    with pytest.raises(DifferentData, match="a sample with seed 3 and the workspace's key"):
+        compare_runs(migrated, "1", str(again))
+
+
+def test_a_run_on_a_sample_of_the_seed_alone_stays_public_when_it_is_repeated(
+    migrated: Workspace,
+) -> None:
+    again = enter_again(migrated, 1)
+    assert find_run(migrated, again).key_public
+    assert ages(migrated, again) == ages(migrated, 1)
