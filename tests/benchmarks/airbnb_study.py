@@ -19,6 +19,7 @@ from pathlib import Path
 
 import tomli_w
 
+from sfumato.engine.run import PUBLIC
 from sfumato.workspace.jobs.worker import start_worker
 from sfumato.workspace.plan.prepare import prepare_run
 from sfumato.workspace.recipes import RecipeFile, find_recipe
@@ -56,7 +57,7 @@ def carry_out(file: str, part: Part, jobs: int) -> tuple[float, dict[str, float]
     """Wall seconds, task seconds by kind, and the largest task's GiB."""
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
-        workspace = Workspace.create(Path(folder) / "w")
+        workspace = Workspace.create(Path(folder) / "w", PUBLIC)
         for name in ("airbnb", "airbnb-cart"):
             prepare_run(varied(name, part), file).enter(workspace)
         worker = start_worker(workspace.directory, jobs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -16,9 +17,11 @@ from sfumato.engine.recipe import Recipe
 from sfumato.engine.run import PUBLIC as ENGINES_PUBLIC
 from sfumato.workspace.audit import audit_rows
 from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.queue import resume
+from sfumato.workspace.jobs.queue import claim, resume
+from sfumato.workspace.jobs.run_task import task_input
 from sfumato.workspace.jobs.runs import enter_again, enter_run
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.release.package import release
 from sfumato.workspace.store import database
 from sfumato.workspace.store.keys import PUBLIC, NoKey, fingerprint, new_key, read_key, write_key
 from sfumato.workspace.store.maintenance import workspace_checks
@@ -176,6 +179,32 @@ def test_a_workspace_of_the_version_before_gets_a_key_and_its_runs_stay_public(
         )
     with Workspace.open(older) as opened:
         assert opened.key() == migrated.key()
+
+
+def test_what_a_task_is_sent_with_has_the_fingerprint_and_not_the_key(
+    own: Workspace, small_recipe: Callable[..., Recipe], small_data: Microdata
+) -> None:
+    """It goes to other processes and machines, and a scheduler may keep or show it."""
+    enter_run(own, small_recipe(), SOURCE, small_data)
+    held = claim(own, "w")
+    assert held is not None
+    sent = pickle.dumps(task_input(own, held))
+    assert own.key() not in sent
+    assert own.key_fingerprint.encode() in sent
+
+
+@pytest.mark.slow
+def test_a_shuffled_release_needs_the_key_that_its_run_was_entered_with(
+    own: Workspace, small_recipe: Callable[..., Recipe], small_data: Microdata, tmp_path: Path
+) -> None:
+    run_id = enter_run(own, small_recipe(), SOURCE, small_data)
+    work(own.directory, idle=0)
+    (own.directory / "key").rename(tmp_path / "kept")
+    with pytest.raises(NoKey, match="is missing"):
+        release(own, run_id, tmp_path / "out")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kept", "own"]
+    (tmp_path / "kept").rename(own.directory / "key")
+    assert release(own, run_id, tmp_path / "out").files
 
 
 @pytest.mark.slow
