@@ -19,6 +19,7 @@ from sfumato.workspace.jobs.queue import TaskResult, claim, fail, finish, progre
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.database import DATABASE
+from sfumato.workspace.store.keys import KEY_FILE
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import RunState
 
@@ -90,7 +91,7 @@ def directory(built, tmp_path):
     """A copy of the built workspace whose worker has just given a sign of life."""
     copy = tmp_path / "workspace"
     copy.mkdir()
-    for file in built.glob(f"{DATABASE}*"):
+    for file in (*built.glob(f"{DATABASE}*"), built / KEY_FILE):
         shutil.copy(file, copy)
     workspace = Workspace.open(copy)
     with workspace.writing() as connection:
