@@ -204,8 +204,8 @@ class Project(Page):
         if line is None:
             self.say_where(into, self._title)
         else:
-            said = [f"run {line.run.id}", state_text(line), duration(line.run.seconds) if line.run.state.ended else ""]
-            said += [tally_text(line.tally), PUBLIC_KEY if line.run.key_public else ""]
+            said = [f"run {line.run.id}", PUBLIC_KEY if line.run.key_public else "", state_text(line)]
+            said += [duration(line.run.seconds) if line.run.state.ended else "", tally_text(line.tally)]
             self.say_where(into, (self._title, "bold"), into, "  ".join(part for part in said if part))
         self._say_lack()
         self.pane.show(line)

@@ -52,8 +52,8 @@ def dataset_bytes(
 def _shuffled(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     """The rows in an order that the rows themselves and ``rng`` decide, whatever order they were in.
 
-    They are sorted by their values before they are permuted: a permutation alone could be undone by whoever has the
-    seed, which goes out with the release.
+    They are sorted by their values before they are permuted: a permutation alone could be undone by whoever has seed and
+    key, and a public key everybody has.
     """
     ordered = frame.sort_values(list(frame.columns), kind="stable", na_position="last")
     return ordered.iloc[rng.permutation(len(ordered))].reset_index(drop=True)

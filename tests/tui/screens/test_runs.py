@@ -27,6 +27,17 @@ async def test_every_state_is_a_word_and_a_sign(sit, directory, size):
         assert "✗ 1 of 3 fail" in states[DONE] or size[0] == 80
 
 
+async def test_a_public_key_stands_in_the_header_and_below_the_list(sit, directory):
+    async with sit(directory, *keys_to(DONE)) as seat:
+        assert "public key" in seat.text.splitlines()[0]
+        assert "public key" in " ".join(seat.text.splitlines()[5:])
+    with Workspace.open(directory) as workspace, workspace.writing() as connection:
+        connection.execute("UPDATE run SET key_public = 0")
+    async with sit(directory, tab="runs") as seat:
+        assert "Household survey › run" in seat.text
+        assert "public key" not in seat.text
+
+
 async def test_a_running_run_shows_tasks_and_what_is_computed(sit, directory):
     async with sit(directory, "enter", size=(200, 60)) as seat:
         line = line_of(seat, RUNNING)
@@ -103,7 +114,7 @@ async def test_a_poll_without_a_change_reads_nothing(sit, directory, monkeypatch
 async def test_enter_chooses_the_run_of_the_other_tabs(sit, directory):
     async with sit(directory, *keys_to(DONE), "enter") as seat:
         assert "[3 Verdicts]" in seat.text
-        assert "run 1  ✓ done" in seat.text.splitlines()[0]
+        assert "run 1  public key  ✓ done" in seat.text.splitlines()[0]
         await seat.press("5", "s")
         assert "posterior_mean" in seat.text
 
