@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,9 @@ from sfumato.engine.execution import execute
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
 from sfumato.workspace.errors import WorkspaceError
+from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs import pool
+from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
@@ -49,6 +52,18 @@ def test_a_run_on_a_cluster_finds_what_the_engine_finds(
     assert find_run(workspace, run_id).state is RunState.DONE
     assert result_rows(workspace, run_id) == list(execute(small_recipe(), small_data).rows)
     assert all(task.seconds is not None and task.peak_bytes for task in tasks_of(workspace, run_id))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_reads_the_key_from_the_workspace(
+    address: str, tmp_path: Path, small_recipe: Callable[..., Recipe], small_data: Microdata
+) -> None:
+    with Workspace.create(tmp_path / "own") as own:
+        run_id = enter_run(own, small_recipe(), Source("simulated.csv", b"simulated"), small_data)
+        work(own.directory, idle=0, dask=address)
+        keyed = list(execute(small_recipe(), small_data, key=own.key()).rows)
+        assert result_rows(own, run_id) == keyed != list(execute(small_recipe(), small_data).rows)
 
 
 @pytest.mark.slow
