@@ -5,17 +5,22 @@ A thread writes it: a key does not wait for the disk, and of several changes the
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import tempfile
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from sfumato.workspace.errors import StrangeFile
+from sfumato.workspace.plain_files import owner_if_other, read_plain
 from sfumato.workspace.views.results import SORTS
 
 FILE = "app-state.json"
+MOST_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -38,8 +43,8 @@ class AppState:
 def load_state(directory: Path) -> AppState:
     """The state that was saved; what is missing, unreadable or of another kind is as at the first start."""
     try:
-        saved = json.loads((directory / FILE).read_text("utf-8"))
-    except (OSError, ValueError):
+        saved = json.loads(read_plain(directory / FILE, MOST_BYTES))
+    except (OSError, ValueError, RecursionError, StrangeFile):
         return AppState()
     if not isinstance(saved, dict):
         return AppState()
@@ -53,14 +58,17 @@ def _fits(name: str, value: Any) -> bool:
 
 
 def save_state(directory: Path, state: AppState) -> None:
-    """Write the state aside, then in place; a workspace that cannot be written is no reason to fail."""
-    aside = directory / f"{FILE}.{os.getpid()}"
-    try:
-        aside.write_text(json.dumps(asdict(state), indent=1), "utf-8")
-        aside.chmod(0o600)
-        aside.replace(directory / FILE)
-    except OSError:
-        aside.unlink(missing_ok=True)
+    """Write the state aside, then in place; a workspace that cannot be written, or is another user's, is no reason to fail."""
+    with contextlib.suppress(OSError):
+        if owner_if_other(directory):
+            return
+        handle, aside = tempfile.mkstemp(dir=directory, prefix=f"{FILE}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(asdict(state), file, indent=1)
+            Path(aside).replace(directory / FILE)
+        except OSError:
+            Path(aside).unlink(missing_ok=True)
 
 
 class StateWriter:

@@ -22,7 +22,11 @@ from functools import lru_cache
 from itertools import count
 from pathlib import Path
 
+from .errors import StrangeFile
+from .plain_files import read_plain
+
 HEAD_FILE = "audit.head"
+MOST_HEAD_BYTES = 1 << 12
 
 
 class Act(StrEnum):
@@ -30,6 +34,7 @@ class Act(StrEnum):
 
     WORKSPACE_MADE = "workspace made"
     WORKSPACE_MIGRATED = "workspace migrated"
+    WORKSPACE_ADOPTED = "workspace adopted"
     PROJECT_MADE = "project made"
     PROJECT_DELETED = "project deleted"
     DATASET_IMPORTED = "dataset imported"
@@ -126,9 +131,9 @@ def keep_head(directory: Path, head: Head) -> None:
 def kept_head(directory: Path) -> Head | None:
     """The head that was written beside the database; None when there is none that can be read."""
     try:
-        number, _, hashed = (directory / HEAD_FILE).read_text("utf-8").strip().partition(":")
+        number, _, hashed = read_plain(directory / HEAD_FILE, MOST_HEAD_BYTES).decode("utf-8").strip().partition(":")
         return Head(int(number), hashed)
-    except (OSError, ValueError):
+    except (OSError, ValueError, StrangeFile):
         return None
 
 

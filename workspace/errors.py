@@ -4,11 +4,15 @@ WorkspaceError
 ├── NotAWorkspace     the directory holds none, or one that this version cannot read
 ├── DamagedTable      a stored table is not what was stored
 ├── DifferentData     runs that were to be compared are on different data
+├── StrangeFile       something in the workspace is no plain file or directory of its own
+├── NotYours          the workspace belongs to another user: it can be looked at
 ├── NotReady          a run has not come far enough for what was asked of it
 └── NotFound          no such run, project or dataset
 """
 
 from __future__ import annotations
+
+from pathlib import Path
 
 
 class WorkspaceError(Exception):
@@ -21,6 +25,25 @@ class NotAWorkspace(WorkspaceError):
 
 class DamagedTable(WorkspaceError):
     """A table's bytes do not have the hash that was recorded."""
+
+
+class StrangeFile(WorkspaceError):
+    """What was to be opened is ``kind`` ("a link", "a named pipe"), or too large; nothing was read or written."""
+
+    def __init__(self, path: Path, kind: str) -> None:
+        super().__init__(f'"{path}" is {kind}; it is left alone: put a plain file or directory in its place')
+        self.path, self.kind = path, kind
+
+
+class NotYours(WorkspaceError):
+    """The workspace belongs to ``owner``, another user: nothing in it is written or computed."""
+
+    def __init__(self, directory: Path, owner: str) -> None:
+        super().__init__(
+            f'the workspace "{directory}" belongs to {owner} and is only looked at; '
+            f"to work on it, take a checked copy of it: sfumato adopt {directory} NEW-DIRECTORY"
+        )
+        self.owner = owner
 
 
 class DifferentData(WorkspaceError):

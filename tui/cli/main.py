@@ -12,7 +12,7 @@ import click
 
 from sfumato.tui.widgets.glyphs import CHOICE, SETS, settle_signs
 
-from .admin import audit, cancel, delete, doctor, keys, runs, worker
+from .admin import adopt, audit, cancel, delete, doctor, keys, runs, worker
 from .failures import guarded
 from .key import key
 from .options import (
@@ -323,7 +323,7 @@ def recipes(name: str | None) -> None:
     click.echo(find_recipe(name).text, nl=False)
 
 
-for command in (audit, cancel, delete, doctor, figures, key, keys, release, report, runs, worker):
+for command in (adopt, audit, cancel, delete, doctor, figures, key, keys, release, report, runs, worker):
     sfumato.add_command(command)
 
 

@@ -21,7 +21,10 @@ from sfumato.engine.recipe import Recipe
 from sfumato.engine.rows import Row
 
 from ..audit import Act, append
+from ..errors import StrangeFile
 from ..ingest.files import Source
+from ..plain_files import open_to_add, room
+from ..reporting.words import printable
 from ..store.artefacts import classes_name
 from ..store.disk import bytes_needed, check_disk
 from ..store.keys import PUBLIC_NAME, fingerprint
@@ -248,20 +251,24 @@ def run_log(directory: Path, run_id: int) -> Path:
     return directory / "logs" / f"run-{run_id}.log"
 
 
+FOLLOWS = "\n    "
+"""Before each further line of an entry, so that none can be taken for an entry of its own."""
+
+
 def note(directory: Path, run_id: int, text: str) -> None:
-    """Add to a run's log. A disk that refuses it is no reason to fail."""
+    """Add to a run's log, without control characters. A disk that refuses it is no reason to fail, nor a link in its place."""
     path = run_log(directory, run_id)
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(mode=0o700, exist_ok=True)
+    lines = [printable(line) for line in text.rstrip().split("\n")]
+    with contextlib.suppress(OSError, StrangeFile):
+        room(directory, path.parent.name)
         rotate(path)
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        with os.fdopen(handle, "a", encoding="utf-8") as file:
-            file.write(f"{now} {text.rstrip()}\n")
+        with os.fdopen(open_to_add(path), "a", encoding="utf-8", errors="replace") as file:
+            file.write(f"{now} {FOLLOWS.join(lines)}\n")
 
 
 def rotate(path: Path, most_bytes: int = MOST_BYTES) -> None:
     """Set a log aside when it has grown too large, in the place of the one that was set aside before."""
     with contextlib.suppress(FileNotFoundError):
-        if path.stat().st_size > most_bytes:
+        if path.lstat().st_size > most_bytes:
             path.replace(path.with_name(f"{path.name}.1"))

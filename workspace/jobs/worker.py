@@ -22,8 +22,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..errors import WorkspaceError
+from ..plain_files import open_to_add, room
+from ..reporting.words import printable
 from ..store.database import is_busy
-from ..store.workspace import Workspace
+from ..store.workspace import Workspace, check_own
 from .pool import IDLE_SECONDS, IN_PROCESS, THREAD_LIMITS, Pool, pool
 from .queue import (
     Claim,
@@ -85,6 +87,7 @@ def work(
     Computes ``jobs`` tasks at a time in processes of their own, in this process for 0, or on the cluster of a Dask
     scheduler; or in a pool that is there already. A run whose last tasks another worker holds is waited for: that worker may die, and its tasks come back.
     """
+    check_own(directory)
     workspace = Workspace.open(directory)
     worker = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
     try:
@@ -195,7 +198,11 @@ class TaskLoop:
             until_unlocked(partial(release, self.workspace, task))
 
     def _note(self, task: Claim, text: str) -> None:
-        note(self.workspace.directory, task.run_id, f"{task.key} (attempt {task.attempt}, {self.worker}): {text}")
+        note(
+            self.workspace.directory,
+            task.run_id,
+            f"{printable(task.key)} (attempt {task.attempt}, {self.worker}): {text}",
+        )
 
 
 class Detached(subprocess.Popen[bytes]):
@@ -206,11 +213,12 @@ class Detached(subprocess.Popen[bytes]):
 
 
 def start_worker(directory: Path, jobs: int = 1) -> Detached:
-    """Start a worker that outlives this process and its terminal."""
-    worker_log(directory).parent.mkdir(mode=0o700, exist_ok=True)
+    """Start a worker that outlives this process and its terminal. Raises NotYours and StrangeFile."""
+    check_own(directory)
+    room(directory, worker_log(directory).parent.name)
     rotate(worker_log(directory))
     environment = {**os.environ, **dict.fromkeys(THREAD_LIMITS, "1")}
-    with worker_log(directory).open("ab") as file:
+    with os.fdopen(open_to_add(worker_log(directory)), "ab") as file:
         return Detached(
             [
                 sys.executable,

@@ -174,6 +174,7 @@ def release(workspace: Workspace, run_id: int | str, directory: Path, form: Form
     directory has something in it. Whatever happens, there is either the whole release with its row in the audit log,
     or neither.
     """
+    workspace.check_own()
     plan = plan_release(workspace, run_id)
     target = directory.expanduser().resolve()
     _check(plan, target, reason.strip())

@@ -58,6 +58,7 @@ def write_report(workspace: Workspace, run_id: int | str, path: Path, *, force: 
 
     A file that is there stays, unless ``force``. Raises BadInput.
     """
+    workspace.check_own()
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise BadInput("-o", f'"{path}" is not a file in a directory that exists; name one, such as report.html')
     if path.exists() and not force:

@@ -36,6 +36,18 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def open_to_look(path: Path) -> sqlite3.Connection:
+    """A connection to another user's database that writes nothing, not even beside it unless that user is writing now."""
+    logged = path.with_name(f"{path.name}-wal")
+    still = "mode=ro" if logged.exists() and logged.stat().st_size else "immutable=1"
+    connection = sqlite3.connect(
+        f"{path.resolve().as_uri()}?{still}", isolation_level=None, timeout=BUSY_SECONDS, uri=True
+    )
+    connection.row_factory = sqlite3.Row
+    connection.execute("PRAGMA trusted_schema = OFF")
+    return connection
+
+
 def set_wal(connection: sqlite3.Connection) -> None:
     """Make the database one with a write-ahead log, once and for all.
 
@@ -119,15 +131,20 @@ def version_of(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def migrate(connection: sqlite3.Connection) -> None:
+def migrate(connection: sqlite3.Connection, *, look: bool = False) -> None:
     """Bring a database up to this version, an older one after a copy was put beside it.
 
-    Raises NotAWorkspace when it comes from a newer one.
+    Raises NotAWorkspace when it comes from a newer one, or from an older one that we may only ``look`` at.
     """
     version = version_of(connection)
     if version > len(MIGRATIONS):
         raise NotAWorkspace(
             f"the workspace is of version {version}, this Sfumato knows up to {len(MIGRATIONS)}; use a newer Sfumato"
+        )
+    if look and version < len(MIGRATIONS):
+        raise NotAWorkspace(
+            f"the workspace belongs to another user and is of version {version}, not {len(MIGRATIONS)}: it cannot be looked at "
+            "as it is; its owner can bring it up to date by opening it"
         )
     if 0 < version < len(MIGRATIONS):
         back_up(connection, version)

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from ..audit import Act, append, verify
 from ..errors import DamagedTable, NotFound, NotReady, WorkspaceError
 from ..jobs.runs import run_log
+from ..plain_files import check_layout, is_hash
 from ..views.runs import find_run
 from .keys import KEY_FILE, NoKey, fingerprint
 from .workspace import Workspace
@@ -31,6 +32,7 @@ def known_tables(workspace: Workspace) -> set[str]:
 
 def orphans(workspace: Workspace, age: float = AGE_SECONDS) -> list[Path]:
     """Tables and half-written files that no row names and that have not been touched for ``age`` seconds."""
+    check_layout(workspace.directory)
     directory = workspace.tables.directory
     files = sorted(directory.iterdir()) if directory.is_dir() else []
     old = [file for file in files if _age(file) > age]
@@ -40,7 +42,7 @@ def orphans(workspace: Workspace, age: float = AGE_SECONDS) -> list[Path]:
 
 def _age(file: Path) -> float:
     try:
-        return time.time() - file.stat().st_mtime
+        return time.time() - file.lstat().st_mtime
     except FileNotFoundError:
         return 0.0
 
@@ -52,12 +54,14 @@ def remove_orphans(workspace: Workspace, age: float = AGE_SECONDS) -> int:
     """
     with workspace.writing() as connection:
         found = orphans(workspace, age)
+        removed = 0
         for file in (one for one in found if _age(one) > age):
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(FileNotFoundError, IsADirectoryError, PermissionError):
                 file.unlink()
-        if found:
-            append(connection, Act.FILES_REMOVED, "workspace", files=len(found))
-    return len(found)
+                removed += 1
+        if removed:
+            append(connection, Act.FILES_REMOVED, "workspace", files=removed)
+    return removed
 
 
 SETTLED_SECONDS = 60.0
@@ -68,8 +72,9 @@ def delete_run(workspace: Workspace, run_id: int) -> int:
     """Delete a run with its released datasets, results and log; returns how many of its tables are left on the disk.
 
     The audit log says that there was such a run, and its number is never given again. The confidential data stay in the
-    project. Raises NotFound, and NotReady while the run goes on.
+    project. Raises NotFound, NotReady while the run goes on, and StrangeFile; then nothing is deleted.
     """
+    check_layout(workspace.directory)
     with workspace.writing() as connection:
         run = find_run(workspace, run_id)
         if not run.state.ended:
@@ -82,8 +87,9 @@ def delete_run(workspace: Workspace, run_id: int) -> int:
 def delete_project(workspace: Workspace, project_id: int) -> int:
     """Delete a project with its runs, its plan and its confidential data; returns how many tables are left on the disk.
 
-    Raises NotFound, and NotReady while one of its runs goes on.
+    Raises NotFound, NotReady while one of its runs goes on, and StrangeFile; then nothing is deleted.
     """
+    check_layout(workspace.directory)
     with workspace.writing() as connection:
         row = connection.execute("SELECT name FROM project WHERE id = ?", (project_id,)).fetchone()
         if row is None:
@@ -121,7 +127,8 @@ def _forget(connection: sqlite3.Connection, run_id: int, recipe_sha256: str) -> 
 def _remove(workspace: Workspace, run_ids: Collection[int], hashes: Collection[str]) -> int:
     """Remove logs, and the tables that no row names. Under the write lock, so that none comes to be named meanwhile.
 
-    While something is being computed its tables are written before their rows, and might be these: then they stay.
+    While something is being computed its tables are written before their rows, and might be these: then they stay. A name that
+    is no hash names no table of ours, whatever file it may point to.
     """
     for run_id in run_ids:
         log = run_log(workspace.directory, run_id)
@@ -129,11 +136,13 @@ def _remove(workspace: Workspace, run_ids: Collection[int], hashes: Collection[s
             path.unlink(missing_ok=True)
     with workspace.writing() as connection:
         busy = connection.execute("SELECT EXISTS (SELECT 1 FROM task WHERE state = 'running')").fetchone()[0]
-        unneeded = [workspace.tables.path(sha256) for sha256 in sorted(set(hashes) - known_tables(workspace))]
+        unneeded = [
+            workspace.tables.path(sha256) for sha256 in sorted(set(hashes) - known_tables(workspace)) if is_hash(sha256)
+        ]
         left = 0
         for path in unneeded:
             with contextlib.suppress(FileNotFoundError):
-                if busy or time.time() - path.stat().st_mtime < SETTLED_SECONDS:
+                if busy or time.time() - path.lstat().st_mtime < SETTLED_SECONDS:
                     left += 1
                 else:
                     path.unlink()
@@ -170,7 +179,13 @@ def workspace_checks(directory: Path) -> list[Check]:
 
 
 def _findings(workspace: Workspace) -> Iterator[Check]:
-    yield Check("workspace", "ok", str(workspace.directory))
+    if workspace.owner:
+        text = (
+            f"belongs to {workspace.owner} and is only looked at; for a copy: sfumato adopt {workspace.directory} NEW"
+        )
+        yield Check("workspace", "note", text)
+    else:
+        yield Check("workspace", "ok", str(workspace.directory))
     yield _permissions(workspace.directory)
     yield _key(workspace)
     yield _filesystem(workspace.directory)
@@ -232,7 +247,7 @@ def _integrity(workspace: Workspace) -> Check:
 def _tables(workspace: Workspace) -> Iterator[Check]:
     known = known_tables(workspace)
     damaged = 0
-    for sha256 in sorted(known):
+    for sha256 in sorted(map(str, known)):
         try:
             workspace.tables.read(sha256)
         except DamagedTable as error:

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.schema import Origin, Schema
 
-from ..errors import DamagedTable
+from ..errors import DamagedTable, NotYours, StrangeFile
+from ..plain_files import is_hash, open_plain, read_plain, room
 
 ASIDE = ".writing-"
 DAY_SECONDS = 86_400.0
@@ -30,17 +31,25 @@ MISSING_LEVEL = -1
 
 
 class Tables:
-    """The ``tables`` directory of a workspace. Equal tables are one file."""
+    """The ``tables`` directory of a workspace. Equal tables are one file.
 
-    def __init__(self, directory: Path) -> None:
+    ``owner`` is another user whose workspace it is; then nothing is written.
+    """
+
+    def __init__(self, directory: Path, owner: str = "") -> None:
         self.directory = directory
+        self.owner = owner
 
     def path(self, sha256: str) -> Path:
-        """Where the table with this hash lies."""
+        """Where the table with this hash lies. Raises DamagedTable where the name is no hash: it may be any path."""
+        if not is_hash(sha256):
+            raise DamagedTable("the database names a table by something else than the SHA-256 of its bytes")
         return self.directory / f"{sha256}.parquet"
 
     def write(self, table: pa.Table) -> str:
         """Store a table; returns the SHA-256 of its bytes."""
+        if self.owner:
+            raise NotYours(self.directory.parent, self.owner)
         sink = BytesIO()
         pq.write_table(table, sink, compression="zstd", write_statistics=True)
         content = sink.getvalue()
@@ -53,13 +62,13 @@ class Tables:
     def _touched(path: Path) -> bool:
         """Whether the table is there, now as young as one just written: no row may name it yet, and it must not be removed."""
         try:
-            os.utime(path)
+            os.utime(path, follow_symlinks=False)
         except FileNotFoundError:
             return False
         return True
 
     def _put(self, path: Path, content: bytes) -> None:
-        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        room(self.directory.parent, self.directory.name)
         handle, aside = tempfile.mkstemp(dir=self.directory, prefix=ASIDE)
         try:
             with os.fdopen(handle, "wb") as file:
@@ -73,29 +82,45 @@ class Tables:
         _sync_directory(self.directory)
 
     def sweep(self) -> None:
-        """Remove what was being written more than a day ago: whoever wrote it was killed."""
+        """Remove what was being written more than a day ago: whoever wrote it was killed. Raises StrangeFile."""
+        if not self.directory.exists():
+            return
+        room(self.directory.parent, self.directory.name)
         for aside in self.directory.glob(f"{ASIDE}*"):
             with contextlib.suppress(FileNotFoundError):
-                if time.time() - aside.stat().st_mtime > DAY_SECONDS:
+                if time.time() - aside.lstat().st_mtime > DAY_SECONDS:
                     aside.unlink()
 
     def read(self, sha256: str) -> pa.Table:
         """The table with this hash. Raises DamagedTable when it is gone or its bytes have changed."""
+        return pq.read_table(pa.BufferReader(self._content(sha256)))
+
+    def verify(self, sha256: str) -> None:
+        """Raises DamagedTable when the table with this hash is gone or its bytes have changed."""
+        self._content(sha256)
+
+    def _content(self, sha256: str) -> bytes:
         path = self.path(sha256)
         try:
-            content = path.read_bytes()
+            content = read_plain(path)
         except FileNotFoundError:
             raise DamagedTable(f"the table {path.name} is gone from the workspace") from None
+        except StrangeFile as error:
+            raise DamagedTable(f"the table {path.name} is {error.kind}, not a file of the workspace") from None
         if hashlib.sha256(content).hexdigest() != sha256:
             raise DamagedTable(f"the table {path.name} has changed since it was written")
-        return pq.read_table(pa.BufferReader(content))
+        return content
 
     def records(self, sha256: str) -> int:
         """How many records the table with this hash has; only its end is read. Raises DamagedTable when it is gone."""
+        path = self.path(sha256)
         try:
-            return int(pq.read_metadata(self.path(sha256)).num_rows)
+            with os.fdopen(open_plain(path), "rb") as file:
+                return int(pq.read_metadata(file).num_rows)
         except FileNotFoundError:
-            raise DamagedTable(f"the table {self.path(sha256).name} is gone from the workspace") from None
+            raise DamagedTable(f"the table {path.name} is gone from the workspace") from None
+        except StrangeFile as error:
+            raise DamagedTable(f"the table {path.name} is {error.kind}, not a file of the workspace") from None
 
     def write_microdata(self, data: Microdata) -> str:
         """Store microdata; the schema is kept by the database."""

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 from sfumato.engine.schema import Origin, Schema, Variable
 
 from ..audit import HEAD_FILE, Act, append, head_of, keep_head
-from ..errors import NotAWorkspace, NotFound, WorkspaceError
-from .database import DATABASE, connect, migrate, set_wal, transaction
+from ..errors import NotAWorkspace, NotFound, NotYours, WorkspaceError
+from ..plain_files import check_layout, owner_if_other
+from .database import DATABASE, connect, migrate, open_to_look, set_wal, transaction
 from .keys import KEY_FILE, NoKey, fingerprint, key_of, new_key, read_key, write_key
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ class Workspace:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
+        self.owner = ""
+        """The other user whose workspace it is; then nothing is written."""
 
     def __enter__(self) -> Workspace:
         return self
@@ -92,18 +95,27 @@ class Workspace:
 
     @classmethod
     def open(cls, directory: Path, *, read_only: bool = False) -> Workspace:
-        """Open a workspace, brought up to this version, to write or only to look at it. Raises NotAWorkspace."""
+        """Open a workspace, brought up to this version, to write or only to look at it. Raises NotAWorkspace and StrangeFile.
+
+        Another user's can only be looked at: all that writes raises NotYours.
+        """
         if not (directory / DATABASE).is_file():
             raise NotAWorkspace(f"{directory} is not a workspace; make one with: sfumato init {directory}")
         workspace = cls(directory)
         try:
-            migrate(workspace.connection)
-            workspace._settle_key()
-            if read_only:
+            check_layout(directory)
+            workspace.owner = owner_if_other(directory, DATABASE)
+            migrate(workspace.connection, look=bool(workspace.owner))
+            if not workspace.owner:
+                workspace._settle_key()
+            if read_only or workspace.owner:
                 workspace.connection.execute("PRAGMA query_only = ON")
         except sqlite3.DatabaseError as error:
             workspace.close()
             raise NotAWorkspace(f"{directory / DATABASE} cannot be opened: {error}") from None
+        except OSError as error:
+            workspace.close()
+            raise NotAWorkspace(f"{directory} cannot be opened: {error.strerror}") from None
         except WorkspaceError:
             workspace.close()
             raise
@@ -147,12 +159,12 @@ class Workspace:
         """The stored tables."""
         from .tables import Tables
 
-        return Tables(self.directory / "tables")
+        return Tables(self.directory / "tables", self.owner)
 
     @cached_property
     def connection(self) -> sqlite3.Connection:
         """The connection of the thread that opened the workspace."""
-        return connect(self.directory / DATABASE)
+        return open_to_look(self.directory / DATABASE) if self.owner else connect(self.directory / DATABASE)
 
     def close(self) -> None:
         """Close the connection; the workspace may be used again."""
@@ -162,13 +174,19 @@ class Workspace:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A write transaction; when it has added to the audit log, the log's head is written beside the database."""
+        """A write transaction (NotYours in another user's workspace); when it has added to the audit log, the log's head is written beside the database."""
+        self.check_own()
         with transaction(self.connection) as connection:
             before = head_of(connection)
             yield connection
             head = head_of(connection)
         if head != before:
             keep_head(self.directory, head)
+
+    def check_own(self) -> None:
+        """Raises NotYours where the workspace is another user's."""
+        if self.owner:
+            raise NotYours(self.directory, self.owner)
 
     @property
     def data_version(self) -> int:
@@ -257,6 +275,13 @@ def export_key(workspace: Workspace, path: Path) -> str:
         append(connection, Act.KEY_EXPORTED, "workspace", fingerprint=fingerprint(key))
         write_key(path, key)
     return fingerprint(key)
+
+
+def check_own(directory: Path) -> None:
+    """Raises NotYours where the workspace in a directory is another user's."""
+    with contextlib.suppress(OSError):
+        if owner := owner_if_other(directory, DATABASE):
+            raise NotYours(directory, owner)
 
 
 def _is_strange(path: Path) -> bool:
