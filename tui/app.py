@@ -20,6 +20,7 @@ from textual.message import Message
 from textual.screen import Screen
 
 from sfumato.workspace.errors import WorkspaceError
+from sfumato.workspace.reporting.words import printable_lines
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import find_run, run_line
 
@@ -282,6 +283,7 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
 
     def say(self, text: str, severity: Any = "information") -> None:
         """Show a message for a while, and keep it."""
+        text = printable_lines(text)
         self.notices.append(text)
         self.notify(text, severity=severity, markup=False)
 

@@ -10,6 +10,7 @@ import click
 
 from ..places import default_workspace, keys_file
 from .options import WORKSPACE, open_workspace
+from .speech import confirm, echo
 
 
 @click.command()
@@ -24,11 +25,9 @@ def runs(run_id: str | None, directory: Path | None) -> None:
     workspace = open_workspace(directory)
     if run_id is not None:
         found = find_run(workspace, run_id)
-        click.echo(f"{run_head(workspace, found)}\n\n{task_table(tasks_of(workspace, found.id))}")
+        echo(f"{run_head(workspace, found)}\n\n{task_table(tasks_of(workspace, found.id))}")
         return
-    click.echo(
-        run_list(workspace) or "no runs yet; start one with: sfumato run RECIPE (sfumato recipes lists what ships)"
-    )
+    echo(run_list(workspace) or "no runs yet; start one with: sfumato run RECIPE (sfumato recipes lists what ships)")
 
 
 @click.command()
@@ -42,7 +41,7 @@ def cancel(run_id: str, directory: Path | None) -> None:
     workspace = open_workspace(directory)
     found = find_run(workspace, run_id)
     stopped = request_stop(workspace, found.id, RunState.CANCELLED)
-    click.echo(f"run {found.id} is cancelled" if stopped else f"run {found.id} had ended already: {found.state}")
+    echo(f"run {found.id} is cancelled" if stopped else f"run {found.id} had ended already: {found.state}")
 
 
 @click.command()
@@ -70,8 +69,8 @@ def delete(run_id: str | None, project: str | None, directory: Path | None, *, y
             raise NotFound(f"there is no project {project}; sfumato lists them")
         what, remove = f"project {project}", partial(delete_project, workspace, ids[0])
     if not yes:
-        click.confirm(f"Delete {what} and everything in it for good?", abort=True)
-    click.echo(f"{what} is deleted{still_there(remove())}")
+        confirm(f"Delete {what} and everything in it for good?")
+    echo(f"{what} is deleted{still_there(remove())}")
 
 
 @click.command()
@@ -120,7 +119,7 @@ def list_acts(directory: Path | None) -> None:
     """List every act, oldest first."""
     from .admin_tables import act_table
 
-    click.echo(act_table(open_workspace(directory)))
+    echo(act_table(open_workspace(directory)))
 
 
 @audit.command()
@@ -133,7 +132,7 @@ def verify(directory: Path | None, noted: str | None) -> None:
     from .admin_tables import verified
 
     whole, text = verified(open_workspace(directory), noted)
-    click.echo(text, err=not whole)
+    echo(text, err=not whole)
     sys.exit(0 if whole else 1)
 
 
@@ -149,14 +148,14 @@ def doctor(directory: Path | None, *, as_json: bool, fix: bool) -> None:
         from sfumato.workspace.store.maintenance import remove_orphans
 
         removed = remove_orphans(open_workspace(directory))
-        click.echo(f"{removed} files removed that no run needed", err=True)
+        echo(f"{removed} files removed that no run needed", err=True)
     from .admin_tables import all_checks, checks_text
 
     findings = all_checks(directory or default_workspace())
     if as_json:
-        click.echo(json.dumps([finding.to_dict() for finding in findings], indent=1))
+        echo(json.dumps([finding.to_dict() for finding in findings], indent=1))
     else:
-        click.echo(checks_text(findings))
+        echo(checks_text(findings))
     sys.exit(2 if any(finding.state == "problem" for finding in findings) else 0)
 
 
@@ -173,8 +172,8 @@ def adopt(directory: Path, target: Path) -> None:
     done = take_over(directory, target)
     whose = f"belongs to {done.owner}" if done.owner else "was yours already"
     stopped = f", {done.stopped} of them interrupted" if done.stopped else ""
-    click.echo(f"{directory} {whose}; its copy in {target} is yours: {done.runs} runs{stopped}, {done.tables} tables")
-    click.echo(f"next: sfumato --workspace {target}")
+    echo(f"{directory} {whose}; its copy in {target} is yours: {done.runs} runs{stopped}, {done.tables} tables")
+    echo(f"next: sfumato --workspace {target}")
 
 
 @click.command()
@@ -182,4 +181,4 @@ def keys() -> None:
     """Print the app's keys, as a file to change them with."""
     from ..keymap import default_keys
 
-    click.echo(default_keys(keys_file()))
+    echo(default_keys(keys_file()))

@@ -15,7 +15,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.workspace.audit import HEAD_FILE, Head, audit_rows, kept_head, verify
 from sfumato.workspace.jobs.runs import run_log
 from sfumato.workspace.reporting.tables import table
-from sfumato.workspace.reporting.words import ASCII_MARKS, PUBLIC_KEY, count, details_text, duration, tally_text
+from sfumato.workspace.reporting.words import ASCII_MARKS, PUBLIC_KEY, count, details_text, duration, printable, tally_text
 from sfumato.workspace.store.maintenance import Check, workspace_checks
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import Run, TaskRow, list_runs, run_line
@@ -67,14 +67,12 @@ def key_text(run: Run) -> str:
 def run_head(workspace: Workspace, run: Run) -> str:
     """``run 3, Visits: running, 12 of 30 tasks, 40 s, about 2 min left``, and where its log lies."""
     left = "" if run.seconds_left is None else f", about {duration(run.seconds_left)} left"
-    state = (
-        f"run {run.id}, {run.title}: {run.state}, {run.tasks_done} of {run.tasks_total} tasks, {duration(run.seconds)}"
-    )
+    state = f"run {run.id}, {printable(run.title)}: {run.state}, {run.tasks_done} of {run.tasks_total} tasks, {duration(run.seconds)}"
     lines = [f"{state}{left}"]
     if run.key_public:
         lines.append(PUBLIC_KEY)
     if run.error:
-        lines.append(run.error)
+        lines.append(printable(run.error))
     log = run_log(workspace.directory, run.id)
     return "\n".join([*lines, *([f"log: {log}"] if log.is_file() else [])])
 

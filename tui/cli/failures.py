@@ -10,6 +10,7 @@ from typing import NoReturn
 import click
 
 from ..places import error_log
+from .speech import echo
 
 BAD_INPUT = 2
 INTERRUPTED = 3
@@ -20,12 +21,12 @@ def guarded(command: Callable[[], object]) -> NoReturn:
     try:
         status = command()
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.ctx.get_help() if error.ctx else "")
+        echo(error.ctx.get_help() if error.ctx else "")
         sys.exit(BAD_INPUT)
     except click.ClickException as error:
         fail_with(error.format_message())
     except (click.exceptions.Abort, KeyboardInterrupt):
-        click.echo("sfumato: interrupted", err=True)
+        echo("sfumato: interrupted", err=True)
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
         sys.stderr.close()
@@ -68,5 +69,5 @@ def _kept(error: Exception) -> str:
 
 def fail_with(message: str) -> NoReturn:
     """One message on standard error and exit status 2."""
-    click.echo(f"sfumato: {message}", err=True)
+    echo(f"sfumato: {message}", err=True)
     sys.exit(BAD_INPUT)

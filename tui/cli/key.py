@@ -20,7 +20,7 @@ def show_fingerprint(directory: Path | None) -> None:
     """Print what tells the key from others and gives nothing of it away; "public" for a public key."""
     from sfumato.workspace.store.keys import fingerprint
 
-    click.echo(fingerprint(open_workspace(directory).key()))
+    echo(fingerprint(open_workspace(directory).key()))
 
 
 @key.command()
@@ -31,4 +31,4 @@ def export(file: Path, directory: Path | None) -> None:
     from sfumato.workspace.store.workspace import export_key
 
     fingerprint = export_key(open_workspace(directory), file.expanduser())
-    click.echo(f"key {fingerprint} written to {file}; keep it apart from what is released")
+    echo(f"key {fingerprint} written to {file}; keep it apart from what is released")

@@ -30,6 +30,7 @@ from .options import (
     write_object,
 )
 from .outputs import figures, release, report
+from .speech import echo
 
 if TYPE_CHECKING:
     from sfumato.workspace.plan.prepare import PreparedRun
@@ -118,7 +119,7 @@ def demo(directory: Path | None, json_file: str | None, jobs: int, *, no_tui: bo
 def init(directory: Path, key_file: str | None) -> None:
     """Make a workspace in DIRECTORY and remember it; with --key FILE, put the key of one back that has lost it."""
     workspace = open_or_create(directory, key_given(key_file))
-    click.echo(f"workspace ready in {workspace.directory}; next: sfumato import FILE, or sfumato run RECIPE")
+    echo(f"workspace ready in {workspace.directory}; next: sfumato import FILE, or sfumato run RECIPE")
 
 
 @sfumato.command("import")
@@ -130,7 +131,7 @@ def import_file(file: str, directory: Path | None, project: str | None, recipe_f
     """Bring FILE (CSV, TSV or Parquet) into a project and describe its columns."""
     from .importing import import_and_describe
 
-    click.echo(import_and_describe(directory, file, project, recipe_file))
+    echo(import_and_describe(directory, file, project, recipe_file))
 
 
 @sfumato.command()
@@ -224,9 +225,9 @@ def results(run_id: str, directory: Path | None, json_file: str | None, *, draws
     write_json(workspace, found.id, json_file)
     if json_file != "-":
         beside = [find_run(workspace, other) for other in companions_of(workspace, found.id)]
-        click.echo(show(workspace, [found, *beside]))
+        echo(show(workspace, [found, *beside]))
         if draws:
-            click.echo(f"\n{draws_text(workspace, found)}")
+            echo(f"\n{draws_text(workspace, found)}")
 
 
 @sfumato.command()
@@ -265,7 +266,7 @@ def compare(first: str, second: str, directory: Path | None, json_file: str | No
     found = compare_runs(open_workspace(directory), first, second, any_data=any_data)
     write_object(found.to_dict(), json_file)
     if json_file != "-":
-        click.echo(comparison_text(found))
+        echo(comparison_text(found))
 
 
 @sfumato.command()
@@ -297,7 +298,7 @@ def records(
     found = most_at_risk(open_workspace(directory), run_id, measure, top, draw, with_values=with_values)
     write_object(record_object(*found), json_file, private=with_values)
     if json_file != "-":
-        click.echo(record_text(*found))
+        echo(record_text(*found))
 
 
 @sfumato.command()
@@ -306,7 +307,7 @@ def methods(key: str | None) -> None:
     """List every method, or show one: its measures, parameters and source."""
     from .catalogue import method_list, method_page
 
-    click.echo(method_list() if key is None else method_page(key))
+    echo(method_list() if key is None else method_page(key))
 
 
 @sfumato.command()
@@ -316,11 +317,11 @@ def recipes(name: str | None) -> None:
     from .catalogue import recipe_list
 
     if name is None:
-        click.echo(recipe_list())
+        echo(recipe_list())
         return
     from sfumato.workspace.recipes import find_recipe
 
-    click.echo(find_recipe(name).text, nl=False)
+    echo(find_recipe(name).text, nl=False)
 
 
 for command in (adopt, audit, cancel, delete, doctor, figures, key, keys, release, report, runs, worker):

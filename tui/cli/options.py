@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..places import default_workspace, remember_workspace
+from .speech import echo
 
 if TYPE_CHECKING:
     from sfumato.workspace.reporting.tables import Table
@@ -82,7 +83,7 @@ def write_object(table: Mapping[str, Any], json_file: str | None, *, private: bo
         return
     text = json.dumps(table, indent=1, allow_nan=False) + "\n"
     if json_file == "-":
-        click.echo(text, nl=False)
+        echo(text, nl=False)
         return
     if private:
         Path(json_file).touch(mode=0o600)

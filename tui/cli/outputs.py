@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from .options import WORKSPACE, open_workspace
+from .speech import echo
 
 if TYPE_CHECKING:
     from sfumato.workspace.release.package import Released, ReleasePlan
@@ -50,10 +51,10 @@ def figures(
 
     workspace = open_workspace(directory)
     if svg_directory is None:
-        click.echo(draw_figures(workspace, run_id, width, height, datasets, widths))
+        echo(draw_figures(workspace, run_id, width, height, datasets, widths))
     else:
         paths = write_svgs(workspace, run_id, svg_directory, datasets, widths)
-        click.echo(f"{len(paths)} figures written to {svg_directory}")
+        echo(f"{len(paths)} figures written to {svg_directory}")
 
 
 @click.command()
@@ -68,7 +69,7 @@ def report(run_id: str, output: Path, directory: Path | None, *, force: bool) ->
     from sfumato.workspace.release.report import write_report
 
     size = write_report(open_workspace(directory), run_id, output, force=force)
-    click.echo(f"report written to {output} ({size // 1024:,} KiB)")
+    echo(f"report written to {output} ({size // 1024:,} KiB)")
 
 
 @click.command()
@@ -102,8 +103,8 @@ def release(run_id: str, output: Path, reason: str, form: Literal["csv", "parque
 
     workspace = open_workspace(directory)
     plan = plan_release(workspace, run_id)
-    click.echo(released_text(write(workspace, plan.run.id, output, form, reason)))
-    click.echo(contents_text(plan))
+    echo(released_text(write(workspace, plan.run.id, output, form, reason)))
+    echo(contents_text(plan))
 
 
 def released_text(done: Released) -> str:

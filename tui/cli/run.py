@@ -9,20 +9,19 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-import click
-
 from sfumato.engine.errors import EngineError
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.jobs.queue import request_stop
 from sfumato.workspace.jobs.runs import result_with_companions
 from sfumato.workspace.jobs.worker import start_worker, worker_log
-from sfumato.workspace.reporting.words import duration
+from sfumato.workspace.reporting.words import duration, printable
 from sfumato.workspace.store.disk import DISK_ERRORS
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import verdicts_of
 from sfumato.workspace.views.runs import Run, RunState, find_run, tasks_of
 
 from .options import write_object
+from .speech import echo
 from .summary import exit_code, published_text, summarise
 
 INTERRUPTED = 3
@@ -115,6 +114,7 @@ class _Line:
     def __call__(self, text: str) -> None:
         if not sys.stderr.isatty():
             return
+        text = printable(text)
         if text and (text == self.shown or time.monotonic() - self.last < LINE_SECONDS):
             return
         sys.stderr.write("\r" + text.ljust(len(self.shown)) + ("" if text else "\r"))
@@ -134,12 +134,12 @@ def carry_out(workspace: Workspace, run_ids: Sequence[int], jobs: int, json_file
         raise EngineError(f"run {runs[0].id} failed: {runs[0].error}")
     stopped = [run for run in runs if run.state not in (RunState.DONE, RunState.FAILED)]
     for run in stopped:
-        click.echo(f"run {run.id} is {run.state}; go on with: sfumato resume {run.id}", err=True)
+        echo(f"run {run.id} is {run.state}; go on with: sfumato resume {run.id}", err=True)
     if stopped:
         return INTERRUPTED
     write_json(workspace, runs[0].id, json_file)
     if not quiet and json_file != "-":
-        click.echo(show(workspace, runs))
+        echo(show(workspace, runs))
     if failed:
         raise EngineError(f"run {failed[0].id}, beside run {runs[0].id}, failed: {failed[0].error}")
     return exit_code(verdicts_of(workspace, runs[0].id))

@@ -123,7 +123,7 @@ def published_text(workspace: Workspace, runs: Sequence[Run]) -> list[str]:
 
 def comparison_text(found: RunComparison) -> str:
     """Two runs side by side: numbers by family, what only one run has, verdicts."""
-    parts = [found.headline, *map(printed, compared_tables(found.shared, found.numbers, found.apart))]
+    parts = [printable(found.headline), *map(printed, compared_tables(found.shared, found.numbers, found.apart))]
     for place, run in enumerate(found.numbers):
         if only := only_lines(found.only(place), place, found.apart):
             parts.append(f"Only run {run} has\n" + "\n".join(f"  {line}" for line in only))
@@ -141,11 +141,11 @@ def record_text(records: Records, lines: Sequence[RecordLine], alone: LeaveOneOu
         else f"the average over {count(records.risk.datasets, 'released dataset')}"
     )
     params = params_text(measure.params)
-    head = f"run {records.run_id}, {measure.place} {measure.key}{f' ({params})' if params else ''}, {over}"
+    head = f"run {records.run_id}, {printable(measure.place)} {measure.key}{f' ({params})' if params else ''}, {over}"
     said = legend(measure.key, unique=records.risk.unique is not None, own=records.own is not None)
     hidden = "" if values is not None else "\nValues of the data are not shown; --values shows them."
     parts = [
-        f"{head}\nThe {len(lines):,} of {count(len(records), 'record')} most at risk",
+        f"{printable(head)}\nThe {len(lines):,} of {count(len(records), 'record')} most at risk",
         printed(record_table(lines, alone)),
         said + hidden,
         "" if values is None else printed(value_table(lines, values)),

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.cells import cell_len
 from rich.color import ColorSystem
 from rich.console import COLOR_SYSTEMS, Console, RenderableType
+from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.app import App
+from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.strip import Strip
 
@@ -55,7 +57,8 @@ class TerminalImage:
         system = COLOR_SYSTEMS[console.color_system] if console.color_system else ColorSystem.TRUECOLOR
         parts: list[str] = []
         current: str | None = None
-        for y, x, strip in pieces:
+        for y, x, given in pieces:
+            strip = seen_strip(given)
             cells, looks = _cells(strip, system)
             if looks is None:
                 self._stand(y, x, [None] * strip.cell_length)
@@ -95,10 +98,41 @@ class TerminalImage:
         return before
 
 
+def seen_strip(strip: Strip) -> Strip:
+    """The strip without what could command the terminal; each cell stays where it is."""
+    if all(segment.text.isprintable() for segment in strip):
+        return strip
+    return Strip(seen_segments(strip))
+
+
+def seen_segments(segments: Iterable[Segment]) -> list[Segment]:
+    """Segments with ``?`` in place of what is not printable; what has no width, as escape and direction marks, is left out."""
+    return [Segment(_seen(text), style) for text, style, _ in segments]
+
+
+def _seen(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == JOINER else (" " if c.isspace() else "?") * cell_len(c) for c in text)
+
+
+JOINER = "\u200d"
+"""Makes one sign of several, such as a family; it neither hides nor turns anything."""
+
+
+class OnlySeen(LineFilter):
+    """Does to Textual's own output what ``seen_strip`` does to ours."""
+
+    def apply(self, segments: list[Segment], background: object) -> list[Segment]:
+        """The segments without what could command the terminal."""
+        return segments if all(text.isprintable() for text, _, _ in segments) else seen_segments(segments)
+
+
 class DiffOutput(App[None]):
     """An app that sends what has changed; inline pictures are left to Textual."""
 
     _image: TerminalImage | None = None
+    _only_seen = OnlySeen()
 
     def __init__(self, *, ansi_color: bool | None = None) -> None:
         super().__init__(ansi_color=ansi_color)
@@ -107,6 +141,11 @@ class DiffOutput(App[None]):
             self._image = TerminalImage(ascii_only=ascii_only)
         elif ascii_only:
             self.driver_class = ascii_driver(self.driver_class)
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Where Textual writes by itself, nothing in a name commands the terminal either."""
+        own = super().get_line_filters()
+        return own if self._image is not None else [*own, self._only_seen]
 
     def forget_image(self) -> None:
         """The terminal may show anything now."""

@@ -8,7 +8,10 @@ from html import escape
 from typing import TypeAlias
 
 VOID = frozenset({"meta", "br", "hr", "col"})
-_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_XML = "\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"
+_HIDING = "\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+"""Marks and overrides of direction, separators and blanks without width: a text with them reads otherwise than it is."""
+_UNSEEN = re.compile(f"[{_NOT_XML}{_HIDING}]")
 
 
 class Markup(str):
@@ -21,8 +24,8 @@ Child: TypeAlias = "str | Iterable[Child]"
 
 
 def text(value: str) -> Markup:
-    """The text as markup shows it; characters that no document may hold are replaced by a sign."""
-    return value if isinstance(value, Markup) else Markup(escape(_NOT_XML.sub("\ufffd", value), quote=True))
+    """The text as markup shows it; a sign stands for what no document may hold, and for what would hide or turn the text."""
+    return value if isinstance(value, Markup) else Markup(escape(_UNSEEN.sub("\ufffd", value), quote=True))
 
 
 def joined(children: Iterable[Child]) -> Markup:

@@ -47,6 +47,11 @@ def printable(text: str) -> str:
     return "".join(" " if c.isspace() else c if c.isprintable() else "?" for c in text)
 
 
+def printable_lines(text: str) -> str:
+    """``text`` in its lines, each ``printable``."""
+    return text if text.isprintable() else "\n".join(map(printable, text.split("\n")))
+
+
 def number(value: float | None) -> str:
     """Four significant digits; thousands separated; very small numbers in powers of ten; a dash for none."""
     if value is None:
