@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +12,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .errors import BadInput, EngineError, NotComputable
+from .errors import BadInput, EngineError, NotComputable, suggestion
 from .schema import Kind, MissingPolicy, Origin, Schema, Variable
-from .written_values import level_spellings, may_be_thousands, read_numbers, whole_spelling
+from .written_values import are_names, level_spellings, may_be_thousands, read_numbers, whole_spelling
 
 LARGEST_COUNT = 2**53
 
@@ -176,10 +177,19 @@ def _kept(values: pd.Series, variable: Variable, place: str) -> pd.Series:
 
 
 def _check_columns(raw: pd.DataFrame, schema: Schema, place: str) -> None:
-    of_file = Schema(tuple(Variable(name, Kind.CATEGORICAL) for name in raw.columns))
+    """Raises BadInput, which quotes the file's names only where they can be no record: some are the schema's, or none can be a number or a date."""
+    found = Counter(raw.columns)
     for variable in schema:
-        of_file.require(variable.name, f"{place}.{variable.name}")
-        if (copies := of_file.names.count(variable.name)) > 1:
+        if variable.name not in found:
+            if found.keys().isdisjoint(schema.names) and not are_names(found) and not suggestion(variable.name, found):
+                raise BadInput(
+                    f"{place}.{variable.name}",
+                    f'no column "{variable.name}", nor any other that is asked for; the first line of the file must hold the names',
+                )
+            Schema(tuple(Variable(name, Kind.CATEGORICAL) for name in found)).require(
+                variable.name, f"{place}.{variable.name}"
+            )
+        if (copies := found[variable.name]) > 1:
             raise BadInput(
                 f"{place}.{variable.name}", f"the file has {copies} columns of this name; rename all but one"
             )
@@ -267,7 +277,7 @@ def _but_for(strange: Sequence[str], levels: Sequence[str]) -> str:
 
 
 def _as_text(values: pd.Series) -> pd.Series:
-    if pd.api.types.is_float_dtype(values.dtype) and (values == np.floor(values)).all():
+    if pd.api.types.is_float_dtype(values.dtype) and np.isfinite(values).all() and (values == np.floor(values)).all():
         values = values.astype("int64")
     return values.astype("str").astype("object")
 

@@ -191,3 +191,8 @@ def _far_apart(values: Floats) -> bool:
     """Whether no two of the values, ascending, are so near that one might be written as the other."""
     widest = LARGEST_ERROR * np.maximum(np.abs(values[1:]), np.abs(values[:-1]))
     return bool((np.diff(values) > 2 * widest).all())
+
+
+def are_names(header: Iterable[str]) -> bool:
+    """Whether a file's first line can only be names: each begins with a letter or ``_``. A record with a number or a date is none."""
+    return all(name[:1].isalpha() or name[:1] == "_" for name in header)

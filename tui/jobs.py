@@ -52,11 +52,14 @@ def open_demo(directory: Path) -> JobDone:
 def import_file(directory: Path, file: str, project: str) -> JobDone:
     """Bring a file into a project, in a process of its own. Raises BadInput; then nothing was stored."""
     from sfumato.workspace.ingest.importing import import_file as bring_in
+    from sfumato.workspace.ingest.limits import READ_SECONDS
     from sfumato.workspace.jobs.processes import call_in_process
     from sfumato.workspace.reporting.words import records_text
 
     path = str(Path(file).expanduser())
-    found = call_in_process(bring_in, directory, path, project or Path(file).stem, what="the import")
+    found = call_in_process(
+        bring_in, directory, path, project or Path(file).stem, what="the import", seconds=READ_SECONDS
+    )
     said = records_text(found.records, found.dropped)
     return JobDone(
         f'{found.source}: {said} in project "{found.project}" of {directory}', tab="data", project_id=found.project_id

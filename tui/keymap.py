@@ -30,6 +30,8 @@ import sfumato.tui.screens
 import sfumato.tui.terminal
 import sfumato.tui.widgets
 from sfumato.engine.errors import suggestion
+from sfumato.workspace.errors import StrangeFile
+from sfumato.workspace.plain_files import read_plain
 
 MODIFIERS = frozenset({"ctrl", "shift", "alt", "super", "hyper", "meta"})
 BLANKS = {",": "comma", " ": "space"}
@@ -155,7 +157,9 @@ class BadKeymap(Exception):
 def read_keymap(file: Path) -> dict[str, str]:
     """The keys by name of binding, as ``App.set_keymap`` takes them; empty where there is no file. Raises BadKeymap."""
     try:
-        text = file.read_bytes()[:MOST_BYTES].decode("utf-8") if file.exists() else ""
+        text = read_plain(file, MOST_BYTES, follow=True).decode("utf-8") if file.exists() else ""
+    except StrangeFile as error:
+        raise BadKeymap(f"{file}: it is {error.kind}, not a file of keys") from None
     except (OSError, UnicodeDecodeError) as error:
         raise BadKeymap(f"{file}: it cannot be read as text: {error}") from None
     try:

@@ -5,12 +5,14 @@ A recipe's ``where`` is a DuckDB expression on the file's columns, and nothing e
 
 from __future__ import annotations
 
+import codecs
 import csv
 import hashlib
 import importlib.resources
 import json
 import os
 import re
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -28,7 +30,12 @@ from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import DataSource
 from sfumato.engine.run import PUBLIC, Randomness
 from sfumato.engine.schema import Kind, Origin, Schema, Variable
-from sfumato.engine.written_values import has_decimal_commas, read_numbers
+from sfumato.engine.written_values import are_names, has_decimal_commas, read_numbers
+
+from ..errors import StrangeFile
+from ..plain_files import read_plain
+from ..reporting.words import printable
+from .limits import FILTER_SECONDS, FILTER_SHARE, MOST_COLUMNS, bounded_memory, machine_bytes
 
 if TYPE_CHECKING:
     import duckdb
@@ -38,6 +45,8 @@ SETTINGS: dict[str, Any] = {
     "python_enable_replacements": "false",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
+    "temp_directory": "",
+    "max_temp_directory_size": "0KiB",
 }
 CLOCKS_THAT_DUCKDB_CALLS_CONSISTENT = {"current_localtime", "current_localtimestamp"}
 FUNCTIONS_WITHOUT_BRACKETS = {
@@ -58,22 +67,28 @@ FUNCTIONS_WITHOUT_BRACKETS = {
 def select_where(frame: pd.DataFrame, where: str, place: str = "data.where") -> pd.DataFrame:
     """The records for which a DuckDB expression holds, in order. Raises BadInput, whose message never holds a value.
 
-    The expression sees the file's columns and nothing else: no file, no other table, no clock, no chance.
+    The expression sees the file's columns and nothing else: no file, no other table, no clock, no chance. It may take
+    FILTER_SECONDS and FILTER_SHARE of the machine's memory, and writes nothing to a disk.
     """
     import duckdb
 
     number = _unused("record number", frame)
-    with duckdb.connect(":memory:", config=dict(SETTINGS)) as connection:
+    limits = {"memory_limit": f"{int(FILTER_SHARE * machine_bytes()) >> 20}MiB"}
+    with duckdb.connect(":memory:", config={**SETTINGS, **limits}) as connection:
+        deadline = threading.Timer(FILTER_SECONDS, connection.interrupt)
         connection.register("records", frame.assign(**{number: range(len(frame))}))
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute("SET lock_configuration = true")
         try:
             _check_closed(_parsed(connection, where, place), frame, place)
+            deadline.start()
             condition = duckdb.SQLExpression(where)
             kept = connection.table("records").filter(condition).project(f'"{number}"').order(f'"{number}"')
             chosen = kept.fetchnumpy()[number]
         except duckdb.Error as error:
             raise BadInput(place, _without_values(error)) from None
+        finally:
+            deadline.cancel()
     selected: pd.DataFrame = frame.iloc[chosen]
     return selected
 
@@ -162,6 +177,10 @@ def _without_values(error: duckdb.Error) -> str:
         return "must be an expression on the file's columns; it tries to read something else"
     if isinstance(error, (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)):
         return f"{str(error).splitlines()[0].partition(': ')[2]}; write an expression such as price > 0"
+    if isinstance(error, duckdb.InterruptException):
+        return f"takes longer than {FILTER_SECONDS:g} s; write a simpler expression"
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return "needs more memory than a filter may take; write a simpler expression"
     if isinstance(error, duckdb.ConversionException):
         return "a value of the file cannot be converted to the type that the expression asks for; use try_cast"
     return "is not one expression that can be computed for every record of the file"
@@ -169,6 +188,12 @@ def _without_values(error: duckdb.Error) -> str:
 
 SHIPPED = {"randhie", "anes96", "fair"}
 LONGEST_ROW = 1 << 22
+NAMES = "the first line must hold a name for each column"
+READABLE = tuple(
+    getattr(pa.types, f"is_{kind}")
+    for kind in ["boolean", "integer", "floating", "decimal", "string", "large_string", "string_view", "date", "timestamp", "null"]
+)
+"""What a column of a Parquet file may hold."""
 UNPARSED = "a quotation mark is opened and not closed, or a row is longer than 4 MB"
 
 
@@ -196,14 +221,22 @@ def find_source(file: str, beside: Path | None = None, place: str = "data.file")
         return _shipped(file, place)
     path = Path(file).expanduser()
     path = beside / path if beside is not None and not path.is_absolute() else path
-    if path.is_dir():
-        raise BadInput(place, f'"{file}" is a directory, not a table')
     try:
-        return Source(path.name, path.read_bytes())
+        size = path.stat().st_size
+        with bounded_memory(size, path.name, place):
+            return Source(_in_utf8(path.name, place), read_plain(path, follow=True))
+    except StrangeFile as error:
+        raise BadInput(place, f'"{file}" is {error.kind}, not a table') from None
     except FileNotFoundError:
         raise BadInput(place, f'no such file "{file}"; give the right path, or --data FILE') from None
     except OSError as error:
         raise BadInput(place, f'"{file}" cannot be read: {os.strerror(error.errno or 0)}') from None
+
+
+def _in_utf8(name: str, place: str) -> str:
+    if not name.isprintable():
+        raise BadInput(place, f'"{printable(name)}" has characters in its name that cannot be printed; rename the file')
+    return name
 
 
 def _shipped(file: str, place: str) -> Source:
@@ -220,6 +253,11 @@ def read_frame(source: Source, schema: Schema | None = None, place: str = "data.
 
     Only an empty field is a missing value; other codes are declared by the variable. Raises BadInput.
     """
+    with bounded_memory(len(source.content), source.name, place):
+        return _read_frame(source, schema, place)
+
+
+def _read_frame(source: Source, schema: Schema | None, place: str) -> pd.DataFrame:
     if source.content[:4] == b"PAR1":
         return _read_parquet(source, place)
     if not source.content.strip():
@@ -233,15 +271,33 @@ def _read_parquet(source: Source, place: str) -> pd.DataFrame:
     try:
         file = pq.ParquetFile(pa.BufferReader(source.content))
         _check_header(file.schema_arrow.names, source, place)
+        _check_types(file.schema_arrow, source, place)
         frame: pd.DataFrame = file.read().to_pandas(ignore_metadata=True)
-    except (pa.ArrowException, OSError):
+    except MemoryError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        if isinstance(error, BadInput):
+            raise
         raise BadInput(place, f'"{source.name}" is a damaged Parquet file') from None
     return frame
+
+
+def _check_types(found: pa.Schema, source: Source, place: str) -> None:
+    """BadInput for columns whose cells are no single values."""
+    for number, field in enumerate(found, start=1):
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if pa.types.is_nested(kind) or not any(is_it(kind) for is_it in READABLE):
+            raise BadInput(
+                place,
+                f'column {number} of "{source.name}" holds {str(kind).partition("<")[0]} values; a table has one number, text or '
+                "date a cell: convert the column, or leave it out",
+            )
 
 
 def _read_text(source: Source, schema: Schema | None, place: str) -> pd.DataFrame:
     if b"\n" not in source.content:
         source = Source(source.name, source.content.replace(b"\r", b"\n"))
+    _check_utf8(source, place)
     header, separator = _header(source, place)
     _check_header(header, source, place)
     _check_rows(source, header, separator, place)
@@ -260,19 +316,30 @@ def _read_text(source: Source, schema: Schema | None, place: str) -> pd.DataFram
             index_col=False,
             skip_blank_lines=len(header) > 1,
         )
-    except UnicodeDecodeError:
-        raise BadInput(place, f'"{source.name}" is not UTF-8 text; save it as UTF-8') from None
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, pd.errors.ParserWarning, ValueError):
+    except pd.errors.ParserError as error:
+        if "out of memory" in str(error):
+            raise MemoryError from None
+        raise BadInput(place, f'"{source.name}" is not a table: {UNPARSED}') from None
+    except MemoryError:
+        raise
+    except (pd.errors.EmptyDataError, pd.errors.ParserWarning, ValueError):
         raise BadInput(place, f'"{source.name}" is not a table: {UNPARSED}') from None
     commas = [name for name in header if name not in as_text and has_decimal_commas(frame[name])]
     return frame.assign(**{name: read_numbers(frame[name]) for name in commas})
 
 
-def _header(source: Source, place: str) -> tuple[list[str], str]:
+def _check_utf8(source: Source, place: str) -> None:
+    decoder, content = codecs.getincrementaldecoder("utf-8")(), memoryview(source.content)
     try:
-        first = source.content.partition(b"\n")[0].decode("utf-8-sig").rstrip("\r")
+        for start in range(0, len(content), LONGEST_ROW):
+            decoder.decode(content[start : start + LONGEST_ROW])
+        decoder.decode(b"", final=True)
     except UnicodeDecodeError:
         raise BadInput(place, f'"{source.name}" is not UTF-8 text; save it as UTF-8') from None
+
+
+def _header(source: Source, place: str) -> tuple[list[str], str]:
+    first = source.content.partition(b"\n")[0].decode("utf-8-sig").rstrip("\r")
     separator = max(",\t;|", key=first.count)
     if first.count(separator) == 0 and schema_less_line(first):
         raise BadInput(place, f'"{source.name}" is not a table: its first line names no columns')
@@ -289,9 +356,21 @@ def _unquoted(header: list[str]) -> list[str]:
 
 
 def _check_header(header: list[str], source: Source, place: str) -> None:
-    if len(header) != len(set(header)):
-        twice = next(name for name in header if header.count(name) > 1)
-        raise BadInput(place, f'"{source.name}" has two columns called "{twice}"')
+    """BadInput where the names cannot be used. None is quoted where it may be a value: without a header a record stands there."""
+    if len(header) > MOST_COLUMNS:
+        raise BadInput(
+            place, f'"{source.name}" has {len(header):,} columns; at most {MOST_COLUMNS:,} can be read: leave some out'
+        )
+    first: dict[str, int] = {}
+    for number, name in enumerate(header, start=1):
+        if not name.isprintable():
+            raise BadInput(
+                place, f'the name of column {number} of "{source.name}" has characters that cannot be printed; {NAMES}'
+            )
+        if (earlier := first.setdefault(name, number)) != number:
+            if are_names(header):
+                raise BadInput(place, f'"{source.name}" has two columns called "{name}"')
+            raise BadInput(place, f'columns {earlier} and {number} of "{source.name}" have the same name; {NAMES}')
 
 
 def _check_rows(source: Source, header: list[str], separator: str, place: str) -> None:
@@ -340,7 +419,8 @@ def ingest(
     if not len(frame):
         raise BadInput("data.file", f'"{source.name}" has no records')
     if data.where:
-        frame = select_where(frame, data.where)
+        with bounded_memory(len(source.content), source.name, "data.where"):
+            frame = select_where(frame, data.where)
         if not len(frame):
             raise BadInput("data.where", f'no record of "{source.name}" satisfies it')
     everything = conform(frame, schema, data.missing, origin)

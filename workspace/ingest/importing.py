@@ -103,7 +103,7 @@ def _kind(present: pd.Series, distinct: int) -> Kind:
         return Kind.COUNT if whole and present.min() >= 0 else Kind.CONTINUOUS
     if pd.api.types.is_datetime64_any_dtype(present):
         return Kind.DATE
-    dates = pd.to_datetime(present.astype("str").head(1000), errors="coerce", format="ISO8601")
+    dates = pd.to_datetime(present.astype("str").head(1000), errors="coerce", format="ISO8601", utc=True)
     return Kind.DATE if len(dates) and dates.notna().all() else Kind.CATEGORICAL
 
 

@@ -10,11 +10,13 @@ import contextlib
 import dataclasses
 import importlib
 import json
+import math
 import os
 import platform
 import signal
 import subprocess
 import sys
+import time
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
@@ -77,16 +79,21 @@ SHORT = "the machine may be short of memory"
 
 
 def call_in_process(
-    function: Callable[..., Answer], *arguments: object, what: str, unwanted: Callable[[], bool] = lambda: False
+    function: Callable[..., Answer],
+    *arguments: object,
+    what: str,
+    unwanted: Callable[[], bool] = lambda: False,
+    seconds: float | None = None,
 ) -> Answer:
     """``function(*arguments)``, of a module's top level, in another process, which does not outlive this one.
 
     Raises its BadInput, and WorkspaceError for all else that goes wrong, in words that name ``what`` and hold no value of the
-    data; Cancelled, once the answer is ``unwanted``.
+    data, also after so many ``seconds``; Cancelled, once the answer is ``unwanted``.
     """
     command = [sys.executable, "-P", "-m", "sfumato.workspace.jobs.processes", str(os.getpid())]
     given: str | None = json.dumps([function.__module__, function.__name__, to_json(arguments)])
     pipe = subprocess.PIPE
+    deadline = math.inf if seconds is None else time.monotonic() + seconds
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True) as process:
         try:
             while True:
@@ -94,6 +101,8 @@ def call_in_process(
                     text, _ = process.communicate(given, timeout=LOOK_SECONDS)
                     break
                 given = None
+                if time.monotonic() > deadline:
+                    raise WorkspaceError(f"{what} took longer than {seconds:g} s and was ended; nothing was stored")
                 if unwanted():
                     raise Cancelled(f"{what} is not wanted any more")
         except BaseException:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,15 +17,17 @@ from sfumato.engine.recipe import MAKERS, Recipe, read_toml
 from sfumato.engine.run import PUBLIC
 from sfumato.engine.schema import Schema, Variable
 
+from ..errors import StrangeFile
 from ..ingest.files import Source, find_source, ingest
 from ..jobs.runs import Entry, enter_runs
+from ..plain_files import read_plain
 from ..recipes import RecipeFile, find_recipe
 from ..release.external import read_external
 from ..store.workspace import Dataset, Workspace
 from .drafts import Draft
 
 SECTIONS = ("anonymisation", "measure", "study")
-MOST_BYTES = 16 << 20
+MOST_BYTES = 64 << 20
 
 
 def with_trees(table: Mapping[str, Any], beside: Path | None) -> dict[str, Any]:
@@ -53,11 +56,17 @@ def _step(step: Any, place: str, beside: Path | None) -> Any:
 
 
 def _rows(name: str, place: str, beside: Path | None) -> list[list[str]]:
-    path = (beside or Path()) / Path(name).expanduser()
+    if beside is None:
+        raise BadInput(place, "names a file, and this recipe lies in no folder; give the tree as rows")
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise BadInput(place, f'"{name}" has more than {MOST_BYTES >> 20} MiB; a tree has a line a value')
-        return [list(row) for row in rows_of_csv(path.read_text("utf-8-sig"))]
+        folder, path = beside.resolve(), (beside / name).resolve()
+        if not path.is_relative_to(folder):
+            raise BadInput(place, f'"{name}" lies outside the folder of the recipe; put the file beside the recipe')
+        return [list(row) for row in rows_of_csv(read_plain(path, MOST_BYTES).decode("utf-8-sig"))]
+    except StrangeFile as error:
+        raise BadInput(place, f'"{name}" is {error.kind}, not a tree; a tree is a file with a line a value') from None
+    except csv.Error:
+        raise BadInput(place, f'"{name}" is not a table of values with semicolons') from None
     except OSError:
         raise BadInput(place, f'"{name}" cannot be read; a tree is a file beside the recipe, or rows') from None
     except UnicodeDecodeError:

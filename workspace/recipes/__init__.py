@@ -10,6 +10,11 @@ from typing import Any
 from sfumato.engine.errors import BadInput, suggestion
 from sfumato.engine.recipe import read_toml
 
+from ..errors import StrangeFile
+from ..plain_files import read_plain
+
+MOST_BYTES = 1 << 20
+
 
 @dataclass(frozen=True)
 class RecipeFile:
@@ -34,9 +39,12 @@ def shipped_recipes() -> list[RecipeFile]:
 def find_recipe(name: str) -> RecipeFile:
     """The recipe in a file, or the shipped one of this name. Raises BadInput."""
     path = Path(name).expanduser()
-    if path.is_file():
+    if path.exists() and not (path.is_dir() and name in {recipe.name for recipe in shipped_recipes()}):
         try:
-            return RecipeFile(path.stem, path.read_text("utf-8"), path.resolve().parent)
+            text = read_plain(path, MOST_BYTES, follow=True).decode("utf-8")
+            return RecipeFile(path.stem, text.replace("\r\n", "\n").replace("\r", "\n"), path.resolve().parent)
+        except StrangeFile as error:
+            raise BadInput("recipe", f'"{name}" is {error.kind}, not a recipe') from None
         except UnicodeDecodeError:
             raise BadInput("recipe", f'"{name}" is not a text file; a recipe is TOML in UTF-8') from None
     shipped = {recipe.name: recipe for recipe in shipped_recipes()}

@@ -1,0 +1,164 @@
+"""Files and filters within limits: plain files alone, so much memory, so much time, nothing outside the recipe's folder."""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+
+from sfumato.engine.errors import BadInput
+from sfumato.tui.keymap import BadKeymap, read_keymap
+from sfumato.workspace.errors import WorkspaceError
+from sfumato.workspace.ingest import files, limits
+from sfumato.workspace.ingest.files import Source, find_source, read_frame, select_where
+from sfumato.workspace.jobs.processes import call_in_process
+from sfumato.workspace.plan.prepare import with_trees
+from sfumato.workspace.recipes import find_recipe
+
+FRAME = pd.DataFrame({"n": range(3000)})
+
+
+def trees_of(name: str, beside: Path | None) -> object:
+    return with_trees({"anonymisation": [{"hierarchies": {"region": name}}]}, beside)["anonymisation"]
+
+
+READERS: dict[str, Callable[[Path], object]] = {
+    "data": lambda path: find_source(str(path)),
+    "recipe": lambda path: find_recipe(str(path)),
+    "hierarchy": lambda path: trees_of(path.name, path.parent),
+    "keys": read_keymap,
+}
+KINDS: dict[str, Callable[[Path], object]] = {
+    "a named pipe": os.mkfifo,
+    "a directory": Path.mkdir,
+    "a device": lambda path: path.symlink_to("/dev/zero"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("reader", READERS)
+def test_what_is_no_plain_file_is_refused_at_once(tmp_path: Path, reader: str, kind: str) -> None:
+    path = tmp_path / "given"
+    KINDS[kind](path)
+    wanted = kind if (reader, kind) != ("hierarchy", "a device") else "outside the folder"
+    started = time.monotonic()
+    with pytest.raises((BadInput, BadKeymap), match=wanted):
+        READERS[reader](path)
+    assert time.monotonic() - started < 5
+
+
+def test_a_link_to_a_plain_file_that_the_user_names_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "there.csv").write_text("a\n1\n", "utf-8")
+    (tmp_path / "here.csv").symlink_to(tmp_path / "there.csv")
+    assert find_source(str(tmp_path / "here.csv")).content == b"a\n1\n"
+
+
+@pytest.mark.parametrize(("reader", "size"), [("recipe", 1 << 20), ("keys", 100_000)])
+def test_texts_have_a_largest_size(tmp_path: Path, reader: str, size: int) -> None:
+    path = tmp_path / "given"
+    path.write_bytes(b"#" * size + b"\n")
+    with pytest.raises((BadInput, BadKeymap), match="larger than"):
+        READERS[reader](path)
+
+
+def test_a_hierarchy_has_a_largest_size(tmp_path: Path) -> None:
+    with (tmp_path / "tree.csv").open("wb") as file:
+        file.truncate((64 << 20) + 1)
+    with pytest.raises(BadInput, match="larger than 64 MiB"):
+        trees_of("tree.csv", tmp_path)
+
+
+def test_hierarchies_lie_in_the_recipe_s_folder_or_below(tmp_path: Path) -> None:
+    folder = tmp_path / "study"
+    (folder / "trees").mkdir(parents=True)
+    (folder / "trees" / "region.csv").write_text("a;*\nb;*\n", "utf-8")
+    (tmp_path / "secret.csv").write_text("hunter2;*\n", "utf-8")
+    (folder / "link.csv").symlink_to(tmp_path / "secret.csv")
+    assert trees_of("trees/region.csv", folder) == [{"hierarchies": {"region": [["a", "*"], ["b", "*"]]}}]
+    for name in ("../secret.csv", str(tmp_path / "secret.csv"), "link.csv", "~/secret.csv", "trees/../../secret.csv"):
+        with pytest.raises(BadInput) as caught:
+            trees_of(name, folder)
+        assert caught.value.place == "anonymisation[0].hierarchies.region"
+        assert "hunter2" not in str(caught.value)
+    with pytest.raises(BadInput, match="give the tree as rows"):
+        trees_of("region.csv", None)
+
+
+@pytest.mark.parametrize("content", [b"Ann Smith,1971-03-02,52000\nBob,1980-01-01,1\n", b"Ann,Ann,52000\nBob,x,1\n"])
+def test_a_file_without_a_header_is_not_quoted(content: bytes) -> None:
+    from sfumato.engine.microdata import conform
+    from sfumato.engine.schema import Kind, Schema, Variable
+
+    with pytest.raises(BadInput) as caught:
+        conform(read_frame(Source("x.csv", content)), Schema((Variable("income", Kind.COUNT),)))
+    assert not [value for value in ("Ann", "Smith", "1971", "52000") if value in str(caught.value)]
+    assert "first line" in str(caught.value)
+
+
+def test_columns_have_a_largest_number(tmp_path: Path) -> None:
+    header = ",".join(f"c{i}" for i in range(100_000)).encode()
+    started = time.monotonic()
+    with pytest.raises(BadInput, match="has 100,000 columns; at most 5,000"):
+        read_frame(Source("wide.csv", header + b"\n" + b",".join([b"1"] * 100_000) + b"\n"))
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not say what a process holds")
+def test_reading_stays_within_the_memory_that_a_file_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "LEAST_BYTES", 1 << 28)
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    with (
+        pytest.raises(BadInput, match=r'"x.csv" does not fit into 0.2 GiB'),
+        limits.bounded_memory(100, "x.csv", "FILE"),
+    ):
+        np.ones(1 << 27)
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+    with limits.bounded_memory(100, "x.csv", "FILE"):
+        np.ones(1 << 20)
+
+
+def test_a_larger_file_may_take_more_and_none_more_than_its_share() -> None:
+    assert limits.bytes_for(1 << 40) == int(0.75 * limits.machine_bytes())
+    assert limits.bytes_for(0) <= 2 << 30
+
+
+def test_a_filter_has_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "FILTER_SECONDS", 0.3)
+    started = time.monotonic()
+    with pytest.raises(BadInput, match=r"takes longer than 0\.3 s"):
+        select_where(FRAME, "list_sum(list_transform(range(3000000), lambda x: (x * n) % 7)) > 0")
+    assert time.monotonic() - started < 20
+
+
+def test_a_filter_has_so_much_memory_and_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the process may hold besides, where DuckDB does not count, is bounded as it is for the file."""
+    given = []
+    connect = duckdb.connect
+    monkeypatch.setattr(
+        duckdb, "connect", lambda *where, config: given.append(config) or connect(*where, config=config)
+    )
+    select_where(FRAME, "n > 5")
+    assert given[0]["memory_limit"] == f"{int(0.25 * limits.machine_bytes()) >> 20}MiB"
+    with connect(":memory:", config=given[0]) as connection:
+        setting = connection.execute(
+            "SELECT current_setting('temp_directory'), current_setting('memory_limit')"
+        ).fetchone()
+    assert setting is not None
+    assert setting[0] == ""
+
+
+def test_a_filter_within_its_limits_selects() -> None:
+    """The control of the two above."""
+    assert len(select_where(FRAME, "n >= 2990")) == 10
+
+
+def test_a_call_in_a_process_has_a_deadline() -> None:
+    with pytest.raises(WorkspaceError, match=r"took longer than 0\.2 s"):
+        call_in_process(time.sleep, 60, what="the import", seconds=0.2)
