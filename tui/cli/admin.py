@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from ..places import default_workspace, keys_file
-from .options import WORKSPACE, open_workspace
+from ..places import keys_file
+from .options import WORKSPACE, check_run_named, chosen_workspace, open_workspace, say_workspace
 from .speech import confirm, echo
 
 
@@ -59,6 +59,7 @@ def delete(run_id: str | None, project: str | None, directory: Path | None, *, y
 
     if (run_id is None) == (project is None):
         raise click.UsageError("name a run, or a project with --project")
+    check_run_named(run_id, directory)
     workspace = open_workspace(directory)
     if run_id is not None:
         found = find_run(workspace, run_id)
@@ -151,7 +152,8 @@ def doctor(directory: Path | None, *, as_json: bool, fix: bool) -> None:
         echo(f"{removed} files removed that no run needed", err=True)
     from .admin_tables import all_checks, checks_text
 
-    findings = all_checks(directory or default_workspace())
+    say_workspace(chosen_workspace(directory))
+    findings = all_checks(chosen_workspace(directory))
     if as_json:
         echo(json.dumps([finding.to_dict() for finding in findings], indent=1))
     else:

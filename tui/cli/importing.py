@@ -6,20 +6,24 @@ from pathlib import Path
 
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.ingest.importing import import_file
+from sfumato.workspace.ingest.limits import READ_SECONDS
 from sfumato.workspace.jobs.processes import call_in_process
 from sfumato.workspace.reporting.tables import table
 from sfumato.workspace.reporting.words import records_text
 
-from ..places import default_workspace, remember_workspace
-from .options import printed
+from ..places import remember_workspace
+from .options import chosen_workspace, printed, say_workspace
 
 
 def import_and_describe(directory: Path | None, file: str, project: str | None, recipe_file: Path | None) -> str:
     """Store the file's records with guessed kinds; returns the description and what to do next."""
     if recipe_file is not None and recipe_file.exists():
         raise BadInput("--recipe", f'"{recipe_file}" exists already; name a new file')
-    directory = directory or default_workspace()
-    found = call_in_process(import_file, directory, file, project or "", what=f'the import of "{file}"')
+    directory = chosen_workspace(directory)
+    say_workspace(directory)
+    found = call_in_process(
+        import_file, directory, file, project or "", what=f'the import of "{file}"', seconds=READ_SECONDS
+    )
     remember_workspace(directory)
     lines = [
         [p.variable.name, p.variable.kind.value, p.variable.role.value, f"{p.missing:,}", f"{p.distinct:,}"]

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from .options import WORKSPACE, open_workspace
+from .speech import echo
 
 
 @click.group()

@@ -328,6 +328,14 @@ for command in (adopt, audit, cancel, delete, doctor, figures, key, keys, releas
     sfumato.add_command(command)
 
 
+OWN = 0o077
+"""The permissions that nobody else gets."""
+
+
 def main(arguments: list[str] | None = None) -> Any:
-    """The command ``sfumato``."""
-    return guarded(lambda: sfumato.main(args=arguments, prog_name="sfumato", standalone_mode=False))
+    """The command ``sfumato``. What it writes is its user's alone."""
+    before = os.umask(OWN)
+    try:
+        guarded(lambda: sfumato.main(args=arguments, prog_name="sfumato", standalone_mode=False))
+    finally:
+        os.umask(before)

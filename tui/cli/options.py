@@ -23,7 +23,7 @@ WORKSPACE = click.option(
     "--workspace",
     "directory",
     type=click.Path(path_type=Path),
-    help="Workspace directory (default: the last one used).",
+    help="Workspace directory (default: the last one used in this terminal).",
 )
 JSON = click.option("--json", "json_file", metavar="FILE", help="Write the results as JSON; - for standard output.")
 JOBS = click.option(
@@ -40,11 +40,37 @@ KEY = click.option(
 )
 
 
+def named_workspace(directory: Path | None) -> Path | None:
+    """The workspace that was named, after the command or before it."""
+    context = click.get_current_context(silent=True)
+    before = None if context is None else context.find_root().params.get("directory")
+    return directory or (before if isinstance(before, Path) else None)
+
+
+def chosen_workspace(directory: Path | None) -> Path:
+    """The workspace that was named, else the one used last in this terminal."""
+    return named_workspace(directory) or default_workspace()
+
+
+def say_workspace(directory: Path) -> None:
+    """Say on standard error which workspace a command works in, once, where it was not named and it is not to be quiet."""
+    context = click.get_current_context(silent=True)
+    if named_workspace(None if context is None else context.params.get("directory")) is not None:
+        return
+    if context is not None and not context.params.get("quiet") and not context.find_root().meta.get(SAID):
+        context.find_root().meta[SAID] = True
+        echo(f"workspace: {directory}", err=True)
+
+
+SAID = "sfumato.workspace-said"
+
+
 def open_or_create(directory: Path | None, key: bytes | None = None) -> Workspace:
     """The workspace, the one used last when none is named, made with this key if need be; it is remembered."""
     from sfumato.workspace.store.workspace import Workspace
 
-    workspace = Workspace.create(directory or default_workspace(), key)
+    workspace = Workspace.create(chosen_workspace(directory), key)
+    say_workspace(workspace.directory)
     remember_workspace(workspace.directory)
     return workspace
 
@@ -67,7 +93,19 @@ def open_workspace(directory: Path | None) -> Workspace:
     """The workspace, the one used last when none is named. Raises NotAWorkspace."""
     from sfumato.workspace.store.workspace import Workspace
 
-    return Workspace.open(directory or default_workspace())
+    workspace = Workspace.open(chosen_workspace(directory))
+    say_workspace(workspace.directory)
+    return workspace
+
+
+def check_run_named(run_id: str | None, directory: Path | None) -> None:
+    """BadInput where the newest run of a workspace is meant that nobody has named: it may be another's than is thought of."""
+    from sfumato.engine.errors import BadInput
+
+    if run_id == "last" and named_workspace(directory) is None:
+        raise BadInput(
+            "RUN", '"last" needs --workspace DIR here; or name the run by its number, which sfumato runs shows'
+        )
 
 
 def printed(table: Table) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from .options import WORKSPACE, open_workspace
+from .options import WORKSPACE, check_run_named, open_workspace
 from .speech import echo
 
 if TYPE_CHECKING:
@@ -101,6 +101,7 @@ def release(run_id: str, output: Path, reason: str, form: Literal["csv", "parque
     from sfumato.workspace.release.package import plan_release
     from sfumato.workspace.release.package import release as write
 
+    check_run_named(run_id, directory)
     workspace = open_workspace(directory)
     plan = plan_release(workspace, run_id)
     echo(released_text(write(workspace, plan.run.id, output, form, reason)))

@@ -189,10 +189,9 @@ def _without_values(error: duckdb.Error) -> str:
 SHIPPED = {"randhie", "anes96", "fair"}
 LONGEST_ROW = 1 << 22
 NAMES = "the first line must hold a name for each column"
-READABLE = tuple(
-    getattr(pa.types, f"is_{kind}")
-    for kind in ["boolean", "integer", "floating", "decimal", "string", "large_string", "string_view", "date", "timestamp", "null"]
-)
+_TEXTS = ["string", "large_string", "string_view", "date", "timestamp", "null"]
+_KINDS = ["boolean", "integer", "floating", "decimal", *_TEXTS]
+READABLE = [getattr(pa.types, f"is_{kind}") for kind in _KINDS]
 """What a column of a Parquet file may hold."""
 UNPARSED = "a quotation mark is opened and not closed, or a row is longer than 4 MB"
 

@@ -30,6 +30,7 @@ def serve(directory: Path, jobs: int, idle: float, dask: str = "", *, hang_up: b
     for limit in THREAD_LIMITS:
         os.environ.setdefault(limit, "1")
     os.environ["PYTHONSAFEPATH"] = "1"
+    os.umask(0o077)
     with pool(jobs, dask) as opened:
         from ..store.disk import disk_error, status_of
         from .worker import work

@@ -326,6 +326,7 @@ def _make_database(directory: Path, key: bytes | None) -> None:
     directory.chmod(0o700)
     aside = directory / f"{DATABASE}.making"
     aside.unlink(missing_ok=True)
+    os.close(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     with contextlib.closing(connect(aside)) as connection:
         set_wal(connection)
         migrate(connection)

@@ -103,7 +103,7 @@ COMMANDS = [
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: re.sub(r"\W+", "-", " ".join(command))[:40])
 def test_no_command_prints_what_commands_the_terminal(
-    hostile_run: Path, sfumato: Callable[..., int], capsys: pytest.CaptureFixture[str], command: list[str]
+    hostile_run: Path, home: Path, sfumato: Callable[..., int], capsys: pytest.CaptureFixture[str], command: list[str]
 ) -> None:
     directed = (
         [] if command[0] in ("run", "import") or command[0].startswith("no-such") else ["--workspace", str(hostile_run)]
