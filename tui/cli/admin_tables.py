@@ -15,7 +15,15 @@ from sfumato.engine.errors import BadInput
 from sfumato.workspace.audit import HEAD_FILE, Head, audit_rows, kept_head, verify
 from sfumato.workspace.jobs.runs import run_log
 from sfumato.workspace.reporting.tables import table
-from sfumato.workspace.reporting.words import ASCII_MARKS, PUBLIC_KEY, count, details_text, duration, printable, tally_text
+from sfumato.workspace.reporting.words import (
+    ASCII_MARKS,
+    PUBLIC_KEY,
+    count,
+    details_text,
+    duration,
+    printable,
+    tally_text,
+)
 from sfumato.workspace.store.maintenance import Check, workspace_checks
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import Run, TaskRow, list_runs, run_line

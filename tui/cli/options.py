@@ -86,7 +86,7 @@ def workspace_key(directory: Path | None, key_file: str | None = None) -> bytes:
     """The key of the workspace, or that it will be made with. Raises NoKey."""
     from sfumato.workspace.store.workspace import key_beforehand
 
-    return key_beforehand(directory or default_workspace(), key_given(key_file))
+    return key_beforehand(chosen_workspace(directory), key_given(key_file))
 
 
 def open_workspace(directory: Path | None) -> Workspace:
