@@ -32,7 +32,7 @@ def adopt(directory: Path, target: Path) -> Adopted:
     """Copy a workspace into a new directory, where it is this user's, with a row in its audit log that says so.
 
     The database must be intact and its audit log whole; every table that it names must be there, and what it was when it was
-    stored. Logs and what the app remembers stay behind, and nothing goes on: runs that had not ended are interrupted.
+    stored. Logs, the key and what the app remembers stay behind, and nothing goes on: runs that had not ended are interrupted.
     Raises NotAWorkspace, StrangeFile and DamagedTable; then nothing is left in ``target``.
     """
     if target.exists() or target.is_symlink():
@@ -96,6 +96,9 @@ def _take_over(copy: sqlite3.Connection, target: Path, owner: str) -> tuple[int,
         stopped = copy.execute(
             "UPDATE run SET state = 'interrupted', finished = ? WHERE state IN ('queued', 'running')", (now,)
         ).rowcount
+        copy.execute(
+            "UPDATE workspace_key SET fingerprint = ''"
+        )  # the other's key stays where it is: this one gets its own
         copy.execute("DELETE FROM worker_process")
         copy.execute("DELETE FROM worker")
         runs = int(copy.execute("SELECT count(*) FROM run").fetchone()[0])

@@ -228,7 +228,8 @@ def test_an_adopted_workspace_is_a_checked_copy_in_which_nothing_goes_on(
         assert len(copy.read(copy.dataset(1)).frame) == 80
         rows, wrong = audit.verify(copy.connection, copy.directory)
         assert not wrong
-        assert rows[-1].act == "workspace adopted"
+        assert [row.act for row in rows[-2:]] == ["workspace adopted", "key made"]
+        assert len(copy.key()) == 32
     modes = {path.stat().st_mode & 0o077 for path in (tmp_path / "mine").rglob("*")}
     assert modes == {0}
 
