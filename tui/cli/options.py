@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,12 +54,21 @@ def chosen_workspace(directory: Path | None) -> Path:
 
 
 def say_workspace(directory: Path) -> None:
-    """Say on standard error which workspace a command works in, once, where it was not named and it is not to be quiet."""
+    """Have a command say at its end, on standard error, which workspace it worked in.
+
+    It does so once, where the workspace was not named, it is not to be quiet, and there is no failure to tell instead.
+    """
     context = click.get_current_context(silent=True)
     if named_workspace(None if context is None else context.params.get("directory")) is not None:
         return
     if context is not None and not context.params.get("quiet") and not context.find_root().meta.get(SAID):
         context.find_root().meta[SAID] = True
+        context.call_on_close(partial(_said_unless_it_failed, directory))
+
+
+def _said_unless_it_failed(directory: Path) -> None:
+    failure = sys.exc_info()[1]
+    if not isinstance(failure, Exception) or isinstance(failure, click.exceptions.Exit):
         echo(f"workspace: {directory}", err=True)
 
 

@@ -1,7 +1,4 @@
-"""From a file to microdata: reading, filtering, sampling. The file and the filter are untrusted.
-
-A recipe's ``where`` is a DuckDB expression on the file's columns, and nothing else.
-"""
+"""From a file to microdata: reading, filtering, sampling. Untrusted: the file, and ``where``, a DuckDB expression on its columns."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(sfumato: Command, recipe: Path, *more: str) -> tuple[int, Any]:
-    status = sfumato("run", str(recipe), "--workspace", "w", "--json", "out.json", *more)
+    status = sfumato("run", str(recipe), "--workspace", "w", "--key", "public", "--json", "out.json", *more)
     return status, json.loads(Path("out.json").read_text())
 
 

@@ -13,6 +13,8 @@ import pandas as pd
 import pytest
 from terminals import APP, Pty, Terminal, Tmux, app_environment, kill_workers, tmux_is_here
 
+from sfumato.workspace.store.keys import KEY_FILE, write_key
+
 pytestmark = pytest.mark.slow
 
 RECORDS, DATASETS = 60, 2
@@ -33,6 +35,9 @@ def home(tmp_path: Path) -> Path:
     }
     pd.DataFrame(columns).to_csv(tmp_path / "survey.csv", index=False)
     (tmp_path / "work").mkdir()
+    write_key(
+        tmp_path / "work" / KEY_FILE, bytes(range(32))
+    )  # so that the release, and what is read of it, is the same
     return tmp_path
 
 
