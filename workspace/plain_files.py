@@ -133,3 +133,12 @@ def _name_of(uid: int) -> str:
         return f"{pwd.getpwuid(uid).pw_name} (uid {uid})"
     except (ImportError, KeyError):
         return f"uid {uid}"
+
+
+def synchronise(path: Path) -> None:
+    """Have what was written to a file, or entered in a directory, reach the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -84,6 +84,14 @@ def test_measure_leaves_its_inputs_alone(method: Method, confidential: Microdata
     pd.testing.assert_frame_equal(releases[0].frame, before[1])
 
 
+def answered(method: Method, confidential: Microdata, released: Microdata) -> tuple[Estimate, ...]:
+    """What a measure says, or why it says nothing."""
+    try:
+        return measured(method, confidential, released, run_of()).estimates
+    except NotComputable as error:
+        return tuple(Estimate.not_computed(output.name, error.reason) for output in method.outputs)
+
+
 @every_measure
 def test_measure_answers_or_says_why_on_few_records(
     method: Method, confidential: Microdata, releases: list[Microdata]
@@ -91,11 +99,7 @@ def test_measure_answers_or_says_why_on_few_records(
     for records in (1, 2):
         few = Microdata(confidential.schema, confidential.frame.head(records))
         same = Microdata(confidential.schema, releases[0].frame.head(records), "synthetic")
-        try:
-            found = measured(method, few, same, run_of()).estimates
-        except NotComputable as error:
-            found = tuple(Estimate.not_computed(output.name, error.reason) for output in method.outputs)
-        assert_sound(method, found)
+        assert_sound(method, answered(method, few, same))
 
 
 @every_measure
@@ -136,11 +140,7 @@ def test_measure_answers_or_says_why_on_anonymised_tables(method: Method, confid
             "anonymisation": [{"method": "mondrian", **step}],
         }
         released = anonymise(Recipe.from_table(table), data).data
-        try:
-            found = measured(method, data, released, run_of()).estimates
-        except NotComputable as error:
-            found = tuple(Estimate.not_computed(output.name, error.reason) for output in method.outputs)
-        assert_sound(method, found)
+        assert_sound(method, answered(method, data, released))
 
 
 @every_measure

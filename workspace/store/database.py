@@ -17,6 +17,7 @@ from pathlib import Path
 
 from .. import audit
 from ..errors import NotAWorkspace
+from ..plain_files import synchronise
 
 DATABASE = "workspace.db"
 BUSY_SECONDS = 5.0
@@ -100,20 +101,12 @@ def back_up(connection: sqlite3.Connection, version: int) -> Path | None:
         if copied != version:
             return None
         kept = source.with_name(f"{source.name}.v{version}.backup")
-        _synchronise(aside)
+        synchronise(aside)
         aside.replace(kept)
         return kept
     finally:
         for leftover in source.parent.glob(f"{aside.name}*"):
             leftover.unlink(missing_ok=True)
-
-
-def _synchronise(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 Migration = Callable[[sqlite3.Connection], None]

@@ -14,6 +14,7 @@ import stat
 from pathlib import Path
 
 from ..errors import WorkspaceError
+from ..plain_files import synchronise
 
 KEY_FILE = "key"
 KEY_BYTES = 32
@@ -53,18 +54,10 @@ def write_key(path: Path, key: bytes) -> None:
             file.write(key or PUBLIC_CONTENT)
             file.flush()
             os.fsync(file.fileno())
-        _synchronise(path.parent)
+        synchronise(path.parent)
     except OSError as error:
         path.unlink(missing_ok=True)
         raise NoKey(f'the key cannot be written to "{path}": {error.strerror}') from None
-
-
-def _synchronise(directory: Path) -> None:
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def read_key(path: Path) -> bytes:

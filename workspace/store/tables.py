@@ -22,7 +22,7 @@ from sfumato.engine.microdata import Microdata
 from sfumato.engine.schema import Origin, Schema
 
 from ..errors import DamagedTable, NotYours, StrangeFile
-from ..plain_files import is_hash, open_plain, read_plain, room
+from ..plain_files import is_hash, open_plain, read_plain, room, synchronise
 
 ASIDE = ".writing-"
 DAY_SECONDS = 86_400.0
@@ -79,7 +79,7 @@ class Tables:
         except BaseException:
             Path(aside).unlink(missing_ok=True)
             raise
-        _sync_directory(self.directory)
+        synchronise(self.directory)
 
     def sweep(self) -> None:
         """Remove what was being written more than a day ago: whoever wrote it was killed. Raises StrangeFile."""
@@ -171,11 +171,3 @@ class Tables:
 def _with_seconds(values: NDArray[Any]) -> NDArray[Any]:
     """Parquet keeps dates in milliseconds, microdata in seconds."""
     return values.astype("datetime64[s]") if values.dtype.kind == "M" else values
-
-
-def _sync_directory(directory: Path) -> None:
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -84,6 +84,7 @@ def undisturbed(workspace: Workspace, enter_hard: Enter) -> str:
 @contextlib.contextmanager
 def command(workspace: Workspace, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     """The command line in a process; whatever it has started is killed at the end."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has its background jobs ignore it
     process = subprocess.Popen(
         [
             sys.executable,
@@ -97,6 +98,7 @@ def command(workspace: Workspace, *arguments: str) -> Iterator[subprocess.Popen[
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )
+    signal.signal(signal.SIGINT, before)
     try:
         yield process
     finally:
