@@ -11,7 +11,8 @@ from .options import WORKSPACE, check_run_named, open_workspace
 from .speech import echo
 
 if TYPE_CHECKING:
-    from sfumato.workspace.release.package import Released, ReleasePlan
+    from sfumato.workspace.release.contents import ReleasePlan
+    from sfumato.workspace.release.package import Released
 
 
 @click.command()
@@ -93,12 +94,12 @@ def report(run_id: str, output: Path, directory: Path | None, *, force: bool) ->
 )
 @WORKSPACE
 def release(run_id: str, output: Path, reason: str, form: Literal["csv", "parquet"], directory: Path | None) -> None:
-    """Write the release of RUN (a number, or last): datasets, codebook, report, recipe, results, and a manifest of hashes.
+    """Write the release of RUN (a number, or last): public/ with its datasets, internal/ with report, recipe and results.
 
     Variables that the recipe calls identifiers are left out. Where a threshold is not met, or a
     sensitive variable would go out as it is, it needs a --reason.
     """
-    from sfumato.workspace.release.package import plan_release
+    from sfumato.workspace.release.contents import plan_release
     from sfumato.workspace.release.package import release as write
 
     check_run_named(run_id, directory)

@@ -24,7 +24,8 @@ from .dialogs import Confirm
 from .page import Dialog
 
 if TYPE_CHECKING:
-    from sfumato.workspace.release.package import PastRelease, Released, ReleasePlan
+    from sfumato.workspace.release.contents import ReleasePlan
+    from sfumato.workspace.release.package import PastRelease, Released
     from sfumato.workspace.release.tables import Form
     from sfumato.workspace.store.workspace import Workspace
 
@@ -75,7 +76,8 @@ class ReleaseScreen(Dialog[None]):
         run_id = self._run_id
 
         def query(workspace: Workspace) -> tuple[ReleasePlan, Sequence[PastRelease]]:
-            from sfumato.workspace.release.package import plan_release, releases_of
+            from sfumato.workspace.release.contents import plan_release
+            from sfumato.workspace.release.package import releases_of
 
             return plan_release(workspace, run_id), releases_of(workspace, run_id)
 
@@ -179,7 +181,8 @@ def _contents(plan: ReleasePlan, form: Form) -> list[tuple[str, str]]:
         ("replaced", ", ".join(plan.replaced)),
         ("as they are in the confidential data", ", ".join(plan.kept)),
         ("left out, identifiers", ", ".join(plan.left_out)),
-        ("files", ", ".join(plan.files(form))),
+        ("public/", f"datasets as {form}, codebook, manifest: this leaves the building"),
+        ("internal/", "report, recipe, results, examination, manifest: as confidential as the data"),
     ]
     return [(name, text) for name, text in parts if text]
 

@@ -1,8 +1,7 @@
-"""A run's release: its datasets, report, recipe and results in a directory of their own, written at once or not at all.
+"""A run's release, written at once or not at all: ``public/`` is what leaves the building, ``internal/`` what its keepers need.
 
-Where a threshold is not met, a sensitive variable would go out as it is, or the run has a public key, the release needs a
-written reason, which the audit log keeps. The log has the hash of the manifest, the manifest those of all other files, so that what went out can be
-told from what did not.
+Where the gate blocks, the release needs a written reason, which the audit log keeps. The log has the hash of the internal
+manifest, that one the hash of the public one, and both those of their files: what went out can be told from what did not.
 """
 
 from __future__ import annotations
@@ -17,101 +16,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sfumato.engine.recipe import Recipe
 from sfumato.engine.run import PUBLIC, Randomness
-from sfumato.engine.schema import Role
 from sfumato.engine.thresholds import Outcome, Verdict
 
 from ..audit import Act, append
-from ..errors import NotReady, WorkspaceError
+from ..errors import WorkspaceError
 from ..jobs.runs import result_with_companions
 from ..store.keys import key_of_run
 from ..store.workspace import Workspace
-from ..views.results import verdicts_of
-from ..views.runs import Run, done_together
+from .contents import ReleasePlan, plan_release
+from .dossier import Dossier, dossier_of
+from .gate import examine
+from .policy import policy_of
 from .report import report_page
 from .tables import Form, codebook, dataset_bytes
 
+PUBLIC_FILES, INTERNAL = "public", "internal"
+"""The two packages of a release."""
 MANIFEST = "manifest.json"
 
 
 class NotReleased(WorkspaceError):
     """A release was refused; nothing was written."""
-
-
-@dataclass(frozen=True)
-class ReleasePlan:
-    """What would go out: ``datasets`` tables with the ``replaced`` variables made, the ``kept`` ones as they are in the
-    confidential data, and without the identifiers, ``left_out``.
-    """
-
-    run: Run
-    records: int
-    datasets: int
-    replaced: tuple[str, ...]
-    kept: tuple[str, ...]
-    left_out: tuple[str, ...]
-    verdicts: tuple[Verdict, ...]
-
-    @property
-    def shuffled(self) -> bool:
-        """Whether the rows go out in an order that has nothing to do with that of the confidential records."""
-        return self.run.recipe.form.order == "shuffled"
-
-    @property
-    def rows(self) -> str:
-        """In which order the rows go out, in words."""
-        return "rows shuffled" if self.shuffled else "rows in the order of the confidential records"
-
-    @property
-    def exposed(self) -> tuple[str, ...]:
-        """The sensitive variables that a synthetic release would hold as they are in the confidential data.
-
-        An anonymised release keeps them on purpose: it is the quasi-identifiers that it changes.
-        """
-        recipe = self.run.recipe
-        sensitive = recipe.schema.of_role(Role.SENSITIVE) if recipe.origin == "synthetic" else ()
-        return tuple(name for name in self.kept if name in sensitive)
-
-    @property
-    def doubts(self) -> tuple[str, ...]:
-        """What speaks against the release, in words: with any, it needs a reason."""
-        said = []
-        if self.unmet:
-            first = self.unmet[0]
-            of = f"{len(self.unmet)} of {len(self.verdicts)} thresholds of run {self.run.id}"
-            said.append(f"{of} are not met ({first.value}: {first.outcome})")
-        if self.exposed:
-            said.append(
-                f"sensitive variables would go out as they are in the confidential data ({', '.join(self.exposed)})"
-            )
-        if self.public_key:
-            said.append(
-                f"run {self.run.id} has a public key, so that whoever has the seed can repeat its random numbers and take "
-                "the datasets apart"
-            )
-        return tuple(said)
-
-    @property
-    def public_key(self) -> bool:
-        """Whether the datasets were made with random numbers that anybody can repeat."""
-        return self.run.key_public and self.run.recipe.makes_release
-
-    @property
-    def unmet(self) -> tuple[Verdict, ...]:
-        """The verdicts that are no pass."""
-        return tuple(verdict for verdict in self.verdicts if verdict.outcome != "pass")
-
-    def files(self, form: Form = "csv") -> tuple[str, ...]:
-        """The names of the files of the release."""
-        return (
-            *dataset_names(self.datasets, form),
-            "variables.csv",
-            "report.html",
-            "recipe.toml",
-            "results.json",
-            MANIFEST,
-        )
 
 
 @dataclass(frozen=True)
@@ -135,56 +61,34 @@ class PastRelease:
     manifest_sha256: str
 
 
-def dataset_names(datasets: int, form: Form) -> tuple[str, ...]:
-    """``dataset-01.csv`` and so on."""
-    digits = max(2, len(str(datasets)))
-    return tuple(f"dataset-{draw:0{digits}}.{form}" for draw in range(1, datasets + 1))
-
-
-def plan_release(workspace: Workspace, run_id: int | str) -> ReleasePlan:
-    """What a release of a run would hold. Raises NotFound, and NotReady when the run is not done or has no datasets."""
-    run = done_together(workspace, run_id)[0]
-    tables = _tables(workspace, run.id)
-    if not tables:
-        raise NotReady(f"run {run.id} has no datasets to release")
-    recipe = run.recipe
-    out = _left_out(recipe)
-    kept = tuple(name for name in recipe.schema.names if name not in (*recipe.released, *out))
-    replaced = tuple(name for name in recipe.released if name not in out)
-    records = workspace.tables.read(tables[0]).num_rows
-    return ReleasePlan(run, records, len(tables), replaced, kept, out, tuple(verdicts_of(workspace, run.id)))
-
-
-def _left_out(recipe: Recipe) -> tuple[str, ...]:
-    return tuple(variable.name for variable in recipe.schema if variable.role is Role.IDENTIFIER)
-
-
-def _tables(workspace: Workspace, run_id: int) -> list[str]:
-    """The hashes of the released datasets, in the order of their draws."""
-    rows = workspace.connection.execute(
-        "SELECT name, sha256 FROM artefact WHERE run_id = ? AND name LIKE 'draw/%'", (run_id,)
-    ).fetchall()
-    return [row["sha256"] for row in sorted(rows, key=lambda row: int(row["name"].partition("/")[2]))]
+def dataset_names(plan: ReleasePlan, form: Form) -> tuple[str, ...]:
+    """``dataset-SYNTHETIC-01.csv`` and so on; ANONYMISED where records were changed and not drawn."""
+    digits = max(2, len(str(plan.datasets)))
+    kind = plan.run.recipe.origin.upper()
+    return tuple(f"dataset-{kind}-{draw:0{digits}}.{form}" for draw in range(1, plan.datasets + 1))
 
 
 def release(workspace: Workspace, run_id: int | str, directory: Path, form: Form = "csv", reason: str = "") -> Released:
-    """Write the release of a run that is done into a directory that is empty or not there.
+    """Write the release of a run that is done into a directory that is empty or not there: ``public/`` and ``internal/``.
 
-    Raises NotFound, NotReady, and NotReleased: without a ``reason`` where there are ``doubts``, or when the
-    directory has something in it. Whatever happens, there is either the whole release with its row in the audit log,
-    or neither.
+    Raises NotFound, NotReady, BadInput for a policy that cannot be read, and NotReleased: without a ``reason`` where the gate
+    blocks, or when the directory has something in it. Whatever happens, there is either the whole release with its row in
+    the audit log, or neither.
     """
     workspace.check_own()
-    plan = plan_release(workspace, run_id)
+    plan, policy = plan_release(workspace, run_id), policy_of(workspace.directory)
+    examination = examine(workspace, plan, policy)
     target = directory.expanduser().resolve()
     _check(plan, target, reason.strip())
+    dossier = dossier_of(workspace, plan, policy, examination, form, reason.strip())
     aside = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.writing-"))
     try:
-        manifest = _fill(workspace, plan, aside, form)
-        _put_in_place(workspace, plan, aside, target, form=form, reason=reason.strip(), manifest_sha256=manifest)
+        files = _fill(workspace, dossier, aside)
+        manifest = hashlib.sha256((aside / INTERNAL / MANIFEST).read_bytes()).hexdigest()
+        _put_in_place(workspace, plan, aside, target, form=form, reason=dossier.reason, manifest_sha256=manifest)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
-    return Released(target, plan.files(form), manifest, len(plan.unmet))
+    return Released(target, files, manifest, len(plan.unmet))
 
 
 def _check(plan: ReleasePlan, target: Path, reason: str) -> None:
@@ -196,47 +100,75 @@ def _check(plan: ReleasePlan, target: Path, reason: str) -> None:
         raise NotReleased(f'"{target}" is not an empty directory; name one that is empty or not there yet')
 
 
-def _fill(workspace: Workspace, plan: ReleasePlan, aside: Path, form: Form) -> str:
-    """Write every file, the manifest last; returns the manifest's SHA-256."""
-    written = []
-    for name, content in _contents(workspace, plan, form):
-        _write(aside / name, content)
-        written.append({"name": name, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()})
-    manifest = _json({**_manifest(workspace, plan, form), "files": written})
-    _write(aside / MANIFEST, manifest)
-    return hashlib.sha256(manifest).hexdigest()
+def _fill(workspace: Workspace, dossier: Dossier, aside: Path) -> tuple[str, ...]:
+    """Write every file, the manifests last; returns the files' names. The internal manifest has the hash of the public one."""
+    public = [_keep(aside, PUBLIC_FILES, name, content) for name, content in _public(workspace, dossier)]
+    about = _json({**_public_manifest(dossier), "files": public})
+    internal = [_keep(aside, INTERNAL, name, content) for name, content in _internal(workspace, dossier)]
+    sealed = {"public_manifest_sha256": hashlib.sha256(about).hexdigest(), "files": internal}
+    _keep(aside, PUBLIC_FILES, MANIFEST, about)
+    _keep(aside, INTERNAL, MANIFEST, _json({**_internal_manifest(workspace, dossier), **sealed}))
+    names = [f"{PUBLIC_FILES}/{file['name']}" for file in public] + [f"{INTERNAL}/{file['name']}" for file in internal]
+    return (*names, f"{PUBLIC_FILES}/{MANIFEST}", f"{INTERNAL}/{MANIFEST}")
 
 
-def _contents(workspace: Workspace, plan: ReleasePlan, form: Form) -> Iterator[tuple[str, bytes]]:
-    recipe, tables = plan.run.recipe, _tables(workspace, plan.run.id)
-    schema, dataset = recipe.released_schema, workspace.dataset(plan.run.dataset_id)
+def _keep(aside: Path, package: str, name: str, content: bytes) -> dict[str, Any]:
+    """Write a file of one of the packages; returns its line in the manifest."""
+    path = aside / package / name
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    return {"name": name, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+
+
+def _public(workspace: Workspace, dossier: Dossier) -> Iterator[tuple[str, bytes]]:
+    """What leaves the building: nothing here may say more of the confidential data than the datasets do."""
+    plan = dossier.plan
+    recipe = plan.run.recipe
+    schema = recipe.released_schema
     key = key_of_run(workspace.directory, plan.run.key_fingerprint) if plan.shuffled else PUBLIC
     randomness = Randomness(recipe.seed, key)
-    for draw, (name, sha256) in enumerate(zip(dataset_names(plan.datasets, form), tables, strict=True), start=1):
+    for draw, name in enumerate(dataset_names(plan, dossier.form), start=1):
         rng = randomness.generator("release", draw) if plan.shuffled else None
-        yield name, dataset_bytes(workspace.tables.read(sha256), schema, plan.left_out, form, rng)
-    original = workspace.tables.read(dataset.table_sha256), dataset.schema
-    yield "variables.csv", codebook(workspace.tables.read(tables[0]), schema, plan.left_out, original).encode()
+        yield name, dataset_bytes(dossier.released(draw - 1), schema, plan.left_out, dossier.form, rng)
+    original = dossier.confidential(), dossier.original.schema
+    yield "codebook.csv", codebook(dossier.released(0), schema, plan.left_out, original).encode()
+
+
+def _internal(workspace: Workspace, dossier: Dossier) -> Iterator[tuple[str, bytes]]:
+    """The dossier of whoever answers for the release: as confidential as the data."""
+    plan = dossier.plan
     yield "report.html", report_page(workspace, plan.run.id).encode()
     yield "recipe.toml", plan.run.recipe_toml.encode()
     yield "results.json", _json(result_with_companions(workspace, plan.run.id))
+    yield "examination.json", _json({**dossier.examination.to_table(), "reason": dossier.reason})
 
 
-def _manifest(workspace: Workspace, plan: ReleasePlan, form: Form) -> dict[str, Any]:
-    run = plan.run
+def _public_manifest(dossier: Dossier) -> dict[str, Any]:
+    plan = dossier.plan
     return {
-        "run": run.id,
-        "title": run.title,
-        "recipe_sha256": run.recipe_sha256,
-        "data_sha256": workspace.dataset(run.dataset_id).source_sha256,
-        "seed": run.seed,
-        "versions": dict(run.versions),
-        "format": form,
+        "kind": plan.run.recipe.origin,
+        "format": dossier.form,
         "datasets": plan.datasets,
         "records": plan.records,
         "order": plan.run.recipe.form.order,
         "replaced": list(plan.replaced),
         "kept": list(plan.kept),
+        "versions": dict(plan.run.versions),
+    }
+
+
+def _internal_manifest(workspace: Workspace, dossier: Dossier) -> dict[str, Any]:
+    plan = dossier.plan
+    return {
+        "run": plan.run.id,
+        "title": plan.run.title,
+        "recipe_sha256": plan.run.recipe_sha256,
+        "data_sha256": dossier.original.source_sha256,
+        "policy_sha256": dossier.policy.sha256,
+        "seed": plan.run.seed,
         "left_out": list(plan.left_out),
         "verdicts": _counts(plan.verdicts),
     }
@@ -249,13 +181,6 @@ def _counts(verdicts: Sequence[Verdict]) -> dict[str, int]:
 
 def _json(table: dict[str, Any]) -> bytes:
     return (json.dumps(table, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
-
-
-def _write(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _put_in_place(workspace: Workspace, plan: ReleasePlan, aside: Path, target: Path, **details: str) -> None:

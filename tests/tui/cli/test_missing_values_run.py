@@ -146,11 +146,11 @@ def test_missing_values_go_from_the_file_into_every_measure_and_the_release(
 
     assert sfumato("report", "1", "--workspace", "w", "-o", "report.html") == 0
     assert sfumato("release", "1", "--workspace", "w", "-o", "out") == 0
-    written = pd.read_csv("out/dataset-01.csv", dtype="str")
+    written = pd.read_csv("out/public/dataset-SYNTHETIC-01.csv", dtype="str")
     assert written["age"].dropna().str.fullmatch("[0-9]+").all()
     assert int(written["age"].isna().sum()) == int(released[0].missing("age").sum()) if released[0] else False
 
-    files = [arg for i in range(1, 5) for arg in ("--released", f"out/dataset-0{i}.csv")]
+    files = [arg for i in range(1, 5) for arg in ("--released", f"out/public/dataset-SYNTHETIC-0{i}.csv")]
     common = ("evaluate", "recipe.toml", "--original", "people.csv", *files, "--workspace", "e")
     assert sfumato(*common, "--json", "again.json", "--quiet") == 0
     same = [{k: row[k] for k in ("method", "measure", "target", "dataset", "value")} for row in rows_of("again.json") if row["method"] in ("summary", "identification", "attribute") and row["draw"] is None]  # fmt: skip

@@ -39,14 +39,14 @@ def test_a_run_that_meets_its_thresholds_is_released(
 ) -> None:
     assert sfumato("release", "1", "--workspace", done, "-o", "out", "--format", "parquet") == 0
     told = capsys.readouterr().out
-    assert "out: 8 files, manifest sha256 " in told
+    assert "out: 10 files, manifest sha256 " in told
     assert (
         "3 datasets of 80 records, rows shuffled\nreplaced: visits, income\nas they are in the confidential data: region, age\n"
         in told
     )
     assert "not met" not in told
-    assert Path("out/dataset-03.parquet").read_bytes()[:4] == b"PAR1"
-    assert json.loads(Path("out/manifest.json").read_text("utf-8"))["run"] == 1
+    assert Path("out/public/dataset-SYNTHETIC-03.parquet").read_bytes()[:4] == b"PAR1"
+    assert json.loads(Path("out/internal/manifest.json").read_text("utf-8"))["run"] == 1
 
 
 def test_one_that_does_not_needs_a_reason(done: str, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:

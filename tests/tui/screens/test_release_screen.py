@@ -40,7 +40,7 @@ async def test_what_goes_out_is_shown_at_every_size(sit, tables, size):
         for words in ("w Write", "f CSV or Parquet", "esc Close"):
             assert words in " ".join(seat.footer.split())
         shown = seat.text + await seat.press("G")
-        for words in ("What goes out", "3 of 90 records", "replaced: income", "region, visits", "manifest.json"):
+        for words in ("What goes out", "3 of 90 records", "replaced: income", "region, visits", "manifest", "public/", "internal/"):
             assert words in shown
         assert max(map(len, seat.text.splitlines())) <= size[0]
 
@@ -62,7 +62,7 @@ async def test_keys_alone_lead_to_a_release_with_its_reason(sit, tables, tmp_pat
         await seat.press("enter", "y")
         assert isinstance(seat.app.screen, Project)
         assert "released to" in seat.app.notices[-1]
-    assert json.loads((tmp_path / "out/manifest.json").read_text("utf-8"))["format"] == "parquet"
+    assert json.loads((tmp_path / "out/public/manifest.json").read_text("utf-8"))["format"] == "parquet"
     (one,) = past(tables)
     assert (one.reason, one.form) == ("teaching", "parquet")
 

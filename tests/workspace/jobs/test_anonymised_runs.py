@@ -168,10 +168,10 @@ def test_the_release_holds_the_anonymised_table_and_not_the_classes(
     run_id = enter(**sections(output="generalised", max_suppressed=0.05))
     work(workspace.directory, idle=0)
     found = release(workspace, run_id, tmp_path / "out", reason="a test of public data")
-    assert [name for name in found.files if name.startswith("dataset")] == ["dataset-01.csv"]
-    table = pd.read_csv(tmp_path / "out" / "dataset-01.csv", keep_default_na=False)
+    assert [name for name in found.files if "dataset" in name] == ["public/dataset-ANONYMISED-01.csv"]
+    table = pd.read_csv(tmp_path / "out" / "public" / "dataset-ANONYMISED-01.csv", keep_default_na=False)
     assert table.groupby(["region", "age"]).size().min() >= 4
-    codebook = pd.read_csv(tmp_path / "out" / "variables.csv")
+    codebook = pd.read_csv(tmp_path / "out" / "public" / "codebook.csv")
     assert codebook.set_index("variable")["kind"].to_dict() == {
         "region": "categorical", "age": "categorical", "visits": "count", "income": "continuous"
     }  # fmt: skip

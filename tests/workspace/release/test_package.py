@@ -23,7 +23,8 @@ from sfumato.workspace.errors import NotFound, NotReady
 from sfumato.workspace.ingest.files import Source, read_frame
 from sfumato.workspace.jobs.runs import enter_run, result_object
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.release.package import NotReleased, plan_release, release, releases_of
+from sfumato.workspace.release.contents import plan_release
+from sfumato.workspace.release.package import NotReleased, release, releases_of
 from sfumato.workspace.release.report import report_page
 from sfumato.workspace.store.workspace import Workspace
 
@@ -61,21 +62,31 @@ def test_everything_goes_out_and_the_manifest_has_the_hash_of_every_file(
     workspace: Workspace, done: int, tmp_path: Path
 ) -> None:
     found = release(workspace, done, tmp_path / "out")
-    written = sorted(path.name for path in (tmp_path / "out").iterdir())
+    written = sorted(str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.*"))
     assert written == sorted(found.files) == sorted(
-        ["dataset-01.csv", "dataset-02.csv", "dataset-03.csv", "variables.csv", "report.html", "recipe.toml",
-         "results.json", "manifest.json"]
+        ["public/dataset-SYNTHETIC-01.csv", "public/dataset-SYNTHETIC-02.csv", "public/dataset-SYNTHETIC-03.csv",
+         "public/codebook.csv", "public/manifest.json", "internal/report.html", "internal/recipe.toml",
+         "internal/results.json", "internal/examination.json", "internal/manifest.json"]
     )  # fmt: skip
-    manifest = json.loads((tmp_path / "out/manifest.json").read_text("utf-8"))
-    for file in manifest["files"]:
-        content = (tmp_path / "out" / file["name"]).read_bytes()
-        assert (len(content), hashlib.sha256(content).hexdigest()) == (file["bytes"], file["sha256"])
-    assert {file["name"] for file in manifest["files"]} == set(written) - {"manifest.json"}
-    assert (manifest["datasets"], manifest["records"], manifest["replaced"]) == (3, 80, ["visits", "income"])
-    assert (tmp_path / "out/report.html").read_text("utf-8") == report_page(workspace, done)
-    assert Recipe.from_toml((tmp_path / "out/recipe.toml").read_text("utf-8")).sha256 == manifest["recipe_sha256"]
-    results = json.loads((tmp_path / "out/results.json").read_text("utf-8"))
+    public, internal = (manifest_of(tmp_path / "out" / package) for package in ("public", "internal"))
+    assert internal["public_manifest_sha256"] == sha256_of(tmp_path / "out/public/manifest.json")
+    assert (public["datasets"], public["records"], public["replaced"]) == (3, 80, ["visits", "income"])
+    inside = tmp_path / "out/internal"
+    assert (inside / "report.html").read_text("utf-8") == report_page(workspace, done)
+    assert Recipe.from_toml((inside / "recipe.toml").read_text("utf-8")).sha256 == internal["recipe_sha256"]
+    results = json.loads((inside / "results.json").read_text("utf-8"))
     assert results == json.loads(json.dumps(result_object(workspace, done)))
+
+
+def manifest_of(package: Path) -> dict[str, Any]:
+    """Its manifest, which must have the hash of every other file of the package."""
+    manifest: dict[str, Any] = json.loads((package / "manifest.json").read_text("utf-8"))
+    for file in manifest["files"]:
+        content = (package / file["name"]).read_bytes()
+        assert (len(content), hashlib.sha256(content).hexdigest()) == (file["bytes"], file["sha256"])
+    found = {str(path.relative_to(package)) for path in package.rglob("*.*")}
+    assert {file["name"] for file in manifest["files"]} == found - {"manifest.json"}
+    return manifest
 
 
 @pytest.mark.slow
@@ -88,7 +99,7 @@ def test_the_csv_files_read_back_to_the_datasets_of_the_run(
     schema = small_recipe().schema
     stored = stored_datasets(workspace, done, schema)
     for place, expected in enumerate(stored, start=1):
-        path = tmp_path / "out" / f"dataset-{place:02}.csv"
+        path = tmp_path / "out/public" / f"dataset-SYNTHETIC-{place:02}.csv"
         found = conform(read_frame(Source(path.name, path.read_bytes()), schema), schema)
         pd.testing.assert_frame_equal(found.frame, expected.frame)
     assert not stored[0].frame.equals(stored[1].frame)
@@ -149,13 +160,13 @@ def test_labels_come_back_and_identifiers_stay(workspace: Workspace, labelled: i
     plan = plan_release(workspace, labelled)
     assert (plan.replaced, plan.kept, plan.left_out) == (("income",), ("sex", "area", "day"), ("person",))
     release(workspace, labelled, tmp_path / "out", form)
-    path = tmp_path / "out" / f"dataset-02.{form}"
+    path = tmp_path / "out/public" / f"dataset-SYNTHETIC-02.{form}"
     found = pd.read_csv(path) if form == "csv" else pq.read_table(path).to_pandas()
     assert list(found.columns) == ["sex", "area", "day", "income"]
     assert list(found["sex"][:2]) == ["male", "female"]
     assert list(found["area"][:3]) == ["north (1)", "north (2)", "3"]
     assert str(found["day"][0])[:10] == "2020-02-29"
-    for file in (tmp_path / "out").iterdir():
+    for file in (tmp_path / "out").rglob("*.*"):
         assert b"id-007" not in file.read_bytes()
     if form == "parquet":
         assert pq.read_schema(path).field("income").metadata == {b"label": b"Income, a year"}
@@ -164,7 +175,7 @@ def test_labels_come_back_and_identifiers_stay(workspace: Workspace, labelled: i
 @pytest.mark.slow
 def test_the_codebook_says_what_the_labels_stand_for(workspace: Workspace, labelled: int, tmp_path: Path) -> None:
     release(workspace, labelled, tmp_path / "out")
-    lines = list(csv.DictReader(StringIO((tmp_path / "out/variables.csv").read_text("utf-8"))))
+    lines = list(csv.DictReader(StringIO((tmp_path / "out/public/codebook.csv").read_text("utf-8"))))
     told = {(line["variable"], line["code"]): line["label"] for line in lines}
     assert told == {
         ("sex", "1"): "male", ("sex", "2"): "female", ("area", "1"): "north (1)", ("area", "2"): "north (2)",
@@ -185,7 +196,7 @@ def test_a_threshold_that_is_not_met_needs_a_reason_which_is_kept(
     found = release(workspace, unmet, tmp_path / "out", reason=" For teaching only. ")
     (act,) = acts(workspace)
     assert (act["reason"], act["unmet"], act["form"]) == ("For teaching only.", 1, "csv")
-    assert act["manifest_sha256"] == found.manifest_sha256 == sha256_of(tmp_path / "out/manifest.json")
+    assert act["manifest_sha256"] == found.manifest_sha256 == sha256_of(tmp_path / "out/internal/manifest.json")
     (past,) = releases_of(workspace, unmet)
     assert (past.reason, past.manifest_sha256) == (act["reason"], found.manifest_sha256)
     assert releases_of(workspace, unmet + 1) == []

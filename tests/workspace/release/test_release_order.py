@@ -18,7 +18,8 @@ from sfumato.engine.run import generator
 from sfumato.engine.schema import Kind, Schema, Variable
 from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.release.package import plan_release, release
+from sfumato.workspace.release.contents import plan_release
+from sfumato.workspace.release.package import release
 from sfumato.workspace.release.tables import dataset_bytes
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
@@ -70,7 +71,7 @@ def test_who_knows_the_seed_cannot_undo_the_shuffle() -> None:
 
 
 def released_rows(directory: Path) -> list[list[str]]:
-    return [path.read_text("utf-8").splitlines()[1:] for path in sorted(directory.glob("dataset-*.csv"))]
+    return [path.read_text("utf-8").splitlines()[1:] for path in sorted(directory.glob("public/dataset-*.csv"))]
 
 
 def stored_rows(workspace: Workspace, run_id: int) -> list[list[str]]:
@@ -124,7 +125,7 @@ def test_the_manifest_says_that_rows_are_shuffled_and_not_how(
     work(workspace.directory, idle=0)
     release(workspace, run_id, tmp_path / "out")
     assert plan_release(workspace, run_id).shuffled
-    manifest = json.loads((tmp_path / "out/manifest.json").read_text("utf-8"))
+    manifest = json.loads((tmp_path / "out/public/manifest.json").read_text("utf-8"))
     assert manifest["order"] == "shuffled"
     lists = [value for value in manifest.values() if isinstance(value, list)]
     assert all(len(value) < 80 for value in lists), "nothing in it is as long as the table"
@@ -137,8 +138,8 @@ def test_a_run_done_again_releases_the_same_bytes(workspace: Workspace, enter: E
     work(workspace.directory, idle=0)
     for run_id, name in ((first, "one"), (again, "two")):
         release(workspace, run_id, tmp_path / name)
-    for path in (tmp_path / "one").glob("dataset-*"):
-        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
+    for path in (tmp_path / "one/public").glob("dataset-*"):
+        assert path.read_bytes() == (tmp_path / "two/public" / path.name).read_bytes()
 
 
 def test_the_codebook_says_what_the_ends_of_a_share_stand_for(
@@ -159,7 +160,7 @@ def test_the_codebook_says_what_the_ends_of_a_share_stand_for(
     run_id = enter_run(workspace, recipe, Source("people.csv", b"x"), conform(frame, recipe.schema))
     work(workspace.directory, idle=0)
     release(workspace, run_id, tmp_path / "out")
-    lines = (tmp_path / "out/variables.csv").read_text("utf-8").splitlines()
+    lines = (tmp_path / "out/public/codebook.csv").read_text("utf-8").splitlines()
     assert lines == [
         "variable,title,kind,code,label", "smokes,,continuous,0,0", "smokes,,continuous,1,daily", "age,,continuous,,"
     ]  # fmt: skip

@@ -151,7 +151,7 @@ def test_only_the_key_tells_which_guess_reproduces_a_release(
 
 def seeds_found(directory: Path, seeds: range, key: bytes) -> list[int]:
     """The seeds whose permutation, undone, leaves the rows of the first dataset sorted."""
-    rows = pd.read_csv(directory / "dataset-01.csv")
+    rows = pd.read_csv(directory / "public/dataset-SYNTHETIC-01.csv")
     order = rows.sort_values(list(rows.columns), kind="stable").index.to_numpy()
     return [
         seed

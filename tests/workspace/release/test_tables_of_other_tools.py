@@ -323,7 +323,9 @@ def test_our_own_release_is_scored_as_the_run_scored_it(
     run_id = prepare_run(found).enter(workspace)
     work(workspace.directory, idle=0)
     release(workspace, run_id, tmp_path / "out")
-    prepared = prepare_evaluation(found, str(tmp_path / "people.csv"), [str(tmp_path / "out/dataset-01.csv")])
+    prepared = prepare_evaluation(
+        found, str(tmp_path / "people.csv"), [str(tmp_path / "out/public/dataset-ANONYMISED-01.csv")]
+    )
     ours = {
         (r.key, r.target, str(r.params)): r.value for r in result_rows(workspace, run_id) if r.dataset == "anonymised"
     }

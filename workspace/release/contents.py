@@ -1,0 +1,107 @@
+"""What a release of a run would hold: how many datasets and records, what is replaced, what goes out as it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.schema import Role
+from sfumato.engine.thresholds import Verdict
+
+from ..errors import NotReady
+from ..store.workspace import Workspace
+from ..views.results import verdicts_of
+from ..views.runs import Run, done_together
+
+
+@dataclass(frozen=True)
+class ReleasePlan:
+    """What would go out: ``datasets`` tables with the ``replaced`` variables made, the ``kept`` ones as they are in the
+    confidential data, and without the identifiers, ``left_out``. ``tables`` are the hashes of the stored ones, by draw.
+    """
+
+    run: Run
+    records: int
+    datasets: int
+    replaced: tuple[str, ...]
+    kept: tuple[str, ...]
+    left_out: tuple[str, ...]
+    verdicts: tuple[Verdict, ...]
+    tables: tuple[str, ...]
+
+    @property
+    def shuffled(self) -> bool:
+        """Whether the rows go out in an order that has nothing to do with that of the confidential records."""
+        return self.run.recipe.form.order == "shuffled"
+
+    @property
+    def rows(self) -> str:
+        """In which order the rows go out, in words."""
+        return "rows shuffled" if self.shuffled else "rows in the order of the confidential records"
+
+    @property
+    def exposed(self) -> tuple[str, ...]:
+        """The sensitive variables that a synthetic release would hold as they are in the confidential data.
+
+        An anonymised release keeps them on purpose: it is the quasi-identifiers that it changes.
+        """
+        recipe = self.run.recipe
+        sensitive = recipe.schema.of_role(Role.SENSITIVE) if recipe.origin == "synthetic" else ()
+        return tuple(name for name in self.kept if name in sensitive)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What speaks against the release, in words: with any, it needs a reason."""
+        said = []
+        if self.unmet:
+            first = self.unmet[0]
+            of = f"{len(self.unmet)} of {len(self.verdicts)} thresholds of run {self.run.id}"
+            said.append(f"{of} are not met ({first.value}: {first.outcome})")
+        if self.exposed:
+            said.append(
+                f"sensitive variables would go out as they are in the confidential data ({', '.join(self.exposed)})"
+            )
+        if self.public_key:
+            said.append(
+                f"run {self.run.id} has a public key, so that whoever has the seed can repeat its random numbers and take "
+                "the datasets apart"
+            )
+        return tuple(said)
+
+    @property
+    def public_key(self) -> bool:
+        """Whether the datasets were made with random numbers that anybody can repeat."""
+        return self.run.key_public and self.run.recipe.makes_release
+
+    @property
+    def unmet(self) -> tuple[Verdict, ...]:
+        """The verdicts that are no pass."""
+        return tuple(verdict for verdict in self.verdicts if verdict.outcome != "pass")
+
+
+def plan_release(workspace: Workspace, run_id: int | str) -> ReleasePlan:
+    """What a release of a run would hold. Raises NotFound, and NotReady when the run is not done or has no datasets."""
+    run = done_together(workspace, run_id)[0]
+    tables = _tables(workspace, run.id)
+    if not tables:
+        raise NotReady(f"run {run.id} has no datasets to release")
+    recipe = run.recipe
+    out = _left_out(recipe)
+    kept = tuple(name for name in recipe.schema.names if name not in (*recipe.released, *out))
+    replaced = tuple(name for name in recipe.released if name not in out)
+    records = workspace.tables.read(tables[0]).num_rows
+    return ReleasePlan(
+        run, records, len(tables), replaced, kept, out, tuple(verdicts_of(workspace, run.id)), tuple(tables)
+    )
+
+
+def _left_out(recipe: Recipe) -> tuple[str, ...]:
+    return tuple(variable.name for variable in recipe.schema if variable.role is Role.IDENTIFIER)
+
+
+def _tables(workspace: Workspace, run_id: int) -> list[str]:
+    """The hashes of the released datasets, in the order of their draws."""
+    rows = workspace.connection.execute(
+        "SELECT name, sha256 FROM artefact WHERE run_id = ? AND name LIKE 'draw/%'", (run_id,)
+    ).fetchall()
+    return [row["sha256"] for row in sorted(rows, key=lambda row: int(row["name"].partition("/")[2]))]

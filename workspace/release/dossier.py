@@ -1,0 +1,61 @@
+"""All that the files of a release are written from: what goes out, how it was made and judged, and who answers for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sfumato.engine.results import Diagnostic
+from sfumato.engine.rows import Row
+
+from ..store.workspace import Dataset, Workspace
+from ..views.results import diagnostics_of, result_rows
+from .contents import ReleasePlan
+from .gate import Examination
+from .policy import Policy
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from .tables import Form
+
+
+@dataclass(frozen=True)
+class Dossier:
+    """What is known of a release when its files are written.
+
+    ``original`` describes the confidential table, which ``confidential()`` reads; ``released(l)`` reads the l-th stored
+    dataset, from 0, with the columns and the order that it has in the workspace. ``rows`` are all results, those of single
+    datasets too.
+    """
+
+    plan: ReleasePlan
+    policy: Policy
+    examination: Examination
+    form: Form
+    reason: str
+    original: Dataset
+    rows: tuple[Row, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    confidential: Callable[[], pa.Table]
+    released: Callable[[int], pa.Table]
+
+
+def dossier_of(
+    workspace: Workspace, plan: ReleasePlan, policy: Policy, examination: Examination, form: Form, reason: str
+) -> Dossier:
+    """Read what there is on a run that is to be released; tables are read when they are asked for."""
+    original = workspace.dataset(plan.run.dataset_id)
+    return Dossier(
+        plan,
+        policy,
+        examination,
+        form,
+        reason,
+        original,
+        tuple(result_rows(workspace, plan.run.id)),
+        tuple(diagnostics_of(workspace, plan.run.id)),
+        lambda: workspace.tables.read(original.table_sha256),
+        lambda draw: workspace.tables.read(plan.tables[draw]),
+    )
