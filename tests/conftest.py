@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[1]
 settings.register_profile("sfumato", deadline=None, derandomize=True)  # the same examples everywhere, however slow
 settings.load_profile("sfumato")
 
-LONGER = {"slow", "study", "sizes"}
+LONGER = {"slow", "study", "sizes", "offline"}
 
 
 @pytest.hookimpl(tryfirst=True)
