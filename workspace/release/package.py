@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sfumato.engine.run import PUBLIC, Randomness
 from sfumato.engine.thresholds import Outcome, Verdict
 
 from ..audit import Act, append
@@ -28,8 +27,9 @@ from .contents import ReleasePlan, plan_release
 from .dossier import Dossier, dossier_of
 from .gate import examine
 from .policy import policy_of
+from .public_files import public_files
 from .report import report_page
-from .tables import Form, codebook, dataset_bytes
+from .tables import Form
 
 PUBLIC_FILES, INTERNAL = "public", "internal"
 """The two packages of a release."""
@@ -59,13 +59,6 @@ class PastRelease:
     form: str
     reason: str
     manifest_sha256: str
-
-
-def dataset_names(plan: ReleasePlan, form: Form) -> tuple[str, ...]:
-    """``dataset-SYNTHETIC-01.csv`` and so on; ANONYMISED where records were changed and not drawn."""
-    digits = max(2, len(str(plan.datasets)))
-    kind = plan.run.recipe.origin.upper()
-    return tuple(f"dataset-{kind}-{draw:0{digits}}.{form}" for draw in range(1, plan.datasets + 1))
 
 
 def release(workspace: Workspace, run_id: int | str, directory: Path, form: Form = "csv", reason: str = "") -> Released:
@@ -125,16 +118,7 @@ def _keep(aside: Path, package: str, name: str, content: bytes) -> dict[str, Any
 
 def _public(workspace: Workspace, dossier: Dossier) -> Iterator[tuple[str, bytes]]:
     """What leaves the building: nothing here may say more of the confidential data than the datasets do."""
-    plan = dossier.plan
-    recipe = plan.run.recipe
-    schema = recipe.released_schema
-    key = key_of_run(workspace.directory, plan.run.key_fingerprint) if plan.shuffled else PUBLIC
-    randomness = Randomness(recipe.seed, key)
-    for draw, name in enumerate(dataset_names(plan, dossier.form), start=1):
-        rng = randomness.generator("release", draw) if plan.shuffled else None
-        yield name, dataset_bytes(dossier.released(draw - 1), schema, plan.left_out, dossier.form, rng)
-    original = dossier.confidential(), dossier.original.schema
-    yield "codebook.csv", codebook(dossier.released(0), schema, plan.left_out, original).encode()
+    yield from public_files(dossier, key_of_run(workspace.directory, dossier.plan.run.key_fingerprint))
 
 
 def _internal(workspace: Workspace, dossier: Dossier) -> Iterator[tuple[str, bytes]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from io import BytesIO, StringIO
 from typing import Literal
 
@@ -19,11 +20,33 @@ Form = Literal["csv", "parquet"]
 FORMATS: tuple[Form, ...] = ("csv", "parquet")
 
 
-def level_names(variable: Variable, table: pa.Table) -> dict[str, str]:
-    """What each labelled level of a variable is called: its label, with the code behind it where that is not enough."""
-    kind = table.schema.field(variable.name).type
-    levels = table.column(variable.name).combine_chunks().dictionary.to_pylist() if pa.types.is_dictionary(kind) else []
-    plain = {str(level): variable.labels.get(str(level)) or str(level) for level in (*variable.labels, *levels)}
+Levels = Mapping[str, Sequence[str]]
+"""By variable the levels that may be named."""
+FORMULA = tuple("=+-@\t\r")
+"""How a cell begins that a spreadsheet program takes for a formula."""
+
+
+def released_levels(tables: Iterable[pa.Table], left_out: Collection[str] = ()) -> Levels:
+    """The levels that occur in some of the released tables, by variable, in their order.
+
+    A stored table knows all levels of the confidential data. One that no released record has may be a person's who alone
+    had it, so that it is not named: not in a codebook, and not in the dictionary of a Parquet file.
+    """
+    found: dict[str, dict[str, bool]] = {}
+    for table in tables:
+        for field in table.schema:
+            if pa.types.is_dictionary(field.type) and field.name not in left_out:
+                column = table.column(field.name).combine_chunks()
+                used = set(column.indices.drop_null().unique().to_pylist())
+                known = found.setdefault(field.name, {})
+                for code, level in enumerate(column.dictionary.to_pylist()):
+                    known[str(level)] = known.get(str(level), False) or code in used
+    return {name: tuple(level for level, occurs in levels.items() if occurs) for name, levels in found.items()}
+
+
+def level_names(variable: Variable, levels: Sequence[str]) -> dict[str, str]:
+    """What each labelled one of these levels is called: its label, with the code behind it where that is not enough."""
+    plain = {level: variable.labels.get(level) or level for level in levels}
     times = Counter(plain.values())
     return {
         code: name if times[name] == 1 else f"{name} ({code})"
@@ -33,20 +56,29 @@ def level_names(variable: Variable, table: pa.Table) -> dict[str, str]:
 
 
 def dataset_bytes(
-    table: pa.Table, schema: Schema, left_out: Collection[str], form: Form, rng: np.random.Generator | None = None
+    table: pa.Table,
+    schema: Schema,
+    left_out: Collection[str],
+    form: Form,
+    rng: np.random.Generator | None = None,
+    levels: Levels | None = None,
+    note: str = "",
 ) -> bytes:
     """A stored table (n rows) as a CSV or Parquet file, without the columns ``left_out``, the rest in their order.
 
-    With ``rng`` its rows are shuffled.
+    With ``rng`` its rows are shuffled. ``levels`` are those of all tables that go out together, where there are several;
+    ``note`` says what the table is, where the format has room for it. In a CSV file texts that a spreadsheet program would take
+    for formulas begin with an apostrophe.
     """
     variables = {variable.name: variable for variable in schema}
     names = [name for name in table.column_names if name not in left_out]
+    levels = released_levels([table], left_out) if levels is None else levels
     frame = table.select(names).to_pandas()
     frame = frame if rng is None else _shuffled(frame, rng)
     frame = frame.assign(**{name: _whole(frame[name]) for name in names if variables[name].kind is Kind.COUNT})
-    named = {name: _labelled(frame[name], level_names(variables[name], table)) for name in names}
+    named = {name: _labelled(frame[name], level_names(variables[name], levels.get(name, ()))) for name in names}
     frame = frame.assign(**named)
-    return _csv(frame) if form == "csv" else _parquet(frame, {name: variables[name].title for name in names})
+    return _csv(frame) if form == "csv" else _parquet(frame, {name: variables[name].title for name in names}, note)
 
 
 def _shuffled(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
@@ -60,35 +92,62 @@ def _shuffled(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
 
 
 def _whole(values: pd.Series) -> pd.Series:
-    """Counts of which some are missing as whole numbers again: stored tables hold them as floats."""
-    return values.astype("Int64") if values.hasnans and (values.dropna() % 1 == 0).all() else values
+    """Counts as whole numbers again: where a value is missing, be it in the confidential data alone, stored ones are floats."""
+    return values.astype("Int64") if values.dtype.kind == "f" and (values.dropna() % 1 == 0).all() else values
 
 
 def _labelled(values: pd.Series, names: Mapping[str, str]) -> pd.Series:
-    if not names or not isinstance(values.dtype, pd.CategoricalDtype):
+    """The levels that occur, by their names."""
+    if not isinstance(values.dtype, pd.CategoricalDtype):
         return values
+    values = values.cat.remove_unused_categories()
     return values.cat.rename_categories([names.get(str(level), str(level)) for level in values.cat.categories])
 
 
+def is_formula(text: str) -> bool:
+    """Whether a spreadsheet program would take a cell with this text for a formula; a number such as -1 is none."""
+    if not text.startswith(FORMULA):
+        return False
+    try:
+        return not math.isfinite(float(text))
+    except ValueError:
+        return True
+
+
+def plain_cell(text: str) -> str:
+    """A text as a cell that no spreadsheet program carries out: an apostrophe before what would be a formula."""
+    return f"'{text}" if is_formula(text) else text
+
+
+def _plain_cells(values: pd.Series) -> pd.Series:
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return values.cat.rename_categories([plain_cell(str(level)) for level in values.cat.categories])
+    if values.dtype == object or pd.api.types.is_string_dtype(values.dtype):
+        return values.map(plain_cell, na_action="ignore")
+    return values
+
+
 def _csv(frame: pd.DataFrame) -> bytes:
+    frame = frame.apply(_plain_cells).rename(columns=plain_cell)
     return frame.to_csv(index=False, lineterminator="\n").encode()
 
 
-def _parquet(frame: pd.DataFrame, titles: Mapping[str, str]) -> bytes:
+def _parquet(frame: pd.DataFrame, titles: Mapping[str, str], note: str) -> bytes:
     table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
     fields = [
         field.with_metadata({"label": titles[field.name]}) if titles.get(field.name) else field
         for field in table.schema
     ]
     sink = BytesIO()
-    pq.write_table(table.cast(pa.schema(fields)), sink, compression="zstd")
+    about = {"description": note} if note else None
+    pq.write_table(table.cast(pa.schema(fields, about)), sink, compression="zstd")
     return sink.getvalue()
 
 
 def codebook(
-    table: pa.Table, schema: Schema, left_out: Collection[str], original: tuple[pa.Table, Schema] | None = None
+    schema: Schema, levels: Levels, left_out: Collection[str], original: tuple[pa.Table, Schema] | None = None
 ) -> str:
-    """A CSV table: the title and kind of each variable of a stored table, a line for each of its labelled levels.
+    """A CSV table: the title and kind of each variable, a line for each of its labelled ``levels``, which occur in the release.
 
     ``original`` has the confidential table: a variable whose levels the release has made numbers has a line for what 0
     and 1 were.
@@ -98,9 +157,10 @@ def codebook(
     lines.writerow(("variable", "title", "kind", "code", "label"))
     for variable in schema:
         if variable.name not in left_out:
-            named = level_names(variable, table) or _numbered(variable, original)
-            levels = list(named.items()) or [("", "")]
-            lines.writerows((variable.name, variable.title, variable.kind.value, *level) for level in levels)
+            named = level_names(variable, levels.get(variable.name, ())) or _numbered(variable, original)
+            about = (variable.name, variable.title, variable.kind.value)
+            for level in list(named.items()) or [("", "")]:
+                lines.writerow([plain_cell(cell) for cell in (*about, *level)])
     return text.getvalue()
 
 
@@ -111,6 +171,6 @@ def _numbered(variable: Variable, original: tuple[pa.Table, Schema] | None) -> d
     table, schema = original
     if not (before := schema[variable.name]).kind.has_levels:
         return {}
-    names = level_names(before, table)
-    levels = table.column(variable.name).combine_chunks().dictionary.to_pylist()
-    return {str(code): names.get(str(level), str(level)) for code, level in enumerate(levels)}
+    levels = [str(level) for level in table.column(variable.name).combine_chunks().dictionary.to_pylist()]
+    names = level_names(before, levels)
+    return {str(code): names.get(level, level) for code, level in enumerate(levels)}

@@ -40,7 +40,15 @@ async def test_what_goes_out_is_shown_at_every_size(sit, tables, size):
         for words in ("w Write", "f CSV or Parquet", "esc Close"):
             assert words in " ".join(seat.footer.split())
         shown = seat.text + await seat.press("G")
-        for words in ("What goes out", "3 of 90 records", "replaced: income", "region, visits", "manifest", "public/", "internal/"):
+        for words in (
+            "What goes out",
+            "3 of 90 records",
+            "replaced: income",
+            "region, visits",
+            "manifest",
+            "public/",
+            "internal/",
+        ):
             assert words in shown
         assert max(map(len, seat.text.splitlines())) <= size[0]
 

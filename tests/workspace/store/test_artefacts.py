@@ -240,7 +240,9 @@ def test_no_trace_enters_a_release(done, tmp_path):
         assert b"log posterior" not in content
         assert b"Each line is a chain" not in content
         assert b"importance-weighted" not in content
-    assert b"effective_sample_size" in (tmp_path / "out/internal/report.html").read_bytes(), "the control: statistics do"
+    assert b"effective_sample_size" in (tmp_path / "out/internal/report.html").read_bytes(), (
+        "the control: statistics do"
+    )
 
 
 @pytest.mark.slow

@@ -1,0 +1,81 @@
+"""Datasets as files: nothing but released levels is named, numbers do not tell what the confidential data lack, no cell is a formula."""
+
+from __future__ import annotations
+
+import csv
+from io import BytesIO, StringIO
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.workspace.release.tables import codebook, dataset_bytes, is_formula, level_names, released_levels
+
+ILLNESS = Variable("illness", Kind.CATEGORICAL, labels={"a": "asthma", "z": "zoonosis", "q": "asthma"})
+SCHEMA = Schema((ILLNESS, Variable("note", Kind.CATEGORICAL), Variable("=n", Kind.COUNT, title="+how many")))
+
+
+def table(illness: list[str | None], counts: list[float | None] | None = None) -> pa.Table:
+    """A stored table as a run leaves it: the dictionary of illnesses has those of the confidential data, "z" too."""
+    n = len(illness)
+    frame = pd.DataFrame(
+        {
+            "illness": pd.Categorical(illness, ["a", "q", "z"]),
+            "note": pd.Categorical((["=1+1", "-2", "@x", "plain"] * n)[:n]),
+            "=n": pd.Series(counts or range(n)),
+        }
+    )
+    return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+def test_a_level_that_no_released_record_has_is_named_nowhere() -> None:
+    tables = [table(["a", "a", None, "a"]), table(["a", "a", "a", "a"])]
+    levels = released_levels(tables)
+    assert levels["illness"] == ("a",)
+    assert "zoonosis" not in codebook(SCHEMA, levels, ())
+    content = dataset_bytes(tables[0], SCHEMA, (), "parquet", levels=levels)
+    read = pq.read_table(BytesIO(content), read_dictionary=["illness"]).column("illness").combine_chunks()
+    assert read.dictionary.to_pylist() == ["asthma"]
+    careless = BytesIO()
+    pq.write_table(tables[0], careless)
+    known = pq.read_table(careless, read_dictionary=["illness"]).column("illness").combine_chunks().dictionary
+    assert "z" in known.to_pylist(), "the negative control: a stored table tells of the level"
+
+
+def test_all_datasets_that_go_out_together_name_a_level_alike() -> None:
+    one, other = table(["a", "a"]), table(["a", "q"])
+    levels = released_levels([one, other])
+    assert levels["illness"] == ("a", "q")
+    assert b"asthma (a)" in dataset_bytes(one, SCHEMA, (), "csv", levels=levels)
+    assert level_names(ILLNESS, ("a",)) == {"a": "asthma"}
+
+
+def test_counts_are_whole_where_only_the_confidential_data_lack_some() -> None:
+    content = dataset_bytes(table(["a", "a"], [3.0, 4.0]), SCHEMA, (), "csv").decode()
+    assert [row["'=n"] for row in csv.DictReader(StringIO(content))] == ["3", "4"]
+
+
+def test_no_cell_of_a_csv_file_is_a_formula() -> None:
+    stored = table(["a", "a", "q", "q"])
+    content = dataset_bytes(stored, SCHEMA, (), "csv").decode()
+    notes = [row["note"] for row in csv.DictReader(StringIO(content))]
+    assert notes == ["'=1+1", "-2", "'@x", "plain"]
+    book = codebook(SCHEMA, released_levels([stored]), ())
+    assert not [cell for line in csv.reader(StringIO(book)) for cell in line if is_formula(cell)]
+    assert "'+how many" in book
+    read = pq.read_table(BytesIO(dataset_bytes(stored, SCHEMA, (), "parquet")))
+    assert read.column("note").to_pylist()[0] == "=1+1", "no program carries out a cell of a Parquet file"
+
+
+@pytest.mark.parametrize(
+    ("text", "formula"), [("=1", True), ("-1", False), ("+1e3", False), ("-inf", True), ("\t=1", True), ("a=1", False)]
+)
+def test_numbers_are_no_formulas(text: str, formula: bool) -> None:
+    assert is_formula(text) is formula
+
+
+def test_a_parquet_file_says_what_it_is() -> None:
+    content = dataset_bytes(table(["a"]), SCHEMA, (), "parquet", note="SYNTHETIC data, dataset 1 of 1")
+    assert pq.read_schema(BytesIO(content)).metadata == {b"description": b"SYNTHETIC data, dataset 1 of 1"}
