@@ -1,6 +1,7 @@
 """The tasks of a run: what is computed, in which order, what each needs, and what each computes.
 
-Values in, values out, whoever runs a task and wherever.
+Values in, values out, whoever runs a task and wherever. ``key`` is that of the workspace, or ``PUBLIC`` by name: a caller that
+forgot it would make datasets that whoever has the seed can take apart.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from .recipe import Recipe
 from .release_form import AnonymisationSpec, Anonymised
 from .results import Diagnostic, Estimate, Fit, Measure, StudyPoint
 from .rows import Row, averages, from_estimate, with_confidential_baseline
-from .run import PUBLIC, Progress, Randomness, Run, silent
+from .run import Progress, Randomness, Run, silent
 from .thresholds import Verdict, judge
 
 
@@ -84,9 +85,7 @@ def _tasks(recipe: Recipe) -> Iterator[Task]:
 Report = Callable[[Progress], None]
 
 
-def fit_model(
-    recipe: Recipe, item: int, confidential: Microdata, report: Report = silent, *, key: bytes = PUBLIC
-) -> Fit:
+def fit_model(recipe: Recipe, item: int, confidential: Microdata, report: Report = silent, *, key: bytes) -> Fit:
     """Fit the recipe's synthesis step ``item`` on the confidential data, with m posterior draws."""
     step = recipe.synthesis[item]
     run = Run(Randomness(recipe.seed, key).generator("fit", item), report=report)
@@ -100,7 +99,7 @@ def draw_dataset(
     fits: Sequence[Fit],
     report: Report = silent,
     *,
-    key: bytes = PUBLIC,
+    key: bytes,
 ) -> Microdata:
     """Dataset ``draw`` (from 1): the targets in the recipe's order, each given the synthetic values before it (Guo & Hu §2.3)."""
     released = Microdata(confidential.schema, confidential.frame, "synthetic")
@@ -114,7 +113,7 @@ def draw_dataset(
     return released
 
 
-def anonymise(recipe: Recipe, confidential: Microdata, report: Report = silent, *, key: bytes = PUBLIC) -> Anonymised:
+def anonymise(recipe: Recipe, confidential: Microdata, report: Report = silent, *, key: bytes) -> Anonymised:
     """The recipe's anonymisation steps in their order, each on the table that the one before left.
 
     The classes are those of the last step; a record that any step suppressed is in none. The table keeps to the limits of
@@ -156,7 +155,7 @@ def measure_dataset(
     draw: int | None,
     report: Report = silent,
     *,
-    key: bytes = PUBLIC,
+    key: bytes,
 ) -> tuple[Measure, list[Row]]:
     """Measure ``item`` of the recipe on one released dataset, or on the confidential data themselves (``draw`` None)."""
     step = recipe.measures[item]
@@ -199,7 +198,7 @@ def study_point(
     releases: Sequence[Microdata],
     report: Report = silent,
     *,
-    key: bytes = PUBLIC,
+    key: bytes,
 ) -> list[Row]:
     """One point of study ``item``: rows of the confidential data and of every release.
 
@@ -288,11 +287,11 @@ def execute(
     given: Sequence[Microdata] = (),
     report: Report = silent,
     *,
-    key: bytes = PUBLIC,
+    key: bytes,
 ) -> Execution:
     """The whole run in this process: the same answer as a worker's, task by task.
 
-    ``given`` are the released datasets where the recipe makes none; ``key`` is that of the workspace.
+    ``given`` are the released datasets where the recipe makes none.
     """
     fits = [fit_model(recipe, k, confidential, report, key=key) for k in range(len(recipe.synthesis))]
     releases = list(given)

@@ -36,11 +36,12 @@ PUBLIC = b""
 class Randomness:
     """Where every random number of a run comes from: the recipe's ``seed``, and beside it the ``key`` of the workspace.
 
-    Whoever has the seed and no key can repeat no stream. Without a key the seed alone decides.
+    Whoever has the seed and no key can repeat no stream. With ``PUBLIC`` for a key the seed alone decides; nothing takes that
+    for granted: who computes names a key, as the functions of ``sfumato.engine.execution`` ask for one.
     """
 
     seed: int
-    key: bytes = field(default=PUBLIC, repr=False)
+    key: bytes = field(repr=False)
 
     def generator(self, *path: str | int) -> np.random.Generator:
         """The generator of one task: ``SeedSequence([seed, words of the key], spawn_key=path)``.
@@ -61,11 +62,6 @@ class Randomness:
 
 STREAM = "sfumato stream"
 """Keeps what is derived for streams apart from all else that is derived from a key."""
-
-
-def generator(seed: int, *path: str | int) -> np.random.Generator:
-    """The generator of one task without a key: ``SeedSequence(seed, spawn_key=path)``."""
-    return Randomness(seed).generator(*path)
 
 
 def _word_key(word: str) -> int:

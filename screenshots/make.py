@@ -21,6 +21,7 @@ from typing import Any
 import tomli_w
 from textual.pilot import Pilot
 
+from sfumato.engine.run import PUBLIC
 from sfumato.tui.app import SfumatoApp
 from sfumato.workspace.store.database import DATABASE
 from sfumato.workspace.store.workspace import Workspace
@@ -96,7 +97,7 @@ def study_workspace(directory: Path) -> None:
     recipe = directory.with_suffix(".toml")
     recipe.write_text(tomli_w.dumps(STUDY), "utf-8")
     workspace = Workspace.create(directory)
-    prepare_run(find_recipe(str(recipe))).enter(workspace)
+    prepare_run(find_recipe(str(recipe)), key=PUBLIC).enter(workspace)
     workspace.close()
     work(directory, jobs=1, idle=0)
     with Workspace.open(directory, read_only=True) as reader:
@@ -116,7 +117,7 @@ def demo_workspace(directory: Path) -> None:
 
     workspace = Workspace.create(directory)
     for settings in (["synthesis[1].minbucket=5"], []):
-        prepare_run(find_recipe("randhie"), settings=settings).enter(workspace)
+        prepare_run(find_recipe("randhie"), settings=settings, key=PUBLIC).enter(workspace)
     workspace.close()
     work(directory, jobs=1, idle=0)
     with Workspace.open(directory, read_only=True) as reader:

@@ -19,7 +19,7 @@ from ..microdata import Microdata, as_column
 from ..recipe import Recipe
 from ..release_form import AnonymisationSpec, Anonymised
 from ..results import Fit
-from ..run import Run
+from ..run import PUBLIC, Run
 from ..schema import Kind, Schema
 from .examples import (
     DRAWS,
@@ -200,7 +200,7 @@ def test_a_recipe_carries_the_anonymisation_out(method: Method, confidential: Mi
     assert recipe.m == 1
     assert Recipe.from_toml(recipe.to_toml()) == recipe
     check_steps(recipe, data)
-    found = anonymise(recipe, data)
+    found = anonymise(recipe, data, key=PUBLIC)
     assert found.data.schema == recipe.released_schema
     assert found.data.generalised == recipe.generalised
     assert found.data.records.tolist() == np.flatnonzero(~found.suppressed).tolist()
@@ -211,7 +211,7 @@ def test_anonymisation_takes_missing_values_or_refuses_them(method: Method, conf
     data = with_missing(without_identifiers(confidential), 1)
     if refuses_missing(method, data):
         return
-    found = anonymise(recipe_of(method, data.schema), data)
+    found = anonymise(recipe_of(method, data.schema), data, key=PUBLIC)
     assert found.data.frame.isna().any().any()
     assert len(found.data) == int((~found.suppressed).sum()) > 0
 
@@ -264,7 +264,7 @@ def test_k_holds_and_other_columns_are_kept(method: Method, change: Change, conf
     recipe = recipe_of(method, data.schema)
     step = recipe.anonymisation[0].spec
     assert isinstance(step, AnonymisationSpec)
-    found = anonymise(recipe, data)
+    found = anonymise(recipe, data, key=PUBLIC)
     if hasattr(step, "k"):
         assert smallest_class(found.data, step.keys(data.schema)) >= step.k
     kept = data.frame[~found.suppressed].reset_index(drop=True)
@@ -281,9 +281,9 @@ def test_k_holds_and_other_columns_are_kept(method: Method, change: Change, conf
 def test_only_the_target_changes_and_stays_inside(method: Method, change: Change, confidential: Microdata) -> None:
     data = change(confidential)
     recipe, target = recipe_of(method, data.schema), target_of(method, data.schema)
-    fits = [fit_model(recipe, 0, data)]
+    fits = [fit_model(recipe, 0, data, key=PUBLIC)]
     for draw in range(1, DRAWS + 1):
-        released = draw_dataset(recipe, draw, data, fits)
+        released = draw_dataset(recipe, draw, data, fits, key=PUBLIC)
         assert tuple(released.frame.columns) == data.schema.names
         pd.testing.assert_frame_equal(
             released.frame.drop(columns=target), data.frame.drop(columns=target), check_exact=True

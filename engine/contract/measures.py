@@ -21,7 +21,7 @@ from ..microdata import Microdata
 from ..recipe import Recipe
 from ..results import Estimate, Measure
 from ..rows import Row
-from ..run import Run
+from ..run import PUBLIC, Run
 from ..schema import Schema
 from ..spec import ParamInfo
 from .examples import (
@@ -139,7 +139,7 @@ def test_measure_answers_or_says_why_on_anonymised_tables(method: Method, confid
             "variables": {v.name: v.to_table() for v in data.schema},
             "anonymisation": [{"method": "mondrian", **step}],
         }
-        released = anonymise(Recipe.from_table(table), data).data
+        released = anonymise(Recipe.from_table(table), data, key=PUBLIC).data
         assert_sound(method, answered(method, data, released))
 
 
@@ -283,7 +283,7 @@ def changed_tables(method: Method, data: Microdata) -> Mapping[str, dict[str, An
 
 def results(recipe: Recipe, data: Microdata, releases: list[Microdata]) -> list[Row]:
     """The rows of all datasets together and of the confidential data."""
-    return [row for row in execute(recipe, data, releases).rows if row.draw is None]
+    return [row for row in execute(recipe, data, releases, key=PUBLIC).rows if row.draw is None]
 
 
 @pytest.mark.slow

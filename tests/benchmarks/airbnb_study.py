@@ -59,7 +59,7 @@ def carry_out(file: str, part: Part, jobs: int) -> tuple[float, dict[str, float]
         started = time.perf_counter()
         workspace = Workspace.create(Path(folder) / "w", PUBLIC)
         for name in ("airbnb", "airbnb-cart"):
-            prepare_run(varied(name, part), file).enter(workspace)
+            prepare_run(varied(name, part), file, key=PUBLIC).enter(workspace)
         worker = start_worker(workspace.directory, jobs)
         while not all(run.state.ended for run in list_runs(workspace)):
             time.sleep(0.1)

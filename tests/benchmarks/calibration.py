@@ -28,6 +28,7 @@ from sfumato.engine.execution import study_point
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.rows import Row
+from sfumato.engine.run import PUBLIC
 from sfumato.engine.studies._calibrated import SCORES, calibrated
 from sfumato.workspace.plan.prepare import prepare_run
 from sfumato.workspace.recipes import find_recipe
@@ -43,7 +44,7 @@ PAPER_ERRORS = {
 @cache
 def prepared(settings: tuple[str, ...]) -> tuple[Recipe, Microdata]:
     """The shipped recipe with these settings, and Adult as it reads it."""
-    found = prepare_run(find_recipe("adult-calibration"), str(DATA), None, settings)
+    found = prepare_run(find_recipe("adult-calibration"), str(DATA), None, settings, key=PUBLIC)
     return found.recipe, found.data
 
 
@@ -51,7 +52,7 @@ def simulate(settings: tuple[str, ...], points: Sequence[float]) -> list[Row]:
     """The rows of the originals of one generator, which is trained once."""
     recipe, data = prepared(settings)
     with threadpool_limits(1):
-        return [row for point in points for row in study_point(recipe, 0, point, data, [])]
+        return [row for point in points for row in study_point(recipe, 0, point, data, [], key=PUBLIC)]
 
 
 def main() -> None:

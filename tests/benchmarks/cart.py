@@ -17,6 +17,7 @@ from public_data import PUBLIC_DATA
 from sfumato.engine.execution import draw_dataset, execute, fit_model
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
 
 KNOWN = ["room_type", "neighbourhood_group", "number_of_reviews"]
 RADII = ((5, "5%"), (10, "5%"), (10, "10%"))
@@ -71,7 +72,7 @@ def listings(plan: Recipe, n: int = 10_000, seed: int = 1) -> Microdata:
 
 def averages(plan: Recipe, data: Microdata) -> dict[str, float | None]:
     found, risks = {}, iter(RADII)
-    for row in execute(plan, data).rows:
+    for row in execute(plan, data, key=PUBLIC).rows:
         if row.draw is None and row.dataset == "synthetic":
             name = f"{row.measure} {row.target}".strip()
             found["risk ({}, {})".format(*next(risks)) if name == "risk" else name] = row.value
@@ -80,10 +81,10 @@ def averages(plan: Recipe, data: Microdata) -> dict[str, float | None]:
 
 def seconds(plan: Recipe, data: Microdata) -> tuple[float, float]:
     start = time.perf_counter()
-    fits = [fit_model(plan, k, data) for k in range(2)]
+    fits = [fit_model(plan, k, data, key=PUBLIC) for k in range(2)]
     fitted = time.perf_counter()
     for draw in range(1, plan.m + 1):
-        draw_dataset(plan, draw, data, fits)
+        draw_dataset(plan, draw, data, fits, key=PUBLIC)
     return fitted - start, time.perf_counter() - fitted
 
 

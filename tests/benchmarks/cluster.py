@@ -23,7 +23,7 @@ from scipy.spatial.distance import pdist
 from sfumato.engine.execution import draw_dataset, fit_model
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import Run
+from sfumato.engine.run import PUBLIC, Run
 from sfumato.engine.utility.cluster import ClusterSpec, _points, cluster
 
 KNOWN = ["room_type", "neighbourhood_group", "number_of_reviews"]
@@ -50,8 +50,8 @@ def tables(n: int, m: int = 1) -> tuple[Microdata, list[Microdata]]:
     )
     frame = pd.read_csv(PUBLIC_DATA / "AB_NYC_2019.csv").query("price > 0")
     data = conform(frame.sample(n, random_state=1), recipe.schema)
-    fits = [fit_model(recipe, k, data) for k in range(2)]
-    return data, [draw_dataset(recipe, draw, data, fits) for draw in range(1, m + 1)]
+    fits = [fit_model(recipe, k, data, key=PUBLIC) for k in range(2)]
+    return data, [draw_dataset(recipe, draw, data, fits, key=PUBLIC) for draw in range(1, m + 1)]
 
 
 def ours(n: int) -> Callable[[], object]:

@@ -25,6 +25,7 @@ from sfumato.engine.methods import Method, registry
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.rows import Row
+from sfumato.engine.run import PUBLIC
 from sfumato.engine.schema import Kind, MissingPolicy, Role, Schema, Variable
 
 pytestmark = pytest.mark.slow
@@ -159,7 +160,7 @@ def tried(method: Method, edge: str) -> str:
     made = bool(recipe.synthesis or recipe.anonymisation)
     try:
         check_steps(recipe, data)
-        outcome = execute(recipe, data, [] if made else releases)
+        outcome = execute(recipe, data, [] if made else releases, key=PUBLIC)
     except (BadInput, NotConverged) as error:
         return str(error)
     assert_explained(method, list(outcome.rows))

@@ -31,6 +31,7 @@ from tables import SCHEMA
 from sfumato.engine.methods import Method, registry
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import DataSource
+from sfumato.engine.run import PUBLIC
 from sfumato.workspace.ingest.files import Source, ingest
 
 RADIUS = {"days": 1, "income": "5%"}
@@ -168,14 +169,14 @@ def test_numbers_are_what_they_are_however_a_file_spells_them(spelled: str, tmp_
     """Equal tables give equal numbers: what holds for the reader holds for every measure."""
     data = small_pair().confidential
     whole = Microdata(SCHEMA, data.frame.iloc[3:].reset_index(drop=True))
-    found = ingest(Source("numbers.csv", written(whole, spelled.format).encode()), DataSource(), SCHEMA, 1)
+    found = ingest(Source("numbers.csv", written(whole, spelled.format).encode()), DataSource(), SCHEMA, 1, key=PUBLIC)
     pd.testing.assert_frame_equal(found.frame, whole.frame, check_exact=True)
 
 
 def test_a_number_spelled_with_fewer_digits_is_another() -> None:
     data = small_pair().confidential
     whole = Microdata(SCHEMA, data.frame.iloc[3:].reset_index(drop=True))
-    found = ingest(Source("numbers.csv", written(whole, "{:.6g}".format).encode()), DataSource(), SCHEMA, 1)
+    found = ingest(Source("numbers.csv", written(whole, "{:.6g}".format).encode()), DataSource(), SCHEMA, 1, key=PUBLIC)
     with pytest.raises(AssertionError):
         pd.testing.assert_frame_equal(found.frame, whole.frame, check_exact=True)
 

@@ -13,6 +13,7 @@ from sfumato.engine.execution import TaskKind, anonymise, execute, plan
 from sfumato.engine.methods import registry
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
 from sfumato.engine.schema import Kind
 
 MONDRIAN = {"method": "mondrian", "k": 5}
@@ -102,7 +103,7 @@ def test_the_steps_are_one_task_that_makes_the_table(anonymising: Callable[..., 
 
 
 def test_rows_are_of_the_anonymised_table(anonymising: Callable[..., Recipe], small_data: Microdata) -> None:
-    outcome = execute(anonymising(), small_data)
+    outcome = execute(anonymising(), small_data, key=PUBLIC)
     assert {(row.dataset, row.draw) for row in outcome.rows} == {
         ("confidential", None),
         ("anonymised", None),
@@ -113,14 +114,16 @@ def test_rows_are_of_the_anonymised_table(anonymising: Callable[..., Recipe], sm
 
 
 def test_generalised_values_are_not_compared(anonymising: Callable[..., Recipe], small_data: Microdata) -> None:
-    released = anonymise(anonymising(anonymisation=[{**MONDRIAN, "output": "generalised"}]), small_data).data
+    released = anonymise(
+        anonymising(anonymisation=[{**MONDRIAN, "output": "generalised"}]), small_data, key=PUBLIC
+    ).data
     for read in (released.column, released.numbers):
         with pytest.raises(NotComputable, match='"age" is generalised'):
             read("age")
     assert np.array_equal(released.numbers("income"), small_data.numbers("income"))
     measures = [{"method": "utility.propensity"}, {"method": "utility.ecdf", "variables": ["income"]}]
     recipe = anonymising(anonymisation=[{**MONDRIAN, "output": "generalised"}], measure=measures, threshold=[])
-    rows = [row for row in execute(recipe, small_data).rows if row.draw == 1]
+    rows = [row for row in execute(recipe, small_data, key=PUBLIC).rows if row.draw == 1]
     for row in rows:
         assert (row.status, "generalised" in row.reason) == (
             ("computed", False) if row.target == "income" else ("not computed", True)
@@ -133,7 +136,9 @@ def test_a_study_of_suppressed_records_says_why_it_has_no_values(
 ) -> None:
     study = {"method": "studies.intruder_uncertainty", "variable": "age", "model": "log_normal", "levels": [0.0, 0.1]}
     step = {"method": "suppression", "k": 2}
-    rows = execute(anonymising(anonymisation=[step], study=[study], measure=[], threshold=[]), small_data).rows
+    rows = execute(
+        anonymising(anonymisation=[step], study=[study], measure=[], threshold=[]), small_data, key=PUBLIC
+    ).rows
     assert rows
     assert {(row.status, "records are suppressed" in row.reason) for row in rows} == {("not computed", True)}
 
@@ -155,8 +160,10 @@ def test_missing_quasi_identifiers_are_refused_and_missing_sensitive_values_kept
 
     for step in (MONDRIAN, {"method": "microaggregation", "quasi_identifiers": ["age"]}):
         with pytest.raises(BadInput, match=r'quasi_identifiers: 3 of 80 records have no value of "age"'):
-            anonymise(anonymising(anonymisation=[step]), lacking("age"))
-    found = anonymise(anonymising(anonymisation=[{**MONDRIAN, "l": 2, "sensitive": ["income"]}]), lacking("income"))
+            anonymise(anonymising(anonymisation=[step]), lacking("age"), key=PUBLIC)
+    found = anonymise(
+        anonymising(anonymisation=[{**MONDRIAN, "l": 2, "sensitive": ["income"]}]), lacking("income"), key=PUBLIC
+    )
     assert found.data.missing("income").sum() == 3
 
 
@@ -164,7 +171,7 @@ def test_class_means_are_matched_within_a_radius_only(
     anonymising: Callable[..., Recipe], small_data: Microdata
 ) -> None:
     measures = [{"method": "risk.identification"}, {"method": "risk.identification", "radius": {"age": 20}}]
-    rows = execute(anonymising(measure=measures, threshold=[]), small_data).rows
+    rows = execute(anonymising(measure=measures, threshold=[]), small_data, key=PUBLIC).rows
     found = [row for row in rows if row.draw == 1 and row.measure == "expected_match_risk"]
     assert [row.status for row in found] == ["not computed", "computed"]
     assert '"age" is released as class means' in found[0].reason

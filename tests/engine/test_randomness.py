@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from hashlib import sha256
 
 import numpy as np
 import pytest
 
+from sfumato.engine import execution
 from sfumato.engine.execution import execute
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC, Randomness, generator
+from sfumato.engine.run import PUBLIC, Randomness
 
 KEY, OTHER = bytes(range(32)), bytes(range(1, 33))
 PATHS: list[tuple[str | int, ...]] = [
@@ -28,10 +31,22 @@ def first(rng: np.random.Generator) -> list[int]:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_without_a_key_the_stream_is_that_of_the_seed_alone(path: tuple[str | int, ...]) -> None:
-    assert first(Randomness(7).generator(*path)) == first(Randomness(7, PUBLIC).generator(*path))
-    assert first(Randomness(7).generator(*path)) == first(generator(7, *path))
-    assert first(Randomness(7, KEY).generator(*path)) != first(generator(7, *path))
+def test_with_a_public_key_the_stream_is_that_of_the_seed_alone(path: tuple[str | int, ...]) -> None:
+    words = tuple(part if isinstance(part, int) else int(sha256(part.encode()).hexdigest()[:8], 16) for part in path)
+    by_the_seed = np.random.default_rng(np.random.SeedSequence(7, spawn_key=words))
+    alone = first(Randomness(7, PUBLIC).generator(*path))
+    assert alone == first(by_the_seed)
+    assert alone != first(Randomness(7, KEY).generator(*path))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [Randomness, execution.fit_model, execution.draw_dataset, execution.anonymise, execution.measure_dataset,
+     execution.study_point, execution.execute],
+)  # fmt: skip
+def test_whoever_forgets_the_key_is_told(function: Callable[..., object]) -> None:
+    """A public key is named, never taken for granted."""
+    assert inspect.signature(function).parameters["key"].default is inspect.Parameter.empty
 
 
 def test_every_stream_depends_on_key_seed_and_path_and_on_nothing_else() -> None:

@@ -15,6 +15,7 @@ from sfumato.engine.execution import draw_dataset, fit_model, measure_dataset
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.record_risk import has_record_risk, knowledge_of, leave_one_out, matching_records, record_risk
+from sfumato.engine.run import PUBLIC
 
 Make = Callable[..., Recipe]
 COUNTS = st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=3, max_size=3)
@@ -48,8 +49,8 @@ def test_the_ranking_is_by_probability_then_unique_share_then_few_candidates_the
 @pytest.fixture
 def releases(small_recipe: Make, small_data: Microdata) -> tuple[Recipe, list[Microdata]]:
     recipe = small_recipe(measure=RISKS, threshold=[])
-    fits = [fit_model(recipe, item, small_data) for item in range(2)]
-    return recipe, [draw_dataset(recipe, draw, small_data, fits) for draw in (1, 2, 3)]
+    fits = [fit_model(recipe, item, small_data, key=PUBLIC) for item in range(2)]
+    return recipe, [draw_dataset(recipe, draw, small_data, fits, key=PUBLIC) for draw in (1, 2, 3)]
 
 
 def test_the_records_probabilities_add_up_to_the_measures_own_numbers(
@@ -57,7 +58,7 @@ def test_the_records_probabilities_add_up_to_the_measures_own_numbers(
 ) -> None:
     recipe, made = releases
     for item, measure in ((0, "expected_match_risk"), (1, "risk")):
-        found = [measure_dataset(recipe, item, small_data, released, 1)[0] for released in made]
+        found = [measure_dataset(recipe, item, small_data, released, 1, key=PUBLIC)[0] for released in made]
         totals = [next(e.value for e in one.estimates if e.measure == measure) for one in found]
         risk = record_risk([one.per_record for one in found])
         assert risk.probability.sum() == pytest.approx(np.mean([total for total in totals if total is not None]))

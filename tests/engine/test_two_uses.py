@@ -15,6 +15,7 @@ from sfumato.engine.execution import execute
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.rows import Row
+from sfumato.engine.run import PUBLIC
 
 Make = Callable[..., Recipe]
 
@@ -24,7 +25,11 @@ PMSE = "utility.propensity.pmse"
 
 
 def averages(recipe: Recipe, data: Microdata, key: str) -> list[Row]:
-    return [r for r in execute(recipe, data).rows if r.key == key and r.draw is None and r.dataset != "confidential"]
+    return [
+        r
+        for r in execute(recipe, data, key=PUBLIC).rows
+        if r.key == key and r.draw is None and r.dataset != "confidential"
+    ]
 
 
 @pytest.fixture
@@ -52,7 +57,7 @@ def test_a_threshold_is_held_against_every_use(small_recipe: Make, bent: Microda
     low, high = (row.value or 0.0 for row in both)
     assert low < high
     limit = low + 0.75 * (high - low)  # the mean of the two would pass
-    outcome = execute(small_recipe(measure=[LOGIT, TREE], threshold=[{"value": PMSE, "max": limit}]), bent)
+    outcome = execute(small_recipe(measure=[LOGIT, TREE], threshold=[{"value": PMSE, "max": limit}]), bent, key=PUBLIC)
     assert [verdict.outcome for verdict in outcome.verdicts] == ["pass", "fail"]
     assert [verdict.params for verdict in outcome.verdicts] == [row.params for row in both]
 
@@ -62,13 +67,15 @@ def test_a_threshold_is_held_against_every_use(small_recipe: Make, bent: Microda
 def test_a_threshold_may_name_a_setting(model: str, outcome: str, small_recipe: Make, bent: Microdata) -> None:
     low, high = (r.value or 0.0 for r in averages(small_recipe(measure=[LOGIT, TREE], threshold=[]), bent, PMSE))
     named = {"value": PMSE, "max": (low + high) / 2, "params": {"model": model}}
-    (verdict,) = execute(small_recipe(measure=[LOGIT, TREE], threshold=[named]), bent).verdicts
+    (verdict,) = execute(small_recipe(measure=[LOGIT, TREE], threshold=[named]), bent, key=PUBLIC).verdicts
     assert verdict.outcome == outcome
 
 
 def test_a_threshold_of_settings_that_no_row_has_is_not_met(small_recipe: Make, small_data: Microdata) -> None:
     named = {"value": "utility.summary.quantile", "max": 1e9, "params": {"q": 0.123}}
-    (verdict,) = execute(small_recipe(measure=[{"method": "utility.summary"}], threshold=[named]), small_data).verdicts
+    (verdict,) = execute(
+        small_recipe(measure=[{"method": "utility.summary"}], threshold=[named]), small_data, key=PUBLIC
+    ).verdicts
     assert (verdict.outcome, verdict.reason) == ("not computed", "the run has no such row")
 
 
@@ -128,7 +135,7 @@ def test_a_run_of_the_first_version_with_a_step_twice_can_be_read(small_recipe: 
 
 
 def test_a_logit_run_is_not_compared_with_a_tree_run(small_recipe: Make, small_data: Microdata) -> None:
-    runs = [execute(small_recipe(measure=[step], threshold=[]), small_data).rows for step in (LOGIT, TREE)]
+    runs = [execute(small_recipe(measure=[step], threshold=[]), small_data, key=PUBLIC).rows for step in (LOGIT, TREE)]
     sides = [(found.first is None, found.second is None) for found in compare(*runs) if found.key == PMSE]
     assert sides == [(False, True), (True, False)]
 
@@ -137,7 +144,7 @@ def test_runs_that_select_other_variables_are_compared_on_those_they_share(
     small_recipe: Make, small_data: Microdata
 ) -> None:
     steps = [{"method": "utility.ecdf"}, {"method": "utility.ecdf", "variables": ["income"]}]
-    runs = [execute(small_recipe(measure=[step], threshold=[]), small_data).rows for step in steps]
+    runs = [execute(small_recipe(measure=[step], threshold=[]), small_data, key=PUBLIC).rows for step in steps]
     found = [one for one in compare(*runs) if one.key == "utility.ecdf.max_abs_difference"]
     assert {one.target: one.second is None for one in found} == {"visits": True, "income": False}
     assert next(one for one in found if one.target == "income").difference == 0

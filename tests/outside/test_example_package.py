@@ -16,6 +16,7 @@ from sfumato.engine.execution import execute
 from sfumato.engine.methods import find, method_called, refused, registry
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run, result_rows
 from sfumato.workspace.jobs.worker import work
@@ -60,7 +61,7 @@ def test_a_run_of_its_methods_says_whose_they_are(
     work(workspace.directory, idle=0)
     assert find_run(workspace, run_id).state is RunState.DONE
     rows = result_rows(workspace, run_id)
-    assert rows == list(execute(recipe, small_data).rows)
+    assert rows == list(execute(recipe, small_data, key=PUBLIC).rows)
     assert {row.method_key for row in rows} == set(KEYS) - {"synthesis.resampling"}
 
 
@@ -77,7 +78,7 @@ def test_a_cluster_finds_its_methods_too(
     ) as cluster:
         work(workspace.directory, idle=0, dask=cluster.scheduler_address)
     assert find_run(workspace, run_id).state is RunState.DONE
-    assert result_rows(workspace, run_id) == list(execute(recipe, small_data).rows)
+    assert result_rows(workspace, run_id) == list(execute(recipe, small_data, key=PUBLIC).rows)
 
 
 @pytest.mark.slow

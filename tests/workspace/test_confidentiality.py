@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe import DataSource
+from sfumato.engine.run import PUBLIC
 from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.workspace.ingest.files import Source, ingest, select_where
 
@@ -124,7 +125,7 @@ def test_no_file_makes_a_message_repeat_a_value(
 ) -> None:
     value = around[0] + MARKER + around[1]
     schema = Schema((variable, Variable("n", other, bounds=(0, 5) if other is Kind.COUNT else None)))
-    message = message_of(lambda: ingest(Source("file.csv", contents(value)[form]), data, schema, 1))
+    message = message_of(lambda: ingest(Source("file.csv", contents(value)[form]), data, schema, 1, key=PUBLIC))
     event("refused" if message else "read")
     for shown in (MARKER, "918273", "918,273", "9.18e+05"):
         assert shown not in (message or "")

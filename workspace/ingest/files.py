@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from sfumato.engine.errors import BadInput
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import DataSource
-from sfumato.engine.run import PUBLIC, Randomness
+from sfumato.engine.run import Randomness
 from sfumato.engine.schema import Kind, Origin, Schema, Variable
 from sfumato.engine.written_values import are_names, has_decimal_commas, read_numbers
 
@@ -408,7 +408,7 @@ def ingest(
     seed: int,
     origin: Origin = "confidential",
     *,
-    key: bytes = PUBLIC,
+    key: bytes,
 ) -> Microdata:
     """The microdata of a file: filtered, sampled without replacement by seed and key (file order kept), conformed."""
     frame = read_frame(source, schema)

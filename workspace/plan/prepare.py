@@ -14,7 +14,6 @@ from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.overrides import with_settings
 from sfumato.engine.partition.hierarchies import rows_of_csv
 from sfumato.engine.recipe import MAKERS, Recipe, read_toml
-from sfumato.engine.run import PUBLIC
 from sfumato.engine.schema import Schema, Variable
 
 from ..errors import StrangeFile
@@ -91,7 +90,7 @@ def prepare_run(
     seed: int | None = None,
     settings: Sequence[str] = (),
     *,
-    key: bytes = PUBLIC,
+    key: bytes,
 ) -> PreparedRun:
     """Check a recipe, read its data and check that its models can be fitted to them. Raises BadInput; stores nothing.
 
@@ -116,7 +115,7 @@ def prepare_evaluation(
     released: Sequence[str],
     settings: Sequence[str] = (),
     *,
-    key: bytes = PUBLIC,
+    key: bytes,
 ) -> PreparedRun:
     """Check a recipe and the files to score with it: the original and released tables of any other tool.
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import NotFound, NotReady
 from ..jobs.processes import gone
-from ..store.keys import PUBLIC_NAME
 from ..store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -133,11 +132,11 @@ class Run:
     error: str
     tasks_done: int
     tasks_total: int
+    key_public: bool
+    """Whether its random numbers are those of the seed alone, so that whoever has the seed can repeat them."""
+    key_fingerprint: str
     seconds_left: float | None = None
     """An estimate while the run goes on; None before there is anything to judge by."""
-    key_public: bool = True
-    """Whether its random numbers are those of the seed alone, so that whoever has the seed can repeat them."""
-    key_fingerprint: str = PUBLIC_NAME
 
     @property
     def recipe(self) -> Recipe:

@@ -20,6 +20,7 @@ from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.partition.hierarchies import outside_of
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.release_form import Anonymised
+from sfumato.engine.run import PUBLIC
 from sfumato.engine.schema import Kind
 
 VARIABLES: dict[str, Any] = {
@@ -54,7 +55,7 @@ def made(*steps: dict[str, Any], data: Microdata | None = None) -> Anonymised:
     variables = {v.name: v.to_table() for v in data.schema}
     recipe = Recipe.from_table({"variables": variables, "anonymisation": list(steps)})
     check_steps(recipe, data)
-    return anonymise(recipe, data)
+    return anonymise(recipe, data, key=PUBLIC)
 
 
 def shown(found: Anonymised) -> dict[str, list[Any]]:
@@ -110,7 +111,7 @@ def test_labels_of_dates_are_days_that_hold_the_moments_they_stand_for(method: s
     variables = {"joined": {"kind": "date", "role": "known"}}
     recipe = Recipe.from_table({"variables": variables, "anonymisation": [{"method": method, **step}]})
     data = conform(pd.DataFrame({"joined": moments}), recipe.schema)
-    labels = anonymise(recipe, data).data.frame["joined"].astype("object").to_numpy()
+    labels = anonymise(recipe, data, key=PUBLIC).data.frame["joined"].astype("object").to_numpy()
     assert len(set(labels)) > 1
     assert not outside_of(labels, numbers_of_labels(data, "joined"), Kind.DATE).any()
     assert not any(":" in label for label in labels), "a time of day"
@@ -258,12 +259,12 @@ def test_a_binary_variable_is_micro_aggregated_to_the_share_of_its_second_level(
     rows = pd.DataFrame(
         {"smokes": ["yes", "no", "no", "yes", "yes", "yes"], "age": [1, 2, 3, 90, 91, 92], "illness": list("abcabc")}
     )
-    released = anonymise(recipe, conform(rows, recipe.schema)).data
+    released = anonymise(recipe, conform(rows, recipe.schema), key=PUBLIC).data
     assert released.frame["smokes"].tolist() == [pytest.approx(1 / 3)] * 3 + [1.0] * 3
     variable = released.schema["smokes"]
     assert (variable.kind, variable.bounds, variable.levels, variable.labels) == ("continuous", (0.0, 1.0), (), {})
     generalised = Recipe.from_table(
         {"variables": BINARY, "anonymisation": [{"method": "mondrian", "k": 3, "output": "generalised"}]}
     )
-    shown = anonymise(generalised, conform(rows, recipe.schema)).data
+    shown = anonymise(generalised, conform(rows, recipe.schema), key=PUBLIC).data
     assert shown.frame["smokes"].astype(str).tolist() == ["*"] * 3 + ["yes"] * 3

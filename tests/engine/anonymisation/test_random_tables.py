@@ -19,6 +19,7 @@ from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.partition.hierarchies import interval
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.release_form import Anonymised
+from sfumato.engine.run import PUBLIC
 from sfumato.engine.schema import Kind
 
 KEYS = ["age", "city", "smokes", "size"]
@@ -54,7 +55,7 @@ def made(rows: pd.DataFrame, *steps: dict[str, Any]) -> tuple[Microdata, Anonymi
     plan = recipe(*steps)
     data = conform(rows, plan.schema)
     try:
-        return data, anonymise(plan, data)
+        return data, anonymise(plan, data, key=PUBLIC)
     except BadInput as refused:
         assume(
             not any(word in refused.message for word in ("cannot make", "diverse", "fewer than p", "may be left out"))
@@ -161,7 +162,7 @@ def test_the_anonymity_measured_of_the_release_is_what_was_asked(
     more = [{"method": "suppression", "k": k + later}] if later else []
     try:
         plan = Recipe.from_table({**recipe(step, *more).to_table(), "measure": [{"method": "risk.anonymity"}]})
-        found = execute(plan, conform(rows, plan.schema)).rows
+        found = execute(plan, conform(rows, plan.schema), key=PUBLIC).rows
     except BadInput:
         return
     by = [(r.measure, r.value) for r in found if r.dataset == "anonymised" and r.draw is None]
@@ -184,7 +185,7 @@ def test_t_of_the_release_is_within_what_was_asked_on_every_one_of_forty_tables(
         n = int(rng.integers(30, 120))
         rows = pd.DataFrame({"a": rng.geometric(0.1, n), "b": rng.integers(0, 5, n)})
         rows["s"] = rng.choice(list("xyz"), n, p=[0.6, 0.3, 0.1])
-        found = anonymise(plan, conform(rows, plan.schema))
+        found = anonymise(plan, conform(rows, plan.schema), key=PUBLIC)
         left = rows[~found.suppressed].reset_index(drop=True)
         suppressed += int(found.suppressed.any())
         groups = left.groupby([found.data.frame[name] for name in ("a", "b")])

@@ -18,7 +18,7 @@ from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.quality.pearson import rho
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.results import Estimate
-from sfumato.engine.run import Run
+from sfumato.engine.run import PUBLIC, Run
 from sfumato.engine.schema import Kind, MissingPolicy, Role, Schema, Variable
 
 SCHEMA = Schema(
@@ -240,5 +240,5 @@ def test_thresholds_say_whether_the_release_meets_minimum_data_quality() -> None
             ],
         }
     )
-    outcome = execute(recipe, ORIGINAL, [ANONYMISED])
+    outcome = execute(recipe, ORIGINAL, [ANONYMISED], key=PUBLIC)
     assert [verdict.outcome for verdict in outcome.verdicts] == ["fail", "pass", "fail", "pass"]

@@ -12,6 +12,7 @@ import pytest
 from sfumato.engine.execution import Execution, execute
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
 
 NUMERICAL = ("age", "hours_per_week")
 CATEGORICAL = ("workclass", "sex")
@@ -40,7 +41,7 @@ def of_release(outcome: Execution) -> dict[tuple[str, str, str], float | None]:
 
 def test_measures_of_a_micro_aggregated_release(public_data: Callable[[str], Path], adult: Any) -> None:
     data = adult(public_data("adult.csv"))
-    outcome = execute(recipe(), data)
+    outcome = execute(recipe(), data, key=PUBLIC)
     found = of_release(outcome)
     classes = outcome.releases[0].classes
     assert classes is not None
@@ -59,7 +60,9 @@ def test_generalised_numbers_have_no_correlation_but_the_same_size(
     public_data: Callable[[str], Path], adult: Any
 ) -> None:
     data = adult(public_data("adult.csv"))
-    means, labels = (of_release(execute(recipe(output=kind), data)) for kind in ("micro_aggregated", "generalised"))
+    means, labels = (
+        of_release(execute(recipe(output=kind), data, key=PUBLIC)) for kind in ("micro_aggregated", "generalised")
+    )
     assert labels["pearson", "rho", "age"] is None
     assert labels["pearson", "minimum_rho", ""] is None
     for measure, name in (("numerical", "age"), ("categorical", "workclass"), ("categorical", "sex")):
@@ -69,10 +72,10 @@ def test_generalised_numbers_have_no_correlation_but_the_same_size(
 @pytest.mark.slow
 def test_smaller_classes_are_better_and_suppression_is_counted(public_data: Callable[[str], Path], adult: Any) -> None:
     data = adult(public_data("adult.csv"))
-    small, large = (of_release(execute(recipe(k=k), data)) for k in (2, 200))
+    small, large = (of_release(execute(recipe(k=k), data, key=PUBLIC)) for k in (2, 200))
     for key in (("pearson", "minimum_rho", ""), ("rilm", "minimum_numerical", ""), ("nmi_v1", "minimum_nmi", "")):
         assert (small[key] or 0) > (large[key] or 0)
-    outcome = execute(recipe(max_suppressed=0.02), data)
+    outcome = execute(recipe(max_suppressed=0.02), data, key=PUBLIC)
     share = of_release(outcome)["non_suppressed", "share", ""]
     assert share == len(outcome.releases[0]) / len(data)
     assert 0.98 <= share < 1, "the control: some are suppressed"

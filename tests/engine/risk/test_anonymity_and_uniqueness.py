@@ -16,6 +16,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.execution import execute
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
 
 VARIABLES: dict[str, Any] = {
     "zip": {"kind": "categorical", "role": "known"},
@@ -46,7 +47,7 @@ def found(
     given_ones = [] if released is None else [conform(released, plan.schema, origin="synthetic")]
     return {
         (row.dataset, row.measure, row.target, row.params.get("size")): row.value
-        for row in execute(plan, data, given_ones).rows
+        for row in execute(plan, data, given_ones, key=PUBLIC).rows
         if row.draw is None
     }
 
@@ -73,7 +74,7 @@ def test_recursive_diversity_needs_as_many_values_in_every_class() -> None:
 
     def c(l: int) -> Any:  # noqa: E741
         plan = recipe(measure=[{"method": "risk.anonymity", "l": l}])
-        rows = execute(plan, conform(two, plan.schema)).rows
+        rows = execute(plan, conform(two, plan.schema), key=PUBLIC).rows
         return next((r.value, r.reason) for r in rows if (r.measure, r.target) == ("c_recursive", "income"))
 
     assert c(2) == (2.0, ""), "b has income 3 twice and 1 once"
@@ -139,7 +140,7 @@ def test_an_anonymised_table_has_the_k_it_was_made_with(output: str) -> None:
         }
     )
     plan = recipe(anonymisation=[{"method": "p_sensitive", "k": 4, "p": 2, "output": output}])
-    outcome = execute(plan, conform(rows, plan.schema))
+    outcome = execute(plan, conform(rows, plan.schema), key=PUBLIC)
     values = {(r.dataset, r.measure): r.value for r in outcome.rows if r.draw is None and r.target in ("", "illness")}
     assert values["anonymised", "k"] is not None
     assert values["anonymised", "k"] >= 4
@@ -152,7 +153,7 @@ def test_an_anonymised_table_has_the_k_it_was_made_with(output: str) -> None:
 def test_class_sizes_are_kept_for_every_confidential_record() -> None:
     plan = recipe(anonymisation=[{"method": "suppression", "k": 2}])
     data = conform(ROWS, plan.schema)
-    released = execute(plan, data).releases[0]
+    released = execute(plan, data, key=PUBLIC).releases[0]
     step = plan.measures[0]
     spec = step.spec.for_release(plan.schema, plan.released)
     for table, sizes in ((released, [3, 3, 3, 2, 2, 0]), (data, [3, 3, 3, 2, 2, 1])):

@@ -12,6 +12,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.execution import execute
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
 from sfumato.engine.thresholds import Verdict
 
 VARIABLES = {
@@ -40,7 +41,7 @@ def recipe(thresholds: list[dict[str, Any]], **step: Any) -> Recipe:
 
 
 def judged(data: Microdata, value: str, bound: str, limit: float, **step: Any) -> Verdict:
-    (verdict,) = execute(recipe([{"value": value, bound: limit}], **step), data).verdicts
+    (verdict,) = execute(recipe([{"value": value, bound: limit}], **step), data, key=PUBLIC).verdicts
     return verdict
 
 
@@ -63,7 +64,7 @@ def test_the_anonymised_table_decides(
     own = limit[value.rpartition(".")[2]]
     verdict = judged(data, value, bound, own, **passed)
     assert verdict.outcome == "pass"
-    rows = execute(recipe([], **passed), data).rows
+    rows = execute(recipe([], **passed), data, key=PUBLIC).rows
     (confidential,) = [row.value for row in rows if row.key == value and row.dataset == "confidential"]
     assert confidential is not None
     assert (confidential < own) if bound == "min" else (confidential > own), "the confidential data fail the threshold"
@@ -86,7 +87,7 @@ def test_it_is_judged_once_and_with_what_makes_the_classes(data: Microdata) -> N
 
 
 def test_a_ratio_is_to_the_confidential_tables_own_anonymity(data: Microdata) -> None:
-    rows = execute(recipe([]), data).rows
+    rows = execute(recipe([]), data, key=PUBLIC).rows
     by = {row.dataset: row.value for row in rows if row.measure == "classes" and row.draw is None}
     assert by["confidential"] is not None
     assert by["anonymised"] is not None
@@ -97,7 +98,7 @@ def test_a_ratio_is_to_the_confidential_tables_own_anonymity(data: Microdata) ->
 def test_without_a_sensitive_variable_p_is_no_pass(data: Microdata) -> None:
     table = recipe([{"value": "risk.anonymity.p", "min": 2}]).to_table()
     table["variables"]["illness"]["role"] = "other"
-    (verdict,) = execute(Recipe.from_table(table), data).verdicts
+    (verdict,) = execute(Recipe.from_table(table), data, key=PUBLIC).verdicts
     assert (verdict.outcome, verdict.reason) == ("not computed", "no variable is sensitive")
 
 

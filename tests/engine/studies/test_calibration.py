@@ -17,6 +17,7 @@ from sfumato.engine.execution import combine, study_point
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.rows import Row
+from sfumato.engine.run import PUBLIC
 from sfumato.engine.studies._calibrated import SCORES, calibrated
 from sfumato.engine.studies._group_tests import GroupTests
 from sfumato.engine.studies.calibration import generator_of
@@ -59,7 +60,7 @@ def data() -> Microdata:
 
 def simulated(data: Microdata, plan: Recipe, points: Sequence[float] | None = None) -> list[Row]:
     grid = plan.studies[0].spec.grid() if points is None else points
-    return [row for point in grid for row in study_point(plan, 0, point, data, [])]
+    return [row for point in grid for row in study_point(plan, 0, point, data, [], key=PUBLIC)]
 
 
 def row(level: float, score: float | None, tests: int, lost: int, measure: str = "rho", **params: Any) -> Row:

@@ -17,7 +17,7 @@ from sfumato.engine.recipe import Recipe
 from sfumato.engine.results import Measure, StudyPoint
 from sfumato.engine.risk.attribute import AttributeSpec, attribute
 from sfumato.engine.risk.identification import IdentificationSpec, identification
-from sfumato.engine.run import Run, generator
+from sfumato.engine.run import PUBLIC, Randomness, Run
 from sfumato.engine.schema import Kind, Role, Schema, Variable
 from sfumato.engine.studies.intruder_uncertainty import REPLICATES, IntruderUncertaintySpec, intruder_uncertainty
 
@@ -36,7 +36,7 @@ N = 400
 
 
 def run(seed: int = 7) -> Run:
-    return Run(generator(seed, "study"))
+    return Run(Randomness(seed, PUBLIC).generator("study"))
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +176,9 @@ def test_without_anything_to_learn_attribute_risk_is_not_computed(confidential) 
 
 def test_progress_counts_the_datasets(confidential, release) -> None:
     seen = []
-    intruder_uncertainty(confidential, [release], 0.0, spec(), Run(generator(1), report=seen.append))
+    intruder_uncertainty(
+        confidential, [release], 0.0, spec(), Run(Randomness(1, PUBLIC).generator(), report=seen.append)
+    )
     assert [(p.done, p.total) for p in seen] == [(1, 2), (2, 2)]
 
 
@@ -273,7 +275,7 @@ def test_a_recipe_s_study_takes_its_knowledge_from_the_measures(confidential, re
         """
     )
     assert Recipe.from_table(recipe.to_table()) == recipe
-    found = execute(recipe, confidential, [release])
+    found = execute(recipe, confidential, [release], key=PUBLIC)
     rows = {(row.key, row.dataset, row.draw, row.level): row.value for row in found.rows}
     for dataset, draw in (("confidential", None), ("synthetic", None), ("synthetic", 1)):
         for name in ("expected_match_risk", "true_match_rate", "false_match_rate", "unique_matches"):

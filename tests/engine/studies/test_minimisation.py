@@ -15,6 +15,7 @@ from sfumato.engine.execution import execute, study_point
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.rows import Row
+from sfumato.engine.run import PUBLIC
 from sfumato.engine.studies.minimisation import MinimisationSpec, smallest_size
 
 VARIABLES = {
@@ -39,7 +40,7 @@ def data() -> Microdata:
 
 
 def rows_of(data: Microdata, plan: Recipe) -> list[Row]:
-    return [row for point in plan.studies[0].spec.grid() for row in study_point(plan, 0, point, data, [])]
+    return [row for point in plan.studies[0].spec.grid() for row in study_point(plan, 0, point, data, [], key=PUBLIC)]
 
 
 def passing(level: float, value: float) -> Row:
@@ -90,7 +91,7 @@ def test_thresholds_that_ask_for_nothing_or_for_all_decide(data: Microdata) -> N
 @pytest.mark.slow
 def test_every_size_stands_alone_and_answers_the_same_twice(data: Microdata) -> None:
     plan = recipe()
-    alone = study_point(plan, 0, 1.5, data, [])
+    alone = study_point(plan, 0, 1.5, data, [], key=PUBLIC)
     assert alone == [row for row in rows_of(data, plan) if row.level == 1.5]
 
 
@@ -103,6 +104,6 @@ def test_samples_that_the_data_cannot_give_are_refused(data: Microdata) -> None:
 
 
 def test_a_run_gives_the_answer_beside_the_sizes(data: Microdata) -> None:
-    found = execute(recipe(), data).rows
+    found = execute(recipe(), data, key=PUBLIC).rows
     assert [row.measure for row in found].count("smallest_size") == 1
     assert {row.level for row in found if row.measure == "passing"} == set(recipe().studies[0].spec.grid())

@@ -15,6 +15,7 @@ from sfumato.engine.execution import Execution, execute
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.rows import Row
+from sfumato.engine.run import PUBLIC
 from sfumato.engine.statistics.combining import monte_carlo_mean
 from sfumato.engine.studies.intruder_uncertainty import (
     ALL_EQUAL,
@@ -81,7 +82,9 @@ def released(rng: np.random.Generator) -> Microdata:
 
 def swept(many: int, replicates: int, seed: int = 1, levels: Sequence[float] = (0.0, LEVEL)) -> Execution:
     rng = np.random.default_rng(seed)
-    return execute(recipe(many, replicates, seed, levels), confidential(), [released(rng) for _ in range(many)])
+    return execute(
+        recipe(many, replicates, seed, levels), confidential(), [released(rng) for _ in range(many)], key=PUBLIC
+    )
 
 
 def rows_of(found: Execution, measure: str, level: float = LEVEL, dataset: str = "synthetic") -> list[Row]:

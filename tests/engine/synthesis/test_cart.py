@@ -17,7 +17,7 @@ from sfumato.engine.execution import Execution, execute
 from sfumato.engine.microdata import Microdata, as_column, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.results import Fit
-from sfumato.engine.run import Run
+from sfumato.engine.run import PUBLIC, Run
 from sfumato.engine.schema import Kind, Role, Schema, Variable
 from sfumato.engine.synthesis.cart import CartSpec, cart, draw
 
@@ -246,7 +246,7 @@ def test_a_predictor_that_does_not_vary_is_refused() -> None:
 def test_a_full_synthesis_keeps_associations() -> None:
     names = ("group", "income", "visits", "size")
     steps = [{"target": name, "predictors": list(names[:k])} for k, name in enumerate(names)]
-    release = execute(recipe(SCHEMA, *steps, release={"m": 1}), example(3000)).releases[0]
+    release = execute(recipe(SCHEMA, *steps, release={"m": 1}), example(3000), key=PUBLIC).releases[0]
     confidential = example(3000)
     assert (release.column("group") != confidential.column("group")).mean() > 0.5
     assert np.array_equal(release.numbers("income") // 10, release.numbers("group"))
@@ -288,7 +288,7 @@ def released(listings: pd.DataFrame, **options: object) -> Execution:
             *({"method": "risk.attribute", "radius": radius} for radius in radii),
         ],
     )
-    return execute(plan, conform(listings, schema))
+    return execute(plan, conform(listings, schema), key=PUBLIC)
 
 
 def averages(outcome: Execution) -> dict[str, list[float]]:

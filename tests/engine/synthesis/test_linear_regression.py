@@ -12,7 +12,7 @@ from sfumato.engine.execution import execute
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.results import Fit
-from sfumato.engine.run import Run
+from sfumato.engine.run import PUBLIC, Run
 from sfumato.engine.schema import Kind, Schema, Variable
 from sfumato.engine.synthesis.linear_regression import LinearRegressionSpec, draw, linear_regression
 
@@ -124,11 +124,11 @@ def test_incomes_keep_their_mean_with_the_scaled_prior_and_warn_with_the_publish
     data = conform(pd.read_csv(PUBLIC_DATA / "ce.csv"), published.schema)
     truth = data.numbers("Income").mean()
     assert truth == pytest.approx(67_593, abs=1)
-    outcome = execute(Recipe.from_toml(CE + 'prior = "scaled"'), data)
+    outcome = execute(Recipe.from_toml(CE + 'prior = "scaled"'), data, key=PUBLIC)
     means = [release.numbers("Income").mean() for release in outcome.releases]
     assert abs(np.mean(means) - truth) < 4 * np.std(means, ddof=1) / np.sqrt(40)
     assert not failed(outcome.fits["Income"])
-    ruled = execute(published, data)
+    ruled = execute(published, data, key=PUBLIC)
     means = [release.numbers("Income").mean() for release in ruled.releases]
     assert abs(np.mean(means) - truth) > 10 * np.std(means, ddof=1) / np.sqrt(40)
     assert ("prior_shift", "intercept") in failed(ruled.fits["Income"])
@@ -294,7 +294,7 @@ def test_airbnb_prices_are_as_near_as_the_paper_has_them() -> None:
     raw = pd.read_csv(AIRBNB)
     data = conform(raw[raw["price"] > 0].sample(10_000, random_state=1), recipe.schema)
     check_steps(recipe, data)
-    outcome = execute(recipe, data)
+    outcome = execute(recipe, data, key=PUBLIC)
     gaps = [
         ks_2samp(data.numbers("price"), release.numbers("price"), method="asymp").statistic
         for release in outcome.releases

@@ -15,7 +15,7 @@ from sfumato.engine.execution import draw_dataset, fit_model
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.results import Estimate
-from sfumato.engine.run import Progress, Run
+from sfumato.engine.run import PUBLIC, Progress, Run
 from sfumato.engine.schema import Kind, Role, Schema, Variable
 from sfumato.engine.utility.cluster import ClusterSpec, cluster, cluster_difference
 
@@ -196,8 +196,8 @@ def test_listings_released_by_trees_are_as_near_as_the_paper_has_them() -> None:
         }
     )
     data = conform(pd.read_csv(AIRBNB).query("price > 0").sample(3000, random_state=1), recipe.schema)
-    fits = [fit_model(recipe, k, data) for k in range(2)]
-    releases = [draw_dataset(recipe, draw, data, fits) for draw in range(1, 11)]
+    fits = [fit_model(recipe, k, data, key=PUBLIC) for k in range(2)]
+    releases = [draw_dataset(recipe, draw, data, fits, key=PUBLIC) for draw in range(1, 11)]
     run = Run(np.random.default_rng(1))
     found = [cluster(data, release, ClusterSpec(), run).estimates[0].value for release in releases]
     assert np.mean([one or 0.0 for one in found]) * 3000 / 10_000 == pytest.approx(4.47e-6, rel=0.4)

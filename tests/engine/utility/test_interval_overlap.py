@@ -15,7 +15,7 @@ from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.results import Estimate
 from sfumato.engine.rows import Row
-from sfumato.engine.run import Run
+from sfumato.engine.run import PUBLIC, Run
 from sfumato.engine.schema import Kind, Role, Schema, Variable
 from sfumato.engine.utility.interval_overlap import IntervalOverlapSpec, interval_overlap
 
@@ -77,7 +77,7 @@ def recipe(m: int = 4, **measure: object) -> Recipe:
 
 
 def executed(m: int = 4, **measure: object) -> Execution:
-    return execute(recipe(m, **measure), micro(sample(), "confidential"))
+    return execute(recipe(m, **measure), micro(sample(), "confidential"), key=PUBLIC)
 
 
 def rows_of(outcome: Execution, measure: str, dataset: str = "synthetic") -> list[Row]:
@@ -174,7 +174,7 @@ def test_fully_synthetic_datasets_of_unequal_size_are_combined_as_by_hand() -> N
     datasets = [sample(size, seed) for seed, size in enumerate((50, 100, 400), start=1)]
     for frame in datasets:
         frame["price"] += 100 - frame["price"].mean()
-    outcome = execute(made, micro(sample(), "confidential"), [micro(frame) for frame in datasets])
+    outcome = execute(made, micro(sample(), "confidential"), [micro(frame) for frame in datasets], key=PUBLIC)
     variances = [frame["price"].var() / len(frame) for frame in datasets]
     expected = np.mean([len(frame) / 100 * u for frame, u in zip(datasets, variances, strict=True)])
     (estimate,), (error,) = rows_of(outcome, "estimate"), rows_of(outcome, "standard_error")
@@ -210,7 +210,7 @@ def test_the_quantile_of_a_count_stays_at_or_above_0_over_all_datasets() -> None
     made = replace(recipe(3, quantiles=["days"], probabilities=[0.5]), synthesis=())
     counts = ([0] * 60 + [4] * 40, [0] * 60 + [3] * 40, [0] * 40 + [1] * 60)
     outcome = execute(
-        made, micro(sample(), "confidential"), [micro(sample(seed=2).assign(days=days)) for days in counts]
+        made, micro(sample(), "confidential"), [micro(sample(seed=2).assign(days=days)) for days in counts], key=PUBLIC
     )
     (estimate,) = rows_of(outcome, "estimate")
     assert estimate.value == pytest.approx(1 / 3)

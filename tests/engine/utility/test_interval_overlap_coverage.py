@@ -19,7 +19,7 @@ from sfumato.engine.execution import combined_rows, fit_model, measure_dataset
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.rows import Row, averages
-from sfumato.engine.run import generator
+from sfumato.engine.run import PUBLIC, Randomness
 from sfumato.engine.statistics.combining import t_quantile
 
 pytestmark = pytest.mark.slow
@@ -76,17 +76,17 @@ def rows_of_population(design: Design, recipe: Recipe, seed: int) -> list[Row]:
     """The rows of every released dataset of one population's sample."""
     recipe = replace(recipe, seed=seed)
     data = population_sample(recipe, seed)
-    fits = [fit_model(recipe, item, data) for item in range(len(recipe.synthesis))]
+    fits = [fit_model(recipe, item, data, key=PUBLIC) for item in range(len(recipe.synthesis))]
     frame = data.frame.iloc[np.tile(np.arange(RECORDS), design.size_ratio)].reset_index(drop=True)
     rows = []
     for draw in range(1, design.m + 1):
         released = Microdata(data.schema, frame, "synthetic")
         for item, (step, fit) in enumerate(zip(recipe.synthesis, fits, strict=True)):
             assert step.method.draw is not None
-            rng = generator(seed, "draw", draw, item)
+            rng = Randomness(seed, PUBLIC).generator("draw", draw, item)
             values = step.method.draw(fit, step.spec, step.target, data, released, draw - 1, rng)
             released = released.with_columns({step.target: pd.Series(values)}, "synthetic")
-        rows += measure_dataset(recipe, 0, data, released, draw)[1]
+        rows += measure_dataset(recipe, 0, data, released, draw, key=PUBLIC)[1]
     return rows
 
 

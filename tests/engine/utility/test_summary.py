@@ -9,7 +9,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.execution import execute
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import Run
+from sfumato.engine.run import PUBLIC, Run
 from sfumato.engine.schema import Kind, Role, Schema, Variable
 from sfumato.engine.utility.summary import SummarySpec, summary
 
@@ -69,7 +69,7 @@ def test_means_and_quantiles_of_all_datasets_stay_between_the_bounds_of_the_vari
         conform(pd.DataFrame({"days": [0, middle, 9], "price": [1.5, price, 9.9]}), recipe.schema, origin="synthetic")
         for middle, price in ((0, 9.8), (0, 9.7), (1, 2.5))
     ]
-    outcome = execute(recipe, conform(FRAME[["days", "price"]], recipe.schema), made)
+    outcome = execute(recipe, conform(FRAME[["days", "price"]], recipe.schema), made, key=PUBLIC)
     found = {(row.target, row.measure): row for row in outcome.rows if row.draw is None and row.dataset == "synthetic"}
     assert {measure for _, measure in found} == {"mean", "sd", "quantile", "share_of_zeros"}
     median = found["days", "quantile"]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from sfumato.engine.run import PUBLIC
 from sfumato.workspace.jobs.queue import TaskResult, claim, finish
 from sfumato.workspace.jobs.worker_main import ENDING
 from sfumato.workspace.plan.prepare import prepare_run
@@ -30,7 +31,7 @@ def place(home: Path) -> Path:
 def entered(study: Path, place: Path) -> Iterator[Workspace]:
     """A workspace with a run that nobody has begun."""
     workspace = Workspace.create(place)
-    prepare_run(find_recipe(str(study))).enter(workspace)
+    prepare_run(find_recipe(str(study)), key=PUBLIC).enter(workspace)
     yield workspace
     workspace.close()
 

@@ -13,6 +13,7 @@ import pytest
 
 from sfumato.engine.comparison import compare
 from sfumato.engine.rows import Row, average
+from sfumato.engine.run import PUBLIC
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plan.prepare import prepare_run
 from sfumato.workspace.recipes import find_recipe
@@ -26,7 +27,7 @@ Printed = pytest.CaptureFixture[str]
 def carry_out(recipe: Path) -> None:
     """A run of a recipe in workspace w, in this process."""
     workspace = Workspace.create(Path("w"))
-    prepare_run(find_recipe(str(recipe))).enter(workspace)
+    prepare_run(find_recipe(str(recipe)), key=PUBLIC).enter(workspace)
     workspace.close()
     work(Path("w").resolve(), idle=0)
 

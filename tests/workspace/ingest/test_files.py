@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from sfumato.engine.errors import BadInput
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import DataSource
+from sfumato.engine.run import PUBLIC
 from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.workspace.ingest.files import Source, find_source, ingest, read_frame
 
@@ -32,7 +33,7 @@ DROP = DataSource(missing=MissingPolicy.DROP)
 
 
 def read(content: bytes, schema: Schema = SCHEMA, data: DataSource = DataSource(), seed: int = 1) -> Microdata:  # noqa: B008
-    return ingest(Source("file.csv", content), data, schema, seed)
+    return ingest(Source("file.csv", content), data, schema, seed, key=PUBLIC)
 
 
 def refusal(content: bytes, schema: Schema = SCHEMA, data: DataSource = DataSource()) -> BadInput:  # noqa: B008
@@ -336,7 +337,7 @@ def test_names_that_a_file_puts_in_apostrophes_are_read_without() -> None:
 def test_a_public_file_reads_as_pandas_reads_it(public_data: Callable[[str], Path]) -> None:
     path = public_data("adult.csv")
     schema = Schema((Variable("workclass", Kind.CATEGORICAL, missing=("?",)), Variable("age", Kind.COUNT)))
-    data = ingest(find_source(str(path)), DROP, schema, 1)
+    data = ingest(find_source(str(path)), DROP, schema, 1, key=PUBLIC)
     plain = pd.read_csv(path, na_values=["?"], skipinitialspace=True).dropna(subset=["workclass"])
     assert len(data) == len(plain)
     assert data.numbers("age").tolist() == plain["age"].tolist()

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from sfumato.engine.errors import BadInput
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import DataSource, Recipe
+from sfumato.engine.run import PUBLIC
 from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.workspace.ingest.files import Source, ingest
 from sfumato.workspace.ingest.profiles import profile
@@ -68,7 +69,7 @@ def csv(text: str) -> Source:
 
 def test_empty_fields_and_codes_of_a_file_are_missing() -> None:
     schema = Schema((Variable("age", Kind.COUNT, missing=(-9,)), Variable("sex", Kind.BINARY)))
-    data = ingest(csv("age,sex\n30,f\n,m\n-9,\n41,m\n"), KEEP, schema, 1)
+    data = ingest(csv("age,sex\n30,f\n,m\n-9,\n41,m\n"), KEEP, schema, 1, key=PUBLIC)
     assert data.missing("age").tolist() == [False, True, True, False]
     assert data.missing("sex").tolist() == [False, False, True, False]
     assert (len(data), data.dropped) == (4, 0)
@@ -76,10 +77,12 @@ def test_empty_fields_and_codes_of_a_file_are_missing() -> None:
 
 def test_a_sample_without_missing_values_has_whole_counts() -> None:
     schema, lines = Schema((Variable("age", Kind.COUNT),)), "\n".join(["age", '""', *map(str, range(50))])
-    dtypes, everything = set(), ingest(csv(lines), KEEP, schema, 1)
+    dtypes, everything = set(), ingest(csv(lines), KEEP, schema, 1, key=PUBLIC)
     assert str(everything.column("age").dtype) == "float64"
     for seed in range(8):
-        sample = ingest(csv(lines), DataSource(sample=25, missing=MissingPolicy.KEEP), schema, seed).column("age")
+        sample = ingest(csv(lines), DataSource(sample=25, missing=MissingPolicy.KEEP), schema, seed, key=PUBLIC).column(
+            "age"
+        )
         assert str(sample.dtype) == ("float64" if sample.isna().any() else "int64")
         dtypes.add(str(sample.dtype))
     assert dtypes == {"float64", "int64"}
@@ -89,7 +92,7 @@ def test_a_sample_of_missing_values_alone_is_refused() -> None:
     schema = Schema((Variable("age", Kind.COUNT), Variable("n", Kind.COUNT)))
     lines = "\n".join(["age,n", "5,0", *(f",{i}" for i in range(99))])
     with pytest.raises(BadInput, match="no sampled record has a value"):
-        ingest(csv(lines), DataSource(sample=1, missing=MissingPolicy.KEEP), schema, 1)
+        ingest(csv(lines), DataSource(sample=1, missing=MissingPolicy.KEEP), schema, 1, key=PUBLIC)
 
 
 def evaluation(folder: Path, original: str, released: str, missing: str = "keep", order: str = "original") -> Recipe:
@@ -103,7 +106,7 @@ def evaluation(folder: Path, original: str, released: str, missing: str = "keep"
     }
     (folder / "recipe.toml").write_text(tomli_w.dumps(recipe))
     files = str(folder / "original.csv"), [str(folder / "released.csv")]
-    return prepare_evaluation(find_recipe(str(folder / "recipe.toml")), *files).recipe
+    return prepare_evaluation(find_recipe(str(folder / "recipe.toml")), *files, key=PUBLIC).recipe
 
 
 def test_a_given_release_pairs_missing_values_with_missing_values(tmp_path: Path) -> None:

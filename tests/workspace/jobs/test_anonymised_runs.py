@@ -15,6 +15,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.execution import execute
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
 from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plan.prepare import prepare_evaluation, prepare_run
@@ -58,7 +59,7 @@ def test_a_run_finds_what_the_engine_finds(
 ) -> None:
     run_id = enter(**sections(**how))
     work(workspace.directory, idle=0)
-    alone = execute(small_recipe(**sections(**how)), small_data)
+    alone = execute(small_recipe(**sections(**how)), small_data, key=PUBLIC)
     assert result_rows(workspace, run_id) == list(alone.rows)
     (verdict,) = verdicts_of(workspace, run_id)
     assert (verdict.value, verdict.outcome, verdict.limit) == ("risk.anonymity.k", "pass", 4)
@@ -119,11 +120,11 @@ def recipe_file(tmp_path: Path) -> Path:
 
 
 def test_trees_are_read_into_the_recipe(recipe_file: Path, tmp_path: Path) -> None:
-    prepared = prepare_run(find_recipe(str(recipe_file)))
+    prepared = prepare_run(find_recipe(str(recipe_file)), key=PUBLIC)
     assert "foobar" in prepared.recipe.to_toml()
     again = Recipe.from_toml(prepared.recipe.to_toml())
     (tmp_path / "city.csv").unlink()
-    shown = execute(again, prepared.data).releases[0].frame["city"].unique()
+    shown = execute(again, prepared.data, key=PUBLIC).releases[0].frame["city"].unique()
     assert list(shown) == ["foobar", "test"]
 
 
@@ -143,7 +144,7 @@ def test_a_tree_that_cannot_be_used_is_refused_at_its_place(
     tree = tmp_path / "city.csv"
     tree.unlink() if content is None else tree.write_bytes(content)
     with pytest.raises(BadInput) as caught:
-        prepare_run(find_recipe(str(recipe_file)))
+        prepare_run(find_recipe(str(recipe_file)), key=PUBLIC)
     assert caught.value.place == "anonymisation[0].hierarchies.city"
     assert message in caught.value.message
 
@@ -153,7 +154,7 @@ def test_what_another_tool_anonymised_is_scored(recipe_file: Path, tmp_path: Pat
     released = pd.DataFrame({"city": ["test"] * 12, "income": range(12)})
     released.to_csv(tmp_path / "released.csv", index=False)
     found = prepare_evaluation(
-        find_recipe(str(recipe_file)), str(tmp_path / "data.csv"), [str(tmp_path / "released.csv")]
+        find_recipe(str(recipe_file)), str(tmp_path / "data.csv"), [str(tmp_path / "released.csv")], key=PUBLIC
     )
     run_id = found.enter(workspace)
     work(workspace.directory, idle=0)

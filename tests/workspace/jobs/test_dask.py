@@ -12,6 +12,7 @@ import pytest
 from sfumato.engine.execution import execute
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs import pool
@@ -50,7 +51,7 @@ def test_a_run_on_a_cluster_finds_what_the_engine_finds(
     run_id = enter()
     work(workspace.directory, idle=0, dask=address)
     assert find_run(workspace, run_id).state is RunState.DONE
-    assert result_rows(workspace, run_id) == list(execute(small_recipe(), small_data).rows)
+    assert result_rows(workspace, run_id) == list(execute(small_recipe(), small_data, key=PUBLIC).rows)
     assert all(task.seconds is not None and task.peak_bytes for task in tasks_of(workspace, run_id))
 
 
@@ -63,7 +64,7 @@ def test_a_cluster_reads_the_key_from_the_workspace(
         run_id = enter_run(own, small_recipe(), Source("simulated.csv", b"simulated"), small_data)
         work(own.directory, idle=0, dask=address)
         keyed = list(execute(small_recipe(), small_data, key=own.key()).rows)
-        assert result_rows(own, run_id) == keyed != list(execute(small_recipe(), small_data).rows)
+        assert result_rows(own, run_id) == keyed != list(execute(small_recipe(), small_data, key=PUBLIC).rows)
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ from terminals import APP, Pty, app_environment
 from sfumato.engine.execution import execute
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
 from sfumato.workspace.audit import audit_rows, broken, head_of, kept_head
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import request_stop, resume
@@ -147,7 +148,7 @@ def check(
     assert "locked" not in said, said
     assert "Traceback" not in said, said
     assert [app.error for app in apps if app.error] == []
-    expected = list(execute(recipe, data).rows)
+    expected = list(execute(recipe, data, key=PUBLIC).rows)
     for run_id in runs:
         assert find_run(workspace, run_id).state is RunState.DONE
         assert result_rows(workspace, run_id) == expected

@@ -21,7 +21,7 @@ from sfumato.engine.errors import NotConverged
 from sfumato.engine.execution import Execution, TaskKind, execute
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import Progress
+from sfumato.engine.run import PUBLIC, Progress
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs import queue, run_task, worker
 from sfumato.workspace.jobs.pool import Pool
@@ -43,7 +43,7 @@ SECRET = "zqxjkvbw"
 @pytest.fixture
 def expected(small_recipe: Callable[..., Recipe], small_data: Microdata) -> Execution:
     """What the engine finds without a workspace."""
-    return execute(small_recipe(), small_data)
+    return execute(small_recipe(), small_data, key=PUBLIC)
 
 
 def assert_found(workspace: Workspace, run_id: int, expected: Execution) -> None:
@@ -103,7 +103,7 @@ def test_released_files_of_another_tool_are_scored(
     given = [(Source(f"{i}.csv", b""), release) for i, release in enumerate(expected.releases)]
     run_id = enter_run(workspace, recipe, Source("original.csv", b""), small_data, given)
     work(workspace.directory, idle=0)
-    assert result_rows(workspace, run_id) == list(execute(recipe, small_data, expected.releases).rows)
+    assert result_rows(workspace, run_id) == list(execute(recipe, small_data, expected.releases, key=PUBLIC).rows)
     again = enter_again(workspace, run_id)
     work(workspace.directory, idle=0)
     assert result_rows(workspace, again) == result_rows(workspace, run_id)

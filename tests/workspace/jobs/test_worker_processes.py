@@ -19,6 +19,7 @@ from sfumato.engine.execution import execute
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.rows import Row
+from sfumato.engine.run import PUBLIC
 from sfumato.workspace.jobs.worker import start_worker, work
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
@@ -34,7 +35,7 @@ PATIENCE = 60.0
 @pytest.fixture
 def expected(small_recipe: Callable[..., Recipe], small_data: Microdata) -> list[Row]:
     """What the engine finds without a workspace."""
-    return list(execute(small_recipe(release=LONG), small_data).rows)
+    return list(execute(small_recipe(release=LONG), small_data, key=PUBLIC).rows)
 
 
 @contextmanager

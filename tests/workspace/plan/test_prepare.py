@@ -12,6 +12,7 @@ import tomli_w
 from sfumato.engine.errors import BadInput
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
 from sfumato.workspace.plan.prepare import prepare_evaluation, prepare_run
 from sfumato.workspace.recipes import RecipeFile, find_recipe, shipped_recipes
 from sfumato.workspace.store.workspace import Workspace
@@ -43,7 +44,7 @@ def recipe_file(folder: Path, small_recipe: Any) -> Any:
 def test_a_recipe_finds_its_data_beside_it_and_enters_a_run(
     workspace: Workspace, recipe_file: Any, small_data: Microdata
 ) -> None:
-    prepared = prepare_run(recipe_file())
+    prepared = prepare_run(recipe_file(), key=PUBLIC)
     pd.testing.assert_frame_equal(prepared.data.frame, small_data.frame)
     assert projects(workspace) == []
     run = find_run(workspace, prepared.enter(workspace))
@@ -52,7 +53,7 @@ def test_a_recipe_finds_its_data_beside_it_and_enters_a_run(
 
 def test_seed_settings_and_data_of_the_command_line_replace_the_recipes(recipe_file: Any, folder: Path) -> None:
     (folder / "other.csv").write_bytes((folder / "people.csv").read_bytes())
-    prepared = prepare_run(recipe_file(), str(folder / "other.csv"), 99, ["release.m=5", "data.sample=70"])
+    prepared = prepare_run(recipe_file(), str(folder / "other.csv"), 99, ["release.m=5", "data.sample=70"], key=PUBLIC)
     assert (prepared.recipe.seed, prepared.recipe.m, prepared.source.name) == (99, 5, "other.csv")
     assert len(prepared.data) == 70
 
@@ -68,20 +69,22 @@ def test_seed_settings_and_data_of_the_command_line_replace_the_recipes(recipe_f
 )
 def test_what_cannot_be_run_is_refused_at_its_place(recipe_file: Any, sections: dict[str, Any], place: str) -> None:
     with pytest.raises(BadInput) as caught:
-        prepare_run(recipe_file(**sections, **({"measure": [], "threshold": []} if "synthesis" in sections else {})))
+        prepare_run(
+            recipe_file(**sections, **({"measure": [], "threshold": []} if "synthesis" in sections else {})), key=PUBLIC
+        )
     assert caught.value.place == place
 
 
 def test_a_step_that_the_data_cannot_carry_is_refused_before_anything_runs(recipe_file: Any) -> None:
     with pytest.raises(BadInput, match=r"^synthesis\[0\].target: every value"):
-        prepare_run(recipe_file(data={"file": "people.csv", "where": "visits = 3"}))
+        prepare_run(recipe_file(data={"file": "people.csv", "where": "visits = 3"}), key=PUBLIC)
 
 
 def test_released_files_are_coded_like_the_original(recipe_file: Any, folder: Path) -> None:
     frame = pd.read_csv(folder / "people.csv")
     frame.assign(income=frame["income"] * 1.1).to_csv(folder / "released.csv", index=False)
     files = [str(folder / "released.csv")] * 2
-    prepared = prepare_evaluation(recipe_file(), str(folder / "people.csv"), files)
+    prepared = prepare_evaluation(recipe_file(), str(folder / "people.csv"), files, key=PUBLIC)
     assert (prepared.recipe.m, prepared.recipe.released) == (2, ("visits", "income"))
     assert prepared.recipe.synthesis == ()
     for _, released in prepared.given:
@@ -95,9 +98,9 @@ def test_a_released_file_with_other_records_or_levels_is_refused_by_its_name(rec
     frame.head(79).to_csv(folder / "short.csv", index=False)
     frame.assign(region="nowhere").to_csv(folder / "strange.csv", index=False)
     with pytest.raises(BadInput, match=r"--released short.csv: 79 records, the original has 80"):
-        prepare_evaluation(recipe_file(), str(folder / "people.csv"), [str(folder / "short.csv")])
+        prepare_evaluation(recipe_file(), str(folder / "people.csv"), [str(folder / "short.csv")], key=PUBLIC)
     with pytest.raises(BadInput, match=r"--released strange.csv: variables.region.levels: 80 records"):
-        prepare_evaluation(recipe_file(), str(folder / "people.csv"), [str(folder / "strange.csv")])
+        prepare_evaluation(recipe_file(), str(folder / "people.csv"), [str(folder / "strange.csv")], key=PUBLIC)
 
 
 def test_an_unknown_recipe_is_answered_with_the_near_miss_or_the_list() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe import read_toml
+from sfumato.engine.run import PUBLIC
 from sfumato.workspace.plan.drafts import Draft, draft_of
 from sfumato.workspace.plan.edits import with_sections, with_variable
 from sfumato.workspace.plan.prepare import prepare_plan, prepare_run, run_plan
@@ -49,7 +50,7 @@ def folder(tmp_path: Path) -> Path:
 def draft(workspace: Workspace, folder: Path) -> Draft:
     """The plan of a project with one run, the file named by its whole path."""
     recipe = find_recipe(str(folder / "recipe.toml"))
-    prepare_run(recipe, settings=[f"data.file={folder / 'people.csv'}"]).enter(workspace)
+    prepare_run(recipe, settings=[f"data.file={folder / 'people.csv'}"], key=PUBLIC).enter(workspace)
     found = draft_of(workspace, 1)
     assert found is not None
     return found
@@ -57,7 +58,7 @@ def draft(workspace: Workspace, folder: Path) -> Draft:
 
 def same_as_file(workspace: Workspace, draft: Draft, folder: Path) -> None:
     (folder / "plan.toml").write_text(draft.toml)
-    ours, theirs = prepare_plan(workspace, draft), prepare_run(find_recipe(str(folder / "plan.toml")))
+    ours, theirs = prepare_plan(workspace, draft), prepare_run(find_recipe(str(folder / "plan.toml")), key=PUBLIC)
     pd.testing.assert_frame_equal(ours.data.frame, theirs.data.frame)
     assert (ours.source.sha256, ours.data.dropped) == (theirs.source.sha256, theirs.data.dropped)
     assert ours.recipe.sha256 == theirs.recipe.sha256

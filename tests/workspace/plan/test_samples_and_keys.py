@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import inspect
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -10,9 +11,11 @@ import pytest
 
 from sfumato.tui.jobs import run_recipe
 from sfumato.workspace.errors import DifferentData
+from sfumato.workspace.ingest.files import ingest
+from sfumato.workspace.jobs.run_task import compute_task
 from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.plan.drafts import draft_of
-from sfumato.workspace.plan.prepare import prepare_plan, prepare_run
+from sfumato.workspace.plan.prepare import prepare_evaluation, prepare_plan, prepare_run
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.store.keys import PUBLIC
 from sfumato.workspace.store.workspace import Workspace
@@ -58,12 +61,20 @@ def ages(workspace: Workspace, run_id: int) -> list[int]:
     return workspace.read(workspace.dataset(find_run(workspace, run_id).dataset_id)).numbers("age").tolist()
 
 
+@pytest.mark.parametrize("function", [prepare_run, prepare_evaluation, ingest, compute_task])
+def test_whoever_forgets_the_key_is_told(function: Callable[..., object]) -> None:
+    """A public key is named, never taken for granted."""
+    assert inspect.signature(function).parameters["key"].default is inspect.Parameter.empty
+
+
 @pytest.mark.slow
 def test_the_app_samples_by_the_key(own: Workspace, recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sfumato.tui.jobs._started", lambda workspace, run_id, text: run_id)
     run_id = run_recipe(own.directory, recipe, None)
-    expected = prepare_run(find_recipe(recipe), key=own.key()).data.numbers("age").tolist()
-    assert ages(own, int(run_id)) == expected != prepare_run(find_recipe(recipe)).data.numbers("age").tolist()  # type: ignore[call-overload]
+    keyed, public = (
+        prepare_run(find_recipe(recipe), key=key).data.numbers("age").tolist() for key in (own.key(), PUBLIC)
+    )
+    assert ages(own, int(run_id)) == keyed != public  # type: ignore[call-overload]
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import pytest
 from sfumato.engine.execution import execute
 from sfumato.engine.published import Findings, source_tables
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
 from sfumato.workspace.plan.prepare import PreparedRun, prepare_companions, prepare_run
 from sfumato.workspace.recipes import find_recipe, shipped_recipes
 
@@ -39,7 +40,7 @@ def test_the_airbnb_recipes_quote_the_paper_s_tables() -> None:
 def airbnb(public_data: Callable[[str], Path]) -> list[PreparedRun]:
     """The recipe and its companion on few listings."""
     found = find_recipe("airbnb")
-    main = prepare_run(found, str(public_data("AB_NYC_2019.csv")), None, SMALL)
+    main = prepare_run(found, str(public_data("AB_NYC_2019.csv")), None, SMALL, key=PUBLIC)
     return [main, *prepare_companions(main, found, SMALL)]
 
 
@@ -48,7 +49,10 @@ def test_every_figure_of_the_paper_finds_its_row(airbnb: list[PreparedRun]) -> N
     main, cart = airbnb
     assert cart.data is main.data
     assert (cart.recipe.m, cart.recipe.data) == (2, main.recipe.data)
-    runs = [Findings(one.recipe.label, one.recipe.published, execute(one.recipe, one.data).rows) for one in airbnb]
+    runs = [
+        Findings(one.recipe.label, one.recipe.published, execute(one.recipe, one.data, key=PUBLIC).rows)
+        for one in airbnb
+    ]
     tables = source_tables(runs)
     assert [table.source for table in tables] == [f"Guo & Hu, Table {number}" for number in range(2, 10)]
     assert {table.columns for table in tables} == {("confidential", "Bayesian", "CART")}

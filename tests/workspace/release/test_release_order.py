@@ -14,7 +14,7 @@ import pytest
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import generator
+from sfumato.engine.run import PUBLIC, Randomness
 from sfumato.engine.schema import Kind, Schema, Variable
 from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.jobs.worker import work
@@ -44,7 +44,7 @@ def table(order: np.ndarray | None = None) -> pa.Table:
 
 
 def written(stored: pa.Table, seed: int = SEED, left_out: tuple[str, ...] = ("id",)) -> bytes:
-    return dataset_bytes(stored, SCHEMA, left_out, "csv", generator(seed, "release", 1))
+    return dataset_bytes(stored, SCHEMA, left_out, "csv", Randomness(seed, PUBLIC).generator("release", 1))
 
 
 def test_the_same_rows_in_any_order_give_the_same_file() -> None:
@@ -59,12 +59,16 @@ def test_the_same_rows_in_any_order_give_the_same_file() -> None:
 
 def test_who_knows_the_seed_cannot_undo_the_shuffle() -> None:
     """A permutation by the published seed alone is undone at once; sorted first, the rows come back sorted, no more."""
-    permuted = generator(SEED, "release", 1).permutation(60)
+    permuted = Randomness(SEED, PUBLIC).generator("release", 1).permutation(60)
     undone = np.argsort(permuted)
     careless = permuted[undone]
     assert careless.tolist() == list(range(60)), "the negative control: the original order is back"
     shown = written(table(), left_out=()).decode().splitlines()[1:]
-    by_city = dataset_bytes(table(), SCHEMA, ("id",), "csv", generator(SEED, "release", 1)).decode().splitlines()[1:]
+    by_city = (
+        dataset_bytes(table(), SCHEMA, ("id",), "csv", Randomness(SEED, PUBLIC).generator("release", 1))
+        .decode()
+        .splitlines()[1:]
+    )
     rows = [by_city[i] for i in undone]
     assert rows == sorted(rows, key=lambda row: (row.split(",")[0], float(row.split(",")[1] or "inf")))
     assert sorted(int(row.split(",")[0]) for row in shown) == list(range(60))

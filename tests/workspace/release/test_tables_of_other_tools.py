@@ -17,6 +17,7 @@ import tomli_w
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution import execute
 from sfumato.engine.rows import Row
+from sfumato.engine.run import PUBLIC
 from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plan.prepare import PreparedRun, prepare_evaluation, prepare_run
@@ -86,13 +87,13 @@ def prepare(people: pd.DataFrame, tmp_path: Path) -> Callable[..., PreparedRun]:
         recipe = {"variables": variables, "release": form, "measure": measures, **sections}
         (tmp_path / "recipe.toml").write_text(tomli_w.dumps(recipe))
         files = str(tmp_path / "original.csv"), [str(tmp_path / "released.csv")]
-        return prepare_evaluation(find_recipe(str(tmp_path / "recipe.toml")), *files)
+        return prepare_evaluation(find_recipe(str(tmp_path / "recipe.toml")), *files, key=PUBLIC)
 
     return make
 
 
 def rows_of(prepared: PreparedRun) -> dict[tuple[str, str], Row]:
-    outcome = execute(prepared.recipe, prepared.data, [released for _, released in prepared.given])
+    outcome = execute(prepared.recipe, prepared.data, [released for _, released in prepared.given], key=PUBLIC)
     return {
         (row.key, row.target): row for row in outcome.rows if row.draw is None and row.dataset != "confidential"
         if "size" not in row.params
@@ -320,16 +321,16 @@ def test_our_own_release_is_scored_as_the_run_scored_it(
     }
     (tmp_path / "recipe.toml").write_text(tomli_w.dumps(recipe))
     found = find_recipe(str(tmp_path / "recipe.toml"))
-    run_id = prepare_run(found).enter(workspace)
+    run_id = prepare_run(found, key=PUBLIC).enter(workspace)
     work(workspace.directory, idle=0)
     release(workspace, run_id, tmp_path / "out")
     prepared = prepare_evaluation(
-        found, str(tmp_path / "people.csv"), [str(tmp_path / "out/public/dataset-ANONYMISED-01.csv")]
+        found, str(tmp_path / "people.csv"), [str(tmp_path / "out/public/dataset-ANONYMISED-01.csv")], key=PUBLIC
     )
     ours = {
         (r.key, r.target, str(r.params)): r.value for r in result_rows(workspace, run_id) if r.dataset == "anonymised"
     }
-    outcome = execute(prepared.recipe, prepared.data, [released for _, released in prepared.given])
+    outcome = execute(prepared.recipe, prepared.data, [released for _, released in prepared.given], key=PUBLIC)
     theirs = {(r.key, r.target, str(r.params)): r for r in outcome.rows if r.dataset == "anonymised"}
     assert theirs.keys() == ours.keys() or order == "shuffled"
     needs_pairs = ("quality.rilm", "quality.pearson")

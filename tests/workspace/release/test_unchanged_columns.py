@@ -14,6 +14,7 @@ import tomli_w
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution import execute
 from sfumato.engine.rows import Row
+from sfumato.engine.run import PUBLIC
 from sfumato.workspace.plan.prepare import prepare_evaluation
 from sfumato.workspace.recipes import find_recipe
 
@@ -69,8 +70,8 @@ def evaluate(people: pd.DataFrame, tmp_path: Path) -> Evaluate:
                   "study": STUDIES}  # fmt: skip
         (tmp_path / "recipe.toml").write_text(tomli_w.dumps(recipe))
         files = str(tmp_path / "original.csv"), [str(tmp_path / "released.csv")]
-        prepared = prepare_evaluation(find_recipe(str(tmp_path / "recipe.toml")), *files)
-        return list(execute(prepared.recipe, prepared.data, [table for _, table in prepared.given]).rows)
+        prepared = prepare_evaluation(find_recipe(str(tmp_path / "recipe.toml")), *files, key=PUBLIC)
+        return list(execute(prepared.recipe, prepared.data, [table for _, table in prepared.given], key=PUBLIC).rows)
 
     return score
 
@@ -250,7 +251,9 @@ def test_released_values_that_are_the_originals_with_fewer_digits_are_known_agai
         for count in (17, 15, 12):
             people.assign(weight=people["weight"].map(digits(count))).to_csv(tmp_path / "released.csv", index=False)
             files = str(tmp_path / "original.csv"), [str(tmp_path / "released.csv")]
-            prepared = prepare_evaluation(find_recipe(str(tmp_path / "recipe.toml")), *files)
-            rows = list(execute(prepared.recipe, prepared.data, [table for _, table in prepared.given]).rows)
+            prepared = prepare_evaluation(find_recipe(str(tmp_path / "recipe.toml")), *files, key=PUBLIC)
+            rows = list(
+                execute(prepared.recipe, prepared.data, [table for _, table in prepared.given], key=PUBLIC).rows
+            )
             found.append(value(rows, "risk.uniqueness.replicated_uniques", ["weight"]))
     assert found == [1] * 6

@@ -10,6 +10,7 @@ import pytest
 from sfumato.engine.execution import execute
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
 from sfumato.workspace.reporting.comparison import compared_table
 from sfumato.workspace.reporting.results import draw_table, result_table, verdict_table
 from sfumato.workspace.reporting.tables import html, text
@@ -74,7 +75,7 @@ def test_a_list_is_spelled_out_where_uses_differ_in_it_and_else_not() -> None:
 
 
 def test_every_table_has_a_line_of_its_own_for_each_use(both: Recipe, small_data: Microdata) -> None:
-    outcome, apart = execute(both, small_data), settings_apart(both.to_toml())
+    outcome, apart = execute(both, small_data, key=PUBLIC), settings_apart(both.to_toml())
     averages = [row for row in outcome.rows if row.draw is None]
     results, verdicts = result_table(averages, (), apart), verdict_table(outcome.verdicts, apart)
     for made in (results, draw_table(outcome.rows, apart)):
@@ -90,7 +91,7 @@ def test_every_table_has_a_line_of_its_own_for_each_use(both: Recipe, small_data
 def test_a_comparison_names_the_use(both: Recipe, small_recipe: Make, small_data: Microdata) -> None:
     from sfumato.engine.comparison import compare
 
-    rows = execute(both, small_data).rows
+    rows = execute(both, small_data, key=PUBLIC).rows
     found = compare(rows, rows)
     apart = apart_in((one.key.rpartition(".")[0], one.params) for one in found)
     pmse = [one for one in found if one.key == "utility.propensity.pmse"]

@@ -172,7 +172,7 @@ def test_a_workspace_of_the_version_before_gets_a_key_and_its_runs_stay_public(
         again = enter_again(migrated, 1)
         assert not find_run(migrated, again).key_public
         work(older, idle=0)
-        plain = list(execute(small_recipe(), small_data).rows)
+        plain = list(execute(small_recipe(), small_data, key=PUBLIC).rows)
         assert result_rows(migrated, 1) == plain, "what it began without a key it ends without"
         assert (
             result_rows(migrated, again) == list(execute(small_recipe(), small_data, key=migrated.key()).rows) != plain

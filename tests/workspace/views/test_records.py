@@ -14,6 +14,7 @@ import pytest
 from sfumato.engine.execution import draw_dataset, fit_model, measure_dataset
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
 from sfumato.workspace.errors import NotFound, NotReady
 from sfumato.workspace.jobs import run_task
 from sfumato.workspace.jobs.queue import claim
@@ -137,13 +138,13 @@ def test_drivers_and_candidates_agree_with_the_engine(
     workspace: Workspace, finished: int, small_recipe: Callable[..., Recipe], small_data: Microdata
 ) -> None:
     recipe = small_recipe(measure=RISKS)
-    fits = [fit_model(recipe, item, small_data) for item in range(2)]
-    made = {draw: draw_dataset(recipe, draw, small_data, fits) for draw in (1, 2, 3)}
+    fits = [fit_model(recipe, item, small_data, key=PUBLIC) for item in range(2)]
+    made = {draw: draw_dataset(recipe, draw, small_data, fits, key=PUBLIC) for draw in (1, 2, 3)}
     measure = find_measure(record_measures(workspace, finished), "risk.identification")
     records = open_records(workspace, finished, measure)
     top = [line.record for line in records.lines(0, 4)]
     found = drivers(workspace, records, top)
-    counts = [measure_dataset(recipe, 1, small_data, made[draw], draw)[0].per_record for draw in made]
+    counts = [measure_dataset(recipe, 1, small_data, made[draw], draw, key=PUBLIC)[0].per_record for draw in made]
     assert found.candidates == pytest.approx([np.mean([c["candidates"][i - 1] for c in counts]) for i in top])
     for record in top:
         one = candidates(workspace, finished, measure, record, 2)
