@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from .results import Goal
 from .statistics.bounded_interval import UNBOUNDED, Range
+
+Question = Literal["singling out", "linkability", "inference", "membership"]
+"""What is asked of a release before it may be called anonymous: the three of the Article 29 Working Party (WP216, 2014), and
+whether it gives away that a person is among the confidential data."""
+QUESTIONS: tuple[Question, ...] = get_args(Question)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,8 @@ class Output:
     apart. ``share_of_band`` is a part of the variance behind another output's interval, which the row's
     parameter ``of`` names. ``limit_parameter`` is the parameter of the study that holds the least value that is enough.
 
+    Of a risk: ``questions`` are those that it answers, on which it stands in the risk assessment of a release.
+
     ``drawn`` as "interval" is an estimate that is drawn beside the confidential data's; as "note" it stands below.
     """
 
@@ -58,6 +65,7 @@ class Output:
     spread: str = ""
     share_of_band: bool = False
     limit_parameter: str = ""
+    questions: tuple[Question, ...] = ()
     drawn: Literal["", "interval", "note"] = ""
 
     @property

@@ -71,10 +71,22 @@ class AnonymitySpec(Spec):
     spec=AnonymitySpec,
     source="Sweeney (2002); Machanavajjhala et al. (2007); Truta & Vinay (2006); Li, Li & Venkatasubramanian (2007)",
     outputs=(
-        Output("k", "records in the smallest equivalence class", "high", "records", range=AT_LEAST_ONE),
+        Output(
+            "k",
+            "records in the smallest equivalence class",
+            "high",
+            "records",
+            range=AT_LEAST_ONE,
+            questions=("singling out", "linkability"),
+        ),
         Output("classes", "equivalence classes", "none", "classes", range=AT_LEAST_ONE),
         Output(
-            "p", "fewest different values of any sensitive variable in a class", "high", "values", range=AT_LEAST_ONE
+            "p",
+            "fewest different values of any sensitive variable in a class",
+            "high",
+            "values",
+            range=AT_LEAST_ONE,
+            questions=("inference",),
         ),
         Output(
             "l_distinct",
@@ -82,6 +94,7 @@ class AnonymitySpec(Spec):
             "high",
             "values",
             range=AT_LEAST_ONE,
+            questions=("inference",),
         ),
         Output(
             "l_entropy",
@@ -89,6 +102,7 @@ class AnonymitySpec(Spec):
             "high",
             "values",
             range=AT_LEAST_ONE,
+            questions=("inference",),
         ),
         Output(
             "c_recursive",
@@ -96,6 +110,7 @@ class AnonymitySpec(Spec):
             "frequent and rarer ones, in the worst class: the table is recursively (c, l)-diverse for every larger c",
             "low",
             range=NON_NEGATIVE,
+            questions=("inference",),
         ),
         Output(
             "t",
@@ -103,6 +118,7 @@ class AnonymitySpec(Spec):
             "where values have an order, else half the sum of differences",
             "low",
             range=SHARE,
+            questions=("inference",),
         ),
     ),
     confidential=True,

@@ -84,6 +84,7 @@ def check(data: Microdata, target: str, spec: AttributeSpec, place: str) -> None
             "low",
             "records",
             range=NON_NEGATIVE,
+            questions=("inference",),
         ),
         Output(
             "risk_excluding_self",
@@ -91,6 +92,7 @@ def check(data: Microdata, target: str, spec: AttributeSpec, place: str) -> None
             "low",
             "records",
             range=NON_NEGATIVE,
+            questions=("inference",),
         ),
     ),
     confidential=True,

@@ -30,11 +30,26 @@ OUTPUTS = (
         "records",
         range=NON_NEGATIVE,
         short="EMR",
+        questions=("linkability",),
     ),
     Output(
-        "true_match_rate", "share of the records whose one candidate is right", "low", "share", range=SHARE, short="TMR"
+        "true_match_rate",
+        "share of the records whose one candidate is right",
+        "low",
+        "share",
+        range=SHARE,
+        short="TMR",
+        questions=("singling out", "linkability"),
     ),
-    Output("false_match_rate", "share of the unique matches that are wrong", "high", "share", range=SHARE, short="FMR"),
+    Output(
+        "false_match_rate",
+        "share of the unique matches that are wrong",
+        "high",
+        "share",
+        range=SHARE,
+        short="FMR",
+        questions=("linkability",),
+    ),
     Output(
         "unique_matches",
         "records with one candidate, right or wrong",
@@ -42,6 +57,7 @@ OUTPUTS = (
         "records",
         range=NON_NEGATIVE,
         short="unique",
+        questions=("singling out",),
     ),
 )
 

@@ -59,13 +59,21 @@ class UniquenessSpec(Spec):
     spec=UniquenessSpec,
     source="Dale & Elliot (2001); Park & Ghosh §4.4; Raab, Nowok & Dibben (2024)",
     outputs=(
-        Output("sample_uniques", "records of the table whose key no other has", "low", "records", range=NON_NEGATIVE),
+        Output(
+            "sample_uniques",
+            "records of the table whose key no other has",
+            "low",
+            "records",
+            range=NON_NEGATIVE,
+            questions=("singling out",),
+        ),
         Output(
             "replicated_uniques",
             "share of the confidential records whose key is unique there and in the release",
             "low",
             "share",
             range=SHARE,
+            questions=("singling out", "linkability"),
         ),
         Output(
             "share_in_small_groups",
@@ -73,6 +81,7 @@ class UniquenessSpec(Spec):
             "low",
             "share",
             range=SHARE,
+            questions=("singling out",),
         ),
     ),
     confidential=True,

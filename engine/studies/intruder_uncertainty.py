@@ -67,6 +67,7 @@ OUTPUTS = (
         "records",
         range=NON_NEGATIVE,
         short="AR",
+        questions=("inference",),
     ),
     Output(REPLICATES, "the values of one dataset under each belief", "none", intermediate=True, range=NON_NEGATIVE),
     *(

@@ -23,9 +23,14 @@ class Markup(str):
 Child: TypeAlias = "str | Iterable[Child]"
 
 
+def seen(value: str) -> str:
+    """The text with a sign in place of what no document may hold, and of what would hide or turn the text."""
+    return _UNSEEN.sub("\ufffd", value)
+
+
 def text(value: str) -> Markup:
-    """The text as markup shows it; a sign stands for what no document may hold, and for what would hide or turn the text."""
-    return value if isinstance(value, Markup) else Markup(escape(_UNSEEN.sub("\ufffd", value), quote=True))
+    """The text as markup shows it: what is ``seen`` of it, escaped."""
+    return value if isinstance(value, Markup) else Markup(escape(seen(value), quote=True))
 
 
 def joined(children: Iterable[Child]) -> Markup:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from ..store.workspace import Dataset, Workspace
 from ..views.results import diagnostics_of, result_rows
 from .contents import ReleasePlan
 from .gate import Examination
+from .judgements import judgements_of
 from .policy import Policy
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class Dossier:
 
     ``original`` describes the confidential table, which ``confidential()`` reads; ``released(l)`` reads the l-th stored
     dataset, from 0, with the columns and the order that it has in the workspace. ``rows`` are all results, those of single
-    datasets too.
+    datasets too. ``judgements`` is what people have said of it, by what they were asked.
     """
 
     plan: ReleasePlan
@@ -40,6 +41,7 @@ class Dossier:
     diagnostics: tuple[Diagnostic, ...]
     confidential: Callable[[], pa.Table]
     released: Callable[[int], pa.Table]
+    judgements: Mapping[str, str]
 
 
 def dossier_of(
@@ -58,4 +60,5 @@ def dossier_of(
         tuple(diagnostics_of(workspace, plan.run.id)),
         lambda: workspace.tables.read(original.table_sha256),
         lambda draw: workspace.tables.read(plan.tables[draw]),
+        judgements_of(workspace.directory, plan.run.id),
     )

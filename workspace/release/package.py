@@ -24,6 +24,8 @@ from ..jobs.runs import result_with_companions
 from ..store.keys import key_of_run
 from ..store.workspace import Workspace
 from .contents import ReleasePlan, plan_release
+from .documents import INTERNAL_DOCUMENTS, PUBLIC_DOCUMENTS
+from .documents.written import Document, Written
 from .dossier import Dossier, dossier_of
 from .gate import examine
 from .policy import policy_of
@@ -96,24 +98,41 @@ def _check(plan: ReleasePlan, target: Path, reason: str) -> None:
 def _fill(workspace: Workspace, dossier: Dossier, aside: Path) -> tuple[str, ...]:
     """Write every file, the manifests last; returns the files' names. The internal manifest has the hash of the public one."""
     public = [_keep(aside, PUBLIC_FILES, name, content) for name, content in _public(workspace, dossier)]
-    about = _json({**_public_manifest(dossier), "files": public})
+    public += _documents(aside, PUBLIC_FILES, dossier, PUBLIC_DOCUMENTS, public)
+    about = _json({**_public_manifest(dossier), "files": [_line(file) for file in public]})
+    manifest = _keep(aside, PUBLIC_FILES, MANIFEST, about)
     internal = [_keep(aside, INTERNAL, name, content) for name, content in _internal(workspace, dossier)]
-    sealed = {"public_manifest_sha256": hashlib.sha256(about).hexdigest(), "files": internal}
-    _keep(aside, PUBLIC_FILES, MANIFEST, about)
-    _keep(aside, INTERNAL, MANIFEST, _json({**_internal_manifest(workspace, dossier), **sealed}))
-    names = [f"{PUBLIC_FILES}/{file['name']}" for file in public] + [f"{INTERNAL}/{file['name']}" for file in internal]
-    return (*names, f"{PUBLIC_FILES}/{MANIFEST}", f"{INTERNAL}/{MANIFEST}")
+    internal += _documents(aside, INTERNAL, dossier, INTERNAL_DOCUMENTS, [*public, manifest, *internal])
+    sealed = {"public_manifest_sha256": manifest.sha256, "files": [_line(file) for file in internal]}
+    last = _keep(aside, INTERNAL, MANIFEST, _json({**_internal_manifest(workspace, dossier), **sealed}))
+    return tuple(f"{file.package}/{file.name}" for file in (*public, *internal, manifest, last))
 
 
-def _keep(aside: Path, package: str, name: str, content: bytes) -> dict[str, Any]:
-    """Write a file of one of the packages; returns its line in the manifest."""
+def _documents(
+    aside: Path, package: str, dossier: Dossier, documents: Sequence[Document], before: Sequence[Written]
+) -> list[Written]:
+    """Write the documents of a package in their order; each is told what was written before it."""
+    made: list[Written] = []
+    for document in documents:
+        files = document(dossier, (*before, *made))
+        made += [_keep(aside, package, name, content) for name, content in files.items()]
+    return made
+
+
+def _keep(aside: Path, package: str, name: str, content: bytes) -> Written:
+    """Write a file of one of the packages."""
     path = aside / package / name
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with path.open("wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-    return {"name": name, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    return Written(package, name, len(content), hashlib.sha256(content).hexdigest())
+
+
+def _line(file: Written) -> dict[str, Any]:
+    """A file in the manifest of its package."""
+    return {"name": file.name, "bytes": file.bytes, "sha256": file.sha256}
 
 
 def _public(workspace: Workspace, dossier: Dossier) -> Iterator[tuple[str, bytes]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -16,10 +16,11 @@ from sfumato.engine.schema import Variable
 from sfumato.engine.thresholds import Verdict
 
 from ..plots.figure import Figure
-from ..plots.markup import Child, Markup, element, joined
+from ..plots.markup import Child, Markup, element
 from ..plots.svg import svg
 from ..plots.traces import plots_of, trace_figure
 from .diagnostics import ALL, ParameterLine, parameter_lines, parameter_table, statistic_table, worst_first
+from .document import definitions, html_page
 from .results import result_tables, source_table, sums_up, sweep_table, sweeps_in, verdict_table
 from .tables import html, table
 from .words import (
@@ -29,6 +30,7 @@ from .words import (
     duration,
     number,
     records_text,
+    role_text,
     settings_apart,
     settings_text,
     thresholds_text,
@@ -43,21 +45,6 @@ READING = (
     "A value that could not be computed says so and is never 0. No record of the confidential data is shown: "
     "figures leave out bars and curves that fewer than three confidential records make up."
 )
-STYLE = Markup(
-    """
-body { font: 15px/1.45 system-ui, "DejaVu Sans", sans-serif; color: #222; background: #fff; margin: 0 auto; max-width: 72rem; padding: 1.5rem; }
-h1 { font-size: 1.7rem; margin-bottom: .2rem; } h2 { margin-top: 2.2rem; border-bottom: 1px solid #999; } h3 { margin-bottom: .3rem; }
-nav ul { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; list-style: none; padding: 0; }
-table { border-collapse: collapse; margin: .8rem 0; font-size: .88rem; } caption { text-align: left; font-weight: bold; padding: .3rem 0; }
-th, td { text-align: left; vertical-align: top; padding: .2rem .7rem .2rem 0; border-bottom: 1px solid #ddd; overflow-wrap: anywhere; }
-thead th { border-bottom: 1px solid #555; } tbody th { font-weight: normal; } .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1.2rem; font-size: .92rem; } dt { color: #555; } dd { margin: 0; overflow-wrap: anywhere; }
-dd ul { margin: 0; padding-left: 1.1rem; } figure { margin: 1.5rem 0; } figcaption { font-size: .88rem; color: #444; } svg { width: 100%; height: auto; max-width: 60rem; }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: .8rem; background: #f5f5f5; padding: 1rem; } code { font-size: .85em; }
-@media print { body { max-width: none; padding: 0; font-size: 10pt; } nav { display: none; } figure, tr { break-inside: avoid; } h2, h3 { break-after: avoid; } }
-"""
-)
-POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 @dataclass(frozen=True)
@@ -110,13 +97,6 @@ class Section:
 def section(title: str, *children: Child) -> Section:
     """Children under a heading."""
     return Section(title, children)
-
-
-def definitions(pairs: Iterable[tuple[str, Child]]) -> Markup:
-    """Terms and what there is to say of them; those without anything are left out."""
-    return element(
-        "dl", [joined([element("dt", term), element("dd", content)]) for term, content in pairs if content != ""]
-    )
 
 
 def report(runs: Sequence[ReportedRun], figures: Sequence[Figure], published: Sequence[SourceTable]) -> str:
@@ -192,15 +172,7 @@ def _page(main: ReportedRun, parts: Sequence[Section]) -> str:
         element("p", READING),
         [part.markup for part in parts],
     )
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=POLICY),
-        element("meta", name="viewport", content="width=device-width"),
-        element("title", f"{main.title}: disclosure control report"),
-        element("style", STYLE),
-    )
-    return f"<!DOCTYPE html>\n{element('html', head, element('body', body), lang='en')}\n"
+    return html_page(f"{main.title}: disclosure control report", body)
 
 
 def _sentence(text: str) -> str:
@@ -261,7 +233,7 @@ def _variable(recipe: Recipe, variable: Variable) -> Iterator[str]:
     yield variable.name
     yield variable.title
     yield variable.kind.value
-    yield variable.role.value
+    yield role_text(variable.role.value)
     low, high = variable.bounds or (None, None)
     yield " ".join(f"{word} {number(end)}" for word, end in (("from", low), ("to", high)) if end is not None)
     yield "replaced" if variable.name in recipe.released else "unchanged"

@@ -138,12 +138,13 @@ def html(table: Table) -> Markup:
 
 def _cells(columns: Sequence[Column], row: Line) -> list[Markup]:
     """The first cell of a row says what the others speak of."""
-    words = [_full(cell) for cell in row]
+    words = [whole(cell) for cell in row]
     rest = [element("td", one, class_=_class(column)) for one, column in zip(words[1:], columns[1:], strict=True)]
     return [element("th", words[0], scope="row"), *rest]
 
 
-def _full(cell: Cell | str) -> str:
+def whole(cell: Cell | str) -> str:
+    """All the words of a cell, with the sign of its outcome."""
     if isinstance(cell, str):
         return cell
     words = cell.full or cell.text

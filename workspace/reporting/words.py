@@ -204,6 +204,11 @@ def _is_short(value: object) -> bool:
     return isinstance(value, (str, int, float)) and not isinstance(value, bool)
 
 
+def role_text(role: str) -> str:
+    """A variable's role in the field's word: ``quasi-identifier`` for what recipes call ``known``."""
+    return "quasi-identifier" if role == "known" else role
+
+
 def measured(target: str, params: Mapping[str, Any] | None, apart: Mapping[str, Any] = NOTHING) -> str:
     """The target with its parameters: ``price, q 0.25``."""
     return ", ".join(part for part in (target, params_text(params, apart)) if part)

@@ -1,0 +1,91 @@
+"""Runs whose releases have documents: one of plain words, one whose every word tries to be markup."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.recipe import Recipe
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.release.contents import plan_release
+from sfumato.workspace.release.dossier import Dossier, dossier_of
+from sfumato.workspace.release.gate import examine
+from sfumato.workspace.release.policy import policy_of
+from sfumato.workspace.store.workspace import Workspace
+
+Make = Callable[..., Dossier]
+HOSTILE = "<script>alert(1)</script> ![x](http://evil.example/a.png) | `b` **c** \u202egnitseretni\u202c &amp; ]]> \u0007\u001b[31m"
+"""Markup of HTML, Markdown and XML, a picture from elsewhere, a bell, a terminal's colour, and an override of direction."""
+
+
+@pytest.fixture
+def dossier_for(workspace: Workspace) -> Callable[[int], Dossier]:
+    """All that documents are written from, of a run that is done."""
+
+    def read(run_id: int, reason: str = "") -> Dossier:
+        plan, policy = plan_release(workspace, run_id), policy_of(workspace.directory)
+        return dossier_of(workspace, plan, policy, examine(workspace, plan, policy), "csv", reason)
+
+    return read
+
+
+@pytest.fixture
+def done(workspace: Workspace, enter: Callable[..., int]) -> int:
+    """A run of the small recipe that is done."""
+    run_id = enter()
+    work(workspace.directory, idle=0)
+    return run_id
+
+
+@pytest.fixture
+def hostile(workspace: Workspace) -> int:
+    """A run of a recipe whose title, labels and levels are hostile."""
+    return run_of(workspace, *hostile_recipe())
+
+
+def hostile_recipe() -> tuple[Recipe, Microdata]:
+    """A recipe and records in which every word that others can choose is hostile."""
+    table: dict[str, Any] = {
+        "title": HOSTILE,
+        "description": HOSTILE,
+        "variables": {
+            "sex": {"kind": "binary", "role": "known", "labels": {"1": HOSTILE, "2": "female"}, "title": HOSTILE},
+            "area <b>": {"kind": "categorical", "role": "known", "title": "-1. area"},
+            "income": {"kind": "continuous", "role": "sensitive", "title": "Income | a year"},
+        },
+        "release": {"m": 2, "seed": 1},
+        "synthesis": [{"target": "income", "method": "linear_regression", "predictors": ["sex"]}],
+        "measure": [{"method": "risk.identification", "radius": {"income": "5%"}}, {"method": "utility.ecdf"}],
+    }
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {
+            "sex": rng.choice(["1", "2"], 60),
+            "area <b>": rng.choice([HOSTILE.replace("\u0007\u001b", ""), "north"], 60),
+            "income": np.exp(rng.normal(7, 0.4, 60)),
+        }
+    )
+    recipe = Recipe.from_table(table)
+    return recipe, conform(frame, recipe.schema)
+
+
+def run_of(workspace: Workspace, recipe: Recipe, data: Microdata, name: str = "simulated.csv") -> int:
+    """Enter a run and have it done."""
+    run_id = enter_run(workspace, recipe, Source(name, b"simulated"), data)
+    work(workspace.directory, idle=0)
+    return run_id
+
+
+def write(workspace: Workspace, name: str, text: str) -> Path:
+    """A file of the workspace."""
+    path = workspace.directory / name
+    path.write_text(text, "utf-8")
+    return path

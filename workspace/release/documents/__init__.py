@@ -1,0 +1,13 @@
+"""The documents of a release, one a module: each is written from the dossier alone, the same bytes for the same dossier."""
+
+from __future__ import annotations
+
+from .risk_assessment import risk_assessment
+from .written import Document, Written
+
+PUBLIC_DOCUMENTS: tuple[Document, ...] = ()
+"""What leaves the building beside the datasets: nothing here may say more of the confidential data than they do."""
+INTERNAL_DOCUMENTS: tuple[Document, ...] = (risk_assessment,)
+"""What stays with whoever answers for the release: as confidential as the data."""
+
+__all__ = ["INTERNAL_DOCUMENTS", "PUBLIC_DOCUMENTS", "Document", "Written"]
