@@ -30,7 +30,14 @@ Value = Any
 Answers = dict[Series, Value]
 
 WITHIN = "within [0, 1]"
-TELLING_APART = ("q", "level", "size", "estimand", "term")  # what rows of one use and one variable differ in
+TELLING_APART = (
+    "q",
+    "level",
+    "size",
+    "estimand",
+    "term",
+    "condition",
+)  # what rows of one use and one variable differ in
 NUMERICAL = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.BINARY)
 EPOCH = pd.Timestamp("1970-01-01")
 
@@ -104,6 +111,65 @@ def ecdf(case: Case) -> dict[str, Answers]:
         largest[series(name)] = max(abs(gap) for gap in gaps)
         square[series(name)] = sum(gap * gap for gap in gaps) / len(points)
     return {"max_abs_difference": largest, "mean_squared_difference": square}
+
+
+def in_bins(case: Case, name: str, values: Sequence[Any]) -> list[Any]:
+    """Levels as they are, numbers as the number of cut points at or below them; None stays None."""
+    if case.kind(name).has_levels:
+        return list(values)
+    rule = case.spec.bins.get(name)
+    own = sorted(present(case.ours(name)))
+    n = 10 if rule is None else int(rule.amount)
+    if rule is None or rule.kind == "equal count":
+        cuts = [own[k * len(own) // n] for k in range(1, n) if own[k * len(own) // n] > own[0]]
+    elif rule.kind == "equal width":
+        cuts = [own[0] + (own[-1] - own[0]) * Fraction(k, n) for k in range(1, n)]
+    elif rule.kind == "at":
+        cuts = [Fraction(cut) for cut in rule.cuts]
+    else:
+        return [None if value is None else value // Fraction(str(rule.amount)) for value in values]
+    return [None if value is None else sum(cut <= value for cut in set(cuts)) for value in values]
+
+
+def squared_distance(ours: Sequence[Any], theirs: Sequence[Any]) -> Fraction:
+    """Of the shares of each value; 2 where there are none of one table."""
+    if not ours or not theirs:
+        return Fraction(2)
+    return sum(
+        (
+            (Fraction(theirs.count(value), len(theirs)) - Fraction(ours.count(value), len(ours))) ** 2
+            for value in {*ours, *theirs}
+        ),
+        Fraction(0),
+    )
+
+
+def distribution_distance(case: Case) -> dict[str, Answers]:
+    names = dict.fromkeys([*case.spec.variables, *case.spec.given])
+    hidden = {name for name in names if not shows_levels(case, name)}
+    both = {name: tuple(in_bins(case, name, cells(data, name)) for data in (case.confidential, case.released))
+            for name in names if name not in hidden}  # fmt: skip
+    found: dict[str, Answers] = {"marginal": {}, "conditional": {}}
+    for name in case.spec.variables:
+        found["marginal"][series(name)] = None if name in hidden else squared_distance(*both[name])
+        for given in case.spec.given:
+            if given == name:
+                continue
+            if {name, given} & hidden:
+                found["conditional"][series(name, condition=given)] = None
+                continue
+            ours, theirs = (list(zip(a, b, strict=True)) for a, b in zip(both[name], both[given], strict=True))
+            found["conditional"][series(name, condition=given)] = sum(
+                squared_distance([v for v, w in ours if w == level], [v for v, w in theirs if w == level])
+                for level in {w for _, w in (*ours, *theirs)}
+            )
+    return found
+
+
+def shows_levels(case: Case, name: str) -> bool:
+    """Not intervals or nodes, and not means of a variable that has levels."""
+    released = case.released
+    return name not in released.generalised and case.kind(name).has_levels == released.schema[name].kind.has_levels
 
 
 def quantile(ordered: Sequence[Fraction], q: float) -> Fraction:
@@ -701,6 +767,7 @@ ORACLES: dict[str, Callable[..., dict[str, Answers]]] = {
     f"{key}.{output}": oracle
     for key, (oracle, outputs) in {
         "utility.cluster": (cluster, ("u_c",)),
+        "utility.distribution_distance": (distribution_distance, ("marginal", "conditional")),
         "utility.ecdf": (ecdf, ("max_abs_difference", "mean_squared_difference")),
         "utility.interval_overlap": (interval_overlap, ("overlap", "estimate", "standard_error")),
         "utility.propensity": (propensity, ("pmse", "null_pmse", "s_pmse")),

@@ -128,6 +128,12 @@ ALONE = Expected(*[free("only the confidential data have it: releases have no ro
 
 EXPECTATIONS: dict[str, Expected] = {
     "utility.cluster.u_c": Expected(doubled=same, copy=equals(0), permuted=JOINT, noise=higher),
+    "utility.distribution_distance.marginal": Expected(
+        doubled=same, copy=equals(0), permuted=equals(0), noise=at_least(0.5)
+    ),
+    "utility.distribution_distance.conditional": Expected(
+        doubled=same, copy=equals(0), permuted=higher, noise=at_least(1)
+    ),
     "utility.ecdf.max_abs_difference": Expected(doubled=same, copy=equals(0), permuted=equals(0), noise=at_least(0.9)),
     "utility.ecdf.mean_squared_difference": Expected(
         doubled=same, copy=equals(0), permuted=equals(0), noise=at_least(0.3)

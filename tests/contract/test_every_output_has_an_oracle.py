@@ -30,6 +30,16 @@ Settings = tuple[str, dict[str, Any]]
 NUMBERED = {"days": 1, "income": "5%"}
 ON_TINY: dict[str, list[Settings]] = {
     "utility.cluster": [("linked", {"variables": ["region"], "clusters": 2})],
+    "utility.distribution_distance": [
+        ("linked", {"given": ["region", "visits"], "bins": {"days": "3 equal count", "visits": "width 2"}}),
+        (
+            "unlinked",
+            {"variables": ["size", "income", "sex"], "given": ["illness"], "bins": {"income": "3 equal width"}},
+        ),
+        ("unlinked", {"variables": ["joined", "visits"], "given": ["region"], "bins": {"visits": "at 1, 2.5"}}),
+        ("generalised", {"variables": ["region", "visits", "days"], "given": ["sex", "illness"]}),
+        ("micro_aggregated", {"variables": ["visits", "sex", "days"], "given": ["region", "sex"]}),
+    ],
     "utility.ecdf": [
         ("linked", {}),
         ("unlinked", {"variables": ["income", "size", "joined", "sex"]}),

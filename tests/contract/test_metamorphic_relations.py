@@ -36,6 +36,7 @@ from sfumato.workspace.ingest.files import Source, ingest
 
 RADIUS = {"days": 1, "income": "5%"}
 SETTINGS: dict[str, dict[str, Any]] = {
+    "utility.distribution_distance": {"variables": ["days", "income"], "given": ["region"]},
     "utility.interval_overlap": {"means": ["days"], "quantiles": ["income"], "probabilities": [0.5]},
     "utility.summary": {"variables": ["days", "income", "region", "illness"]},
     "quality.ilm": {"quasi_identifiers": ["region", "days"]},

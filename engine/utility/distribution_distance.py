@@ -1,0 +1,203 @@
+"""Squared distances between distributions, of each variable and given each level of others (Park & Ghosh §4.3).
+
+With p_c(v) and p_s(v) the shares of the confidential and of the released records whose value is v:
+
+    marginal             sum_v (p_s(v) - p_c(v))^2
+    conditional given u  sum_w sum_v (p_s(v | u = w) - p_c(v | u = w))^2
+
+over all values v, and all levels w of u, that occur in either table. As in the paper each level counts alike, however few
+records have it. A level that one of the tables lacks has no shares there, and the paper does not say what then: here it
+counts 2, the largest squared distance of two distributions, so that to leave a level out is never better than to have
+it. The row says how many such levels there are.
+
+Numbers and dates are values by bins (``sfumato.engine.statistics.binning``). A missing value is a value of its own, of the
+variable and of u.
+
+The baseline is what two samples of one distribution give: given the pooled values, every split into n and m equally likely,
+each term has the mean H(v) (1 - H(v)) (1/n + 1/m) N / (N - 1), with H the pooled share and N = n + m; of a conditional distance
+within each level. Where a table lacks a level there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+
+from ..arrays import Floats, Integers
+from ..errors import BadInput, NotComputable
+from ..methods import method
+from ..microdata import Microdata
+from ..outputs import Output
+from ..partition.equivalence_classes import joint_classes
+from ..results import Estimate, Measure
+from ..run import Run
+from ..schema import Kind, Schema, compared_variables
+from ..spec import Param, Spec
+from ..statistics.binning import BINNED, TEN_OF_EQUAL_COUNT, Binning, as_categories, check_binning
+from ..statistics.bounded_interval import NON_NEGATIVE
+
+LARGEST = 2.0
+"""The squared distance of two distributions that share no value and have one each."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DistributionDistanceSpec(Spec):
+    """The variables, those that their distributions are conditioned on, and bins."""
+
+    variables: Annotated[
+        tuple[str, ...], Param("variables to compare; the released ones if empty", names="variables", selects=True)
+    ] = ()
+    given: Annotated[
+        tuple[str, ...],
+        Param(
+            "variables given whose levels the distributions of the others are compared too",
+            names="variables",
+            selects=True,
+        ),
+    ] = ()
+    bins: Annotated[
+        Mapping[str, Binning],
+        Param(
+            'bins of numbers and dates, by variable: "10 equal count", "10 equal width" (both learned from the '
+            'confidential data), "width 5", "at 18, 65"; without one "10 equal count"',
+            names="variables",
+            kinds=BINNED,
+        ),
+    ] = field(default_factory=dict)
+
+    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
+        """With the released variables, when none is named."""
+        return replace(self, variables=self.variables or compared_variables(schema, released, tuple(Kind)))
+
+    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
+        """BadInput when there is nothing to compare, or a bin is of a variable that is not compared."""
+        names = self.for_release(schema, released).variables
+        if not names:
+            raise BadInput(place, "no released variable can be compared; name some")
+        used = {name: schema[name].kind for name in (*names, *self.given) if schema[name].kind in BINNED}
+        check_binning(self.bins, used, f"{place}.bins")
+
+
+@method(
+    "Distances of distributions",
+    spec=DistributionDistanceSpec,
+    source="Park & Ghosh §4.3",
+    outputs=(
+        Output(
+            "marginal",
+            "sum over the values of the squared differences of the shares that they have of both tables",
+            "low",
+            range=(0.0, LARGEST),
+        ),
+        Output(
+            "conditional",
+            "the same given each level of another variable, summed over its levels; a level that one table lacks counts 2",
+            "low",
+            range=NON_NEGATIVE,
+        ),
+    ),
+)
+def distribution_distance(
+    confidential: Microdata, released: Microdata, spec: DistributionDistanceSpec, run: Run
+) -> Measure:
+    """A marginal distance for each variable, and a conditional one for each pair of it and another that is given."""
+    spec = spec.for_release(confidential.schema, ())
+    found = {name: _values(confidential, released, name, spec.bins) for name in {*spec.variables, *spec.given}}
+    return Measure(
+        (
+            *(_marginal(name, found[name]) for name in spec.variables),
+            *(
+                _conditional(name, found[name], given, found[given])
+                for given in spec.given
+                for name in spec.variables
+                if name != given
+            ),
+        )
+    )
+
+
+class _Values(NamedTuple):
+    """The values of both tables as equal codes for equal ones, (n,) and (m,), and what is to be said of their bins."""
+
+    ours: Integers
+    theirs: Integers
+    remark: str
+
+
+def _values(
+    confidential: Microdata, released: Microdata, name: str, bins: Mapping[str, Binning]
+) -> _Values | NotComputable:
+    rule = bins.get(name, TEN_OF_EQUAL_COUNT) if confidential.schema[name].kind in BINNED else None
+    try:
+        ours, theirs = as_categories(confidential, released, name, rule)
+    except NotComputable as error:
+        return error
+    remark = f'"{name}" in {rule.written} bins of the confidential values' if rule and rule.learned else ""
+    return _Values(*joint_classes([ours], [theirs]), remark)
+
+
+def _marginal(name: str, values: _Values | NotComputable) -> Estimate:
+    if isinstance(values, NotComputable):
+        return Estimate.not_computed("marginal", values.reason, name)
+    found = squared_distance(values.ours, values.theirs, np.zeros_like(values.ours), np.zeros_like(values.theirs))
+    return Estimate("marginal", found.value, name, baseline=found.expected, reason=values.remark)
+
+
+def _conditional(name: str, values: _Values | NotComputable, given: str, levels: _Values | NotComputable) -> Estimate:
+    for of in (values, levels):
+        if isinstance(of, NotComputable):
+            return Estimate.not_computed("conditional", of.reason, name, condition=given)
+    assert isinstance(values, _Values)
+    assert isinstance(levels, _Values)
+    found = squared_distance(values.ours, values.theirs, levels.ours, levels.theirs)
+    lacking = f'{found.lacking:,} of {found.levels:,} levels of "{given}" are in one table alone: each counts 2'
+    said = (values.remark, levels.remark, lacking if found.lacking else "")
+    return Estimate(
+        "conditional",
+        found.value,
+        name,
+        baseline=found.expected,
+        reason="; ".join(filter(None, said)),
+        params={"condition": given},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SquaredDistance:
+    """The distance, what two samples of one distribution give (None where a level is lacking), and the lacking levels."""
+
+    value: float
+    expected: float | None
+    lacking: int
+    levels: int
+
+
+def squared_distance(ours: Integers, theirs: Integers, our_level: Integers, their_level: Integers) -> SquaredDistance:
+    """The conditional distance of values (n,) and (m,) given levels (n,) and (m,), all codes from 0."""
+    values = int(max(ours.max(initial=-1), theirs.max(initial=-1))) + 1
+    n, pairs = len(ours), np.concatenate([our_level * values + ours, their_level * values + theirs])
+    cell, distinct = pd.factorize(pairs)
+    level = distinct // values
+    levels = int(level.max()) + 1
+    cells = [np.bincount(part, minlength=len(distinct)) for part in (cell[:n], cell[n:])]
+    sizes = [np.bincount(part, minlength=levels) for part in (our_level, their_level)]
+    both = (sizes[0] > 0) & (sizes[1] > 0)
+    kept = np.flatnonzero(both[level])
+    gap, expected = _terms([count[kept] for count in cells], [size[level[kept]] for size in sizes])
+    lacking = int(np.sum((sizes[0] > 0) ^ (sizes[1] > 0)))
+    total = float(np.sum(np.sort(gap))) + LARGEST * lacking
+    return SquaredDistance(
+        total, None if lacking else float(np.sum(np.sort(expected))), lacking, lacking + int(both.sum())
+    )
+
+
+def _terms(counts: list[Integers], sizes: list[Integers]) -> tuple[Floats, Floats]:
+    """Of each cell (cells,) the squared difference of the shares, and its mean over every split of the pooled records."""
+    (a, b), (n, m) = counts, sizes
+    pooled = (a + b) / (n + m)
+    expected = pooled * (1 - pooled) * (1 / n + 1 / m) * (n + m) / (n + m - 1)
+    return np.asarray((b / m - a / n) ** 2), np.asarray(expected)
