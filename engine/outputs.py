@@ -45,6 +45,11 @@ class Output:
     Of a risk: ``questions`` are those that it answers, on which it stands in the risk assessment of a release.
 
     ``drawn`` as "interval" is an estimate that is drawn beside the confidential data's; as "note" it stands below.
+
+    ``public`` says that the released datasets' average may leave the building, rounded: a "share" of records to what a
+    whole number of records makes of it, a "score" to significant digits. It must speak of information lost, not of risk, and neither it nor what is
+    public beside it may give back a statistic that rests on a few records: no smallest or largest value, no range. Left out, it
+    is as confidential as the data.
     """
 
     name: str
@@ -67,6 +72,7 @@ class Output:
     limit_parameter: str = ""
     questions: tuple[Question, ...] = ()
     drawn: Literal["", "interval", "note"] = ""
+    public: Literal["", "score", "share"] = ""
 
     @property
     def title(self) -> str:

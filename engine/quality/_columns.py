@@ -212,6 +212,7 @@ def outputs_by(divisor: Divisor, short: str, advice: str, limit: Limit | None = 
             range=SHARE,
             short=short,
             scores="numbers",
+            public="score",
         ),
         Output("unscaled", "the same before scaling", "high", range=SHARE),
         Output(
@@ -221,6 +222,7 @@ def outputs_by(divisor: Divisor, short: str, advice: str, limit: Limit | None = 
             range=SHARE,
             minimum_of="nmi",
             limit=limit,
+            public="score",
         ),
     )
 

@@ -35,6 +35,7 @@ class NonSuppressedSpec(Spec):
             short="non-suppressed",
             scores="table",
             limit=LIMIT,
+            public="share",
         ),
     ),
 )

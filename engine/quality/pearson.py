@@ -46,6 +46,7 @@ def _standardised(values: Floats) -> Floats:
             "high",
             range=SHARE,
             scores="numbers",
+            public="score",
         ),
         Output(
             "minimum_rho",
@@ -54,6 +55,7 @@ def _standardised(values: Floats) -> Floats:
             range=SHARE,
             minimum_of="rho",
             limit=LIMIT,
+            public="score",
         ),
     ),
 )

@@ -80,6 +80,7 @@ class RilmSpec(Spec):
             range=SHARE,
             short="rilm",
             scores="categories",
+            public="score",
         ),
         Output(
             "minimum_numerical",
@@ -95,6 +96,7 @@ class RilmSpec(Spec):
             range=SHARE,
             minimum_of="categorical",
             limit=LIMIT,
+            public="score",
         ),
     ),
 )

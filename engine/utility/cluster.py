@@ -245,6 +245,7 @@ def cluster_difference(confidential: Integers, released: Integers, equal_weights
             "that are not synthesised make it smaller",
             "low",
             range=SHARE,
+            public="score",
         ),
     ),
 )

@@ -99,6 +99,7 @@ def ecdf_difference(confidential: Floats, released: Floats, *, distinct: bool = 
             "variable of few values",
             "low",
             range=SHARE,
+            public="share",
         ),
         Output(
             "mean_squared_difference",
@@ -106,6 +107,7 @@ def ecdf_difference(confidential: Floats, released: Floats, *, distinct: bool = 
             "or over the distinct ones",
             "low",
             range=SHARE,
+            public="score",
         ),
     ),
 )

@@ -108,6 +108,7 @@ def check(data: Microdata, target: str, spec: IntervalOverlapSpec, place: str) -
             range=AT_MOST_ONE,
             short="interval overlap",
             drawn="note",
+            public="score",
         ),
         Output(
             "estimate",

@@ -143,6 +143,7 @@ class PropensitySpec(Spec):
             "cannot tell the tables apart, at most c (1 - c), 1/4 for tables of equal size",
             "low",
             range=PMSE,
+            public="score",
         ),
         Output(
             "null_pmse",
@@ -150,6 +151,7 @@ class PropensitySpec(Spec):
             "are not synthesised do not count where both tables have as many records",
             "none",
             range=PMSE,
+            public="score",
         ),
         Output(
             "s_pmse",
@@ -157,6 +159,7 @@ class PropensitySpec(Spec):
             "sample, 2 for a fresh sample of the same population and size",
             "low",
             range=NON_NEGATIVE,
+            public="score",
         ),
     ),
 )

@@ -31,6 +31,7 @@ from .options import (
 )
 from .outputs import figures, release, report
 from .speech import echo
+from .verify import verify
 
 if TYPE_CHECKING:
     from sfumato.workspace.plan.prepare import PreparedRun
@@ -324,7 +325,7 @@ def recipes(name: str | None) -> None:
     echo(find_recipe(name).text, nl=False)
 
 
-for command in (adopt, audit, cancel, delete, doctor, figures, key, keys, release, report, runs, worker):
+for command in (adopt, audit, cancel, delete, doctor, figures, key, keys, release, report, runs, verify, worker):
     sfumato.add_command(command)
 
 

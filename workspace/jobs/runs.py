@@ -21,6 +21,7 @@ from sfumato.engine.recipe import Recipe
 from sfumato.engine.rows import Row
 
 from ..audit import Act, append
+from ..disclosure import INTERNAL
 from ..errors import StrangeFile
 from ..ingest.files import Source
 from ..plain_files import open_to_add, room
@@ -213,6 +214,7 @@ def result_object(workspace: Workspace, run_id: int) -> dict[str, Any]:
     dataset: Dataset = workspace.dataset(run.dataset_id)
     rows = result_rows(workspace, run_id)
     return {
+        "disclosure": INTERNAL,
         "run": run.id,
         "recipe_sha256": run.recipe_sha256,
         "data_sha256": dataset.source_sha256,

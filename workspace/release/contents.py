@@ -13,6 +13,12 @@ from ..store.workspace import Workspace
 from ..views.results import verdicts_of
 from ..views.runs import Run, done_together
 
+PUBLIC_FILES, INTERNAL = "public", "internal"
+"""The two packages of a release."""
+MANIFEST = "manifest.json"
+OTHER_PACKAGE = "public_manifest_sha256"
+"""The key of the internal manifest that has the hash of the public one."""
+
 
 @dataclass(frozen=True)
 class ReleasePlan:

@@ -19,11 +19,13 @@ from typing import Any
 from sfumato.engine.thresholds import Outcome, Verdict
 
 from ..audit import Act, append
+from ..disclosure import INTERNAL as INTERNAL_MARK
 from ..errors import WorkspaceError
 from ..jobs.runs import result_with_companions
 from ..store.keys import key_of_run
 from ..store.workspace import Workspace
-from .contents import ReleasePlan, plan_release
+from .commitment import IN_MANIFEST, commitments_table, committed
+from .contents import INTERNAL, MANIFEST, OTHER_PACKAGE, PUBLIC_FILES, ReleasePlan, plan_release
 from .documents import INTERNAL_DOCUMENTS, PUBLIC_DOCUMENTS
 from .documents.written import Document, Written
 from .dossier import Dossier, dossier_of
@@ -32,10 +34,6 @@ from .policy import policy_of
 from .public_files import public_files
 from .report import report_page
 from .tables import Form
-
-PUBLIC_FILES, INTERNAL = "public", "internal"
-"""The two packages of a release."""
-MANIFEST = "manifest.json"
 
 
 class NotReleased(WorkspaceError):
@@ -80,7 +78,8 @@ def release(workspace: Workspace, run_id: int | str, directory: Path, form: Form
     try:
         files = _fill(workspace, dossier, aside)
         manifest = hashlib.sha256((aside / INTERNAL / MANIFEST).read_bytes()).hexdigest()
-        _put_in_place(workspace, plan, aside, target, form=form, reason=dossier.reason, manifest_sha256=manifest)
+        kept = {"form": form, "reason": dossier.reason, "manifest_sha256": manifest, "policy_sha256": policy.sha256}
+        _put_in_place(workspace, plan, aside, target, **kept)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     return Released(target, files, manifest, len(plan.unmet))
@@ -97,14 +96,18 @@ def _check(plan: ReleasePlan, target: Path, reason: str) -> None:
 
 def _fill(workspace: Workspace, dossier: Dossier, aside: Path) -> tuple[str, ...]:
     """Write every file, the manifests last; returns the files' names. The internal manifest has the hash of the public one."""
-    public = [_keep(aside, PUBLIC_FILES, name, content) for name, content in _public(workspace, dossier)]
+    key = key_of_run(workspace.directory, dossier.plan.run.key_fingerprint)
+    bound = committed(dossier.plan.run, dossier.original, dossier.plan.tables, dossier.policy.sha256)
+    public = [_keep(aside, PUBLIC_FILES, name, content) for name, content in public_files(dossier, key)]
     public += _documents(aside, PUBLIC_FILES, dossier, PUBLIC_DOCUMENTS, public)
-    about = _json({**_public_manifest(dossier), "files": [_line(file) for file in public]})
-    manifest = _keep(aside, PUBLIC_FILES, MANIFEST, about)
-    internal = [_keep(aside, INTERNAL, name, content) for name, content in _internal(workspace, dossier)]
+    said = {**_public_manifest(dossier), "files": [_line(file) for file in public]}
+    value = bound.sealed(key, said)
+    manifest = _keep(aside, PUBLIC_FILES, MANIFEST, _json({**said, IN_MANIFEST: value}))
+    contents = (*_internal(workspace, dossier), ("commitments.json", _internal_json(commitments_table(bound, value))))
+    internal = [_keep(aside, INTERNAL, name, content) for name, content in contents]
     internal += _documents(aside, INTERNAL, dossier, INTERNAL_DOCUMENTS, [*public, manifest, *internal])
-    sealed = {"public_manifest_sha256": manifest.sha256, "files": [_line(file) for file in internal]}
-    last = _keep(aside, INTERNAL, MANIFEST, _json({**_internal_manifest(workspace, dossier), **sealed}))
+    sealed = {OTHER_PACKAGE: manifest.sha256, "files": [_line(file) for file in internal]}
+    last = _keep(aside, INTERNAL, MANIFEST, _internal_json({**_internal_manifest(workspace, dossier), **sealed}))
     return tuple(f"{file.package}/{file.name}" for file in (*public, *internal, manifest, last))
 
 
@@ -135,18 +138,13 @@ def _line(file: Written) -> dict[str, Any]:
     return {"name": file.name, "bytes": file.bytes, "sha256": file.sha256}
 
 
-def _public(workspace: Workspace, dossier: Dossier) -> Iterator[tuple[str, bytes]]:
-    """What leaves the building: nothing here may say more of the confidential data than the datasets do."""
-    yield from public_files(dossier, key_of_run(workspace.directory, dossier.plan.run.key_fingerprint))
-
-
 def _internal(workspace: Workspace, dossier: Dossier) -> Iterator[tuple[str, bytes]]:
     """The dossier of whoever answers for the release: as confidential as the data."""
     plan = dossier.plan
     yield "report.html", report_page(workspace, plan.run.id).encode()
     yield "recipe.toml", plan.run.recipe_toml.encode()
     yield "results.json", _json(result_with_companions(workspace, plan.run.id))
-    yield "examination.json", _json({**dossier.examination.to_table(), "reason": dossier.reason})
+    yield "examination.json", _internal_json({**dossier.examination.to_table(), "reason": dossier.reason})
 
 
 def _public_manifest(dossier: Dossier) -> dict[str, Any]:
@@ -184,6 +182,10 @@ def _counts(verdicts: Sequence[Verdict]) -> dict[str, int]:
 
 def _json(table: dict[str, Any]) -> bytes:
     return (json.dumps(table, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _internal_json(table: dict[str, Any]) -> bytes:
+    return _json({"disclosure": INTERNAL_MARK, **table})
 
 
 def _put_in_place(workspace: Workspace, plan: ReleasePlan, aside: Path, target: Path, **details: str) -> None:

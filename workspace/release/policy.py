@@ -35,6 +35,7 @@ from typing import Any
 
 from sfumato.engine.errors import BadInput, suggestion
 
+from ..disclosure import DisclosureRules
 from ..plain_files import read_plain
 
 POLICY_FILE = "policy.toml"
@@ -64,6 +65,11 @@ class Policy:
     waivers: tuple[str, ...] = ()
     seal_key: str = ""
     findings: Mapping[str, FindingLimit] = field(default_factory=dict)
+
+    @property
+    def rules(self) -> DisclosureRules:
+        """Its rules for numbers."""
+        return DisclosureRules(self.smallest_cell, self.rounding, self.digits)
 
     @property
     def sha256(self) -> str:

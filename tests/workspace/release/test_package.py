@@ -66,7 +66,8 @@ def test_everything_goes_out_and_the_manifest_has_the_hash_of_every_file(
     assert written == sorted(found.files) == sorted(
         ["public/dataset-SYNTHETIC-01.csv", "public/dataset-SYNTHETIC-02.csv", "public/dataset-SYNTHETIC-03.csv",
          "public/codebook.csv", "public/manifest.json", "internal/report.html", "internal/recipe.toml",
-         "internal/results.json", "internal/examination.json", "internal/manifest.json",
+         "internal/results.json", "internal/examination.json", "internal/commitments.json",
+         "internal/manifest.json",
          "internal/risk-assessment.html", "internal/risk-assessment.md"]
     )  # fmt: skip
     public, internal = (manifest_of(tmp_path / "out" / package) for package in ("public", "internal"))

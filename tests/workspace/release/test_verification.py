@@ -1,0 +1,259 @@
+"""A released folder is held against its manifests and against the run that it came from; nobody without the key can fit one to it."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from sfumato.engine.errors import BadInput
+from sfumato.tui.cli.main import sfumato
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.release.commitment import committed
+from sfumato.workspace.release.contents import plan_release
+from sfumato.workspace.release.package import release
+from sfumato.workspace.release.policy import policy_of
+from sfumato.workspace.release.verification import origin_of, verify_release
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.runs import find_run
+
+Enter = Callable[..., int]
+PLAIN: dict[str, Any] = {"measure": [{"method": "utility.ecdf"}], "threshold": []}
+
+
+@pytest.fixture
+def run_id(workspace: Workspace, enter: Enter) -> int:
+    made = enter(**PLAIN)
+    work(workspace.directory, idle=0)
+    return made
+
+
+@pytest.fixture
+def out(workspace: Workspace, run_id: int, tmp_path: Path) -> Path:
+    release(workspace, run_id, tmp_path / "out")
+    return tmp_path / "out"
+
+
+def manifest_of(out: Path, package: str = "public") -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((out / package / "manifest.json").read_text("utf-8"))
+    return found
+
+
+def write_manifest(out: Path, table: dict[str, Any]) -> None:
+    (out / "public/manifest.json").write_text(json.dumps(table, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+@pytest.mark.slow
+def test_a_release_and_each_of_its_packages_are_as_they_were_written(out: Path) -> None:
+    whole, public, internal = (verify_release(path) for path in (out, out / "public", out / "internal"))
+    assert (whole.packages, public.packages, internal.packages) == (("public", "internal"), ("public",), ("internal",))
+    assert whole.wrong == public.wrong == internal.wrong == ()
+    assert whole.files == public.files + internal.files == len([*out.rglob("*.*")]) - 2
+    shutil.rmtree(out / "internal")
+    assert verify_release(out).packages == ("public",)
+
+
+def changed(out: Path) -> None:
+    path = out / "public/dataset-SYNTHETIC-02.csv"
+    content = path.read_bytes()
+    path.write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])
+
+
+def missing(out: Path) -> None:
+    (out / "internal/report.html").unlink()
+
+
+def added(out: Path) -> None:
+    (out / "public/more").mkdir()
+    (out / "public/more/notes.txt").write_text("mine")
+
+
+def beside(out: Path) -> None:
+    (out / "notes.txt").write_text("mine")
+
+
+def link(out: Path) -> None:
+    path = out / "public/codebook.csv"
+    path.rename(out / "public/copy.csv")
+    path.symlink_to(out / "public/copy.csv")
+
+
+def linked_folder(out: Path) -> None:
+    (out / "public/more").symlink_to(out / "internal")
+
+
+def pipe(out: Path) -> None:
+    os.mkfifo(out / "public/pipe")
+
+
+def other_manifest(out: Path) -> None:
+    write_manifest(out, {**manifest_of(out), "records": 81})
+
+
+def twice(out: Path) -> None:
+    table = manifest_of(out)
+    write_manifest(out, {**table, "files": [*table["files"], table["files"][0]]})
+
+
+def outside(out: Path) -> None:
+    table = manifest_of(out)
+    content = Path("/etc/hostname").read_bytes()
+    line = {
+        "name": "../../../../../../etc/hostname",
+        "bytes": len(content),
+        "sha256": hashlib.sha256(content).hexdigest(),
+    }
+    write_manifest(out, {**table, "files": [*table["files"], line]})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (changed, "public/dataset-SYNTHETIC-02.csv: changed since it was released"),
+        (missing, "internal/report.html: missing"),
+        (added, "public/more/notes.txt: not in the manifest"),
+        (beside, "notes.txt: belongs to no package"),
+        (link, "public/codebook.csv: is a link, not a file of the release"),
+        (linked_folder, "public/more: is a link, not a file of the release"),
+        (pipe, "public/pipe: is a named pipe, not a file of the release"),
+        (other_manifest, "the internal manifest is of another public one"),
+        (twice, "public/dataset-SYNTHETIC-01.csv: the manifest names it twice"),
+        (outside, "public/../../../../../../etc/hostname: missing"),
+    ],
+)
+def test_what_was_changed_is_named(out: Path, change: Callable[[Path], None], said: str) -> None:
+    assert verify_release(out).wrong == ()
+    change(out)
+    assert said in verify_release(out).wrong
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"[]", b"[" * 100_000, b'{"files": 1}', b'{"files": [{"name": "a", "bytes": 1, "sha256": "0"}]}',
+     b'{"files": [{"name": 1, "bytes": 1, "sha256": "' + b"0" * 64 + b'"}]}', b"\xff\xfe"],
+)  # fmt: skip
+def test_a_manifest_that_is_none_is_refused_with_one_message(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "manifest.json").write_bytes(content)
+    with pytest.raises(BadInput, match="is no manifest of a release"):
+        verify_release(tmp_path)
+
+
+def test_a_directory_that_is_no_release_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="is no release"):
+        verify_release(tmp_path)
+    with pytest.raises(BadInput, match="is no directory"):
+        verify_release(tmp_path / "nowhere")
+    (tmp_path / "manifest.json").symlink_to("/etc/passwd")
+    with pytest.raises(BadInput, match="is a link, no manifest"):
+        verify_release(tmp_path)
+
+
+@pytest.mark.slow
+def test_the_key_shows_which_run_made_a_release(
+    workspace: Workspace, enter: Enter, run_id: int, out: Path, tmp_path: Path
+) -> None:
+    other = enter(**PLAIN, release={"m": 3, "seed": 8})
+    work(workspace.directory, idle=0)
+    release(workspace, other, tmp_path / "other")
+    for path, made in ((out, run_id), (tmp_path / "other", other), (out / "public", run_id)):
+        found = origin_of(workspace, verify_release(path)).run
+        assert found is not None
+        assert found.id == made
+    (workspace.directory / "policy.toml").write_text('name = "a new policy"\n')
+    assert origin_of(workspace, verify_release(out)).run is not None, (
+        "the policy of that time is known from the audit log"
+    )
+    changed(out)
+    assert origin_of(workspace, verify_release(out)).run is not None, (
+        "what was changed says the hash, not the commitment"
+    )
+    table = manifest_of(out)
+    table["files"][0]["sha256"] = "0" * 64
+    write_manifest(out, table)
+    assert origin_of(workspace, verify_release(out)).run is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "statement",
+    ["UPDATE run SET seed = 8", "UPDATE run SET recipe = replace(recipe, 'Small', 'Other')",
+     "UPDATE artefact SET sha256 = (SELECT table_sha256 FROM dataset) WHERE name = 'draw/1'",
+     "UPDATE dataset SET source_sha256 = upper(source_sha256)", "UPDATE run SET versions = '{}'"],
+)  # fmt: skip
+def test_a_run_that_was_changed_since_made_no_release(workspace: Workspace, out: Path, statement: str) -> None:
+    assert origin_of(workspace, verify_release(out)).run is not None
+    with workspace.writing() as connection:
+        connection.execute(statement)
+    assert origin_of(workspace, verify_release(out)).run is None
+
+
+@pytest.mark.slow
+def test_without_the_key_no_guess_can_be_held_against_it(workspace: Workspace, run_id: int, out: Path) -> None:
+    """Who knows everything but the key, the committed values to the last bit, computes another number; with it, that one."""
+    run, manifest = find_run(workspace, run_id), manifest_of(out)
+    bound = committed(
+        run,
+        workspace.dataset(run.dataset_id),
+        plan_release(workspace, run_id).tables,
+        policy_of(workspace.directory).sha256,
+    )
+    known = bound.canonical(manifest)
+    guesses = [b"", bytes(32), run.key_fingerprint.encode(), bytes.fromhex(run.key_fingerprint), str(run.seed).encode()]
+    assert manifest["commitment"] not in {hmac.digest(guess, known, "sha256").hex() for guess in guesses}
+    assert manifest["commitment"] != hashlib.sha256(known).hexdigest()
+    assert manifest["commitment"] == hmac.digest(workspace.key(), known, "sha256").hex()
+    inside = json.loads((out / "internal/commitments.json").read_text("utf-8"))
+    assert inside["commitment"] == manifest["commitment"]
+    assert inside["committed"]["seed"] == run.seed
+    for secret in (run.key_fingerprint, run.recipe_sha256, bound.table_sha256[0]):
+        assert secret in json.dumps(inside)
+        assert secret not in json.dumps(manifest)
+
+
+@pytest.mark.slow
+def test_a_public_key_commits_to_nothing(enter: Enter, tmp_path: Path, small_recipe: Any, small_data: Any) -> None:
+    from sfumato.engine.run import PUBLIC
+    from sfumato.workspace.ingest.files import Source
+    from sfumato.workspace.jobs.runs import enter_run
+
+    shared = Workspace.create(tmp_path / "shared", PUBLIC)
+    run_id = enter_run(shared, small_recipe(**PLAIN), Source("simulated.csv", b"simulated"), small_data)
+    work(shared.directory, idle=0)
+    release(shared, run_id, tmp_path / "out", reason="a study that strangers shall repeat")
+    assert manifest_of(tmp_path / "out")["commitment"] is None
+    assert "public key" in json.loads((tmp_path / "out/internal/commitments.json").read_text("utf-8"))["reason"]
+    origin = origin_of(shared, verify_release(tmp_path / "out"))
+    assert origin.run is None
+    assert "no commitment: the run has a public key" in origin.said
+    shared.close()
+
+
+@pytest.mark.slow
+def test_the_command_says_what_it_found_and_ends_with_1_where_something_is_wrong(
+    workspace: Workspace, run_id: int, out: Path, tmp_path: Path
+) -> None:
+    def said(*words: str) -> tuple[int, str]:
+        done = CliRunner().invoke(sfumato, ["verify", *words, "--workspace", str(workspace.directory)])
+        return done.exit_code, done.output
+
+    code, text = said(str(out))
+    assert (code, text.endswith("files, all as the manifest says\n")) == (0, True)
+    code, text = said(str(out / "public"), "--commitment")
+    assert (code, f"run {run_id} of this workspace made it" in text) == (0, True)
+    elsewhere = Workspace.create(tmp_path / "elsewhere")
+    elsewhere.close()
+    done = CliRunner().invoke(sfumato, ["verify", str(out), "--commitment", "--workspace", str(tmp_path / "elsewhere")])
+    assert (done.exit_code, "no run of this workspace made it" in done.output) == (1, True)
+    changed(out)
+    code, text = said(str(out))
+    assert code == 1
+    assert "dataset-SYNTHETIC-02.csv: changed" in text

@@ -1,0 +1,48 @@
+"""Holding a released folder against its manifests, and against the run that it came from."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .options import WORKSPACE, open_workspace
+from .speech import echo
+
+if TYPE_CHECKING:
+    from sfumato.workspace.release.verification import Verified
+
+
+@click.command()
+@click.argument("released", metavar="DIR", type=click.Path(path_type=Path))
+@click.option(
+    "--commitment", is_flag=True, help="Show with the workspace's key which run made it, and that it is as released."
+)
+@WORKSPACE
+def verify(released: Path, directory: Path | None, *, commitment: bool) -> None:
+    """Check a released folder DIR, or one of its packages: every file's hash, what is missing and what was added.
+
+    Exit status 1 where something is not as its manifest says, or where no run of the workspace made it.
+    """
+    from sfumato.workspace.release.verification import origin_of, verify_release
+
+    found = verify_release(released)
+    for line in found.wrong:
+        echo(line)
+    echo(verified_text(found))
+    made = True
+    if commitment:
+        origin = origin_of(open_workspace(directory), found)
+        made = origin.run is not None
+        echo(origin.said)
+    sys.exit(0 if made and not found.wrong else 1)
+
+
+def verified_text(found: Verified) -> str:
+    """``public and internal: 12 files, all as their manifests say``."""
+    packages = " and ".join(found.packages)
+    count = len(found.wrong)
+    said = f"{count} thing{'s' * (count != 1)} not as released" if count else "all as the manifest says"
+    return f"{packages}: {found.files} files, {said}"

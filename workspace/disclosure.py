@@ -1,0 +1,144 @@
+"""What may be shown outside of what was found inside: from values to what is left of them under the rules of a policy.
+
+All that a command, a screen or a release writes is internal, as confidential as the data, or public. Public numbers follow the
+rules. No count of fewer than ``smallest_cell`` confidential records is shown, and none from which it would follow: where a count is
+left out, others are left out until those without a number are two or more and have that many records together (secondary
+suppression), since whoever knows the total has their sum. Counts that are shown are rounded, other numbers lose their later
+digits, smallest and largest values and quantiles with fewer records beyond them are not shown at all.
+
+These are rules of output checking (threshold, rounding, no extremes), not a guarantee: numbers that were shown under different
+settings may still be laid beside each other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sfumato.engine.methods import method_called
+from sfumato.engine.rows import Row
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from sfumato.engine.microdata import Microdata
+
+INTERNAL = "INTERNAL: as confidential as the data"
+"""What every internal page and file says of itself, and its name where it has no room."""
+
+
+@dataclass(frozen=True, slots=True)
+class DisclosureRules:
+    """The least records that a number rests on, the base to which counts are rounded, the digits of all other numbers."""
+
+    smallest_cell: int = 10
+    rounding: int = 5
+    digits: int = 3
+
+    @property
+    def said(self) -> str:
+        """In words, under public figures and pages."""
+        return (
+            f"PUBLIC: counts of fewer than {self.smallest_cell} confidential records are left out, with others from which "
+            f"they would follow; those shown are rounded to multiples of {self.rounding}, other numbers to {self.digits} "
+            "significant digits; smallest and largest values are not shown"
+        )
+
+    def count(self, records: float) -> float:
+        """A count as it is shown: the nearest multiple of the base. It does not ask whether it may be shown."""
+        return math.floor(records / self.rounding + 0.5) * float(self.rounding)
+
+    def number(self, value: float) -> float:
+        """A number to so many significant digits."""
+        return float(f"{value:.{self.digits - 1}e}") if math.isfinite(value) else value
+
+    def share(self, value: float, records: int) -> float:
+        """A share of so many records: what a rounded number of them makes, to so many digits."""
+        step = self.rounding / records if records else 1.0
+        return self.number(math.floor(value / step + 0.5) * step)
+
+    def quantile(self, q: float, records: int) -> bool:
+        """Whether the quantile may be shown: so many records lie beyond it, on either side."""
+        return min(q, 1 - q) * records >= self.smallest_cell
+
+    def cells(self, counts: NDArray[np.integer], others: int = 0) -> NDArray[np.float64]:
+        """Counts (k,) of confidential records as they are shown, NaN where they are left out.
+
+        They make a total that may be known together with ``others``, records that none of them counts. Whoever solves that
+        equation for what was left out finds that any of it may be 0, and that it may be ``smallest_cell`` or more.
+        """
+        import numpy as np
+
+        hidden = np.asarray(counts) < self.smallest_cell
+        left = np.asarray(counts, dtype=np.int64)
+        while (hidden.any() or others) and not hidden.all():
+            together = int(left[hidden].sum()) + others
+            if hidden.sum() + (others > 0) >= 2 and together >= self.smallest_cell:
+                break
+            smallest = np.flatnonzero(~hidden)[np.argmin(left[~hidden])]
+            hidden[smallest] = True
+        return np.where(hidden, np.nan, [self.count(one) for one in left.tolist()])
+
+
+def rare_variables(data: Microdata, rules: DisclosureRules) -> frozenset[str]:
+    """The variables that have a level which some records have, but fewer than the rules ask for."""
+    found = set()
+    for variable in data.schema:
+        if variable.kind.has_levels:
+            counts = data.column(variable.name).value_counts().to_numpy()
+            if ((counts > 0) & (counts < rules.smallest_cell)).any():
+                found.add(variable.name)
+    return frozenset(found)
+
+
+def public_rows(rows: Iterable[Row], rules: DisclosureRules, records: int, rare: Collection[str] = ()) -> list[Row]:
+    """What of a run's rows may leave: averages over the released datasets of what methods declare public, rounded.
+
+    ``records`` is how many the confidential data have, ``rare`` are the variables of ``rare_variables``. Reasons stay inside:
+    they may count records.
+    """
+    return list(_public_rows(rows, rules, records, frozenset(rare)))
+
+
+def _public_rows(rows: Iterable[Row], rules: DisclosureRules, records: int, rare: frozenset[str]) -> Iterator[Row]:
+    for row in rows:
+        method = method_called(row.method_key)
+        outputs = () if method is None else method.outputs
+        public = next((output.public for output in outputs if output.name == row.measure), "")
+        averaged = row.dataset != "confidential" and row.draw is None and row.level is None and row.value is not None
+        if method is None or not public or not averaged or not _rests_on_enough(row, rules, records, rare):
+            continue
+        baseline = None if method.confidential else row.baseline
+
+        def shown(value: float | None, *, share: bool = public == "share") -> float | None:
+            return None if value is None else rules.share(value, records) if share else rules.number(value)
+
+        yield replace(
+            row,
+            value=shown(row.value),
+            lower=shown(row.lower),
+            upper=shown(row.upper),
+            baseline=shown(baseline),
+            reason="",
+        )
+
+
+def _rests_on_enough(row: Row, rules: DisclosureRules, records: int, rare: frozenset[str]) -> bool:
+    """Whether a number rests on enough records: not on the tail of a quantile, a rare level or a product of levels."""
+    q, term = row.params.get("q"), str(row.params.get("term", ""))
+    if isinstance(q, int | float) and not rules.quantile(float(q), records):
+        return False
+    if "=" in term and (":" in term or term.partition("=")[0] in rare):
+        return False
+    if "estimand" in row.params and row.target in rare:
+        return False
+    return records >= rules.smallest_cell
+
+
+def policy_words(name: str, rules: DisclosureRules) -> Sequence[tuple[str, str]]:
+    """The rules as a public file says them, by name."""
+    pairs = (("policy", name), ("smallest cell", str(rules.smallest_cell)), ("counts rounded to", str(rules.rounding)))
+    return [*(pair for pair in pairs if pair[1]), ("significant digits", str(rules.digits))]

@@ -1,0 +1,79 @@
+"""What stands in the public manifest in place of seed and hashes: an HMAC of them by the workspace's key.
+
+To anybody without the key it is a random number: no guess at a value, a seed or a table can be held against it. Whoever has the
+key and the workspace can show which run a release came from, and could not have prepared another run that fits. It covers the
+public manifest too, and so every public file. By a public key anybody could compute it for each guess: such a release has none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..store.workspace import Dataset
+from ..views.runs import Run
+
+LABEL = "sfumato commitment"
+"""Keeps it apart from all else that is derived from a key."""
+ALGORITHM = "HMAC-SHA-256"
+IN_MANIFEST = "commitment"
+"""The key of the public manifest under which it stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What is committed of a run: its recipe as written and as understood, data, tables, seed, versions, policy and key."""
+
+    recipe_sha256: str
+    recipe_text_sha256: str
+    data_sha256: str
+    confidential_table_sha256: str
+    table_sha256: tuple[str, ...]
+    seed: int
+    versions: Mapping[str, str]
+    policy_sha256: str
+    key_fingerprint: str
+
+    def canonical(self, manifest: Mapping[str, Any]) -> bytes:
+        """What is bound, with the public manifest that is without its commitment: JSON with sorted keys and no blanks."""
+        bare = {key: value for key, value in manifest.items() if key != IN_MANIFEST}
+        return json.dumps([LABEL, asdict(self), bare], sort_keys=True, separators=(",", ":")).encode()
+
+    def sealed(self, key: bytes, manifest: Mapping[str, Any]) -> str | None:
+        """The HMAC in hexadecimal digits; None with a public key."""
+        return hmac.digest(key, self.canonical(manifest), "sha256").hex() if key else None
+
+
+def committed(run: Run, dataset: Dataset, tables: Sequence[str], policy_sha256: str) -> Committed:
+    """What a release of a run is bound to: ``dataset`` is the confidential one, ``tables`` the hashes of the released ones."""
+    return Committed(
+        run.recipe_sha256,
+        hashlib.sha256(run.recipe_toml.encode()).hexdigest(),
+        dataset.source_sha256,
+        dataset.table_sha256,
+        tuple(tables),
+        run.seed,
+        dict(run.versions),
+        policy_sha256,
+        run.key_fingerprint,
+    )
+
+
+NO_COMMITMENT = (
+    "the run has a public key, so that an HMAC by it would commit to nothing and show guesses right or wrong"
+)
+
+
+def commitments_table(found: Committed, value: str | None) -> dict[str, Any]:
+    """What ``internal/commitments.json`` says: what was committed, by which key, and the value in the public manifest."""
+    return {
+        "commitment": value,
+        "algorithm": ALGORITHM if value else None,
+        "label": LABEL,
+        "reason": "" if value else NO_COMMITMENT,
+        "committed": asdict(found),
+    }

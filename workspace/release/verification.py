@@ -1,0 +1,206 @@
+"""Is a released folder as it was written, and did a run of this workspace make it? The folder may come from anybody.
+
+Nothing in it is followed, executed or believed: files are looked up among those that lie there, links and all that is no plain
+file are named, and a manifest may have so many bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sfumato.engine.errors import BadInput
+
+from ..audit import Act
+from ..errors import NotReady, StrangeFile
+from ..plain_files import is_hash, kind_of, open_plain, read_plain
+from ..store.keys import key_of_run
+from ..store.workspace import Workspace
+from ..views.runs import Run, RunState, find_run
+from .commitment import IN_MANIFEST, NO_COMMITMENT, committed
+from .contents import INTERNAL, MANIFEST, OTHER_PACKAGE, PUBLIC_FILES, plan_release
+from .policy import Policy, policy_of
+
+MOST_MANIFEST_BYTES = 16 << 20
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A released folder: which packages are there, how many files their manifests name, and what is wrong with them.
+
+    ``public`` is the public manifest, ``internal`` the internal one; None where they are not there.
+    """
+
+    directory: Path
+    packages: tuple[str, ...]
+    files: int
+    wrong: tuple[str, ...]
+    public: Mapping[str, Any] | None = None
+    internal: Mapping[str, Any] | None = None
+
+
+def verify_release(directory: Path) -> Verified:
+    """Hold every file of a release, or of one of its packages, against the manifests. Raises BadInput where there is none."""
+    packages = _packages(directory)
+    manifests = {name: _manifest(path, name) for name, path in packages.items()}
+    wrong = [
+        said for name, path in packages.items() for said in _wrong(path, _prefix(directory, path), manifests[name])
+    ]
+    if len(packages) == 2:
+        wrong += _strange(directory)
+        found = hashlib.sha256(_bytes(packages[PUBLIC_FILES] / MANIFEST)).hexdigest()
+        if manifests[INTERNAL].get(OTHER_PACKAGE) != found:
+            wrong.append("the internal manifest is of another public one")
+    files = sum(len(manifest["files"]) for manifest in manifests.values())
+    return Verified(
+        directory, tuple(packages), files, tuple(wrong), manifests.get(PUBLIC_FILES), manifests.get(INTERNAL)
+    )
+
+
+def _packages(directory: Path) -> dict[str, Path]:
+    """The packages that are there by name: both, one, or the directory itself as one of them."""
+    if not directory.is_dir():
+        raise BadInput("DIR", f'"{directory}" is no directory; name the one that sfumato release wrote')
+    found = {
+        name: directory / name
+        for name in (PUBLIC_FILES, INTERNAL)
+        if (directory / name).is_dir() and not (directory / name).is_symlink()
+    }
+    if found:
+        return found
+    if os.path.lexists(directory / MANIFEST):
+        alone = _manifest(directory, "")
+        return {INTERNAL if OTHER_PACKAGE in alone else PUBLIC_FILES: directory}
+    raise BadInput("DIR", f'"{directory}" is no release: it has neither public/ nor internal/, nor a {MANIFEST}')
+
+
+def _prefix(directory: Path, package: Path) -> str:
+    return "" if package == directory else f"{package.name}/"
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return read_plain(path, MOST_MANIFEST_BYTES)
+    except OSError as error:
+        raise BadInput("DIR", f'"{path}" cannot be read: {error.strerror}') from None
+    except StrangeFile as error:
+        raise BadInput("DIR", f'"{path}" is {error.kind}, no manifest') from None
+
+
+def _manifest(package: Path, name: str) -> dict[str, Any]:
+    """A package's manifest with the ``files`` that it names. Raises BadInput."""
+    path = package / MANIFEST
+    content = _bytes(path)
+    try:
+        table = json.loads(content)
+        files = [(line["name"], line["bytes"], line["sha256"]) for line in table["files"]]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise BadInput("DIR", f'"{path}" is no manifest of a release{name and f" ({name})"}') from None
+    if not all(isinstance(one, str) and isinstance(size, int) and is_hash(sha256) for one, size, sha256 in files):
+        raise BadInput("DIR", f'"{path}" is no manifest of a release: a line of "files" has no name, size or SHA-256')
+    return dict(table)
+
+
+def _wrong(package: Path, prefix: str, manifest: Mapping[str, Any]) -> Iterator[str]:
+    """What is not as the manifest of a package says."""
+    there = dict(_files(package))
+    named = [line["name"] for line in manifest["files"]]
+    for name in sorted({name for name in named if named.count(name) > 1}):
+        yield f"{prefix}{name}: the manifest names it twice"
+    for line in manifest["files"]:
+        kind = there.get(line["name"])
+        if kind is None:
+            yield f"{prefix}{line['name']}: missing"
+        elif not kind and not _same(package / line["name"], line["bytes"], line["sha256"]):
+            yield f"{prefix}{line['name']}: changed since it was released"
+    for name, kind in sorted(there.items()):
+        if kind:
+            yield f"{prefix}{name}: is {kind}, not a file of the release"
+        elif name not in named and name != MANIFEST:
+            yield f"{prefix}{name}: not in the manifest"
+
+
+def _files(package: Path) -> Iterator[tuple[str, str]]:
+    """The files of a package by their names in it, with what is no plain file in words; no link is followed."""
+    for folder, folders, names in os.walk(package):
+        here = Path(folder)
+        links = [name for name in folders if (here / name).is_symlink()]
+        for name in (*links, *names):
+            yield (here / name).relative_to(package).as_posix(), kind_of((here / name).lstat().st_mode)
+
+
+def _same(path: Path, size: int, sha256: str) -> bool:
+    try:
+        with os.fdopen(open_plain(path), "rb") as file:
+            if os.fstat(file.fileno()).st_size != size:
+                return False
+            return hashlib.file_digest(file, "sha256").hexdigest() == sha256
+    except (OSError, StrangeFile):
+        return False
+
+
+def _strange(directory: Path) -> list[str]:
+    """What lies beside the packages."""
+    return sorted(
+        f"{path.name}: belongs to no package"
+        for path in directory.iterdir()
+        if path.name not in (PUBLIC_FILES, INTERNAL)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Which run of a workspace made a release; None and why, where that cannot be shown."""
+
+    run: Run | None
+    said: str
+
+
+def origin_of(workspace: Workspace, verified: Verified) -> Origin:
+    """The run whose commitment the public manifest carries, found with the workspace's key. Raises BadInput and NoKey.
+
+    Every run that is done is tried, under every policy that the workspace had when it released something, and its present one.
+    """
+    if verified.public is None:
+        raise BadInput("DIR", f'"{verified.directory}" has no public package, whose manifest carries the commitment')
+    value = verified.public.get(IN_MANIFEST)
+    if value is None:
+        return Origin(None, f"it carries no commitment: {NO_COMMITMENT}")
+    if not is_hash(value):
+        return Origin(None, "what stands in the place of its commitment is none")
+    policies = _policies(workspace)
+    rows = workspace.connection.execute(
+        "SELECT id FROM run WHERE state = ? AND NOT key_public ORDER BY id DESC", (RunState.DONE.value,)
+    ).fetchall()
+    for row in rows:
+        run = find_run(workspace, row["id"])
+        if _made(workspace, run, verified.public, value, policies):
+            return Origin(
+                run, f"run {run.id} of this workspace made it, and the public files are those that were released"
+            )
+    return Origin(None, "no run of this workspace made it, or it was changed since")
+
+
+def _made(workspace: Workspace, run: Run, manifest: Mapping[str, Any], value: str, policies: list[str]) -> bool:
+    try:
+        tables = plan_release(workspace, run.id).tables
+    except NotReady:
+        return False
+    key, dataset = key_of_run(workspace.directory, run.key_fingerprint), workspace.dataset(run.dataset_id)
+    sealed = [committed(run, dataset, tables, policy).sealed(key, manifest) or "" for policy in policies]
+    return any(hmac.compare_digest(one, value) for one in sealed)
+
+
+def _policies(workspace: Workspace) -> list[str]:
+    """The hashes of the policies under which something may have been released."""
+    released = workspace.connection.execute(
+        "SELECT details FROM audit WHERE act = ? ORDER BY number DESC", (Act.RUN_RELEASED.value,)
+    )
+    noted = [json.loads(row["details"]).get("policy_sha256") for row in released]
+    return list(dict.fromkeys([*(one for one in noted if one), policy_of(workspace.directory).sha256, Policy().sha256]))
