@@ -34,6 +34,13 @@ STRICT = [
     {"value": "utility.ecdf.max_abs_difference", "max": 1e-9, "target": "income"},
 ]
 
+DOCUMENTS = (
+    "internal/risk-assessment.html",
+    "internal/risk-assessment.md",
+    "internal/disclosure-control.json",
+    "internal/disclosure-control.schema.json",
+)
+
 
 @pytest.fixture
 def done(workspace: Workspace, enter: Enter) -> int:
@@ -67,8 +74,7 @@ def test_everything_goes_out_and_the_manifest_has_the_hash_of_every_file(
         ["public/dataset-SYNTHETIC-01.csv", "public/dataset-SYNTHETIC-02.csv", "public/dataset-SYNTHETIC-03.csv",
          "public/codebook.csv", "public/manifest.json", "internal/report.html", "internal/recipe.toml",
          "internal/results.json", "internal/examination.json", "internal/commitments.json",
-         "internal/manifest.json",
-         "internal/risk-assessment.html", "internal/risk-assessment.md"]
+         "internal/manifest.json", *DOCUMENTS]
     )  # fmt: skip
     public, internal = (manifest_of(tmp_path / "out" / package) for package in ("public", "internal"))
     assert internal["public_manifest_sha256"] == sha256_of(tmp_path / "out/public/manifest.json")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from .disclosure_control import disclosure_control
 from .risk_assessment import risk_assessment
 from .written import Document, Written
 
 PUBLIC_DOCUMENTS: tuple[Document, ...] = ()
 """What leaves the building beside the datasets: nothing here may say more of the confidential data than they do."""
-INTERNAL_DOCUMENTS: tuple[Document, ...] = (risk_assessment,)
+INTERNAL_DOCUMENTS: tuple[Document, ...] = (risk_assessment, disclosure_control)
 """What stays with whoever answers for the release: as confidential as the data."""
 
 __all__ = ["INTERNAL_DOCUMENTS", "PUBLIC_DOCUMENTS", "Document", "Written"]

@@ -132,6 +132,11 @@ def coverage(dossier: Dossier) -> list[Words]:
     return said
 
 
+def unmeasured(dossier: Dossier) -> tuple[Question, ...]:
+    """The questions that no number answers."""
+    return tuple(one for one in QUESTIONS if all(row.value is None for row in _of(dossier, one)))
+
+
 def _averages(dossier: Dossier) -> list[Row]:
     """The release's averages of risks."""
     return [
