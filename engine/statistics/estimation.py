@@ -1,9 +1,11 @@
 """Estimates with standard error and confidence interval, as an analyst of one dataset would make them: means, quantiles, regressions.
 
-model := [("linear" | "logit") ":"] response "~" term ("+" term)*
+model     := [("linear" | "logit") ":"] response "~" term ("+" term)*
+response  := column | function "(" column ")" | condition
+condition := column (">" | ">=" | "<" | "<=") number
 
-``response`` is a column or a function of a numeric column, ``term`` as in ``sfumato.engine.terms``: nothing is ever
-evaluated.
+``term`` and ``function`` as in ``sfumato.engine.terms``; a condition on a number is a response of ``logit``, which is 1 where it
+holds. Nothing is ever evaluated.
 
 The standard error of a quantile is that of the bootstrap, exactly: what infinitely many resamples would give, without resampling.
 
@@ -22,6 +24,7 @@ net pay in cents ended a run. Here separated classes have fitted probabilities t
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,9 +38,9 @@ from ..arrays import Floats
 from ..errors import BadInput, NotComputable
 from ..microdata import Microdata
 from ..schema import Kind, Schema
-from ..terms import Design, Term, check_domain, parse_term
+from ..terms import Design, Factor, Term, check_domain, parse_term
 from .bounded_interval import UNBOUNDED, Range, bounded_interval
-from .columns import column_scales, factorised, independent_columns
+from .columns import column_scales, factorised, independent_columns, left_out
 from .combining import t_quantile
 
 _MOST_STEPS = 100
@@ -280,8 +283,13 @@ Answer = IntervalEstimate | NotComputable
 """An estimate, or why it cannot be computed."""
 
 _WRITTEN = re.compile(r"\s*(?:(linear|logit)\s*:)?([^~]+)~([^~]+)")
+_CONDITION = re.compile(
+    r"(?P<column>.+?)\s*(?P<sign>[<>]=?)\s*(?P<limit>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
+)
+_SIGNS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 _FITS = {"linear": linear_coefficients, "logit": logistic_coefficients}
-_RESPONSES = {"linear": (Kind.COUNT, Kind.CONTINUOUS), "logit": (Kind.BINARY,)}
+_NUMBERS = (Kind.COUNT, Kind.CONTINUOUS)
+_RESPONSES = {"linear": _NUMBERS, "logit": (Kind.BINARY,)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,9 +337,12 @@ class Model:
 
     def check(self, schema: Schema, place: str) -> None:
         """BadInput when a column is not there, or is of a kind that the regression cannot use."""
-        column, allowed = self.response_column(schema, place), _RESPONSES[self.family]
+        condition = self._condition(schema)
+        column, allowed = self.response_column(schema, place), _NUMBERS if condition else _RESPONSES[self.family]
+        if condition and self.family == "linear":
+            raise BadInput(place, f'the response "{self.response}" holds or not; write "logit: {self.written}"')
         if (kind := schema[column].kind) not in allowed:
-            other = f'; write "logit: {self.written}"' if kind is Kind.BINARY else ""
+            other = f'; write "logit: {self.written}"' if kind is Kind.BINARY and not condition else ""
             raise BadInput(place, f'the response "{column}" is {kind}; this needs {" or ".join(allowed)}{other}')
         for term in self._predictors(schema, place):
             if column in term.columns:
@@ -371,11 +382,23 @@ class Model:
     def _values(self, data: Microdata) -> Floats:
         """The response (n,)."""
         response = self._response(data.schema, "")
+        if condition := self._condition(data.schema):
+            holds = _SIGNS[condition["sign"]](data.numbers(response.columns[0]), float(condition["limit"]))
+            return np.asarray(holds, dtype=np.float64)
         if self.family == "logit":
+            if data.schema[response.columns[0]].kind is not Kind.BINARY:
+                raise NotComputable(f'"{self.response}" is released as class means, which are none of its two levels')
             return data.numbers(response.columns[0])
         return Design((response,), data.schema, ()).matrix(data)[:, 1]
 
+    def _condition(self, schema: Schema) -> re.Match[str] | None:
+        """The parts of a response that is a condition; a column may have any name."""
+        return None if self.response in schema else _CONDITION.fullmatch(self.response)
+
     def _response(self, schema: Schema, place: str) -> Term:
+        if condition := self._condition(schema):
+            schema.require(condition["column"], place)
+            return Term((Factor(condition["column"]),))
         response = parse_term(self.response, schema, place)
         if len(response.factors) > 1:
             raise BadInput(place, f'the response "{self.response}" must be a column, or a function of one')
@@ -383,3 +406,16 @@ class Model:
 
     def _predictors(self, schema: Schema, place: str) -> list[Term]:
         return [parse_term(text, schema, place) for text in self.terms]
+
+
+def check_models(models: Sequence[Model], schema: Schema, place: str) -> None:
+    """BadInput at ``place[i]`` when a column of model i is not there or of a wrong kind, or the model stands there twice."""
+    for i, model in enumerate(models):
+        model.check(schema, f"{place}[{i}]")
+        if model in models[:i]:
+            raise BadInput(f"{place}[{i}]", f'the model "{model.written}" is listed twice')
+
+
+def records_left_out(data: Microdata, columns: Sequence[str]) -> str:
+    """How many records lack one of the columns, in words; empty where none does."""
+    return left_out(int(np.any([data.missing(name) for name in columns], axis=0).sum()), len(data))

@@ -19,8 +19,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any, Literal, Self
 
-import numpy as np
-
 from ..arrays import Floats
 from ..combining_rules import BOUNDS, by_combining_rules, stated_bounds
 from ..errors import BadInput, NotComputable
@@ -32,8 +30,15 @@ from ..run import Run
 from ..schema import Kind, Schema, compared_variables, range_of_values
 from ..spec import Param, Spec
 from ..statistics.bounded_interval import AT_MOST_ONE, NON_NEGATIVE, UNBOUNDED, Range
-from ..statistics.columns import left_out
-from ..statistics.estimation import Answer, IntervalEstimate, Model, mean_estimate, quantile_estimate
+from ..statistics.estimation import (
+    Answer,
+    IntervalEstimate,
+    Model,
+    check_models,
+    mean_estimate,
+    quantile_estimate,
+    records_left_out,
+)
 
 NUMERIC = (Kind.COUNT, Kind.CONTINUOUS)
 AVERAGED = (*NUMERIC, Kind.BINARY)
@@ -64,7 +69,8 @@ class IntervalOverlapSpec(Spec):
     models: Annotated[
         tuple[Model, ...],
         Param(
-            'regressions whose coefficients are estimated: "log(price) ~ room_type + days", "logit: smoker ~ age"',
+            'regressions whose coefficients are estimated: "log(price) ~ room_type + days", "logit: smoker ~ age", '
+            '"logit: price > 100 ~ age"',
             selects=True,
         ),
     ] = ()
@@ -72,8 +78,7 @@ class IntervalOverlapSpec(Spec):
     def check(self, schema: Schema, place: str) -> None:
         """BadInput when a column is not there or of a wrong kind."""
         Spec.check(self, schema, place)
-        for i, model in enumerate(self.models):
-            model.check(schema, f"{place}.models[{i}]")
+        check_models(self.models, schema, f"{place}.models")
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
         """BadInput when nothing is named and no released variable is a number."""
@@ -142,10 +147,10 @@ def interval_overlap(confidential: Microdata, released: Microdata, spec: Interva
     estimates: list[Estimate] = []
     if released.origin == "confidential":
         for estimand, answer in own.items():
-            estimates += _estimates(estimand, answer, remark=estimand.left_out(released))
+            estimates += _estimates(estimand, answer, remark=records_left_out(released, estimand.columns))
         return Measure(tuple(estimates))
     for estimand, answer in dict(_answers(confidential, released, spec)).items():
-        estimates += _estimates(estimand, answer, own[estimand], estimand.left_out(released))
+        estimates += _estimates(estimand, answer, own[estimand], records_left_out(released, estimand.columns))
         estimates.append(_overlap(estimand, answer, own[estimand]))
         if isinstance(answer, IntervalEstimate):
             estimates += stated_bounds(estimand.range, estimand.target, dict(estimand.params))
@@ -162,10 +167,6 @@ class Estimand:
     params: tuple[tuple[str, Any], ...]
     columns: tuple[str, ...]
     range: Range = UNBOUNDED
-
-    def left_out(self, data: Microdata) -> str:
-        """How many records lack one of the columns."""
-        return left_out(int(np.any([data.missing(name) for name in self.columns], axis=0).sum()), len(data))
 
 
 def _answers(confidential: Microdata, data: Microdata, spec: IntervalOverlapSpec) -> Iterator[tuple[Estimand, Answer]]:

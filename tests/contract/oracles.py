@@ -254,7 +254,8 @@ def quantile_interval(values: Sequence[Fraction], q: float, confidence: float) -
 def coefficients(case: Case, data: Microdata, model: Any) -> dict[str, Interval | None]:
     """By statsmodels: days or illness on numbers and on indicators of all but the first level."""
     names = list(model.terms)
-    numbers = {name: cells(data, name) for name in (*names, model.response)}
+    response = model.response.split(" >")[0]
+    numbers = {name: cells(data, name) for name in (*names, response)}
     columns, labels = [np.ones(len(data))], ["intercept"]
     for name in names:
         if case.kind(name).has_levels:
@@ -264,14 +265,39 @@ def coefficients(case: Case, data: Microdata, model: Any) -> dict[str, Interval 
         else:
             columns.append(np.array([float(value) for value in numbers[name]]))
             labels.append(name)
-    y = np.array([float(case.code(model.response, value)) for value in numbers[model.response]])
+    y = np.array([answered(case, model, value) for value in numbers[response]])
     x = np.column_stack(columns)
     fit = sm.OLS(y, x).fit() if model.family == "linear" else sm.Logit(y, x).fit(disp=0, tol=1e-14, maxiter=200)
-    ends = np.asarray(fit.conf_int(1 - case.spec.confidence))
+    ends = np.asarray(fit.conf_int(1 - getattr(case.spec, "confidence", 0.95)))
     return {
         label: (float(value), float(error), float(low), float(high))
         for label, value, error, (low, high) in zip(labels, fit.params, fit.bse, ends, strict=True)
     }
+
+
+def answered(case: Case, model: Any, value: Any) -> float:
+    """The response of a record: its number, its level's rank, or whether its number is above the limit."""
+    if " > " in model.response:
+        return float(value > Fraction(model.response.split(" > ")[1]))
+    return float(case.code(model.response, value))
+
+
+def regression_distance(case: Case) -> dict[str, Answers]:
+    found: dict[str, Answers] = {"distance": {}, "relative_deviation": {}}
+    for model in case.spec.models:
+        target = model.response.split(" >")[0]
+        own, theirs = (coefficients(case, data, model) for data in (case.confidential, case.released))
+        total: float | None = 0.0
+        for term, interval in own.items():
+            other, value = theirs[term], None
+            assert interval is not None
+            assert other is not None
+            if abs(interval[0]) >= case.spec.near_zero * interval[1]:
+                value = (other[0] - interval[0]) / interval[0]
+            total = None if total is None or value is None else total + abs(value)
+            found["relative_deviation"][series(target, estimand="relative deviation", term=term)] = value
+        found["distance"][series(target)] = total
+    return found
 
 
 def estimands(case: Case, data: Microdata) -> Iterator[tuple[Series, Interval | None]]:
@@ -771,6 +797,7 @@ ORACLES: dict[str, Callable[..., dict[str, Answers]]] = {
         "utility.ecdf": (ecdf, ("max_abs_difference", "mean_squared_difference")),
         "utility.interval_overlap": (interval_overlap, ("overlap", "estimate", "standard_error")),
         "utility.propensity": (propensity, ("pmse", "null_pmse", "s_pmse")),
+        "utility.regression_distance": (regression_distance, ("distance", "relative_deviation")),
         "utility.summary": (summary, ("mean", "sd", "quantile", "share_of_zeros", "share", "share_missing")),
         "quality.ilm": (ilm, ("ilm", "one_minus_ilm")),
         "quality.nmi_v1": (nmi_v1, ("nmi", "unscaled", "minimum_nmi")),

@@ -75,6 +75,7 @@ def free(reason: str) -> Rule:
 
 lower = each(lambda before, after: before is not None and after is not None and after < before)
 higher = each(lambda before, after: before is not None and after is not None and after > before)
+apart = each(lambda before, after: before is not None and after is not None and abs(after) > abs(before) + 1e-3)
 not_computed = each(lambda _, after: after is None)
 
 
@@ -154,6 +155,10 @@ EXPECTATIONS: dict[str, Expected] = {
     "utility.propensity.pmse": Expected(doubled=same, copy=equals(0), permuted=equals(0), noise=at_least(0.2)),
     "utility.propensity.null_pmse": Expected(doubled=times(0.5), copy=same, permuted=PART, noise=PART),
     "utility.propensity.s_pmse": Expected(doubled=times(2), copy=equals(0), permuted=equals(0), noise=higher),
+    "utility.regression_distance.distance": Expected(doubled=same, copy=equals(0), permuted=higher, noise=higher),
+    "utility.regression_distance.relative_deviation": Expected(
+        doubled=same, copy=equals(0), permuted=apart, noise=apart
+    ),
     "utility.summary.mean": Expected(
         doubled=same, copy=same, permuted=same, noise=higher, unit=times(UNIT, "income")
     ),

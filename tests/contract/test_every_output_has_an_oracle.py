@@ -133,6 +133,11 @@ ON_LARGER: dict[str, list[Settings]] = {
         ("linked", {}),
         ("unlinked", {"variables": ["income", "region", "days"], "model": "logit_interactions"}),
     ],
+    "utility.regression_distance": [
+        ("linked", {"models": ["days ~ region + visits", "logit: income > 20 ~ visits + sex"]}),
+        ("unlinked", {"models": ["income ~ size + days"], "near_zero": 0.5}),
+        ("unlinked", {"models": ["logit: illness ~ visits + sex"], "near_zero": 1.5}),
+    ],
     "quality.nmi_v1": [("linked", {"variables": ["income"]})],
     "quality.nmi_v2": [("linked", {"variables": ["income"], "neighbours": 2})],
 }
@@ -155,7 +160,7 @@ def lacking_an_oracle(outputs: Sequence[str]) -> list[str]:
 def test_every_output_has_an_oracle_or_a_written_reason_why_there_can_be_none() -> None:
     assert lacking_an_oracle(measured_outputs()) == []
     assert all(len(reason) > 30 for reason in NO_ORACLE.values())
-    assert {key.rpartition(".")[0] for key in ORACLES} <= set(ON_TINY)
+    assert {key.rpartition(".")[0] for key in ORACLES} <= {*ON_TINY, *ON_LARGER}
 
 
 def test_a_new_output_without_an_oracle_would_be_noticed() -> None:

@@ -38,6 +38,7 @@ RADIUS = {"days": 1, "income": "5%"}
 SETTINGS: dict[str, dict[str, Any]] = {
     "utility.distribution_distance": {"variables": ["days", "income"], "given": ["region"]},
     "utility.interval_overlap": {"means": ["days"], "quantiles": ["income"], "probabilities": [0.5]},
+    "utility.regression_distance": {"models": ["income ~ visits", "logit: illness ~ days"], "near_zero": 0.0},
     "utility.summary": {"variables": ["days", "income", "region", "illness"]},
     "quality.ilm": {"quasi_identifiers": ["region", "days"]},
     "quality.nmi_v1": {"variables": ["income"]},

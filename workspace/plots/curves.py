@@ -110,9 +110,11 @@ def interval_figures(runs: Sequence[RunRows]) -> list[Figure]:
 
 def _intervals(estimand: Mapping[str, Any], panels: Mapping[str, Sequence[Named]]) -> Figure:
     rows = [row for named in panels.values() for _, row in named]
-    confidence = next((row.params["confidence"] for row in rows if "confidence" in row.params), 0.95)
+    confidence = next((row.params["confidence"] for row in rows if "confidence" in row.params), None)
     caption = (
         f"Points are estimates, lines {100 * confidence:g} % confidence intervals, of a release by its combining rule."
+        if confidence is not None
+        else "Points are averages over the released datasets, lines their 95 % Monte Carlo intervals."
     )
     drawn = tuple(_interval_panel(title, named) for title, named in panels.items())
     return Figure(_estimand_title(estimand), "intervals", drawn, caption)

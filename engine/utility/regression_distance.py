@@ -1,0 +1,148 @@
+"""Distances of regression coefficients (Park & Ghosh §4.3): does a model of the release say what one of the original says?
+
+With b_c and b_s the coefficients that a regression has on the confidential and on the released data:
+
+    relative deviation  (b_s - b_c) / b_c          of each coefficient, the intercept among them
+    distance            sum |(b_s - b_c) / b_c|    over all of them
+
+A coefficient near 0 has no meaningful share: where b_c is below ``near_zero`` of its standard errors, its deviation and
+the distance of its model are not computed, and the reason names it. Nor are they where a coefficient cannot be estimated
+on one of the tables. The paper, whose coefficients are far from 0, says nothing of it.
+
+The baseline of a distance is what two samples of one population give about their coefficients: the sum over the
+coefficients of sqrt(2/pi) sqrt(e_c^2 + e_s^2) / |b_c|, with e their standard errors.
+
+Records that lack a value of one of the model's variables are left out, as analysts' programs do; the rows say how many.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+from ..errors import BadInput, NotComputable
+from ..methods import method
+from ..microdata import Microdata
+from ..outputs import Output
+from ..results import Estimate, Measure
+from ..run import Run
+from ..schema import Schema
+from ..spec import Param, Spec
+from ..statistics.bounded_interval import NON_NEGATIVE
+from ..statistics.estimation import Answer, IntervalEstimate, Model, check_models, records_left_out
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RegressionDistanceSpec(Spec):
+    """The regressions, and which coefficients are near 0."""
+
+    models: Annotated[
+        tuple[Model, ...],
+        Param(
+            'regressions whose coefficients are compared: "log(price) ~ room_type + days", "logit: charge > 25000 ~ age"',
+            selects=True,
+        ),
+    ]
+    near_zero: Annotated[
+        float,
+        Param("a confidential coefficient below so many of its standard errors is too near 0 to be divided by", ge=0),
+    ] = 0.1
+
+    def check(self, schema: Schema, place: str) -> None:
+        """BadInput when there is no model, or a column of one is not there or of a wrong kind."""
+        Spec.check(self, schema, place)
+        if not self.models:
+            raise BadInput(f"{place}.models", 'name a regression, such as "price ~ age"')
+        check_models(self.models, schema, f"{place}.models")
+
+
+def check(data: Microdata, target: str, spec: RegressionDistanceSpec, place: str) -> None:
+    """BadInput where a model takes a function of a column outside its domain."""
+    for i, model in enumerate(spec.models):
+        model.check_domains(data, f"{place}.models[{i}]")
+
+
+@method(
+    "Distances of regression coefficients",
+    spec=RegressionDistanceSpec,
+    source="Park & Ghosh §4.3",
+    outputs=(
+        Output(
+            "distance",
+            "sum over the coefficients of a regression of their deviations from the confidential ones, each as a share of it",
+            "low",
+            range=NON_NEGATIVE,
+        ),
+        Output(
+            "relative_deviation",
+            "what a coefficient of the release exceeds the confidential one by, as a share of it; below 0 where it falls "
+            "short, below -1 where its sign is the other",
+            "none",
+            drawn="interval",
+        ),
+    ),
+    check=check,
+)
+def regression_distance(
+    confidential: Microdata, released: Microdata, spec: RegressionDistanceSpec, run: Run
+) -> Measure:
+    """The distance of each model, and the relative deviation of each of its coefficients."""
+    return Measure(tuple(e for model in spec.models for e in _of_model(confidential, released, model, spec.near_zero)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Deviation:
+    """(b_s - b_c) / b_c, and the mean of its size for two samples of one population."""
+
+    value: float
+    expected: float
+
+
+def _of_model(confidential: Microdata, released: Microdata, model: Model, near_zero: float) -> Iterator[Estimate]:
+    target = model.response_column(confidential.schema, "")
+    own, theirs = model.estimates(confidential, confidential), model.estimates(confidential, released)
+    found = {term: _deviation(term, own[term], theirs[term], near_zero) for term in own}
+    remark = _remark(confidential, released, model)
+    why = next((one.reason for one in found.values() if isinstance(one, NotComputable)), "")
+    deviations = [one for one in found.values() if isinstance(one, _Deviation)]
+    yield Estimate(
+        "distance",
+        None if why else math.fsum(abs(one.value) for one in deviations),
+        target,
+        baseline=None if why else math.fsum(one.expected for one in deviations),
+        reason=why or remark,
+        params={"model": model.written},
+    )
+    for term, one in found.items():
+        params = {"estimand": "relative deviation", "model": model.written, "term": term}
+        if isinstance(one, NotComputable):
+            yield Estimate.not_computed("relative_deviation", one.reason, target, **params)
+        else:
+            yield Estimate("relative_deviation", one.value, target, baseline=0.0, reason=remark, params=params)
+
+
+def _deviation(term: str, own: Answer, theirs: Answer, near_zero: float) -> _Deviation | NotComputable:
+    for words, answer in (("confidential", own), ("released", theirs)):
+        if isinstance(answer, NotComputable):
+            return NotComputable(f'"{term}" has no coefficient on the {words} data: {answer.reason}')
+    assert isinstance(own, IntervalEstimate)
+    assert isinstance(theirs, IntervalEstimate)
+    if own.value == 0 or abs(own.value) < near_zero * own.standard_error:
+        limit = f"less than {near_zero:g} of its standard error" if near_zero else "0"
+        return NotComputable(f'the confidential coefficient of "{term}" is {limit}: too near 0 to be divided by')
+    value = (theirs.value - own.value) / own.value
+    error = math.hypot(own.standard_error / own.value, theirs.standard_error / own.value)
+    if not math.isfinite(value + error):
+        return NotComputable(f'the coefficients of "{term}" are too far apart for a number to say by how much')
+    return _Deviation(value, math.sqrt(2 / math.pi) * error)
+
+
+def _remark(confidential: Microdata, released: Microdata, model: Model) -> str:
+    said = [
+        f"{table}: {words}"
+        for table, data in (("confidential", confidential), ("released", released))
+        if (words := records_left_out(data, model.columns(confidential.schema)))
+    ]
+    return "; ".join(said)
