@@ -11,6 +11,7 @@ import numpy as np
 
 from .errors import BadInput
 from .microdata import Microdata
+from .privacy import check_budget
 from .recipe import Recipe, Step
 from .statistics.columns import independent_columns
 from .terms import Design, check_domain, parse_term
@@ -58,14 +59,15 @@ def check_steps(recipe: Recipe, data: Microdata) -> None:
 
     Every step: the method's own ``check``, but for anonymisation steps after the first, which work on what that one makes.
     Synthesis steps: a target or a predictor with one single value, and
-    functions of columns outside their domain.
+    functions of columns outside their domain. The run must keep to its budget of epsilon.
     """
     for step in recipe.synthesis:
-        require_varying(data, step.target, f"{step.place}.target")
+        for name in step.targets:
+            require_varying(data, name, f"{step.place}.target")
         _check_terms(step, data)
     for step in (*recipe.synthesis, *recipe.anonymisation[:1], *recipe.measures, *recipe.studies):
-        if step.method.check is not None:
-            step.method.check(data, step.target, step.spec, step.place)
+        step.method.check_on(data, step.targets, step.spec, step.place)
+    check_budget(recipe, data)
 
 
 def _check_terms(step: Step, data: Microdata) -> None:

@@ -19,6 +19,7 @@ from .anonymisation._partition import check_limits
 from .errors import NotComputable
 from .methods import Method, registry
 from .microdata import Microdata, as_column
+from .privacy import accounts_of
 from .recipe import Recipe
 from .release_form import AnonymisationSpec, Anonymised
 from .results import Diagnostic, Estimate, Fit, Measure, StudyPoint
@@ -89,7 +90,7 @@ def fit_model(recipe: Recipe, item: int, confidential: Microdata, report: Report
     """Fit the recipe's synthesis step ``item`` on the confidential data, with m posterior draws."""
     step = recipe.synthesis[item]
     run = Run(Randomness(recipe.seed, key).generator("fit", item), report=report)
-    return step.method.fit(confidential, step.target, step.spec, run, recipe.m)
+    return step.method.fit(confidential, step.targets, step.spec, run, recipe.m)
 
 
 def draw_dataset(
@@ -102,13 +103,16 @@ def draw_dataset(
     key: bytes,
 ) -> Microdata:
     """Dataset ``draw`` (from 1): the targets in the recipe's order, each given the synthetic values before it (Guo & Hu §2.3)."""
-    released = Microdata(confidential.schema, confidential.frame, "synthetic")
+    whole = recipe.form.records is not None
+    start = confidential.frame.iloc[:0] if whole else confidential.frame
+    released = Microdata(confidential.schema, start, "synthetic", linked=recipe.linked)
     for item, (step, fit) in enumerate(zip(recipe.synthesis, fits, strict=True)):
         rng = Randomness(recipe.seed, key).generator("draw", draw, item)
-        assert step.method.draw is not None
-        values = step.method.draw(fit, step.spec, step.target, confidential, released, draw - 1, rng)
-        column = as_column(values, confidential, recipe.schema[step.target], step.place)
-        released = released.with_columns({step.target: column}, "synthetic")
+        values = step.method.drawn(
+            fit, step.spec, step.targets, confidential, released, draw - 1, rng, recipe.form.records
+        )
+        made = {name: as_column(values[name], confidential, recipe.schema[name], step.place) for name in step.targets}
+        released = released.with_columns(made, "synthetic")
         report(Progress(item + 1, len(recipe.synthesis), f"dataset {draw}"))
     return released
 
@@ -145,6 +149,16 @@ def as_released(recipe: Recipe, frame: pd.DataFrame, classes: NDArray[np.int64] 
         generalised=recipe.generalised,
         linked=recipe.linked,
     )
+
+
+def account_rows(recipe: Recipe, item: int, confidential: Microdata) -> list[Row]:
+    """The privacy account of synthesis step ``item``, where it keeps one."""
+    step, kept = recipe.synthesis[item], accounts_of(recipe, confidential)
+    account = next((own for of, own in kept if of is step), None)
+    if account is None:
+        return []
+    measure = Measure(tuple(replace(e, target=step.target if len(kept) > 1 else "") for e in account.estimates()))
+    return rows_of(step.method, measure, recipe.origin, None, settings=recipe.settings(step))
 
 
 def measure_dataset(
@@ -300,7 +314,7 @@ def execute(
     anonymised = anonymise(recipe, confidential, report, key=key) if recipe.anonymisation else None
     if anonymised:
         releases = [anonymised.data]
-    rows: list[Row] = []
+    rows = [row for k in range(len(fits)) for row in account_rows(recipe, k, confidential)]
     for j, step in enumerate(recipe.measures):
         if step.method.confidential:
             rows.extend(measure_dataset(recipe, j, confidential, confidential, None, report, key=key)[1])

@@ -1,12 +1,12 @@
 """What the function of a method takes and returns, family by family: mypy checks it where ``@method`` stands.
 
-Each is generic over the method's Spec. Families are told apart by what a method brings: synthesis a ``draw``, anonymisation
+Each is generic over the method's Spec. Families are told apart by what a method brings: synthesis a ``draw`` (or a ``joint_draw`` of several variables), anonymisation
 an ``AnonymisationSpec``, studies a ``StudySpec``; utility, quality and risk are measures.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from .spec import Spec
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .microdata import Microdata
+    from .privacy import NoAccount, PrivacyAccount
     from .release_form import Anonymised
     from .results import Fit, Measure, StudyPoint
     from .run import Run
@@ -53,6 +54,46 @@ class Draw(Protocol[S_contra]):
         rng: np.random.Generator,
         /,
     ) -> NDArray[np.generic]: ...
+
+
+class JointSynthesisMethod(Protocol[S_contra]):
+    """Fits the confidential values of several ``targets`` at once."""
+
+    def __call__(self, data: Microdata, targets: tuple[str, ...], spec: S_contra, run: Run, draws: int, /) -> Fit: ...
+
+
+class JointDraw(Protocol[S_contra]):
+    """The values of every target in dataset ``index``, each (records,), such as ``Draw`` gives.
+
+    ``records`` is the number of confidential ones unless the recipe makes all variables in this step and asks for another.
+    """
+
+    def __call__(
+        self,
+        fit: Fit,
+        spec: S_contra,
+        targets: tuple[str, ...],
+        confidential: Microdata,
+        released: Microdata,
+        index: int,
+        records: int,
+        rng: np.random.Generator,
+        /,
+    ) -> Mapping[str, NDArray[np.generic]]: ...
+
+
+class JointCheck(Protocol[S_contra]):
+    """As ``Check``, of a method that makes several ``targets`` at once."""
+
+    def __call__(self, data: Microdata, targets: tuple[str, ...], spec: S_contra, place: str, /) -> None: ...
+
+
+class Account(Protocol[S_contra]):
+    """What ``datasets`` of ``records`` drawn records each cost in differential privacy, told before anything is computed."""
+
+    def __call__(
+        self, data: Microdata, targets: tuple[str, ...], spec: S_contra, records: int, datasets: int, /
+    ) -> PrivacyAccount | NoAccount: ...
 
 
 class Tables(Protocol[S_contra]):
@@ -116,4 +157,6 @@ class Summarise(Protocol):
     def __call__(self, rows: Sequence[Any], /) -> list[Any]: ...
 
 
-Function = SynthesisMethod[Any] | AnonymisationMethod[Any] | MeasureMethod[Any] | StudyMethod[Any]
+Function = (
+    SynthesisMethod[Any] | JointSynthesisMethod[Any] | AnonymisationMethod[Any] | MeasureMethod[Any] | StudyMethod[Any]
+)

@@ -25,11 +25,15 @@ from .errors import BadInput, Extra, suggestion
 from .families import (
     FAMILIES,
     MEASURES,
+    Account,
     AnonymisationMethod,
     Check,
     Combine,
     Draw,
     Function,
+    JointCheck,
+    JointDraw,
+    JointSynthesisMethod,
     MeasureMethod,
     StudyMethod,
     Summarise,
@@ -40,7 +44,13 @@ from .outputs import Axis, Output, Plane, RecordArray, Split
 from .spec import Spec, StudySpec
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from .microdata import Microdata
     from .release_form import AnonymisationSpec
+    from .results import Fit
+    from .run import Run
 
 GROUP = "sfumato.methods"
 OWN = "sfumato"
@@ -65,9 +75,11 @@ class Method:
     func: Function
     outputs: tuple[Output, ...] = ()
     draw: Draw[Any] | None = None
+    joint_draw: JointDraw[Any] | None = None
+    account: Account[Any] | None = None
     confidential: bool = False
     targets: tuple[str, ...] = ()
-    check: Check[Any] | None = None
+    check: Check[Any] | JointCheck[Any] | None = None
     combine: Combine | None = None
     summarise: Summarise | None = None
     tables: Tables[Any] | None = None
@@ -86,7 +98,7 @@ class Method:
     @property
     def families(self) -> tuple[str, ...]:
         """The families that what it brings suits."""
-        if self.draw is not None:
+        if self.draw is not None or self.joint:
             return ("synthesis",)
         from .release_form import AnonymisationSpec
 
@@ -95,9 +107,44 @@ class Method:
         return ("studies",) if issubclass(self.spec, StudySpec) else MEASURES
 
     @property
-    def fit(self) -> SynthesisMethod[Any]:
-        """The function of a synthesis method."""
-        return cast("SynthesisMethod[Any]", self.func)
+    def joint(self) -> bool:
+        """Whether it is a synthesis that makes several variables in one step."""
+        return self.joint_draw is not None
+
+    def fit(self, data: Microdata, targets: tuple[str, ...], spec: Spec, run: Run, draws: int) -> Fit:
+        """Fit a synthesis method to its targets: one, unless it is joint."""
+        if self.joint:
+            return cast("JointSynthesisMethod[Any]", self.func)(data, targets, spec, run, draws)
+        (target,) = targets
+        return cast("SynthesisMethod[Any]", self.func)(data, target, spec, run, draws)
+
+    def drawn(
+        self,
+        fit: Fit,
+        spec: Spec,
+        targets: tuple[str, ...],
+        confidential: Microdata,
+        released: Microdata,
+        index: int,
+        rng: np.random.Generator,
+        records: int | None = None,
+    ) -> Mapping[str, NDArray[np.generic]]:
+        """The values of the targets in dataset ``index``, each (records,), of a synthesis method."""
+        if self.joint_draw is not None:
+            records = len(confidential) if records is None else records
+            return self.joint_draw(fit, spec, targets, confidential, released, index, records, rng)
+        assert self.draw is not None
+        (target,) = targets
+        return {target: self.draw(fit, spec, target, confidential, released, index, rng)}
+
+    def check_on(self, data: Microdata, targets: tuple[str, ...], spec: Spec, place: str) -> None:
+        """The method's own check of the confidential data, if it has one. Raises BadInput."""
+        if self.check is None:
+            return
+        if self.joint:
+            cast("JointCheck[Any]", self.check)(data, targets, spec, place)
+        else:
+            cast("Check[Any]", self.check)(data, targets[0] if targets else "", spec, place)
 
     @property
     def anonymise(self) -> AnonymisationMethod[Any]:
@@ -171,6 +218,19 @@ def method(
 ) -> Callable[[SynthesisMethod[S]], SynthesisMethod[S]]: ...
 @overload
 def method(
+    title: str,
+    *,
+    spec: type[S],
+    source: str,
+    joint_draw: JointDraw[S],
+    targets: tuple[str, ...] = ...,
+    check: JointCheck[S] | None = ...,
+    account: Account[S] | None = ...,
+    outputs: tuple[Output, ...] = ...,
+    extra: Extra | None = ...,
+) -> Callable[[JointSynthesisMethod[S]], JointSynthesisMethod[S]]: ...
+@overload
+def method(
     title: str, *, spec: type[A], source: str, check: Check[A] | None = ..., extra: Extra | None = ...
 ) -> Callable[[AnonymisationMethod[A]], AnonymisationMethod[A]]: ...
 @overload
@@ -205,7 +265,8 @@ def method(title: str, *, spec: type[Spec], source: str, **rest: Any) -> Callabl
     """Register a function as a method.
 
     ``source`` cites paper and section. ``confidential`` asks for a row of the confidential data scored against
-    themselves. ``targets`` are the kinds of variable that a synthesis method can produce. ``check`` is the method's own
+    themselves. ``targets`` are the kinds of variable that a synthesis method can produce; with a ``joint_draw`` it produces several variables in one step, and
+    its ``account`` says what they cost. ``check`` is the method's own
     check of the confidential data. ``axis``, ``planes`` and ``split`` are a study's; ``per_record`` declares the arrays of a
     ``Measure`` with one value a record. ``extra`` is the part of the package that it needs.
     """

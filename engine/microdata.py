@@ -97,8 +97,12 @@ class Microdata:
         return numbers[~np.isnan(numbers)]
 
     def with_columns(self, columns: dict[str, pd.Series], origin: Origin) -> Microdata:
-        """A copy whose named columns are replaced; the others are kept bit for bit."""
-        return Microdata(self.schema, self.frame.assign(**columns), origin)
+        """A copy whose named columns are replaced; the others are kept bit for bit. Where all are, they may have any length."""
+        whole = len(columns) == len(self.schema)
+        frame = (
+            pd.DataFrame({name: columns[name] for name in self.schema.names}) if whole else self.frame.assign(**columns)
+        )
+        return Microdata(self.schema, frame, origin, linked=self.linked)
 
 
 def _days(seconds: NDArray[np.int64]) -> NDArray[np.float64]:

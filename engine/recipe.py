@@ -61,16 +61,22 @@ class DataSource:
 
 @dataclass(frozen=True)
 class Step:
-    """One use of a method: its place in the recipe, the method, its parameters, and the variable a synthesis makes."""
+    """One use of a method: its place in the recipe, the method, its parameters, and the variables a synthesis makes."""
 
     place: str
     method: Method
     spec: Spec
-    target: str = ""
+    targets: tuple[str, ...] = ()
+
+    @property
+    def target(self) -> str:
+        """What a synthesis makes, in words."""
+        return ", ".join(self.targets)
 
     def to_table(self) -> dict[str, Any]:
         """The recipe's table of this step."""
-        head: dict[str, Any] = {"target": self.target} if self.target else {}
+        of: str | list[str] = list(self.targets) if self.method.joint else self.target
+        head: dict[str, Any] = {"target": of} if of else {}
         name = self.method.name if self.method.family in MAKERS else self.method.key
         return {**head, "method": name, **self.spec.to_table()}
 
@@ -121,6 +127,11 @@ class Recipe:
         if synthesis and anonymisation:
             raise BadInput("anonymisation[0]", "a recipe has [[synthesis]] or [[anonymisation]]; leave one out")
         form = ReleaseForm.from_table(release, schema, made=bool(synthesis or anonymisation))
+        if form.records is not None and not _made_whole(synthesis, schema):
+            raise BadInput(
+                "release.records",
+                "only a step that makes every variable of the plan at once can release another number of records",
+            )
         released = _anonymised_variables(release, anonymisation, schema) or _released(release, synthesis, schema)
         released = (*released, *(name for name in form.changed if name not in released))
         measures = tuple(
@@ -134,7 +145,8 @@ class Recipe:
             step.spec.check_release(schema, released, step.place)
         if not stored:
             _refuse_twice((*measures, *studies), schema, released)
-        judged = [(step.method, step.spec.settings(schema, released)) for step in (*measures, *studies)]
+        counted = (*(step for step in synthesis if step.method.outputs), *measures, *studies)
+        judged = [(step.method, step.spec.settings(schema, released)) for step in counted]
         thresholds = tuple(
             Threshold.from_table(t, f"threshold[{i}]", judged, schema)
             for i, t in enumerate(_tables(table, "threshold"))
@@ -186,7 +198,7 @@ class Recipe:
         return step.spec.settings(self.schema, self.released)
 
     def step_of(self, key: str, params: Mapping[str, Any]) -> Step | None:
-        """The measure or study that made a row of method ``key``: of those that agree with it the one that says most.
+        """The measure, study or account that made a row of method ``key``: of those that agree with it the one that says most.
 
         Rows that the first version stored say less. They are of the step that agrees most; None where two agree as much.
         """
@@ -199,7 +211,8 @@ class Recipe:
 
     @cached_property
     def _settings(self) -> tuple[tuple[Step, dict[str, Any]], ...]:
-        return tuple((step, self.settings(step)) for step in (*self.measures, *self.studies))
+        kept = (step for step in self.synthesis if step.method.outputs)
+        return tuple((step, self.settings(step)) for step in (*self.measures, *self.studies, *kept))
 
     @property
     def packages(self) -> tuple[str, ...]:
@@ -219,8 +232,13 @@ class Recipe:
 
     @property
     def linked(self) -> bool:
-        """Whether it is known whose record a released one is: of a release that is only scored, the recipe says."""
-        return self.makes_release or bool(self.form.link) or self.form.order == "original"
+        """Whether it is known whose record a released one is: of a release that is only scored, the recipe says.
+
+        Records of which one joint step has made every variable are nobody's.
+        """
+        if self.makes_release:
+            return not _made_whole(self.synthesis, self.schema)
+        return bool(self.form.link) or self.form.order == "original"
 
     @property
     def released_schema(self) -> Schema:
@@ -341,17 +359,24 @@ def _inherited(found: Method, given: Mapping[str, Any], measures: Sequence[Step]
 
 def _synthesis_step(table: Mapping[str, Any], index: int, schema: Schema) -> Step:
     place = f"synthesis[{index}]"
-    if not isinstance(table.get("target"), str):
+    given = table.get("target")
+    names = [name for name in (given if isinstance(given, list) else [given]) if isinstance(name, str)]
+    if not names or (isinstance(given, list) and len(names) < len(given)):
         raise BadInput(place, 'needs a target, the variable to synthesise, such as target = "price"')
-    kind = schema.require(table["target"], f"{place}.target").kind
     rest = {key: value for key, value in table.items() if key != "target"}
     step = _step(_with_family(rest, "synthesis"), place, ("synthesis",), schema, ())
-    if step.method.targets and kind not in step.method.targets:
-        wanted = " or ".join(step.method.targets)
+    if isinstance(given, list) and not step.method.joint:
         raise BadInput(
-            f"{place}.target", f'{step.method.name} produces {wanted} variables; "{table["target"]}" is {kind}'
+            f"{place}.target", f'{step.method.name} makes one variable a step; give each its own, target = "{names[0]}"'
         )
-    return Step(place, step.method, step.spec, table["target"])
+    for i, name in enumerate(names):
+        at = f"{place}.target[{i}]" if isinstance(given, list) else f"{place}.target"
+        kind = schema.require(name, at).kind
+        if step.method.targets and kind not in step.method.targets:
+            raise BadInput(
+                at, f'{step.method.name} produces {" or ".join(step.method.targets)} variables; "{name}" is {kind}'
+            )
+    return Step(place, step.method, step.spec, tuple(names))
 
 
 def _with_family(table: Mapping[str, Any], family: str) -> Mapping[str, Any]:
@@ -394,12 +419,14 @@ def _anonymised_variables(release: Mapping[str, Any], steps: Sequence[Step], sch
 
 
 def _released(release: Mapping[str, Any], synthesis: Sequence[Step], schema: Schema) -> tuple[str, ...]:
-    targets = tuple(step.target for step in synthesis)
+    targets: tuple[str, ...] = ()
+    for step in synthesis:
+        for name in step.targets:
+            if name in targets:
+                raise BadInput(f"{step.place}.target", f'"{name}" is synthesised twice')
+            targets = (*targets, name)
     for position, step in enumerate(synthesis):
-        if step.target in targets[:position]:
-            raise BadInput(f"{step.place}.target", f'"{step.target}" is synthesised twice')
-    for position, step in enumerate(synthesis):
-        _check_predictors(step, targets[position + 1 :], schema)
+        _check_predictors(step, [name for later in synthesis[position + 1 :] for name in later.targets], schema)
     if "released" not in release:
         return targets
     if targets:
@@ -414,10 +441,16 @@ def _released(release: Mapping[str, Any], synthesis: Sequence[Step], schema: Sch
     return tuple(map(str, names))
 
 
+def _made_whole(synthesis: Sequence[Step], schema: Schema) -> bool:
+    """Whether one joint step makes every variable that a record has, identifiers aside."""
+    named = {variable.name for variable in schema if variable.role is not Role.IDENTIFIER}
+    return len(synthesis) == 1 and synthesis[0].method.joint and named <= set(synthesis[0].targets)
+
+
 def _check_predictors(step: Step, later: Sequence[str], schema: Schema) -> None:
     for place, text in step.spec.predictor_terms(step.place):
         for column in parse_term(text, schema, place).columns:
-            if column == step.target:
+            if column in step.targets:
                 raise BadInput(place, f'"{column}" would be predicted from its own confidential value; leave it out')
             if column in later:
                 raise BadInput(

@@ -2,15 +2,18 @@
 
     [release]
     order = "original"                    # rows stay in the order of the confidential records
+    records = 1000                        # of each dataset, where one step makes every variable
+    epsilon = 10.0                        # the most that a run may cost
     link = "person"                       # an identifier that says whose row a released one is
     generalised = ["age", "postcode"]     # values are labels: intervals, groups of categories, nodes of a tree, *
     micro_aggregated = ["smokes"]         # values are class means: numbers, not counts or levels
 
-All but the first are for tables that another tool made.
+The last three are for tables that another tool made.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
@@ -127,18 +130,24 @@ def as_micro_aggregated(variable: Variable) -> Variable:
     return variable
 
 
+MOST_RECORDS = 100_000_000
 Order = Literal["original", "shuffled"]
-KEYS = ("order", "link", "generalised", "micro_aggregated")
+KEYS = ("order", "records", "epsilon", "link", "generalised", "micro_aggregated")
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseForm:
-    """``order`` of the rows; ``link``, the identifier that pairs records, empty without one; what the values are."""
+    """``order`` of the rows; ``link``, the identifier that pairs records, empty without one; what the values are.
+
+    ``records`` is how many a dataset has, None for as many as the confidential data; ``epsilon`` the most that a run may cost.
+    """
 
     order: Order = "shuffled"
     link: str = ""
     generalised: tuple[str, ...] = ()
     micro_aggregated: tuple[str, ...] = ()
+    records: int | None = None
+    epsilon: float | None = None
 
     @classmethod
     def from_table(cls, release: Mapping[str, Any], schema: Schema, *, made: bool) -> ReleaseForm:
@@ -158,13 +167,14 @@ class ReleaseForm:
         for i, name in enumerate(means):
             if name in labels:
                 raise BadInput(f"release.micro_aggregated[{i}]", f'"{name}" is generalised too; leave it out of one')
-        return cls(order, _link(release, schema), labels, means)
+        return cls(order, _link(release, schema), labels, means, _records(release, schema), _epsilon(release))
 
     def to_table(self, *, made: bool) -> dict[str, Any]:
         """The keys of ``[release]`` that are not at their default."""
         table: dict[str, Any] = {} if self.order == ("shuffled" if made else "original") else {"order": self.order}
         lists = {"generalised": list(self.generalised), "micro_aggregated": list(self.micro_aggregated)}
-        return {**table, **{key: value for key, value in {"link": self.link, **lists}.items() if value}}
+        given = {"records": self.records, "epsilon": self.epsilon, "link": self.link, **lists}
+        return {**table, **{key: value for key, value in given.items() if value}}
 
     @property
     def changed(self) -> tuple[str, ...]:
@@ -187,6 +197,28 @@ def _variables(release: Mapping[str, Any], key: str, schema: Schema) -> tuple[st
         if name in names[:i]:
             raise BadInput(f"release.{key}[{i}]", f'"{name}" is listed twice')
     return tuple(map(str, names))
+
+
+def _epsilon(release: Mapping[str, Any]) -> float | None:
+    epsilon = release.get("epsilon")
+    if epsilon is None:
+        return None
+    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0 < epsilon < math.inf:
+        raise BadInput("release.epsilon", f"{epsilon!r} must be a number above 0")
+    return float(epsilon)
+
+
+def _records(release: Mapping[str, Any], schema: Schema) -> int | None:
+    records = release.get("records")
+    if records is None:
+        return None
+    if not isinstance(records, int) or isinstance(records, bool) or not 1 <= records <= MOST_RECORDS:
+        raise BadInput(
+            "release.records", f"{records!r} must be a whole number, at least 1 and at most {MOST_RECORDS:,}"
+        )
+    for name in schema.of_role(Role.IDENTIFIER):
+        raise BadInput(f"variables.{name}.role", "records that are made anew have no identifier; leave the column out")
+    return records
 
 
 def _link(release: Mapping[str, Any], schema: Schema) -> str:

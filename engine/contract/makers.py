@@ -47,16 +47,16 @@ def with_times(confidential: Microdata) -> Microdata:
 
 def fitted(method: Method, data: Microdata, run: Run, kind: Kind | None = None) -> Fit:
     """The fit of a synthesis method to a target of this kind."""
-    return method.fit(data, target_of(method, data.schema, kind), spec_of(method, data.schema, kind), run, DRAWS)
+    return method.fit(data, (target_of(method, data.schema, kind),), spec_of(method, data.schema, kind), run, DRAWS)
 
 
 def drawn(method: Method, data: Microdata, fit: Fit, index: int, seed: int, kind: Kind | None = None) -> np.ndarray:
     """The values of dataset ``index``, drawn with this seed."""
-    assert method.draw is not None
     released = Microdata(data.schema, data.frame, "synthetic")
     rng = np.random.default_rng(seed)
     target = target_of(method, data.schema, kind)
-    return np.asarray(method.draw(fit, spec_of(method, data.schema, kind), target, data, released, index, rng))
+    values = method.drawn(fit, spec_of(method, data.schema, kind), (target,), data, released, index, rng)
+    return np.asarray(values[target])
 
 
 @every_synthesis

@@ -56,7 +56,7 @@ def check_trainable(
     for before, name in enumerate(variables):
         if method.check is not None:
             spec = _spec(method, variables[:before], tuple(settings.items()), place)
-            method.check(data, name, spec, f"{place}.generator")
+            method.check_on(data, (name,), spec, f"{place}.generator")
 
 
 @lru_cache(maxsize=1)
@@ -82,15 +82,13 @@ def _one_after_another(sample: Microdata, method: Method, settings: Settings, ru
     names = sample.schema.names
     specs = [_spec(method, names[:place], settings, method.key) for place in range(len(names))]
     fits: list[Fit] = [
-        method.fit(sample, name, spec, Run(run.rng.spawn(1)[0]), 1) for name, spec in zip(names, specs, strict=True)
+        method.fit(sample, (name,), spec, Run(run.rng.spawn(1)[0]), 1) for name, spec in zip(names, specs, strict=True)
     ]
-    assert method.draw is not None
-    draw = method.draw
 
     def make(size: int, rng: np.random.Generator) -> Microdata:
         made = Microdata(sample.schema, sample.frame, "synthetic")
         for name, spec, fit in zip(names, specs, fits, strict=True):
-            values = draw(fit, spec, name, sample, made, 0, rng.spawn(1)[0])
+            values = method.drawn(fit, spec, (name,), sample, made, 0, rng.spawn(1)[0])[name]
             made = made.with_columns({name: as_column(values, sample, sample.schema[name], method.key)}, "synthetic")
         kept = np.sort(rng.choice(len(made), size, replace=False))
         return Microdata(sample.schema, made.frame.iloc[kept].reset_index(drop=True), "synthetic")

@@ -50,7 +50,9 @@ def method_of(place: StepPlace, step: Mapping[str, Any]) -> Method:
 
 def step_fields(method: Method, step: Mapping[str, Any], names: Sequence[str]) -> list[Field]:
     """A field a parameter; before them the target of a synthesis step. ``names`` are the plan's variables."""
-    target = Field("target", "the variable to synthesise", value=step.get("target"), words=tuple(names))
+    several = method.joint
+    what = "the variables to synthesise, in this order" if several else "the variable to synthesise"
+    target = Field("target", what, "list" if several else "text", step.get("target"), words=tuple(names))
     head = [target] if method.family == "synthesis" else []
     return head + [_field(info, step.get(info.name), tuple(names)) for info in method.spec.params()]
 

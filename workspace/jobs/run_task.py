@@ -186,7 +186,8 @@ def _compute_fit(tables: Tables, given: TaskInput, report: Report, key: bytes) -
     recipe, held = _recipe(given.recipe), given.held
     fit = execution.fit_model(recipe, held.item, _confidential(tables, given), report, key=key)
     looked_at = fit_diagnostics(tables, given, fit)
-    return replace(looked_at, artefacts={held.key: tables.write_arrays(fit.arrays), **looked_at.artefacts})
+    rows = execution.account_rows(recipe, held.item, _confidential(tables, given))
+    return replace(looked_at, rows=rows, artefacts={held.key: tables.write_arrays(fit.arrays), **looked_at.artefacts})
 
 
 def fit_diagnostics(tables: Tables, given: TaskInput, fit: Fit) -> TaskResult:

@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sfumato.engine.thresholds import Verdict
 
-FAMILIES = {"utility": "Utility", "quality": "Data quality", "risk": "Disclosure risk", "studies": "Studies"}
+FAMILIES = {
+    "synthesis": "Privacy account",
+    "utility": "Utility",
+    "quality": "Data quality",
+    "risk": "Disclosure risk",
+    "studies": "Studies",
+}
 """The headings of what is measured, in the order in which it is shown."""
 DIRECTIONS = {"low": "lower is better", "high": "higher is better", "none": "no better direction"}
 _HASH = re.compile("[0-9a-f]{64}")

@@ -27,7 +27,7 @@ SORTS: Mapping[str, str] = {
 }
 """The orders in which results can be listed."""
 
-_BY_MEASURE = """CASE result.family WHEN 'utility' THEN 0 WHEN 'quality' THEN 1 WHEN 'risk' THEN 2 ELSE 3 END, result.method,
+_BY_MEASURE = """CASE result.family WHEN 'synthesis' THEN -1 WHEN 'utility' THEN 0 WHEN 'quality' THEN 1 WHEN 'risk' THEN 2 ELSE 3 END, result.method,
                  min(result.id) OVER (PARTITION BY result.family, result.method, result.measure, result.target,
                                                    result.params, result.level),
                  result.dataset, result.draw, result.id"""

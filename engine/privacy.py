@@ -1,0 +1,178 @@
+"""What a differentially private synthesis costs, and what its proof does not cover.
+
+A synthesis is eps-differentially private when one record more or less in the confidential data changes the probability of
+whatever it may release by a factor of exp(eps) at most (Dwork 2006; Park & Ghosh eq. 2). Changing a record is taking one out and
+putting another in: it costs twice as much. What is released together adds up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from .errors import BadInput
+from .outputs import Output
+from .results import Estimate
+from .schema import Role
+from .statistics.bounded_interval import Range
+
+if TYPE_CHECKING:
+    from .microdata import Microdata
+    from .recipe import Recipe, Step
+
+POSITIVE: Range = (0.0, None)
+
+ACCOUNT = (
+    Output(
+        "epsilon_sample",
+        "what one drawn record costs, or one block of them: with one confidential record more or less, no outcome is more than exp of this times as likely",
+        "low",
+        range=POSITIVE,
+        short="eps a sample",
+    ),
+    Output(
+        "epsilon_release",
+        "what all datasets cost together, for one confidential record more or less",
+        "low",
+        range=POSITIVE,
+        short="eps of the release",
+    ),
+    Output(
+        "epsilon_substitution",
+        "what all datasets cost together, for one confidential record that is changed",
+        "low",
+        range=POSITIVE,
+        short="eps for a change",
+    ),
+    Output(
+        "epsilon_noise",
+        "what the noise alone would account for, if nothing but the counts had been learned from the confidential data",
+        "none",
+        range=POSITIVE,
+        short="eps of the noise",
+    ),
+)
+"""The measures of every synthesis method that has an account."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyAccount:
+    """``epsilon`` for each of ``samples`` independent draws of a dataset, and ``datasets`` of them.
+
+    ``uncovered`` says in words what was learned from the confidential data outside the proof: then the noise accounts for
+    ``noise``, and no epsilon of the release can be told.
+    """
+
+    epsilon: float
+    samples: int
+    datasets: int
+    uncovered: tuple[str, ...] = ()
+
+    @property
+    def noise(self) -> float:
+        """Cost of all datasets if the proof covered everything, for one record more or less."""
+        return self.epsilon * self.samples * self.datasets
+
+    @property
+    def release(self) -> float | None:
+        """Cost of all datasets, for one record more or less; None where something is not covered."""
+        return None if self.uncovered else self.noise
+
+    @property
+    def substitution(self) -> float | None:
+        """Cost of all datasets, for one record that is changed; None where something is not covered."""
+        return None if self.uncovered else 2 * self.noise
+
+    def estimates(self) -> tuple[Estimate, ...]:
+        """The account as measures, those of ``ACCOUNT``."""
+        reason = f"the proof does not cover that {'; nor that '.join(self.uncovered)}" if self.uncovered else ""
+        sample = None if self.uncovered else self.epsilon
+        covered = (
+            ("epsilon_sample", sample),
+            ("epsilon_release", self.release),
+            ("epsilon_substitution", self.substitution),
+        )
+        return (
+            *(Estimate(name, value, reason=reason) for name, value in covered),
+            Estimate("epsilon_noise", self.noise),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NoAccount:
+    """There is no epsilon, and why not."""
+
+    reason: str
+
+    def estimates(self) -> tuple[Estimate, ...]:
+        """Every measure of ``ACCOUNT``, not computed."""
+        return tuple(Estimate.not_computed(output.name, self.reason) for output in ACCOUNT)
+
+
+MOST_EXPONENT = 700.0
+"""Beyond it exp is no double any more; fewer virtual records than then are never taken."""
+
+
+def virtual_records(epsilon: float, features: int, largest: float = 1.0) -> float:
+    """How many virtual records alpha every category needs, so that a draw of ``features`` values costs ``epsilon``.
+
+    alpha = 1 / (exp(epsilon / M) - 1). Park & Ghosh's eq. 6 says "at most"; their proof, M log(1 + 1/alpha) <= epsilon, needs
+    at least. A record adds at most ``largest`` to the count of any one category.
+    """
+    return largest / math.expm1(min(epsilon / features, MOST_EXPONENT))
+
+
+def epsilon_of(alpha: float, features: int, largest: float = 1.0) -> float:
+    """The cost of a draw of ``features`` values with ``alpha`` virtual records a category: M log(1 + largest / alpha)."""
+    return features * math.log1p(largest / alpha) if alpha > 0 else math.inf
+
+
+def total(accounts: Sequence[PrivacyAccount]) -> PrivacyAccount:
+    """The account of several steps of one release together (sequential composition)."""
+    uncovered = tuple(dict.fromkeys(reason for one in accounts for reason in one.uncovered))
+    return PrivacyAccount(math.fsum(one.noise for one in accounts), 1, 1, uncovered)
+
+
+def accounts_of(recipe: Recipe, data: Microdata) -> tuple[tuple[Step, PrivacyAccount | NoAccount], ...]:
+    """The account of each synthesis step that keeps one.
+
+    What such steps do not make is not covered, nor that as many records are released as there are.
+    """
+    kept = [step for step in recipe.synthesis if step.method.account is not None]
+    made = {name for step in kept for name in step.targets}
+    others = [v.name for v in recipe.schema if v.role is not Role.IDENTIFIER and v.name not in made]
+    reasons = [f"{', '.join(others)} leave without an account"] if others else []
+    if recipe.form.records is None:
+        reasons.append("as many records are released as there are (give a number, [release] records)")
+    found: list[tuple[Step, PrivacyAccount | NoAccount]] = []
+    for step in kept:
+        assert step.method.account is not None
+        records = len(data) if recipe.form.records is None else recipe.form.records
+        account = step.method.account(data, step.targets, step.spec, records, recipe.m)
+        if isinstance(account, PrivacyAccount):
+            account = replace(account, uncovered=(*account.uncovered, *reasons))
+        found.append((step, account))
+    return tuple(found)
+
+
+def check_budget(recipe: Recipe, data: Microdata) -> None:
+    """BadInput where a run would cost more than ``[release] epsilon`` allows, or nothing can tell what it costs."""
+    budget = recipe.form.epsilon
+    if budget is None:
+        return
+    accounts = [account for _, account in accounts_of(recipe, data)]
+    place = "release.epsilon"
+    for account in accounts:
+        if isinstance(account, NoAccount):
+            raise BadInput(place, f"what the run costs cannot be told: {account.reason}")
+    whole = total([account for account in accounts if isinstance(account, PrivacyAccount)])
+    if not accounts or whole.release is None:
+        why = f"the proof does not cover that {whole.uncovered[0]}" if accounts else "no step keeps an account"
+        raise BadInput(place, f"what the run costs cannot be told: {why}")
+    if whole.release > budget * (1 + 1e-12):
+        raise BadInput(
+            place,
+            f"the run would cost {whole.release:g}, the budget is {budget:g}: draw fewer records or datasets, or with less epsilon",
+        )
