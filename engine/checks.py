@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .budget import check_budget
 from .errors import BadInput
 from .microdata import Microdata
-from .privacy import check_budget
 from .recipe import Recipe, Step
 from .statistics.columns import independent_columns
 from .terms import Design, check_domain, parse_term

@@ -16,10 +16,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .anonymisation._partition import check_limits
+from .budget import accounts_of
 from .errors import NotComputable
 from .methods import Method, registry
 from .microdata import Microdata, as_column
-from .privacy import accounts_of
 from .recipe import Recipe
 from .release_form import AnonymisationSpec, Anonymised
 from .results import Diagnostic, Estimate, Fit, Measure, StudyPoint

@@ -9,18 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
-from .errors import BadInput
 from .outputs import Output
 from .results import Estimate
-from .schema import Role
 from .statistics.bounded_interval import Range
-
-if TYPE_CHECKING:
-    from .microdata import Microdata
-    from .recipe import Recipe, Step
 
 POSITIVE: Range = (0.0, None)
 
@@ -133,46 +126,3 @@ def total(accounts: Sequence[PrivacyAccount]) -> PrivacyAccount:
     """The account of several steps of one release together (sequential composition)."""
     uncovered = tuple(dict.fromkeys(reason for one in accounts for reason in one.uncovered))
     return PrivacyAccount(math.fsum(one.noise for one in accounts), 1, 1, uncovered)
-
-
-def accounts_of(recipe: Recipe, data: Microdata) -> tuple[tuple[Step, PrivacyAccount | NoAccount], ...]:
-    """The account of each synthesis step that keeps one.
-
-    What such steps do not make is not covered, nor that as many records are released as there are.
-    """
-    kept = [step for step in recipe.synthesis if step.method.account is not None]
-    made = {name for step in kept for name in step.targets}
-    others = [v.name for v in recipe.schema if v.role is not Role.IDENTIFIER and v.name not in made]
-    reasons = [f"{', '.join(others)} leave without an account"] if others else []
-    if recipe.form.records is None:
-        reasons.append("as many records are released as there are (give a number, [release] records)")
-    found: list[tuple[Step, PrivacyAccount | NoAccount]] = []
-    for step in kept:
-        assert step.method.account is not None
-        records = len(data) if recipe.form.records is None else recipe.form.records
-        account = step.method.account(data, step.targets, step.spec, records, recipe.m)
-        if isinstance(account, PrivacyAccount):
-            account = replace(account, uncovered=(*account.uncovered, *reasons))
-        found.append((step, account))
-    return tuple(found)
-
-
-def check_budget(recipe: Recipe, data: Microdata) -> None:
-    """BadInput where a run would cost more than ``[release] epsilon`` allows, or nothing can tell what it costs."""
-    budget = recipe.form.epsilon
-    if budget is None:
-        return
-    accounts = [account for _, account in accounts_of(recipe, data)]
-    place = "release.epsilon"
-    for account in accounts:
-        if isinstance(account, NoAccount):
-            raise BadInput(place, f"what the run costs cannot be told: {account.reason}")
-    whole = total([account for account in accounts if isinstance(account, PrivacyAccount)])
-    if not accounts or whole.release is None:
-        why = f"the proof does not cover that {whole.uncovered[0]}" if accounts else "no step keeps an account"
-        raise BadInput(place, f"what the run costs cannot be told: {why}")
-    if whole.release > budget * (1 + 1e-12):
-        raise BadInput(
-            place,
-            f"the run would cost {whole.release:g}, the budget is {budget:g}: draw fewer records or datasets, or with less epsilon",
-        )

@@ -23,6 +23,7 @@ from .errors import BadInput, suggestion
 from .methods import Method
 from .rows import Row
 from .schema import Origin, Schema
+from .toml import known_keys
 
 if TYPE_CHECKING:
     from .rows import Row
@@ -50,7 +51,7 @@ class Published:
         cls, table: Mapping[str, Any], place: str, values: Mapping[str, Method], schema: Schema
     ) -> Published:
         """The figure that a recipe quotes; its value must be one of ``values``, by key. Raises BadInput."""
-        _known_keys(table, KEYS, place)
+        known_keys(table, KEYS, place)
         for key in ("source", "value", "dataset", "figure"):
             if key not in table:
                 raise BadInput(f"{place}.{key}", 'must be given, such as source = "Guo & Hu, Table 4"')
@@ -128,10 +129,10 @@ def _spread(table: Mapping[str, Any], place: str) -> Iterator[tuple[Mapping[str,
     if not isinstance(figures, list) or not all(isinstance(one, Mapping) for one in figures):
         raise BadInput(f"{place}.figures", "must be a list of tables, such as [{ figure = 125.59 }]")
     shared = {key: value for key, value in table.items() if key != "figures"}
-    _known_keys(shared, KEYS, place)
+    known_keys(shared, KEYS, place)
     for j, one in enumerate(figures):
         own = f"{place}.figures[{j}]"
-        _known_keys(one, KEYS, own)
+        known_keys(one, KEYS, own)
         params = {
             **plain_table(shared.get("params", {}), f"{place}.params"),
             **plain_table(one.get("params", {}), f"{own}.params"),
@@ -147,12 +148,6 @@ def included(wanted: object, found: object) -> bool:
         same = isinstance(found, (list, tuple)) and len(found) == len(wanted)
         return same and all(map(included, wanted, found))  # type: ignore[call-overload]
     return bool(wanted == found) and isinstance(wanted, bool) == isinstance(found, bool)
-
-
-def _known_keys(table: Mapping[str, Any], known: Sequence[str], place: str) -> None:
-    for key in table:
-        if key not in known:
-            raise BadInput(f"{place}.{key}", f"unknown key{suggestion(key, known) or '; known: ' + ', '.join(known)}")
 
 
 def _number(value: object, place: str) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,7 +11,7 @@ from typing import Any
 
 import tomli_w
 
-from .errors import BadInput, suggestion
+from .errors import BadInput
 from .methods import Method, find, registry
 from .published import Published, read_published
 from .release_form import KEYS as FORM_KEYS
@@ -21,6 +20,7 @@ from .schema import MissingPolicy, Origin, Role, Schema, Variable
 from .spec import Spec
 from .terms import parse_term
 from .thresholds import Threshold
+from .toml import known_keys, names_of, read_toml, section_of, tables_of, text_of, whole_number
 
 SECTIONS = (
     "title", "label", "description", "companions", "data", "variables", "release", "synthesis", "anonymisation",
@@ -42,7 +42,7 @@ class DataSource:
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> DataSource:
         """The source that a recipe's ``[data]`` describes. Raises BadInput."""
-        _known_keys(table, ("file", "where", "sample", "missing"), "data")
+        known_keys(table, ("file", "where", "sample", "missing"), "data")
         sample = table.get("sample")
         if sample is not None and (not isinstance(sample, int) or isinstance(sample, bool) or sample < 1):
             raise BadInput(
@@ -51,7 +51,7 @@ class DataSource:
         missing = table.get("missing", "refuse")
         if missing not in list(MissingPolicy):
             raise BadInput("data.missing", f'"{missing}" is none of {", ".join(MissingPolicy)}')
-        return cls(_text(table, "file", "data"), _text(table, "where", "data"), sample, MissingPolicy(missing))
+        return cls(text_of(table, "file", "data"), text_of(table, "where", "data"), sample, MissingPolicy(missing))
 
     def to_table(self) -> dict[str, Any]:
         """The ``[data]`` table, without what is left at its default."""
@@ -118,12 +118,12 @@ class Recipe:
     @classmethod
     def from_table(cls, table: Mapping[str, Any], *, stored: bool = False) -> Recipe:
         """The recipe of a table as TOML or JSON reads it. Raises BadInput."""
-        _known_keys(table, SECTIONS, "")
+        known_keys(table, SECTIONS, "")
         schema = _schema(table)
-        release = _section(table, "release")
-        _known_keys(release, ("m", "seed", "released", *FORM_KEYS), "release")
-        synthesis = tuple(_synthesis_step(t, i, schema) for i, t in enumerate(_tables(table, "synthesis")))
-        anonymisation = _anonymisation_steps(_tables(table, "anonymisation"), schema)
+        release = section_of(table, "release")
+        known_keys(release, ("m", "seed", "released", *FORM_KEYS), "release")
+        synthesis = tuple(_synthesis_step(t, i, schema) for i, t in enumerate(tables_of(table, "synthesis")))
+        anonymisation = _anonymisation_steps(tables_of(table, "anonymisation"), schema)
         if synthesis and anonymisation:
             raise BadInput("anonymisation[0]", "a recipe has [[synthesis]] or [[anonymisation]]; leave one out")
         form = ReleaseForm.from_table(release, schema, made=bool(synthesis or anonymisation))
@@ -136,10 +136,10 @@ class Recipe:
         released = (*released, *(name for name in form.changed if name not in released))
         measures = tuple(
             _step(t, f"measure[{i}]", ("utility", "risk", "quality"), schema, ())
-            for i, t in enumerate(_tables(table, "measure"))
+            for i, t in enumerate(tables_of(table, "measure"))
         )
         studies = tuple(
-            _step(t, f"study[{i}]", ("studies",), schema, measures) for i, t in enumerate(_tables(table, "study"))
+            _step(t, f"study[{i}]", ("studies",), schema, measures) for i, t in enumerate(tables_of(table, "study"))
         )
         for step in (*measures, *studies):
             step.spec.check_release(schema, released, step.place)
@@ -149,23 +149,23 @@ class Recipe:
         judged = [(step.method, step.spec.settings(schema, released)) for step in counted]
         thresholds = tuple(
             Threshold.from_table(t, f"threshold[{i}]", judged, schema)
-            for i, t in enumerate(_tables(table, "threshold"))
+            for i, t in enumerate(tables_of(table, "threshold"))
         )
         return cls(
-            _text(table, "title", ""),
-            DataSource.from_table(_section(table, "data")),
+            text_of(table, "title", ""),
+            DataSource.from_table(section_of(table, "data")),
             schema,
-            _whole(release, "m", "release", 1 if not synthesis else 20, 1),
-            _whole(release, "seed", "release", 1, 0),
+            whole_number(release, "m", "release", 1 if not synthesis else 20, 1),
+            whole_number(release, "seed", "release", 1, 0),
             released,
             synthesis,
             measures,
             studies,
             thresholds,
-            _text(table, "description", ""),
-            _text(table, "label", ""),
-            _names(table, "companions"),
-            read_published(_tables(table, "published"), [s.method for s in (*measures, *studies)], schema),
+            text_of(table, "description", ""),
+            text_of(table, "label", ""),
+            names_of(table, "companions"),
+            read_published(tables_of(table, "published"), [s.method for s in (*measures, *studies)], schema),
             anonymisation,
             form,
         )
@@ -263,63 +263,8 @@ class Recipe:
         return hashlib.sha256(json.dumps(self.to_table(), sort_keys=True).encode()).hexdigest()
 
 
-def read_toml(text: str) -> dict[str, Any]:
-    """The table of a TOML text; BadInput with the line where it is not TOML."""
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput("recipe", f"not valid TOML: {error}") from None
-
-
-def _known_keys(table: Mapping[str, Any], known: Sequence[str], place: str) -> None:
-    for key in table:
-        if key not in known:
-            where = f"{place}.{key}" if place else key
-            raise BadInput(where, f"unknown key{suggestion(key, known) or '; known: ' + ', '.join(known)}")
-
-
-def _text(table: Mapping[str, Any], key: str, place: str) -> str:
-    value = table.get(key, "")
-    if not isinstance(value, str):
-        raise BadInput(f"{place}.{key}" if place else key, f"{value!r} must be text")
-    return value
-
-
-def _names(table: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    names = table.get(key, [])
-    if not isinstance(names, list):
-        raise BadInput(key, 'must be a list of recipes, such as ["airbnb-cart"]')
-    for i, name in enumerate(names):
-        if not isinstance(name, str) or not name.strip():
-            raise BadInput(f"{key}[{i}]", f"{name!r} must be the name of a recipe")
-        if name in names[:i]:
-            raise BadInput(f"{key}[{i}]", f'"{name}" is listed twice')
-    return tuple(names)
-
-
-def _whole(table: Mapping[str, Any], key: str, place: str, default: int, ge: int) -> int:
-    value = table.get(key, default)
-    if not isinstance(value, int) or isinstance(value, bool) or value < ge:
-        raise BadInput(f"{place}.{key}", f"{value!r} must be a whole number, at least {ge}")
-    return value
-
-
-def _section(table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = table.get(key, {})
-    if not isinstance(value, Mapping):
-        raise BadInput(key, f"must be a table, [{key}]")
-    return value
-
-
-def _tables(table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-    value = table.get(key, [])
-    if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
-        raise BadInput(key, f"must be tables, [[{key}]]")
-    return value
-
-
 def _schema(table: Mapping[str, Any]) -> Schema:
-    variables = _section(table, "variables")
+    variables = section_of(table, "variables")
     if not variables:
         raise BadInput("variables", 'name at least one column, such as price = { kind = "continuous" }')
     return Schema(tuple(Variable.from_table(name, item, f"variables.{name}") for name, item in variables.items()))
@@ -410,7 +355,7 @@ def _anonymised_variables(release: Mapping[str, Any], steps: Sequence[Step], sch
     """The variables that the steps change, in the schema's order; empty without steps."""
     if steps and "released" in release:
         raise BadInput("release.released", "the anonymisation steps already say what is released; leave it out")
-    if steps and _whole(release, "m", "release", 1, 1) != 1:
+    if steps and whole_number(release, "m", "release", 1, 1) != 1:
         raise BadInput("release.m", "an anonymised release is one table; leave m out")
     changed = {
         name for i, step in enumerate(steps) for name in _parameters(step).changed(_schema_after(steps[:i], schema))

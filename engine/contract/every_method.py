@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import typing
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -83,6 +84,8 @@ def test_it_refuses_a_column_that_is_not_there(method: Method, confidential: Mic
             continue
         if isinstance(table.get(info.name), dict):
             wrong: Any = {"absent": next(iter(table[info.name].values()))}
+        elif typing.get_origin(info.type) is Mapping:
+            wrong = {"absent": ["absent"]}
         else:
             wrong = ["absent"] if typing.get_origin(info.type) is tuple else "absent"
         spec = method.spec.from_table({**table, info.name: wrong}, "step")

@@ -176,8 +176,6 @@ def check_bins(data: Microdata, names: Sequence[str], bins: Mapping[str, Bins], 
     for name in bins:
         if data.schema[name].kind.has_levels:
             raise BadInput(f"{place}.bins.{name}", f'"{name}" has levels already; leave it out')
-        if name not in names:
-            raise BadInput(f"{place}.bins.{name}", f'"{name}" is neither a target nor a predictor of this step')
     for name in names:
         variable = data.schema[name]
         if variable.kind.has_levels:

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.recipe import read_toml
 from sfumato.engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.toml import read_toml
 
 SCHEMA = Schema(
     (

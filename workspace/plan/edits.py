@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.recipe import Recipe, read_toml
+from sfumato.engine.recipe import Recipe
 from sfumato.engine.thresholds import Threshold
+from sfumato.engine.toml import read_toml
 
 from ..errors import NotFound
 from ..store.workspace import Workspace

@@ -13,8 +13,9 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.overrides import with_settings
 from sfumato.engine.partition.hierarchies import rows_of_csv
-from sfumato.engine.recipe import MAKERS, Recipe, read_toml
+from sfumato.engine.recipe import MAKERS, Recipe
 from sfumato.engine.schema import Schema, Variable
+from sfumato.engine.toml import read_toml
 
 from ..errors import StrangeFile
 from ..ingest.files import Source, find_source, ingest

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.engine.errors import BadInput, suggestion
-from sfumato.engine.recipe import read_toml
+from sfumato.engine.toml import read_toml
 
 from ..errors import StrangeFile
 from ..plain_files import read_plain

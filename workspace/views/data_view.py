@@ -113,7 +113,7 @@ def data_view(workspace: Workspace, project_id: int) -> DataView | None:
 
 def _described(draft: Draft) -> tuple[dict[str, Variable | BadInput], str]:
     """The variables of the plan by name, an error in place of one that is described wrongly; what is wrong with it all."""
-    from sfumato.engine.recipe import read_toml
+    from sfumato.engine.toml import read_toml
 
     try:
         tables = read_toml(draft.toml).get("variables", {})

@@ -11,8 +11,9 @@ import pytest
 from sfumato.engine import recipe as recipe_module
 from sfumato.engine.execution import plan
 from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe, read_toml
+from sfumato.engine.recipe import Recipe
 from sfumato.engine.rows import Row
+from sfumato.engine.toml import read_toml
 from sfumato.workspace.errors import NotFound
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs import runs
