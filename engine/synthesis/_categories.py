@@ -1,6 +1,6 @@
 """Variables as categories and back: levels as they are, numbers and dates in bins, a missing value as one category more.
 
-Park & Ghosh §4.1 group numbers by hand and release the groups. Here the recipe says how (equal width, equal count, cut points), and
+Park & Ghosh §4.1 group numbers by hand and release the groups. Here the recipe says how, and
 a category that was drawn becomes a number inside its bin again.
 """
 
@@ -8,56 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats
-from ..errors import BadInput
+from ..errors import BadInput, NotComputable
 from ..microdata import Microdata
 from ..schema import Kind, Variable
+from ..statistics.binning import Binning, check_binning
 
 Codes = NDArray[np.int64]
 Inside = Literal["uniform", "donor"]
-
-MOST_BINS = 10_000
-RULES = ("equal width", "equal count")
-
-
-@dataclass(frozen=True, slots=True)
-class Bins:
-    """How a variable is cut: into ``count`` bins of equal width or with equally many records, or at ``cuts``."""
-
-    rule: Literal["equal width", "equal count", "cuts"]
-    count: int = 0
-    cuts: tuple[float, ...] = ()
-
-    @classmethod
-    def parse(cls, value: object) -> Self:
-        """From ``"equal width 18"``, ``"equal count 25"`` or a list of cut points, both ends included. Raises ValueError."""
-        wanted = 'must be "equal width 10", "equal count 10", or a list of cut points such as [0, 10, 50]'
-        if isinstance(value, str):
-            rule, _, count = value.strip().rpartition(" ")
-            if rule not in RULES or not count.isascii() or not count.isdecimal():
-                raise ValueError(f'"{value}" {wanted}')
-            if not 2 <= int(count[:9]) <= MOST_BINS:
-                raise ValueError(f"{count} bins: there must be at least 2 and at most {MOST_BINS:,}")
-            return cls("equal width" if rule == "equal width" else "equal count", int(count))
-        if not isinstance(value, list | tuple):
-            raise ValueError(f"{value!r} {wanted}")
-        if any(isinstance(cut, bool) or not isinstance(cut, int | float) or not np.isfinite(cut) for cut in value):
-            raise ValueError(f"{value!r} {wanted}")
-        cuts = tuple(float(cut) for cut in value)
-        if not 3 <= len(cuts) <= MOST_BINS or any(low >= high for low, high in pairwise(cuts)):
-            raise ValueError("cut points must be 3 or more and ascend")
-        return cls("cuts", cuts=cuts)
-
-    @property
-    def written(self) -> str | list[float]:
-        """As a recipe writes it."""
-        return list(self.cuts) if self.rule == "cuts" else f"{self.rule} {self.count}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +94,7 @@ class Categories:
         return np.where(count > 0, numbers[order][np.minimum(picked, len(order) - 1)], values)
 
 
-def categories_of(data: Microdata, name: str, bins: Bins | None) -> Categories:
+def categories_of(data: Microdata, name: str, rule: Binning | None) -> Categories:
     """The categories of a variable of the confidential data, by the recipe's rule where it has numbers."""
     variable = data.schema[name]
     gaps = bool(data.missing(name).any())
@@ -141,58 +104,45 @@ def categories_of(data: Microdata, name: str, bins: Bins | None) -> Categories:
         if not variable.levels:
             learned.append(f'"{name}" has these levels (name them under [variables])')
         return Categories(variable, size + gaps, gaps, np.empty(0), tuple(learned))
-    assert bins is not None
-    edges, from_data = _edges(data, variable, bins)
-    if from_data:
-        learned.append(from_data)
-    return Categories(variable, len(edges) - 1 + gaps, gaps, edges, tuple(learned))
+    assert rule is not None
+    edges, from_data = _edges(data, variable, rule)
+    return Categories(variable, len(edges) - 1 + gaps, gaps, edges, (*learned, *from_data))
 
 
-def _edges(data: Microdata, variable: Variable, bins: Bins) -> tuple[Floats, str]:
-    """The ends of the bins, ascending, and what of them the data have said."""
-    if bins.rule == "cuts":
-        return _distinct(np.array(bins.cuts), variable), ""
-    values = data.present(variable.name)
-    if bins.rule == "equal count":
-        edges = np.quantile(values, np.linspace(0, 1, bins.count + 1), method="inverted_cdf")
-        return _distinct(edges, variable), f'"{variable.name}" is cut where equally many records lie (give cut points)'
-    known = variable.lower is not None and variable.upper is not None
-    low = float(values.min()) if variable.lower is None else variable.lower
-    high = float(values.max()) if variable.upper is None else variable.upper
-    edges = _distinct(np.linspace(low, high, bins.count + 1), variable)
-    return edges, "" if known else f'"{variable.name}" reaches from its smallest to its largest value (give it bounds)'
+def _edges(data: Microdata, variable: Variable, rule: Binning) -> tuple[Floats, tuple[str, ...]]:
+    """The ends of the bins, ascending, and what of them the data have said: nothing where bounds and cuts are the recipe's."""
+    values, learned = data.present(variable.name), []
+    low, high = variable.lower, variable.upper
+    if low is None or high is None:
+        learned.append(f'"{variable.name}" reaches from its smallest to its largest value (give it bounds)')
+    low = float(values.min()) if low is None else low
+    high = float(values.max()) if high is None else high
+    if rule.kind == "equal count":
+        learned.append(f'"{variable.name}" is cut where equally many records lie (give cut points)')
+    cuts = rule.fitted(values if rule.kind == "equal count" else np.array([low, high])).cuts
+    if variable.kind in (Kind.COUNT, Kind.DATE):  # no bin without a whole number
+        low, high, cuts = np.floor(low), np.floor(high), np.unique(np.ceil(cuts))
+    return np.array([low, *cuts[(cuts > low) & (cuts <= high)], max(high, np.nextafter(low, np.inf))]), tuple(learned)
 
 
-def _distinct(edges: Floats, variable: Variable) -> Floats:
-    """Ends without bins that no value can be in: whole numbers for counts and dates, none twice."""
-    if variable.kind in (Kind.COUNT, Kind.DATE):
-        edges = np.concatenate([np.ceil(edges[:-1]), [np.floor(edges[-1])]])
-    kept = np.unique(edges)
-    return kept if len(kept) > 1 else np.array([kept[0], np.nextafter(kept[0], np.inf) + (variable.kind is Kind.COUNT)])
-
-
-def check_bins(data: Microdata, names: Sequence[str], bins: Mapping[str, Bins], place: str) -> None:
-    """BadInput where a number has no rule, a rule cuts what has levels, or records lie outside the cut points."""
-    for name in bins:
-        if data.schema[name].kind.has_levels:
-            raise BadInput(f"{place}.bins.{name}", f'"{name}" has levels already; leave it out')
-    for name in names:
+def check_bins(data: Microdata, names: Sequence[str], bins: Mapping[str, Binning], place: str) -> None:
+    """BadInput where a number has no rule, or a rule cuts outside the bounds or what has levels."""
+    for name, rule in bins.items():
         variable = data.schema[name]
+        at = f"{place}.bins.{name}"
         if variable.kind.has_levels:
-            continue
-        if name not in bins:
-            raise BadInput(
-                f"{place}.bins", f'"{name}" is {variable.kind}: say how it is cut, such as {name} = "equal width 10"'
-            )
-        rule = bins[name]
-        if rule.rule == "cuts" and variable.kind is Kind.DATE:
-            raise BadInput(f"{place}.bins.{name}", "dates are cut by equal width or equal count")
-        if rule.rule == "cuts":
-            low, high = variable.lower, variable.upper
-            if (low is not None and rule.cuts[0] < low) or (high is not None and rule.cuts[-1] > high):
-                raise BadInput(f"{place}.bins.{name}", "the cut points leave the bounds of the variable")
-            values = data.present(name)
-            if outside := int(((values < rule.cuts[0]) | (values > rule.cuts[-1])).sum()):
-                raise BadInput(
-                    f"{place}.bins.{name}", f"{outside:,} records lie outside the cut points; add cuts at the ends"
-                )
+            raise BadInput(at, f'"{name}" has levels already; leave it out')
+        for cut in rule.cuts:
+            if (variable.lower is not None and cut < variable.lower) or (
+                variable.upper is not None and cut > variable.upper
+            ):
+                raise BadInput(at, "the cut points leave the bounds of the variable")
+        try:
+            categories_of(data, name, rule)
+        except NotComputable as error:
+            raise BadInput(at, error.reason) from None
+    check_binning(bins, {variable.name: variable.kind for variable in data.schema}, f"{place}.bins")
+    for name in names:
+        if not data.schema[name].kind.has_levels and name not in bins:
+            kind = data.schema[name].kind
+            raise BadInput(f"{place}.bins", f'"{name}" is {kind}: say how it is cut, such as {name} = "10 equal width"')

@@ -34,7 +34,8 @@ from ..results import Diagnostic, Fit, NoTrace
 from ..run import Run
 from ..schema import Kind
 from ..spec import Param, Spec
-from ._categories import Bins, Categories, Codes, Inside, categories_of, check_bins
+from ..statistics.binning import Binning
+from ._categories import Categories, Codes, Inside, categories_of, check_bins
 from ._conditional_tables import LARGEST_KEY, ConditionalTable, Key, mutual_information
 
 COUNTED = "tables of counts are counted, not sampled"
@@ -81,8 +82,10 @@ class PerturbedGibbsSpec(Spec):
         Param("where a record starts: at random categories, or at a confidential record"),
     ] = "uniform"
     bins: Annotated[
-        Mapping[str, Bins],
-        Param('how numbers are cut: "equal width 10", "equal count 10", or cut points', names="variables"),
+        Mapping[str, Binning],
+        Param(
+            'how numbers are cut: "10 equal width", "10 equal count", "width 5" or "at 18, 30, 65"', names="variables"
+        ),
     ] = field(default_factory=dict)
     inside: Annotated[
         Literal["uniform", "donor"],
