@@ -1,6 +1,7 @@
 """What becomes of variables and records in a release: by anonymisation, or as ``[release]`` says of a table made elsewhere.
 
     [release]
+    title = "Visits to doctors, 2020"     # what the public files call the data
     order = "original"                    # rows stay in the order of the confidential records
     records = 1000                        # of each dataset, where one step makes every variable
     epsilon = 10.0                        # the most that a run may cost
@@ -132,7 +133,7 @@ def as_micro_aggregated(variable: Variable) -> Variable:
 
 MOST_RECORDS = 100_000_000
 Order = Literal["original", "shuffled"]
-KEYS = ("order", "records", "epsilon", "link", "generalised", "micro_aggregated")
+KEYS = ("title", "order", "records", "epsilon", "link", "generalised", "micro_aggregated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +141,7 @@ class ReleaseForm:
     """``order`` of the rows; ``link``, the identifier that pairs records, empty without one; what the values are.
 
     ``records`` is how many a dataset has, None for as many as the confidential data; ``epsilon`` the most that a run may cost.
+    ``title`` is what the public files call the data; the recipe's own title stays inside.
     """
 
     order: Order = "shuffled"
@@ -148,6 +150,7 @@ class ReleaseForm:
     micro_aggregated: tuple[str, ...] = ()
     records: int | None = None
     epsilon: float | None = None
+    title: str = ""
 
     @classmethod
     def from_table(cls, release: Mapping[str, Any], schema: Schema, *, made: bool) -> ReleaseForm:
@@ -167,13 +170,17 @@ class ReleaseForm:
         for i, name in enumerate(means):
             if name in labels:
                 raise BadInput(f"release.micro_aggregated[{i}]", f'"{name}" is generalised too; leave it out of one')
-        return cls(order, _link(release, schema), labels, means, _records(release, schema), _epsilon(release))
+        title = release.get("title", "")
+        if not isinstance(title, str):
+            raise BadInput("release.title", f"{title!r} must be text")
+        link, records, epsilon = _link(release, schema), _records(release, schema), _epsilon(release)
+        return cls(order, link, labels, means, records, epsilon, title)
 
     def to_table(self, *, made: bool) -> dict[str, Any]:
         """The keys of ``[release]`` that are not at their default."""
         table: dict[str, Any] = {} if self.order == ("shuffled" if made else "original") else {"order": self.order}
         lists = {"generalised": list(self.generalised), "micro_aggregated": list(self.micro_aggregated)}
-        given = {"records": self.records, "epsilon": self.epsilon, "link": self.link, **lists}
+        given = {"title": self.title, "records": self.records, "epsilon": self.epsilon, "link": self.link, **lists}
         return {**table, **{key: value for key, value in given.items() if value}}
 
     @property

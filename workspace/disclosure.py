@@ -22,9 +22,8 @@ from sfumato.engine.rows import Row
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow as pa
     from numpy.typing import NDArray
-
-    from sfumato.engine.microdata import Microdata
 
 INTERNAL = "INTERNAL: as confidential as the data"
 """What every internal page and file says of itself, and its name where it has no room."""
@@ -83,15 +82,17 @@ class DisclosureRules:
         return np.where(hidden, np.nan, [self.count(one) for one in left.tolist()])
 
 
-def rare_variables(data: Microdata, rules: DisclosureRules) -> frozenset[str]:
-    """The variables that have a level which some records have, but fewer than the rules ask for."""
-    found = set()
-    for variable in data.schema:
-        if variable.kind.has_levels:
-            counts = data.column(variable.name).value_counts().to_numpy()
-            if ((counts > 0) & (counts < rules.smallest_cell)).any():
-                found.add(variable.name)
-    return frozenset(found)
+def rare_variables(confidential: pa.Table, rules: DisclosureRules) -> frozenset[str]:
+    """The variables of a stored table that have a level which some records have, but fewer than the rules ask for."""
+    import pyarrow as pa
+
+    columns = {
+        field.name: confidential.column(field.name)
+        for field in confidential.schema
+        if pa.types.is_dictionary(field.type)
+    }
+    counts = {name: column.drop_null().value_counts().field("counts").to_pylist() for name, column in columns.items()}
+    return frozenset(name for name, found in counts.items() if any(0 < one < rules.smallest_cell for one in found))
 
 
 def public_rows(rows: Iterable[Row], rules: DisclosureRules, records: int, rare: Collection[str] = ()) -> list[Row]:

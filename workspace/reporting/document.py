@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from ..plots.figure import Figure, description
 from ..plots.markup import Child, Markup, element, joined, seen
+from ..plots.svg import svg
 from .tables import Table, html, whole
 
 STYLE = Markup(
@@ -75,6 +77,19 @@ class Signatures:
     signers: Sequence[tuple[str, str]]
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Drawing:
+    """A figure with its ``number``; in Markdown its words."""
+
+    figure: Figure
+    number: int
+
+    @property
+    def caption(self) -> str:
+        """Its number, title and caption."""
+        return f"Figure {self.number}. {self.figure.title}. {self.figure.caption}"
+
+
 @dataclass(frozen=True, slots=True)
 class Chapter:
     """Parts under a heading; chapters in a chapter stand one level lower."""
@@ -83,7 +98,7 @@ class Chapter:
     parts: Sequence[Part]
 
 
-Part: TypeAlias = "Paragraph | Terms | Items | Table | Signatures | Chapter"
+Part: TypeAlias = "Paragraph | Terms | Items | Table | Signatures | Drawing | Chapter"
 SIGNED = ("role", "name", "date", "signature")
 
 
@@ -154,6 +169,8 @@ def _html(part: Part, level: int) -> Markup:
             return element("ul", [element("li", in_html(one)) for one in items])
         case Signatures(signers):
             return signature_lines(signers)
+        case Drawing():
+            return element("figure", svg(part.figure, f"figure-{part.number}"), element("figcaption", part.caption))
         case Chapter(title, parts):
             heading = element(f"h{min(level, 6)}", title)
             return element("section", heading, [_html(one, level + 1) for one in parts])
@@ -191,6 +208,8 @@ def _markdown(part: Part, level: int) -> Iterator[str]:
             yield "\n".join(f"- {in_markdown(one)}" for one in items)
         case Signatures(signers):
             yield _grid(SIGNED, [(role, name, "", "") for role, name in signers])
+        case Drawing():
+            yield plain(f"{part.caption} {description(part.figure)}")
         case Chapter(title, parts):
             yield f"{'#' * min(level, 6)} {plain(title)}"
             for one in parts:

@@ -68,6 +68,13 @@ def leaks(directory: Path, secrets: Secrets) -> list[Leak]:
     return found
 
 
+def strayed(public: Path, internal: Path) -> list[str]:
+    """The files below ``public`` that have the bytes of an internal one, whatever they are called and hold."""
+    inside = {path.read_bytes() for path in internal.rglob("*") if path.is_file()}
+    files = (path for path in sorted(public.rglob("*")) if path.is_file())
+    return [str(path.relative_to(public)) for path in files if path.read_bytes() in inside]
+
+
 def _decoded(content: bytes, depth: int = 0) -> Iterator[bytes]:
     """The bytes of a file, and what is in them under some encoding."""
     yield content
@@ -89,16 +96,24 @@ def _decoded(content: bytes, depth: int = 0) -> Iterator[bytes]:
     for one in sorted(plain - {text}):
         yield one.encode("utf-8", "replace")
     for one in (text, *sorted(plain)):
-        for run in set(BASE64.findall(one)):
-            for alphabet in ("+/", "-_"):
-                try:
-                    yield base64.b64decode(
-                        run.rstrip("=") + "=" * (-len(run.rstrip("=")) % 4), alphabet.encode(), validate=True
-                    )
-                except (binascii.Error, ValueError):
-                    continue
-        for run in set(HEXADECIMAL.findall(one)):
-            yield bytes.fromhex(re.sub("[^0-9A-Fa-f]", "", run)[: len(re.sub("[^0-9A-Fa-f]", "", run)) // 2 * 2])
+        for part in {*_of_base64(one), *_of_hexadecimal(one)}:
+            yield from _decoded(part, depth + 1) if part.isascii() else [part]
+
+
+def _of_base64(text: str) -> Iterator[bytes]:
+    for run in set(BASE64.findall(text)):
+        bare = run.rstrip("=")
+        for alphabet in (b"+/", b"-_"):
+            try:
+                yield base64.b64decode(bare + "=" * (-len(bare) % 4), alphabet, validate=True)
+            except (binascii.Error, ValueError):
+                continue
+
+
+def _of_hexadecimal(text: str) -> Iterator[bytes]:
+    for run in set(HEXADECIMAL.findall(text)):
+        digits = re.sub("[^0-9A-Fa-f]", "", run)
+        yield bytes.fromhex(digits[: len(digits) // 2 * 2])
 
 
 def _of_parquet(content: bytes) -> Iterator[bytes]:
@@ -181,7 +196,9 @@ def _found(parts: Iterable[bytes], secrets: Secrets) -> Iterator[tuple[str, str]
             if words.casefold() in folded:
                 yield what, words
         if secrets.numbers:
-            yield from _numbers(GEOMETRY.sub("", text), secrets.numbers)
+            plain = GEOMETRY.sub("", text)
+            yield from _numbers(plain, secrets.numbers)
+            yield from _numbers(plain.replace(",", " ; "), secrets.numbers)  # the cells of a table
 
 
 def _numbers(text: str, secrets: Mapping[str, float]) -> Iterator[tuple[str, str]]:
@@ -201,7 +218,10 @@ def readings(token: str) -> Iterator[tuple[float, float]]:
     percent = 0.01 if token.endswith("%") else 1.0
     plain = re.sub(r"[-+\u2212%\s\u00a0\u2009\u202f'\u2019]", "", re.split(r"[eE×x]", token)[0])
     power = re.search(r"(?:[eE]|10\^?)([-+\u2212]?\d+)\s*%?$", token) if re.search(r"[eE×x]", token) else None
-    scale = 10.0 ** int(power.group(1).replace("\u2212", "-")) if power else 1.0
+    exponent = int(power.group(1).replace("\u2212", "-")) if power else 0
+    if abs(exponent) > 300:
+        return
+    scale = 10.0**exponent
     english, continental = plain.replace(",", ""), plain.replace(".", "").replace(",", ".")
     for digits in {english, continental}:
         if digits.count(".") > 1 or len(digits.replace(".", "").lstrip("0")) < LEAST_DIGITS:

@@ -72,7 +72,8 @@ def test_everything_goes_out_and_the_manifest_has_the_hash_of_every_file(
     written = sorted(str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.*"))
     assert written == sorted(found.files) == sorted(
         ["public/dataset-SYNTHETIC-01.csv", "public/dataset-SYNTHETIC-02.csv", "public/dataset-SYNTHETIC-03.csv",
-         "public/codebook.csv", "public/manifest.json", "internal/report.html", "internal/recipe.toml",
+         "public/codebook.csv", "public/manifest.json", "public/using-these-data.html", "public/utility.csv",
+         "internal/report.html", "internal/recipe.toml",
          "internal/results.json", "internal/examination.json", "internal/commitments.json",
          "internal/manifest.json", *DOCUMENTS]
     )  # fmt: skip

@@ -1,0 +1,82 @@
+"""What users of a release are told: the values of the page for them, read from a plan, its tables and its rows."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable
+from io import StringIO
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.rows import Row
+from sfumato.engine.schema import Kind
+
+from ..disclosure import DisclosureRules, public_rows, rare_variables
+from ..reporting.results import output_of
+from ..reporting.user_guide import PublicRelease
+from ..reporting.words import DIRECTIONS, settings_text
+from ..reporting.worked_example import BoundedMean, CombinedMean, bounded_mean, combined_mean
+from .contents import ReleasePlan
+from .tables import plain_cell
+
+NUMBERS = (Kind.CONTINUOUS, Kind.COUNT)
+
+
+def public_release(
+    plan: ReleasePlan,
+    rules: DisclosureRules,
+    rows: Iterable[Row],
+    confidential: pa.Table,
+    released: Callable[[int], pa.Table],
+) -> PublicRelease:
+    """What the public may know of a run's release. ``released(l)`` reads its l-th stored dataset, from 0."""
+    recipe = plan.run.recipe
+    return PublicRelease(
+        recipe,
+        plan.datasets,
+        plan.records,
+        plan.kept,
+        plan.replaced,
+        public_rows(rows, rules, confidential.num_rows, rare_variables(confidential, rules)),
+        rules,
+        _combined(plan, released) if recipe.origin == "synthetic" else _bounded(recipe, plan, released(0)),
+    )
+
+
+def _combined(plan: ReleasePlan, released: Callable[[int], pa.Table]) -> CombinedMean | None:
+    """The mean of the first replaced number."""
+    schema = plan.run.recipe.released_schema
+    name = next((name for name in plan.replaced if schema[name].kind in NUMBERS), None)
+    if name is None:
+        return None
+    columns = [
+        np.asarray(released(draw).column(name).to_numpy(zero_copy_only=False), dtype=np.float64)
+        for draw in range(plan.datasets)
+    ]
+    return combined_mean(name, columns, "partial" if plan.kept else "full")
+
+
+def _bounded(recipe: Recipe, plan: ReleasePlan, released: pa.Table) -> BoundedMean | None:
+    """The mean of the first generalised number."""
+    kinds = {name: recipe.schema[name].kind for name in plan.replaced if name in recipe.generalised}
+    name = next((name for name, kind in kinds.items() if kind in NUMBERS), None)
+    return None if name is None else bounded_mean(name, released.column(name).to_pylist(), kinds[name])
+
+
+HEADS = ("measure", "of", "settings", "dataset", "value", "lower", "upper", "baseline", "better", "meaning")
+
+
+def utility_csv(release: PublicRelease) -> bytes:
+    """What the release keeps, as far as it may be said: a CSV table with a line a number."""
+    text = StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(HEADS)
+    for row in release.rows:
+        output = output_of(row)
+        told = (output.meaning, DIRECTIONS[output.goal]) if output else ("", "")
+        words = (row.key, row.target, settings_text(row.params), row.dataset)
+        numbers = ("" if one is None else f"{one:.12g}" for one in (row.value, row.lower, row.upper, row.baseline))
+        lines.writerow([*map(plain_cell, words), *numbers, told[1], told[0]])
+    return text.getvalue().encode()

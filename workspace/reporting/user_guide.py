@@ -1,0 +1,252 @@
+"""The page for users of released data: what the data are, how to compute with them, what they keep of the confidential data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.rows import Row
+
+from ..disclosure import DisclosureRules
+from ..plots.figure import Figure
+from .document import Chapter, Document, Drawing, Items, Paragraph, Part, Terms
+from .results import method_title, output_of
+from .tables import Line, Table, table
+from .words import DIRECTIONS, count, interval, measured, number
+from .worked_example import BoundedMean, CombinedMean
+
+PARTIAL = (
+    "T = u + b/m, and 95 % intervals are q ± t √T, with t from Student's distribution of (m - 1)(1 + m u / b)² degrees of freedom "
+    "(Reiter 2003, inference for partially synthetic data)"
+)
+FULL = (
+    "T = (1 + 1/m) b - u, and 95 % intervals are q ± t √T, with t from Student's distribution of (m - 1)(1 - u / ((1 + 1/m) b))² "
+    "degrees of freedom (Raghunathan, Reiter & Rubin 2003, fully synthetic data); where T comes out negative, or with less than one "
+    "degree of freedom, take u with a normal interval (Reiter 2002)"
+)
+
+
+@dataclass(frozen=True)
+class PublicRelease:
+    """What the public may know of a release: how it was made in words, ``rows`` of what it keeps, and an example.
+
+    There are ``datasets`` of so many ``records``; ``kept`` are the variables that go out as they are. ``rows`` hold nothing but what
+    ``disclosure.public_rows`` lets out.
+    """
+
+    recipe: Recipe
+    datasets: int
+    records: int
+    kept: Sequence[str]
+    replaced: Sequence[str]
+    rows: Sequence[Row]
+    rules: DisclosureRules
+    example: CombinedMean | BoundedMean | None = None
+
+    @property
+    def title(self) -> str:
+        """What the recipe calls the data in public, else what they are."""
+        kind = self.recipe.origin.capitalize()
+        return (
+            self.recipe.form.title
+            or f"{kind} data: {count(self.datasets, 'dataset')} of {count(self.records, 'record')}"
+        )
+
+
+def user_guide(release: PublicRelease, figures: Sequence[Figure] = ()) -> Document:
+    """The page, with public figures where there are some."""
+    synthetic = release.recipe.origin == "synthetic"
+    parts: list[Part] = [
+        Chapter("What these data are", _what(release)),
+        Chapter("Variables", [_variables(release)]),
+        Chapter("How to compute with them", _combining(release) if synthetic else _reading(release)),
+        Chapter("What they keep of the confidential data", _kept(release)),
+        Chapter("What not to do with them", [Items(_limits(release))]),
+    ]
+    if figures:
+        drawn = [Drawing(figure, i) for i, figure in enumerate(figures, start=1)]
+        parts.append(Chapter("Figures", drawn))
+    return Document(release.title, f"{release.recipe.origin.upper()} DATA. {release.rules.said}.", parts)
+
+
+def _what(release: PublicRelease) -> list[Part]:
+    recipe = release.recipe
+    if recipe.origin == "synthetic":
+        made = [[step.target, step.method.title, step.method.source] for step in recipe.synthesis]
+        heads: tuple[str, ...] = ("variable", "model", "source")
+        title = "How the values were drawn, in this order"
+        said = (
+            f"{_datasets(release)}. The values of {_names(release.replaced)} are drawn from statistical models that were fitted to "
+            "confidential data: they are nobody's. "
+            + (
+                f"The values of {_names(release.kept)} are those of the confidential records."
+                if release.kept
+                else "No variable has values of confidential records."
+            )
+        )
+    else:
+        made = [[step.method.title, step.method.source] for step in recipe.anonymisation]
+        heads, title = ("method", "source"), "How the records were changed, in this order"
+        said = (
+            f"{_datasets(release)}. They are confidential records whose values of {_names(release.replaced)} were made coarser; some "
+            "records may have been left out."
+            + (f" The values of {_names(release.kept)} are as they were." if release.kept else "")
+        )
+    parts: list[Part] = [Paragraph(said)]
+    if made:
+        parts.append(table(heads, made, title=title))
+    else:
+        parts.append(Paragraph("They were made by another program; how is not said here."))
+    shuffled = (
+        "a random order, each dataset in its own"
+        if recipe.form.order == "shuffled"
+        else "the order of the confidential records"
+    )
+    return [*parts, Paragraph(f"Rows stand in {shuffled}. The files are described in codebook.csv.")]
+
+
+def _datasets(release: PublicRelease) -> str:
+    m = release.datasets
+    return f"{count(m, 'dataset')} of {count(release.records, 'record')}{' each' * (m != 1)}"
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(names[:-1]) + " and " * (len(names) > 1) + names[-1] if names else "no variable"
+
+
+def _variables(release: PublicRelease) -> Table:
+    shown = {
+        name: "replaced" if name in release.replaced else "as it was" for name in (*release.replaced, *release.kept)
+    }
+    schema = release.recipe.released_schema
+    lines: list[Line] = [[v.name, v.title, v.kind.value, shown[v.name]] for v in schema if v.name in shown]
+    return table(("variable", "meaning", "kind", "values"), lines)
+
+
+def _combining(release: PublicRelease) -> list[Part]:
+    """The combining rule in words, and worked out on the mean of a variable."""
+    m, example = release.datasets, release.example
+    if m == 1:
+        return [
+            Paragraph(
+                "There is one dataset: analyse it as if it had been collected. Its standard errors are too small, since they leave out "
+                "that another draw from the models would have given other values; one dataset cannot show by how much."
+            )
+        ]
+    rule = FULL if not release.kept else PARTIAL
+    parts: list[Part] = [
+        Items(
+            [
+                f"Do the analysis on each of the {m} datasets by itself. Do not stack them: {m} times as many rows are not {m} times as "
+                "many people, and standard errors would come out too small.",
+                "Note the estimate q of each dataset and u, its squared standard error.",
+                "The combined estimate is the mean q of the q. With u the mean of the u and b the variance of the q between datasets "
+                f"(divided by m - 1), its variance is {rule}.",
+            ]
+        ),
+        Paragraph(
+            "The rule holds where the models drew their parameters anew for each dataset and hold for the population. Estimates that "
+            "need what the models left out, such as interactions or tails that they do not have, can be wrong in all datasets alike."
+        ),
+    ]
+    if isinstance(example, CombinedMean) and example.combined is not None:
+        low, high = example.combined.interval()
+        degrees = example.combined.degrees
+        result = Terms(
+            [
+                ("combined estimate q", number(example.combined.estimate)),
+                ("mean u", number(sum(example.variances) / len(example.variances))),
+                ("b, between datasets", number(example.between)),
+                ("T", number(example.combined.variance) + (" (adjusted)" if example.combined.adjusted else "")),
+                ("degrees of freedom", number(degrees) if degrees < 1e6 else "more than a million: a normal interval"),
+                ("95 % interval", interval(low, high)),
+            ]
+        )
+        parts.append(
+            Chapter(f"Worked out on these datasets: the mean of {example.variable}", [example.by_dataset, result])
+        )
+    return parts
+
+
+def _reading(release: PublicRelease) -> list[Part]:
+    """How generalised values are read, and worked out on the mean of a variable."""
+    labels = [name for name in release.replaced if name in release.recipe.generalised]
+    means = [name for name in release.replaced if name not in release.recipe.generalised]
+    items = []
+    if labels:
+        items += [
+            f"Values of {_names(labels)} may be intervals: [20, 30) holds 20 and everything below 30, [20, 30] holds 30 too. {{a, b}} is "
+            "one of a and b, the name of a group one of its members, and * anything at all.",
+            "Do not put the middle of an interval in its place: that invents values, and correlations with them come out wrong. "
+            "Analyse the intervals as categories, or give both ends of what may be true, as below.",
+        ]
+    if means:
+        items.append(
+            f"Values of {_names(means)} are means (of ordered levels medians, of categories the most frequent) of the records of a class. "
+            "Their mean is right; their variance is too small, and correlations with other variables come out too large."
+        )
+    items.append(
+        "If records were left out they were the unusual ones: rare combinations are rarer here than in the population."
+    )
+    parts: list[Part] = [Items(items)]
+    if isinstance(release.example, BoundedMean):
+        found = release.example
+        said = (
+            f"The lower ends of the {count(found.read, 'value')} of {found.variable} that are intervals have the mean "
+            f"{number(found.low)}, the upper ends {number(found.high)}: the mean of what they stand for lies between."
+        )
+        left = found.records - found.read
+        more = f" Of {count(left, 'record')} more nothing can be said." if left else ""
+        parts.append(Chapter(f"Worked out on these data: the mean of {found.variable}", [Paragraph(said + more)]))
+    return parts
+
+
+UTILITY_HEADS = ("measure", "of", "value", "interval", "without a difference", "better")
+
+
+def _kept(release: PublicRelease) -> list[Part]:
+    """How analyses of these data differ from analyses of the confidential ones, as far as it was measured and may be said."""
+    if not release.rows:
+        return [
+            Paragraph(
+                "Nothing was measured that may be said here. Expect differences, and ask the data's keeper before you rely on a result."
+            )
+        ]
+    lines: list[Line] = []
+    meanings: dict[str, str] = {}
+    for row in release.rows:
+        output = output_of(row)
+        name = f"{method_title(row.method_key)}: {output.title if output else row.measure}"
+        if output is not None:
+            meanings.setdefault(name, output.meaning)
+        lines.append(
+            [
+                name,
+                measured(row.target, row.params),
+                number(row.value),
+                interval(row.lower, row.upper),
+                "" if row.baseline is None else number(row.baseline),
+                DIRECTIONS[output.goal] if output else "",
+            ]
+        )
+    return [
+        Paragraph(
+            "Averages over the datasets, beside the confidential data. They are in utility.csv too. What is not here was not measured "
+            "or stays inside; that nothing is said of an analysis does not mean that it can be relied on."
+        ),
+        table(UTILITY_HEADS, lines, right=(2, 3, 4)),
+        Terms(list(meanings.items())),
+    ]
+
+
+def _limits(release: PublicRelease) -> list[str]:
+    items = [
+        "Do not try to find out who a record is about, and do not link the records with others about people.",
+        "Do not take a single record, a smallest or largest value or a rare combination for a fact.",
+    ]
+    if release.recipe.origin == "synthetic":
+        items.append(
+            "Before a decision or a publication rests on a result, have it confirmed on the confidential data."
+        )
+    return items

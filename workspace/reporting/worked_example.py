@@ -1,0 +1,81 @@
+"""How an estimate is made from released datasets, worked out on these datasets themselves: nothing confidential enters it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from sfumato.engine.arrays import Floats
+from sfumato.engine.partition.hierarchies import interval
+from sfumato.engine.schema import Kind
+from sfumato.engine.statistics.combining import Combined, full_synthesis, partial_synthesis
+
+from .tables import Table, table
+from .words import number
+
+Rule = Literal["partial", "full"]
+LEAST_VALUES = 2
+
+
+@dataclass(frozen=True)
+class CombinedMean:
+    """The mean of a variable on each of m datasets, the squared standard error of each, and both combined by a rule.
+
+    ``combined`` is None where one dataset alone cannot show how much datasets differ.
+    """
+
+    variable: str
+    means: tuple[float, ...]
+    variances: tuple[float, ...]
+    rule: Rule
+    combined: Combined | None
+
+    @property
+    def between(self) -> float:
+        """The variance b of the means between datasets."""
+        return float(np.var(self.means, ddof=1))
+
+    @property
+    def by_dataset(self) -> Table:
+        """A line a dataset."""
+        lines = [
+            [str(draw), number(mean), number(variance**0.5)]
+            for draw, (mean, variance) in enumerate(zip(self.means, self.variances, strict=True), start=1)
+        ]
+        return table(("dataset", "mean q", "standard error √u"), lines, right=(0, 1, 2))
+
+
+def combined_mean(variable: str, columns: Sequence[Floats], rule: Rule) -> CombinedMean | None:
+    """The worked example on the values (n_l,) of a variable in each dataset, NaN where one is missing; None where too few have one."""
+    present = [values[np.isfinite(values)] for values in columns]
+    if any(values.size < LEAST_VALUES for values in present):
+        return None
+    means = tuple(float(values.mean()) for values in present)
+    variances = tuple(float(values.var(ddof=1)) / values.size for values in present)
+    combine = partial_synthesis if rule == "partial" else full_synthesis
+    return CombinedMean(variable, means, variances, rule, combine(means, variances) if len(means) > 1 else None)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedMean:
+    """Between which numbers the mean lies of a variable whose values are intervals: ``read`` of ``records`` have two ends."""
+
+    variable: str
+    low: float
+    high: float
+    read: int
+    records: int
+
+
+def bounded_mean(variable: str, labels: Sequence[str | None], kind: Kind) -> BoundedMean | None:
+    """The worked example on the labels (n,) of a generalised variable; None where none is an interval with two ends."""
+    ends = {label: interval(label, kind) for label in set(labels) if label is not None}
+    found = [ends[label] for label in labels if label is not None]
+    closed = [one for one in found if one is not None and np.isfinite([one.low, one.high]).all()]
+    if not closed:
+        return None
+    low, high = np.mean([one.low for one in closed]), np.mean([one.high for one in closed])
+    return BoundedMean(variable, float(low), float(high), len(closed), len(labels))
