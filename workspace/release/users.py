@@ -55,7 +55,11 @@ def _combined(plan: ReleasePlan, released: Callable[[int], pa.Table]) -> Combine
         np.asarray(released(draw).column(name).to_numpy(zero_copy_only=False), dtype=np.float64)
         for draw in range(plan.datasets)
     ]
-    return combined_mean(name, columns, "partial" if plan.kept else "full")
+    found = combined_mean(name, columns, "partial" if plan.kept else "full")
+    adjusted = found is not None and found.combined is not None and found.combined.adjusted
+    return (
+        None if adjusted and plan.run.recipe.form.records else found
+    )  # it would need how many confidential records there are
 
 
 def _bounded(recipe: Recipe, plan: ReleasePlan, released: pa.Table) -> BoundedMean | None:

@@ -23,7 +23,8 @@ PARTIAL = (
 FULL = (
     "T = (1 + 1/m) b - u, and 95 % intervals are q ± t √T, with t from Student's distribution of (m - 1)(1 - u / ((1 + 1/m) b))² "
     "degrees of freedom (Raghunathan, Reiter & Rubin 2003, fully synthetic data); where T comes out negative, or with less than one "
-    "degree of freedom, take u with a normal interval (Reiter 2002)"
+    "degree of freedom, take u with a normal interval, times the released records for each confidential one where these differ in "
+    "number (Reiter 2002)"
 )
 
 
