@@ -26,6 +26,7 @@ from ..store.keys import key_of_run
 from ..store.workspace import Workspace
 from .commitment import IN_MANIFEST, commitments_table, committed
 from .contents import INTERNAL, MANIFEST, OTHER_PACKAGE, PUBLIC_FILES, ReleasePlan, plan_release
+from .decision import decision_of
 from .documents import INTERNAL_DOCUMENTS, PUBLIC_DOCUMENTS
 from .documents.written import Document, Written
 from .dossier import Dossier, dossier_of
@@ -141,7 +142,7 @@ def _line(file: Written) -> dict[str, Any]:
 def _internal(workspace: Workspace, dossier: Dossier) -> Iterator[tuple[str, bytes]]:
     """The dossier of whoever answers for the release: as confidential as the data."""
     plan = dossier.plan
-    yield "report.html", report_page(workspace, plan.run.id).encode()
+    yield "report.html", report_page(workspace, plan.run.id, decision=decision_of(dossier)).encode()
     yield "recipe.toml", plan.run.recipe_toml.encode()
     yield "results.json", _json(result_with_companions(workspace, plan.run.id))
     yield "examination.json", _internal_json({**dossier.examination.to_table(), "reason": dossier.reason})

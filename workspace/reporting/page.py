@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from sfumato.engine.methods import Method, registry
 from sfumato.engine.published import SourceTable
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.results import Diagnostic, Trace
 from sfumato.engine.rows import Row
-from sfumato.engine.schema import Variable
+from sfumato.engine.schema import Role, Variable
 from sfumato.engine.thresholds import Verdict
 
 from ..plots.figure import Figure
@@ -20,7 +19,8 @@ from ..plots.markup import Child, Markup, element
 from ..plots.svg import svg
 from ..plots.traces import plots_of, trace_figure
 from .diagnostics import ALL, ParameterLine, parameter_lines, parameter_table, statistic_table, worst_first
-from .document import definitions, html_page
+from .document import definitions, html_page, signature_lines
+from .release_summary import Decision, fates, moment, summary_lines, what_goes_out
 from .results import result_tables, source_table, sums_up, sweep_table, sweeps_in, verdict_table
 from .tables import html, table
 from .words import (
@@ -33,7 +33,6 @@ from .words import (
     role_text,
     settings_apart,
     settings_text,
-    thresholds_text,
 )
 
 WORST = 3
@@ -99,10 +98,20 @@ def section(title: str, *children: Child) -> Section:
     return Section(title, children)
 
 
-def report(runs: Sequence[ReportedRun], figures: Sequence[Figure], published: Sequence[SourceTable]) -> str:
-    """The page of the first run, with what the runs beside it found. The same values give the same page, byte for byte."""
+def report(
+    runs: Sequence[ReportedRun],
+    figures: Sequence[Figure],
+    published: Sequence[SourceTable],
+    decision: Decision | None = None,
+) -> str:
+    """The page of the first run, with what the runs beside it found. The same values give the same page, byte for byte.
+
+    ``decision`` is what was decided of a release of it; a report alone decides nothing.
+    """
     main, *beside = runs
     parts = [
+        _summary_section(main, decision),
+        _decision_section(decision),
         _release_section(main, beside),
         _variable_section(main.recipe),
         section("Verdicts", _verdicts(main)),
@@ -115,6 +124,33 @@ def report(runs: Sequence[ReportedRun], figures: Sequence[Figure], published: Se
         _recipe_section(main),
     ]
     return _page(main, [part for part in parts if part is not None])
+
+
+def _summary_section(run: ReportedRun, decision: Decision | None) -> Section:
+    """The whole in plain sentences: what goes out, how it was judged, what was not measured."""
+    records = run.records if not run.recipe.anonymisation else None
+    lines = summary_lines(what_goes_out(run.recipe, run.recipe.m, records), run.verdicts, run.rows, decision)
+    return section(
+        "Summary", element("ul", [element("li", line) for line in lines]), element("p", f"{NO_MEASURE} {READING}")
+    )
+
+
+NO_MEASURE = (
+    "A question that is not measured is open: no number on this page says that the risk is small. What was measured holds for an "
+    "intruder who knows what the lines below say, and no more."
+)
+UNDECIDED = "This report was written without a release: nothing has been decided by it."
+
+
+def _decision_section(decision: Decision | None) -> Section:
+    """What the gate found, the reasons that were given, and the lines to sign on."""
+    found = Decision("pass") if decision is None else decision
+    return section(
+        "Decision",
+        element("p", UNDECIDED) if decision is None else "",
+        [html(one) for one in found.tables],
+        signature_lines(found.people),
+    )
 
 
 def _verdicts(run: ReportedRun) -> Markup:
@@ -167,9 +203,7 @@ def _page(main: ReportedRun, parts: Sequence[Section]) -> str:
         "main",
         element("h1", main.title),
         element("p", main.recipe.description) if main.recipe.description else "",
-        element("p", element("strong", _sentence(thresholds_text(main.verdicts)))) if main.verdicts else "",
         element("nav", element("ul", links), aria_label="Contents"),
-        element("p", READING),
         [part.markup for part in parts],
     )
     return html_page(f"{main.title}: disclosure control report", body)
@@ -186,16 +220,19 @@ def _release_section(run: ReportedRun, beside: Sequence[ReportedRun]) -> Section
         "What was released",
         definitions(
             [
-                ("Datasets", f"m = {recipe.m}, of {run.records:,} records each"),
-                ("Released variables", ", ".join(recipe.released)),
+                (
+                    "Datasets",
+                    f"m = {recipe.m}, of {run.records:,} records {'before suppression' if recipe.anonymisation else 'each'}",
+                ),
+                *((words, ", ".join(names)) for words, names in fates(recipe).items()),
                 ("Confidential file", f"{run.file} (SHA-256 {run.file_sha256})"),
                 ("Filter", recipe.data.where),
                 ("Sample", f"{count(recipe.data.sample, 'record')}, without replacement" if recipe.data.sample else ""),
-                ("Records", records_text(run.records, run.dropped) if run.dropped else ""),
+                ("Records", records_text(run.records, run.dropped)),
                 ("Seed", str(run.seed)),
                 ("Key", _sentence(f"{PUBLIC_KEY}: {REPEATABLE}") if run.key_public else "the workspace's own"),
                 ("Recipe", f"SHA-256 {run.recipe_sha256}"),
-                ("Made", f"run {run.id}, {_moment(run.created)}, {duration(run.seconds)} of computing"),
+                ("Made", f"run {run.id}, {moment(run.created)}, {duration(run.seconds)} of computing"),
                 ("With", ", ".join(f"{name} {version}" for name, version in run.versions.items())),
                 ("Beside it", ", ".join(f"{other.title} (run {other.id})" for other in beside)),
             ]
@@ -205,10 +242,6 @@ def _release_section(run: ReportedRun, beside: Sequence[ReportedRun]) -> Section
 
 
 REPEATABLE = "whoever has the seed can repeat the random numbers, and so take the datasets apart"
-
-
-def _moment(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def _steps(recipe: Recipe) -> Markup | str:
@@ -236,7 +269,8 @@ def _variable(recipe: Recipe, variable: Variable) -> Iterator[str]:
     yield role_text(variable.role.value)
     low, high = variable.bounds or (None, None)
     yield " ".join(f"{word} {number(end)}" for word, end in (("from", low), ("to", high)) if end is not None)
-    yield "replaced" if variable.name in recipe.released else "unchanged"
+    out = "left out" if variable.role is Role.IDENTIFIER else ""
+    yield out or ("replaced" if variable.name in recipe.released else "unchanged")
 
 
 def _recipe_section(run: ReportedRun) -> Section:

@@ -26,6 +26,7 @@ from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.release.contents import plan_release
 from sfumato.workspace.release.package import NotReleased, release, releases_of
 from sfumato.workspace.release.report import report_page
+from sfumato.workspace.reporting.release_summary import Decision
 from sfumato.workspace.store.workspace import Workspace
 
 Enter = Callable[..., int]
@@ -81,7 +82,7 @@ def test_everything_goes_out_and_the_manifest_has_the_hash_of_every_file(
     assert internal["public_manifest_sha256"] == sha256_of(tmp_path / "out/public/manifest.json")
     assert (public["datasets"], public["records"], public["replaced"]) == (3, 80, ["visits", "income"])
     inside = tmp_path / "out/internal"
-    assert (inside / "report.html").read_text("utf-8") == report_page(workspace, done)
+    assert (inside / "report.html").read_text("utf-8") == report_page(workspace, done, decision=Decision("pass"))
     assert Recipe.from_toml((inside / "recipe.toml").read_text("utf-8")).sha256 == internal["recipe_sha256"]
     results = json.loads((inside / "results.json").read_text("utf-8"))
     assert results == json.loads(json.dumps(result_object(workspace, done)))
@@ -248,7 +249,7 @@ def test_a_directory_with_something_in_it_stays_as_it_is(workspace: Workspace, d
 def test_what_fails_on_the_way_leaves_neither_files_nor_a_row(
     workspace: Workspace, done: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full_disk(*_: object) -> bytes:
+    def full_disk(*_: object, **__: object) -> bytes:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:

@@ -20,7 +20,7 @@ from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plots.distributions import Group, distribution_figure
 from sfumato.workspace.release.report import report_page
-from sfumato.workspace.reporting.page import definitions
+from sfumato.workspace.reporting.document import definitions
 from sfumato.workspace.reporting.tables import html, table
 from sfumato.workspace.store.workspace import Workspace
 

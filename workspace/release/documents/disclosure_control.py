@@ -14,8 +14,9 @@ from typing import Any
 from sfumato.engine.outputs import QUESTIONS
 from sfumato.engine.recipe import Step
 
+from ...reporting.questions import unmeasured
 from ..dossier import Dossier
-from .risk_assessment import MARKING, unmeasured
+from .risk_assessment import MARKING
 from .written import Written, json_document
 
 SCHEMA = "urn:sfumato:disclosure-control:1"
@@ -30,7 +31,7 @@ def disclosure_control(dossier: Dossier, written: Sequence[Written]) -> dict[str
 
 def record(dossier: Dossier, written: Sequence[Written]) -> dict[str, Any]:
     """The record as JSON has it."""
-    examination = dossier.examination.to_table()
+    examination, open_questions = dossier.examination.to_table(), unmeasured(dossier.rows)
     return {
         "schema": SCHEMA,
         "marking": MARKING,
@@ -45,7 +46,7 @@ def record(dossier: Dossier, written: Sequence[Written]) -> dict[str, Any]:
         "gate": {"status": dossier.examination.status, "findings": examination["findings"]},
         "waivers": examination.get("waivers", []),
         "reason": dossier.reason,
-        "questions": {name: "not measured" if name in unmeasured(dossier) else "measured" for name in QUESTIONS},
+        "questions": {name: "not measured" if name in open_questions else "measured" for name in QUESTIONS},
         "judgements": dict(dossier.judgements),
         "tools": dict(dossier.plan.run.versions),
     }

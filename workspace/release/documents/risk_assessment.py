@@ -6,8 +6,7 @@ is listed as such, and a question that nothing answers is said to be open, not s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
 
 from sfumato.engine.outputs import QUESTIONS, Output, Question
 from sfumato.engine.rows import Row, by_series
@@ -15,6 +14,8 @@ from sfumato.engine.schema import Role
 from sfumato.engine.thresholds import Verdict
 
 from ...reporting.document import Chapter, Document, Items, Open, Paragraph, Part, Signatures, Terms, Words
+from ...reporting.questions import ASKS, answering, averages_of_risk, questions_of
+from ...reporting.release_summary import moment, summary_lines, what_goes_out
 from ...reporting.results import method_title, output_of
 from ...reporting.tables import Cell, Line, table
 from ...reporting.words import (
@@ -26,20 +27,14 @@ from ...reporting.words import (
     role_text,
     settings_apart,
     settings_text,
-    thresholds_text,
     use_text,
 )
+from ..decision import decision_of
 from ..dossier import Dossier
 from ..judgements import CONTEXT, DATA, GOVERNANCE, JUDGEMENTS, RESIDUAL, Asked
 from .written import Written
 
 MARKING = "INTERNAL: as confidential as the data. It does not leave the building."
-ASKS: Mapping[Question, str] = {
-    "singling out": "Can a person be told apart from all others in the release, even without a name?",
-    "linkability": "Can a record of the release be linked to a person, by what somebody knows of that person already?",
-    "inference": "Can a value that is not known of a person be deduced from the release, better than from people like them?",
-    "membership": "Can it be told from the release that a person is among the confidential records?",
-}
 READING = (
     "Values of the release are averages over its datasets; beside them stands the worst single dataset. The confidential data's "
     "own value is the risk of releasing them unchanged; a baseline is what the measure would be by chance, or without a "
@@ -70,89 +65,21 @@ def _answers(dossier: Dossier, asked: Sequence[Asked]) -> Terms:
 
 
 def _summary(dossier: Dossier) -> Chapter:
-    plan = dossier.plan
+    plan, decision = dossier.plan, decision_of(dossier)
+    going = what_goes_out(plan.run.recipe, plan.datasets, plan.records)
     return Chapter(
         "Summary",
         (
-            Items([what_goes_out(dossier), *_judged(dossier), *coverage(dossier)]),
+            Items(summary_lines(going, plan.verdicts, dossier.rows, decision)),
             Terms(
                 [
                     ("Run", f"{plan.run.id}, finished {moment(plan.run.finished)}"),
-                    ("Reason given for the release", dossier.reason),
                     ("Policy", f"{dossier.policy.name or 'the default one'}, SHA-256 {dossier.policy.sha256}"),
                 ]
             ),
+            *decision.tables,
         ),
     )
-
-
-def what_goes_out(dossier: Dossier) -> str:
-    """How many datasets of how many records, and which variables are replaced, kept and left out, in a sentence or two."""
-    plan = dossier.plan
-    kind = plan.run.recipe.origin
-    tables = f"{count(plan.datasets, f'{kind} dataset')} of {count(plan.records, 'record')}"
-    parts = [
-        ("replaced", plan.replaced),
-        ("as in the confidential data", plan.kept),
-        ("left out", plan.left_out),
-    ]
-    said = "; ".join(f"{words}: {', '.join(names)}" for words, names in parts if names)
-    return f"{tables} {'goes' if plan.datasets == 1 else 'go'} out, {plan.rows}. Variables {said}."
-
-
-def moment(seconds: float | None) -> str:
-    """A time as people write it, in UTC; a dash for none."""
-    return "-" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
-GATE = {
-    "pass": "The gate found nothing that speaks against the release.",
-    "warn": "The gate found things to look at; none of them blocks the release.",
-    "block": "The gate found things that block the release; it went out for the reason given.",
-}
-
-
-def _judged(dossier: Dossier) -> list[Words]:
-    verdicts = thresholds_text(dossier.plan.verdicts) if dossier.plan.verdicts else "the recipe sets no threshold"
-    return [f"{verdicts[:1].upper()}{verdicts[1:]}.", GATE[dossier.examination.status]]
-
-
-def coverage(dossier: Dossier) -> list[Words]:
-    """For each of the four questions what measured it, or that nothing did."""
-    said: list[Words] = []
-    for question in QUESTIONS:
-        rows = _of(dossier, question)
-        methods = dict.fromkeys(method_title(row.method_key) for row in rows if row.value is not None)
-        if not rows:
-            said.append(f"{question.capitalize()}: NOT MEASURED.")
-        elif not methods:
-            said.append(f"{question.capitalize()}: NOT MEASURED; what was asked for could not be computed.")
-        else:
-            said.append(f"{question.capitalize()}: measured by {'; '.join(methods)}.")
-    return said
-
-
-def unmeasured(dossier: Dossier) -> tuple[Question, ...]:
-    """The questions that no number answers."""
-    return tuple(one for one in QUESTIONS if all(row.value is None for row in _of(dossier, one)))
-
-
-def _averages(dossier: Dossier) -> list[Row]:
-    """The release's averages of risks."""
-    return [
-        row
-        for row in dossier.rows
-        if row.draw is None and row.dataset != "confidential" and row.family in ("risk", "studies")
-    ]
-
-
-def _asked(row: Row) -> tuple[Question, ...]:
-    output = output_of(row)
-    return output.questions if output else ()
-
-
-def _of(dossier: Dossier, question: Question) -> list[Row]:
-    return [row for row in _averages(dossier) if question in _asked(row)]
 
 
 def _context(dossier: Dossier) -> Chapter:
@@ -205,7 +132,11 @@ def _fate(dossier: Dossier, name: str) -> str:
 
 
 def _identifiability(dossier: Dossier) -> Chapter:
-    unsaid = [row for row in _averages(dossier) if not _asked(row) and row.family == "risk" and row.level is None]
+    unsaid = [
+        row
+        for row in averages_of_risk(dossier.rows)
+        if not questions_of(row) and row.family == "risk" and row.level is None
+    ]
     parts: list[Part] = [Paragraph(READING), *(_question(dossier, question) for question in QUESTIONS)]
     if unsaid:
         note = Paragraph("Their methods do not say which of the four questions these answer.")
@@ -221,7 +152,7 @@ NOT_MEASURED = (
 
 
 def _question(dossier: Dossier, question: Question) -> Chapter:
-    rows = _of(dossier, question)
+    rows = answering(dossier.rows, question)
     parts: list[Part] = [Paragraph(ASKS[question])]
     parts += [_lines(dossier, rows), _meanings(rows)] if rows else [Paragraph(NOT_MEASURED, strong=True)]
     return Chapter(

@@ -16,11 +16,12 @@ from sfumato.engine.outputs import QUESTIONS
 from sfumato.engine.rows import Row
 from sfumato.engine.thresholds import Verdict
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.release.documents.risk_assessment import NOT_MEASURED, assessment, coverage, risk_assessment
+from sfumato.workspace.release.documents.risk_assessment import NOT_MEASURED, assessment, risk_assessment
 from sfumato.workspace.release.dossier import Dossier
 from sfumato.workspace.release.gate import Examination, Finding
 from sfumato.workspace.release.judgements import ASKED, ASSESSMENT_FILE, judgements_of, read_judgements
 from sfumato.workspace.reporting.document import Chapter, Document, Items, Open, Paragraph, Part, Terms, plain
+from sfumato.workspace.reporting.questions import coverage
 from sfumato.workspace.reporting.tables import Table, whole
 from sfumato.workspace.store.workspace import Workspace
 
@@ -67,7 +68,7 @@ def test_a_question_whose_every_number_could_not_be_computed_is_not_measured(don
     dossier = dossier_for(done)
     without = [replace(row, value=None, status="not computed", reason="no record matches") for row in dossier.rows]
     changed = replace(dossier, rows=tuple(without))
-    assert [str(one) for one in coverage(changed)[:2]] == [
+    assert [str(one) for one in coverage(changed.rows)[:2]] == [
         "Singling out: NOT MEASURED; what was asked for could not be computed.",
         "Linkability: NOT MEASURED; what was asked for could not be computed.",
     ]

@@ -1,0 +1,96 @@
+"""What a release is and how it was judged, in plain sentences: the head of every page that somebody signs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.rows import Row
+from sfumato.engine.schema import Role
+from sfumato.engine.thresholds import Verdict
+
+from .questions import coverage
+from .tables import Table, table
+from .words import count, limit_text, name_of, number, thresholds_text
+
+GATE = {
+    "pass": "The gate found nothing that speaks against the release.",
+    "warn": "The gate found things to look at; none of them blocks the release.",
+    "block": "The gate found things that block the release; it went out for the reason given.",
+}
+ROLES = ("Prepared by", "Owner of the data", "Data protection officer")
+"""Who signs where nobody is named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What was decided of a release: the worst ``status`` of the gate's findings, those that are no pass (status, check, words),
+    waivers (check, user, reason), the reason for the release as a whole, and who signs, by role; a name may be empty.
+    """
+
+    status: str
+    findings: Sequence[tuple[str, str, str]] = ()
+    waivers: Sequence[tuple[str, str, str]] = ()
+    reason: str = ""
+    people: Sequence[tuple[str, str]] = tuple((role, "") for role in ROLES)
+
+    @property
+    def tables(self) -> list[Table]:
+        """Findings and waivers, where there are any."""
+        parts = [
+            table(("status", "check", "found"), [list(one) for one in self.findings], title="What the gate found"),
+            table(("check", "waived by", "reason"), [list(one) for one in self.waivers], title="Waived"),
+        ]
+        return [part for part in parts if part.rows]
+
+
+def fates(recipe: Recipe) -> dict[str, list[str]]:
+    """What becomes of the variables, in words, and of which; nothing of none."""
+    out = recipe.schema.of_role(Role.IDENTIFIER)
+    parts = {
+        "Replaced": [name for name in recipe.released if name not in out],
+        "Unchanged, as in the confidential data": [n for n in recipe.schema.names if n not in (*recipe.released, *out)],
+        "Left out": list(out),
+    }
+    return {words: names for words, names in parts.items() if names}
+
+
+def what_goes_out(recipe: Recipe, datasets: int, records: int | None = None) -> str:
+    """How many datasets of how many records, and which variables are made, kept and left out."""
+    tables = count(datasets, f"{recipe.origin} dataset") + (
+        f" of {count(records, 'record')}" if records is not None else ""
+    )
+    return " ".join([f"{tables}.", *(f"{words}: {', '.join(names)}." for words, names in fates(recipe).items())])
+
+
+def judged(verdicts: Sequence[Verdict]) -> str:
+    """Whether the thresholds are met, and which are not."""
+    if not verdicts:
+        return "The recipe sets no threshold: nothing was held against a limit."
+    said = thresholds_text(verdicts)
+    unmet = [_unmet(one) for one in verdicts if one.outcome != "pass"]
+    return f"{said[:1].upper()}{said[1:]}{': ' if unmet else ''}{'; '.join(unmet)}."
+
+
+def _unmet(verdict: Verdict) -> str:
+    """``risk.identification.true_match_rate is 0.03, limit at most 0.01``."""
+    found = "could not be computed" if verdict.observed is None else f"is {number(verdict.observed)}"
+    name = name_of(verdict.value, verdict.target, verdict.level)
+    return f"{name} {found}, limit {limit_text(verdict.bound, verdict.limit)}"
+
+
+def summary_lines(
+    going: str, verdicts: Sequence[Verdict], rows: Iterable[Row], decision: Decision | None = None
+) -> list[str]:
+    """What goes out, whether thresholds are met, what was measured of the four questions, what the gate found, and why it went."""
+    lines = [going, judged(verdicts), *coverage(rows)]
+    if decision is not None:
+        lines += [GATE[decision.status], *([f"Reason given: {decision.reason}"] if decision.reason else [])]
+    return lines
+
+
+def moment(seconds: float | None) -> str:
+    """A time as people write it, in UTC; a dash for none."""
+    return "-" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
