@@ -128,7 +128,7 @@ def report(
 
 def _summary_section(run: ReportedRun, decision: Decision | None) -> Section:
     """The whole in plain sentences: what goes out, how it was judged, what was not measured."""
-    records = run.records if not run.recipe.anonymisation else None
+    records = None if run.recipe.anonymisation else run.recipe.form.records or run.records
     lines = summary_lines(what_goes_out(run.recipe, run.recipe.m, records), run.verdicts, run.rows, decision)
     return section(
         "Summary", element("ul", [element("li", line) for line in lines]), element("p", f"{NO_MEASURE} {READING}")
@@ -220,10 +220,7 @@ def _release_section(run: ReportedRun, beside: Sequence[ReportedRun]) -> Section
         "What was released",
         definitions(
             [
-                (
-                    "Datasets",
-                    f"m = {recipe.m}, of {run.records:,} records {'before suppression' if recipe.anonymisation else 'each'}",
-                ),
+                ("Datasets", _datasets(run)),
                 *((words, ", ".join(names)) for words, names in fates(recipe).items()),
                 ("Confidential file", f"{run.file} (SHA-256 {run.file_sha256})"),
                 ("Filter", recipe.data.where),
@@ -239,6 +236,11 @@ def _release_section(run: ReportedRun, beside: Sequence[ReportedRun]) -> Section
         ),
         _steps(recipe),
     )
+
+
+def _datasets(run: ReportedRun) -> str:
+    records = run.recipe.form.records or run.records
+    return f"m = {run.recipe.m}, of {records:,} records {'before suppression' if run.recipe.anonymisation else 'each'}"
 
 
 REPEATABLE = "whoever has the seed can repeat the random numbers, and so take the datasets apart"

@@ -99,7 +99,7 @@ def _rule(dossier: Dossier, step: Step) -> dict[str, Any]:
     """How a step changes the data: which variables, by which method, with all its settings."""
     recipe = dossier.plan.run.recipe
     return {
-        "variables": [step.target] if step.target else list(recipe.released),
+        "variables": list(step.targets or recipe.released),
         "method": step.method.key,
         "title": step.method.title,
         "source": step.method.source,
