@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import NotComputable
-from .matching.intruder import Knowledge
+from .matching.intruder import Knowledge, Nearness
 from .matching.matching import Exact, Matcher, Within
-from .matching.radius import Radius
 from .microdata import Microdata
 from .outputs import RecordArray
 from .recipe import Recipe
@@ -122,14 +121,14 @@ def by_part(arrays: Arrays, declared: Sequence[RecordArray]) -> Arrays:
     return {**arrays, **parts}
 
 
-def knowledge_of(recipe: Recipe, item: int) -> tuple[tuple[str, ...], Mapping[str, Radius]]:
-    """The variables that measure ``item`` of a recipe matches on, and their radii. Raises NotComputable."""
+def knowledge_of(recipe: Recipe, item: int) -> tuple[tuple[str, ...], Mapping[str, Nearness]]:
+    """The variables that measure ``item`` of a recipe matches on, and their radii or bins. Raises NotComputable."""
     step = recipe.measures[item]
     spec = step.spec.for_release(recipe.schema, recipe.released)
     names = dict.fromkeys((*getattr(spec, "known", ()), *getattr(spec, "synthesised", ())))
     if not names:
         raise NotComputable(f"{step.method.key} does not match on known variables")
-    radius: Mapping[str, Radius] = getattr(spec, "radius", {})
+    radius: Mapping[str, Nearness] = {**getattr(spec, "radius", {}), **getattr(spec, "bins", {})}
     return tuple(names), {name: radius[name] for name in names if name in radius}
 
 
@@ -161,7 +160,7 @@ def leave_one_out(
     confidential: Microdata,
     releases: Sequence[Microdata],
     names: Sequence[str],
-    radius: Mapping[str, Radius],
+    radius: Mapping[str, Nearness],
     records: Sequence[int],
 ) -> LeaveOneOut:
     """Mean candidates over released datasets of the chosen records, with all variables known and without each.
@@ -185,7 +184,7 @@ def leave_one_out(
 
 
 def matching_records(
-    confidential: Microdata, released: Microdata, names: Sequence[str], radius: Mapping[str, Radius], record: int
+    confidential: Microdata, released: Microdata, names: Sequence[str], radius: Mapping[str, Nearness], record: int
 ) -> NDArray[np.intp]:
     """The rows of a released dataset that match one confidential record, ascending."""
     exact, within = Knowledge.of(confidential, names, radius).against(released)

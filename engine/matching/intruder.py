@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
@@ -121,6 +121,19 @@ def _refuse_above_one(level: float) -> None:
 LARGEST = np.finfo(np.float64).max
 
 
+class Nearness(Protocol):
+    """How near a released value must be to a confidential one: a radius, or the bins that both must be in."""
+
+    @property
+    def written(self) -> int | float | str:
+        """The form that a recipe carries."""
+        ...
+
+    def window(self, centre: Floats, /) -> tuple[Floats, Floats]:
+        """The closed windows around all confidential values (n,), (n,) and (n,); NaN where one is missing."""
+        ...
+
+
 def known_by_default(schema: Schema, released: Sequence[str]) -> tuple[str, ...]:
     """The variables of role known whose values are not synthesised."""
     return tuple(name for name in schema.of_role(Role.KNOWN) if name not in released)
@@ -170,8 +183,8 @@ class Knowledge:
     windows: Mapping[str, tuple[Floats, Floats]]
 
     @classmethod
-    def of(cls, confidential: Microdata, names: Iterable[str], radius: Mapping[str, Radius]) -> Knowledge:
-        """Knowledge of these variables, each within its radius, or exactly without one."""
+    def of(cls, confidential: Microdata, names: Iterable[str], radius: Mapping[str, Nearness]) -> Knowledge:
+        """Knowledge of these variables, each within its radius or bin, or exactly without one."""
         chosen = tuple(names)
         windows = {name: _window(radius[name], confidential.numbers(name)) for name in chosen if name in radius}
         return cls(confidential, chosen, windows)
@@ -187,19 +200,29 @@ class Knowledge:
         if suppressed := 0 if released.classes is None else int((released.classes < 0).sum()):
             raise NotComputable(f"{suppressed:,} records are suppressed, so records cannot be matched one to one")
         exact = [Exact(self.confidential.column(n), released.column(n)) for n in self.names if n not in self.windows]
-        for name in self.names if released.origin == "anonymised" else ():
-            if name not in self.windows and self.confidential.schema[name].kind is not released.schema[name].kind:
-                reason = f'"{name}" is released as class means, which equal no value: give it a radius, or measure risk.anonymity'
-                raise NotComputable(reason)
         for name in self.names:
-            if name not in self.windows and _lost_its_times(self.confidential, released, name):
-                reason = f'"{name}" is released without its time of day, so that it equals no value: give it a radius in days'
-                raise NotComputable(reason)
+            if name not in self.windows:
+                require_equal_values(self.confidential, released, name)
         windows = [
             Within.among_missing(*ends, self.confidential.missing(name), released.numbers(name))
             for name, ends in self.windows.items()
         ]
         return exact, windows
+
+
+def require_equal_values(confidential: Microdata, released: Microdata, name: str) -> None:
+    """Raises NotComputable where a variable was released so that no value equals a confidential one.
+
+    Class means of counts or binary variables do not, nor dates without their times of day.
+    """
+    if released.origin == "anonymised" and confidential.schema[name].kind is not released.schema[name].kind:
+        reason = (
+            f'"{name}" is released as class means, which equal no value: give it a radius, or measure risk.anonymity'
+        )
+        raise NotComputable(reason)
+    if _lost_its_times(confidential, released, name):
+        reason = f'"{name}" is released without its time of day, so that it equals no value: give it a radius in days'
+        raise NotComputable(reason)
 
 
 def _lost_its_times(confidential: Microdata, released: Microdata, name: str) -> bool:
@@ -210,8 +233,8 @@ def _lost_its_times(confidential: Microdata, released: Microdata, name: str) -> 
     return bool((ours != ours.dt.normalize()).any() and (theirs == theirs.dt.normalize()).all())
 
 
-def _window(radius: Radius, centre: Floats) -> tuple[Floats, Floats]:
-    """The radius's window around each value, (n,) and (n,), of finite numbers; NaN where the value is missing."""
+def _window(radius: Nearness, centre: Floats) -> tuple[Floats, Floats]:
+    """The window around each value, (n,) and (n,), of finite numbers; NaN where the value is missing."""
     lower, upper = radius.window(centre)
     return lower, np.minimum(upper, LARGEST)
 

@@ -504,6 +504,46 @@ def attribute(case: Case) -> dict[str, Answers]:
     return found
 
 
+def inference_attack(case: Case) -> dict[str, Answers]:
+    """Every record by itself: whom it agrees with on most of what is known, and what these have in common or on average."""
+    name, numbers = case.spec.sensitive, not case.kind(case.spec.sensitive).has_levels
+    either = ("misclassification", "mean_absolute_error")
+    not_one: dict[str, Answers] = {name: {series(): None} for name in (*either, *(f"guess_{one}" for one in either))}
+    if not all(shows_levels(case, other) for other in (name, *case.spec.known)):
+        return not_one
+    known = list(zip(*(in_given_bins(case, other, case.ours(other)) for other in case.spec.known), strict=True))
+    offered = list(zip(*(in_given_bins(case, other, case.theirs(other)) for other in case.spec.known), strict=True))
+    ours, theirs = case.ours(name), case.theirs(name)
+    usable = [j for j, value in enumerate(theirs) if value is not None or not numbers]
+    if not usable:
+        return not_one
+    found: dict[str, Answers] = {}
+    for prefix, nothing in (("", False), ("guess_", True)):
+        wrong, distance = [], []
+        for own, truth in zip(known, ours, strict=True):
+            agreeing = {j: sum(a == b for a, b in zip(own, offered[j], strict=True)) for j in usable}
+            most = max(agreeing.values()) if case.spec.fallback == "nearest" else len(own)
+            asked = [j for j in usable if agreeing[j] == most and not nothing] or usable
+            values = [theirs[j] for j in asked]
+            if not numbers:
+                counts = Counter(values)
+                modes = [value for value in counts if counts[value] == max(counts.values())]
+                wrong.append(1 - Fraction(truth in modes, len(modes)))
+            elif truth is not None:
+                mean = sum(values) / Fraction(len(values))
+                distance.append(abs(mean - truth))
+                wrong.append(Fraction(not agrees(case.spec.within, truth, mean)))
+        if numbers:
+            found[f"{prefix}mean_absolute_error"] = {series(name): sum(distance) / len(distance)}
+        if not numbers or case.spec.within:
+            found[f"{prefix}misclassification"] = {series(name): sum(wrong) / len(wrong)}
+    return found
+
+
+def in_given_bins(case: Case, name: str, values: Sequence[Any]) -> list[Any]:
+    return in_bins(case, name, values) if name in case.spec.bins else list(values)
+
+
 def uniqueness(case: Case) -> dict[str, Answers]:
     ours, theirs = (
         list(zip(*(cells(data, name) for name in case.spec.keys), strict=True))
@@ -810,6 +850,10 @@ ORACLES: dict[str, Callable[..., dict[str, Answers]]] = {
         "risk.identification": (
             identification,
             ("expected_match_risk", "true_match_rate", "false_match_rate", "unique_matches"),
+        ),
+        "risk.inference_attack": (
+            inference_attack,
+            ("misclassification", "mean_absolute_error", "guess_misclassification", "guess_mean_absolute_error"),
         ),
         "risk.uniqueness": (uniqueness, ("sample_uniques", "replicated_uniques", "share_in_small_groups")),
         "studies.intruder_uncertainty": (

@@ -204,6 +204,10 @@ EXPECTATIONS: dict[str, Expected] = {
     "risk.attribute.risk": LEARNT,
     "risk.attribute.risk_excluding_self": ALONE,
     **{f"risk.identification.{name}": expected for name, expected in IDENTIFIED.items()},
+    "risk.inference_attack.misclassification": Expected(doubled=same, copy=same, permuted=higher, noise=equals(1)),
+    "risk.inference_attack.mean_absolute_error": Expected(doubled=same, copy=same, permuted=higher, noise=higher),
+    "risk.inference_attack.guess_misclassification": Expected(doubled=same, copy=same, permuted=same, noise=equals(1)),
+    "risk.inference_attack.guess_mean_absolute_error": Expected(doubled=same, copy=same, permuted=same, noise=higher),
     "risk.uniqueness.sample_uniques": Expected(
         doubled=equals(0), copy=same, permuted=NOT_SYNTHESISED, noise=NOT_SYNTHESISED
     ),

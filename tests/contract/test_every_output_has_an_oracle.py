@@ -103,6 +103,15 @@ ON_TINY: dict[str, list[Settings]] = {
         ("linked", {"known": ["joined", "size"], "synthesised": ["days"], "radius": {"joined": 1}}),
         ("unlinked", {"radius": NUMBERED}),
     ],
+    "risk.inference_attack": [
+        ("linked", {"sensitive": "illness"}),
+        ("unlinked", {"sensitive": "size", "known": ["region", "sex", "visits"], "fallback": "all"}),
+        ("unlinked", {"sensitive": "income", "known": ["visits", "region"], "within": "10%"}),
+        ("linked", {"sensitive": "days", "bins": {"visits": "width 2"}, "within": 1}),
+        ("itself", {"sensitive": "region", "known": ["sex", "days"], "bins": {"days": "at 1, 4"}}),
+        ("generalised", {"sensitive": "days"}),
+        ("suppressed", {"sensitive": "joined", "known": ["sex", "size"], "within": 3}),
+    ],
     "risk.uniqueness": [
         ("linked", {}),
         ("unlinked", {"keys": ["days", "income"], "sizes": [1, 3]}),

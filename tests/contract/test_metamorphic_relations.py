@@ -48,6 +48,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "risk.anonymity": {"quasi_identifiers": ["region", "sex"]},
     "risk.attribute": {"radius": RADIUS},
     "risk.identification": {"radius": RADIUS},
+    "risk.inference_attack": {"sensitive": "days", "known": ["visits", "region"], "within": 1},
     "risk.uniqueness": {"sizes": [1, 2]},
     "studies.intruder_uncertainty": {"variable": "visits", "levels": [0.0], "radius": RADIUS},
 }
