@@ -19,9 +19,12 @@ from sfumato.engine.methods import discovered, method_called
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.run import PUBLIC
+from sfumato.workspace.audit import Act, append
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.store.seals import found_parts, keep, seal_run
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.runs import list_runs
 
 pytest_plugins = ["sfumato.engine.contract.plugin"]
 ROOT = Path(__file__).parents[1]
@@ -86,6 +89,16 @@ def small_recipe() -> Callable[..., Recipe]:
 @pytest.fixture
 def small_data() -> Microdata:
     """Eighty simulated records that suit the small recipe."""
+    return _small_data()
+
+
+@pytest.fixture(scope="session")
+def small() -> tuple[Recipe, Microdata]:
+    """The small recipe and its data, for fixtures that many tests share."""
+    return Recipe.from_table(SMALL), _small_data()
+
+
+def _small_data() -> Microdata:
     rng = np.random.default_rng(20)
     age = rng.integers(18, 90, 80)
     frame = pd.DataFrame(
@@ -115,6 +128,22 @@ def enter(workspace: Workspace, small_recipe: Callable[..., Recipe], small_data:
         return enter_run(workspace, small_recipe(**sections), Source("simulated.csv", b"simulated"), small_data)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def reseal() -> Callable[[Workspace], None]:
+    """Seal runs again as they stand, as only whoever has the key can: for tests that write what no run would find."""
+
+    def seal(workspace: Workspace) -> None:
+        acts = {"done": Act.RUN_FINISHED, "failed": Act.RUN_FAILED, "interrupted": Act.RUN_INTERRUPTED}
+        with workspace.writing() as connection:
+            connection.execute("DELETE FROM seal")
+            for run in list_runs(workspace):
+                keep(connection, run.id, found_parts(connection, workspace.sealer, run.id))
+                act = acts.get(run.state.value, Act.RUN_RESUMED)
+                append(connection, act, f"run {run.id}", seal=seal_run(connection, workspace.sealer, run.id))
+
+    return seal
 
 
 def install(source: Path, site: Path) -> None:

@@ -2,25 +2,31 @@
 
 A row's hash covers its number, time, act, subject, details and the hash of the row before, so that no row can be
 changed, removed, inserted or moved without the chain showing where. What the end of the chain is stands in two more
-places, ``audit_head`` and the file ``audit.head``, so that rows missing at the end are noticed too. Whoever may write
-all three can forge them: note the head that ``sfumato audit verify`` prints somewhere else, and give it to ``--head``.
+places, ``audit_head`` and the file ``audit.head``, so that rows missing at the end are noticed too.
+
+A hash anybody can compute. So each row has a seal beside it, an HMAC of its hash by the workspace's sealing key: a chain that
+was made anew without that key does not pass. Rows of versions that had no seals are held by the first seal after them. Whoever
+may write the database and its head can still take back the last rows with all that they speak of, as a copy of yesterday
+does: note the head that ``sfumato audit verify`` prints somewhere else, and give it to ``--head``.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import hmac
 import json
 import os
 import sqlite3
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from .errors import StrangeFile
 from .plain_files import read_plain
@@ -52,6 +58,11 @@ class Act(StrEnum):
     KEY_MADE = "key made"
     KEY_RESTORED = "key restored"
     KEY_EXPORTED = "key exported"
+    SEALS_BEGUN = "seals begun"
+
+
+STOPS = frozenset({Act.RUN_FAILED.value, Act.RUN_INTERRUPTED.value, Act.RUN_CANCELLED.value})
+"""What may be entered without a seal, where the key is missing: a run must be stopped all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +81,14 @@ class AuditRow:
         """The SHA-256 that this row must have."""
         content = [self.number, self.time, self.act, self.subject, self.details, self.previous]
         return hashlib.sha256(json.dumps(content, separators=(",", ":")).encode()).hexdigest()
+
+    @property
+    def found(self) -> dict[str, Any]:
+        """The details as a table; empty where they are none."""
+        with contextlib.suppress(ValueError, TypeError):
+            if isinstance(table := json.loads(self.details), dict):
+                return table
+        return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +138,65 @@ def audit_rows(connection: sqlite3.Connection) -> list[AuditRow]:
     return [AuditRow(*row) for row in rows]
 
 
+def seal_rows(connection: sqlite3.Connection, after: int, key: bytes, name: str) -> None:
+    """Seal the rows after this number, in the transaction that adds them; ``name`` tells which key it was."""
+    rows = connection.execute("SELECT number, hash FROM audit WHERE number > ?", (after,)).fetchall()
+    connection.executemany("INSERT INTO audit_seal VALUES (?, ?, ?)", [(n, name, _seal(key, h)) for n, h in rows])
+
+
+def only_stops(connection: sqlite3.Connection, after: int) -> bool:
+    """Whether nothing was entered after this row but that runs were stopped."""
+    return all(row[0] in STOPS for row in connection.execute("SELECT act FROM audit WHERE number > ?", (after,)))
+
+
+def _seal(key: bytes, hashed: str) -> str:
+    return hmac.digest(key, b"audit row " + hashed.encode(), "sha256").hex()
+
+
+def seals_of(connection: sqlite3.Connection) -> dict[int, tuple[str, str]]:
+    """The seal of each row that has one, by number: which key, and the HMAC."""
+    return {int(row[0]): (row[1], row[2]) for row in connection.execute("SELECT number, key, seal FROM audit_seal")}
+
+
+BEFORE = "runs_before"
+"""What the first row with a seal says: the highest number of a run that was there already, and has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class SealsOfRows:
+    """What is ``wrong`` with the seals of a chain, and what they ``lack`` without anything having been changed."""
+
+    wrong: tuple[str, ...] = ()
+    lack: tuple[str, ...] = ()
+
+
+def held(rows: Sequence[AuditRow], seals: Mapping[int, tuple[str, str]], keys: Mapping[str, bytes]) -> SealsOfRows:
+    """Hold the rows of a whole chain against their seals. ``keys`` by their names; the first is the one that seals now."""
+    first = min(seals, default=0)
+    if not 0 < first <= len(rows) or BEFORE not in rows[first - 1].found:
+        return SealsOfRows(("the audit log has lost its seals",))
+    wrong: list[str] = []
+    lack: list[str] = []
+    now, since = next(iter(keys)), 0
+    for row in rows[first - 1 :]:
+        name, seal = seals.get(row.number, ("", ""))
+        if not seal:
+            (lack if row.act in STOPS else wrong).append(
+                f"row {row.number} ({row.act}) has no seal: it was written without the workspace's key"
+            )
+        elif name not in keys:
+            wrong.append(f"row {row.number} is sealed by a key that is not at hand (fingerprint {name})")
+        elif not hmac.compare_digest(_seal(keys[name], row.hash).encode(), str(seal).encode()):
+            wrong.append(f"row {row.number} ({row.act}) was not written by this workspace: its seal does not agree")
+        elif name == now:
+            since = since or row.number
+        elif since:
+            wrong.append(f"row {row.number} is sealed by another key than row {since} before it")
+    if not since and not wrong:
+        lack.append("no row is sealed yet by the key that policy.toml names; the next act will be")
+    return SealsOfRows(tuple(wrong), tuple(lack))
+
+
 def keep_head(directory: Path, head: Head) -> None:
     """Write the head beside the database. It may lag behind after a crash; a disk that refuses it is no reason to fail."""
     with contextlib.suppress(OSError):
@@ -137,17 +215,27 @@ def kept_head(directory: Path) -> Head | None:
         return None
 
 
+@contextlib.contextmanager
+def as_of_now(connection: sqlite3.Connection) -> Iterator[None]:
+    """What is read in here is of one moment, whatever others write meanwhile."""
+    if connection.in_transaction:
+        yield
+        return
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        connection.execute("COMMIT")
+
+
 def verify(connection: sqlite3.Connection, directory: Path, noted: Sequence[Head] = ()) -> tuple[list[AuditRow], str]:
     """Every row, and what is wrong with the first that is not as it was written; others may add rows meanwhile.
 
     ``noted`` are heads that were kept elsewhere. What lies beside the database is read before it: it may lag behind.
     """
     kept = kept_head(directory)
-    connection.execute("BEGIN")
-    try:
+    with as_of_now(connection):
         rows, head = audit_rows(connection), head_of(connection)
-    finally:
-        connection.execute("COMMIT")
     return rows, broken(rows, head, [*noted, *([] if kept is None else [kept])])
 
 

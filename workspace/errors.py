@@ -3,6 +3,7 @@
 WorkspaceError
 ├── NotAWorkspace     the directory holds none, or one that this version cannot read
 ├── DamagedTable      a stored table is not what was stored
+├── DamagedRecord     a record of the database is not one that we write
 ├── DifferentData     runs that were to be compared are on different data
 ├── StrangeFile       something in the workspace is no plain file or directory of its own
 ├── NotYours          the workspace belongs to another user: it can be looked at
@@ -25,6 +26,15 @@ class NotAWorkspace(WorkspaceError):
 
 class DamagedTable(WorkspaceError):
     """A table's bytes do not have the hash that was recorded."""
+
+
+class DamagedRecord(WorkspaceError):
+    """A record of the database does not hold what one of its kind does; ``what`` says which."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"the database is damaged, or another program wrote in it: {what} cannot be read; see sfumato audit verify"
+        )
 
 
 class StrangeFile(WorkspaceError):

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from ..places import keys_file
-from .options import WORKSPACE, check_run_named, chosen_workspace, open_workspace, say_workspace
+from .options import WORKSPACE, check_run_named, check_seal, chosen_workspace, open_workspace, say_workspace
 from .speech import confirm, echo
 
 
@@ -18,6 +18,8 @@ from .speech import confirm, echo
 @WORKSPACE
 def runs(run_id: str | None, directory: Path | None) -> None:
     """List the runs of the workspace, newest first, or the tasks of one RUN (a number, or last)."""
+    from sfumato.workspace.errors import WorkspaceError
+    from sfumato.workspace.verification import quick_look
     from sfumato.workspace.views.runs import find_run, tasks_of
 
     from .admin_tables import run_head, run_list, task_table
@@ -25,9 +27,15 @@ def runs(run_id: str | None, directory: Path | None) -> None:
     workspace = open_workspace(directory)
     if run_id is not None:
         found = find_run(workspace, run_id)
+        check_seal(workspace, found.id)
         echo(f"{run_head(workspace, found)}\n\n{task_table(tasks_of(workspace, found.id))}")
         return
     echo(run_list(workspace) or "no runs yet; start one with: sfumato run RECIPE (sfumato recipes lists what ships)")
+    wrong, not_looked = quick_look(workspace)
+    if wrong:
+        raise WorkspaceError(wrong)
+    if not_looked:
+        echo(not_looked, err=True)
 
 
 @click.command()

@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, entry_points, version
 from pathlib import Path
 
 from sfumato.engine.errors import BadInput
-from sfumato.workspace.audit import HEAD_FILE, Head, audit_rows, kept_head, verify
+from sfumato.workspace.audit import HEAD_FILE, Head, audit_rows, kept_head
 from sfumato.workspace.jobs.runs import run_log
 from sfumato.workspace.reporting.tables import table
 from sfumato.workspace.reporting.words import (
@@ -26,6 +26,7 @@ from sfumato.workspace.reporting.words import (
 )
 from sfumato.workspace.store.maintenance import Check, workspace_checks
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.verification import verify_workspace
 from sfumato.workspace.views.runs import Run, TaskRow, list_runs, run_line
 
 from ..places import keys_file
@@ -119,18 +120,19 @@ def act_table(workspace: Workspace) -> str:
 
 
 def verified(workspace: Workspace, noted: str | None) -> tuple[bool, str]:
-    """Whether the audit log is whole, and that in words. Raises BadInput when ``noted`` is no head."""
+    """Whether the workspace is as it was sealed, and that in words. Raises BadInput when ``noted`` is no head."""
     head = _head(noted)
-    rows, wrong = verify(workspace.connection, workspace.directory, [] if head is None else [head])
-    if wrong:
-        return False, f"the audit log is broken: {wrong}"
+    found = verify_workspace(workspace, [] if head is None else [head])
+    rows, notes = found.rows, "".join(f"\n{note}" for note in found.notes)
+    if found.wrong:
+        return False, "\n".join(found.wrong) + notes
     last = Head(len(rows), rows[-1].hash if rows else "")
     missing = (
         ""
         if kept_head(workspace.directory)
         else f"; the file {HEAD_FILE} is gone: rows removed at the end may go unnoticed"
     )
-    return True, f"{count(len(rows), 'row')}, none changed; head {last}{missing}"
+    return True, f"{count(len(rows), 'row')}, none changed; head {last}{missing}{notes}"
 
 
 def _head(noted: str | None) -> Head | None:

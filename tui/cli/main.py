@@ -22,6 +22,7 @@ from .options import (
     QUIET,
     SET,
     WORKSPACE,
+    check_seal,
     check_writable,
     key_given,
     open_or_create,
@@ -264,7 +265,9 @@ def compare(first: str, second: str, directory: Path | None, json_file: str | No
     from .summary import comparison_text
 
     check_writable(json_file)
-    found = compare_runs(open_workspace(directory), first, second, any_data=any_data)
+    workspace = open_workspace(directory)
+    check_seal(workspace, first, second)
+    found = compare_runs(workspace, first, second, any_data=any_data)
     write_object(found.to_dict(), json_file)
     if json_file != "-":
         echo(comparison_text(found))
@@ -296,7 +299,9 @@ def records(
     from .summary import record_object, record_text
 
     check_writable(json_file)
-    found = most_at_risk(open_workspace(directory), run_id, measure, top, draw, with_values=with_values)
+    workspace = open_workspace(directory)
+    check_seal(workspace, run_id)
+    found = most_at_risk(workspace, run_id, measure, top, draw, with_values=with_values)
     write_object(record_object(*found), json_file, private=with_values)
     if json_file != "-":
         echo(record_text(*found))

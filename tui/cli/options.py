@@ -108,6 +108,15 @@ def open_workspace(directory: Path | None) -> Workspace:
     return workspace
 
 
+def check_seal(workspace: Workspace, *run_ids: int | str) -> None:
+    """Hold runs against their seals before they are shown; that one has none is said. Raises NotFound and NotAsSealed."""
+    from sfumato.workspace.verification import hold
+
+    for run_id in run_ids:
+        if said := hold(workspace, run_id).said:
+            echo(said, err=True)
+
+
 def check_run_named(run_id: str | None, directory: Path | None) -> None:
     """BadInput where the newest run of a workspace is meant that nobody has named: it may be another's than is thought of."""
     from sfumato.engine.errors import BadInput

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from .options import WORKSPACE, check_run_named, open_workspace
+from .options import WORKSPACE, check_run_named, check_seal, open_workspace
 from .speech import echo
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def figures(
     from .charts import draw_figures, write_svgs
 
     workspace = open_workspace(directory)
+    check_seal(workspace, run_id)
     if svg_directory is None:
         echo(draw_figures(workspace, run_id, width, height, datasets, widths))
     else:

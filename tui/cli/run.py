@@ -20,7 +20,7 @@ from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import verdicts_of
 from sfumato.workspace.views.runs import Run, RunState, find_run, tasks_of
 
-from .options import write_object
+from .options import check_seal, write_object
 from .speech import echo
 from .summary import exit_code, published_text, summarise
 
@@ -147,6 +147,7 @@ def carry_out(workspace: Workspace, run_ids: Sequence[int], jobs: int, json_file
 
 def show(workspace: Workspace, runs: Sequence[Run]) -> str:
     """The summaries of runs, the first the main one; where its recipe quotes figures of a synthesis, those and the plots."""
+    check_seal(workspace, *(run.id for run in runs))
     main, *beside = [find_run(workspace, run.id) for run in runs]
     done = [run for run in beside if run.state is RunState.DONE]
     parts = [summarise(workspace, main), *[f"Beside it: {summarise(workspace, run)}" for run in done]]

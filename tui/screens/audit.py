@@ -71,6 +71,8 @@ class Audit(Dialog[None], Exhibits):
         """Show it, with the cursor on what is broken."""
         rows, whole, said = answer
         self._rows = rows[::-1]
+        said, *more = said.splitlines()
+        said += f" (and {len(more)} more: sfumato audit verify)" if more and not whole else ""
         style, sign = ("$success bold", mark("pass")) if whole else ("$error bold", mark("fail"))
         words = "The audit log is whole: " if whole else ""
         self.query_one("#audit-head", Line).say(Content.assemble((f"{sign} {words}{printable(said)}", style)))

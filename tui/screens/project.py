@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.timer import Timer
 from textual.widgets import ContentSwitcher, Static
 
+from sfumato.engine.errors import EngineError
 from sfumato.tui.export import Exhibit
 from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import TabLine
 from sfumato.tui.words import state_text, tally_text
+from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.reporting.words import PUBLIC_KEY, duration, mark
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.quality import has_quality
@@ -112,6 +115,7 @@ class Project(Page):
         self._panes: Mapping[str, Pane] = {str(pane.id): pane for pane in (*made, Data(project_id), Plan(project_id))}
         self._bringing = asyncio.Lock()
         self._resting: Timer | None = None
+        self._seals: dict[int, tuple[object, str]] = {}
 
     def compose_body(self) -> ComposeResult:
         """The tabs and what they show."""
@@ -204,11 +208,38 @@ class Project(Page):
         if line is None:
             self.say_where(into, self._title)
         else:
+            self._look_at_seal_of(line.run)
             said = [f"run {line.run.id}", PUBLIC_KEY if line.run.key_public else "", state_text(line)]
+            said.insert(0, f"{mark('fail')} not as it was sealed" if self._seals[line.run.id][1] else "")
             said += [duration(line.run.seconds) if line.run.state.ended else "", tally_text(line.tally)]
             self.say_where(into, (self._title, "bold"), into, "  ".join(part for part in said if part))
         self._say_lack()
         self.pane.show(line)
+
+    def _look_at_seal_of(self, run: Run) -> None:
+        """Have a run held against its seal, once for each state that it has been in."""
+        known = self._seals.get(run.id)
+        if known is None or known[0] != (run.state, run.finished):
+            self._seals[run.id] = ((run.state, run.finished), "")
+            self._hold(run.id)
+
+    @work(thread=True, group="seal", exit_on_error=False)
+    def _hold(self, run_id: int) -> None:
+        from sfumato.workspace.verification import NotAsSealed, hold
+
+        try:
+            with Workspace.open(self.sfumato.directory, read_only=True) as workspace:
+                hold(workspace, run_id)
+        except NotAsSealed as error:
+            self.post_message(self.Answered(self._warn, (run_id, str(error))))
+        except (sqlite3.Error, WorkspaceError, EngineError):
+            return  # what cannot be read, the panes say
+
+    def _warn(self, answer: tuple[int, str]) -> None:
+        run_id, said = answer
+        self._seals[run_id] = (self._seals[run_id][0], said)
+        self.sfumato.say(said, "error")
+        self._show_run()
 
     @property
     def _lacks_run(self) -> bool:

@@ -13,8 +13,10 @@ from sfumato.engine.results import Diagnostic
 from sfumato.engine.rows import Row
 from sfumato.engine.thresholds import Verdict
 
-from ..audit import Act, append
-from ..store.keys import key_of_run
+from ..audit import STOPS, Act, append
+from ..release.policy import policy_of
+from ..store.keys import NoKey, key_of_run
+from ..store.seals import keep, left_parts, seal_run, task_parts
 from ..store.workspace import Workspace
 from ..views.runs import RunState
 from .processes import birth_of, gone, host
@@ -71,7 +73,7 @@ def claim(workspace: Workspace, worker: str) -> Claim | None:
     if not workspace.connection.execute(_READY, {"now": now}).fetchall():
         return None
     with workspace.writing() as connection:
-        _give_up(connection, now)
+        _give_up(workspace, now)
         row = connection.execute(
             f"""UPDATE task SET state = 'running', worker = :worker, attempt = attempt + 1, lease_until = :lease,
                                started = :now, done = 0, total = 0, what = ''
@@ -98,14 +100,14 @@ def claim(workspace: Workspace, worker: str) -> Claim | None:
     )
 
 
-def _give_up(connection: sqlite3.Connection, now: float) -> None:
-    lost = connection.execute(
+def _give_up(workspace: Workspace, now: float) -> None:
+    lost = workspace.connection.execute(
         """UPDATE task SET state = 'failed', worker = NULL, lease_until = NULL, error = ?
            WHERE state = 'running' AND lease_until < ? AND attempt >= ? RETURNING run_id""",
         (LOST, now, LOST_AT_MOST),
     ).fetchall()
     for row in lost:
-        _end_run(connection, row["run_id"], RunState.FAILED, LOST)
+        _end_run(workspace, row["run_id"], RunState.FAILED, LOST)
 
 
 _END = {
@@ -116,21 +118,32 @@ _END = {
 }
 
 
-def _end_run(connection: sqlite3.Connection, run_id: int, state: RunState, error: str = "") -> bool:
-    ended = connection.execute(
+def _end_run(workspace: Workspace, run_id: int, state: RunState, error: str = "") -> bool:
+    ended = workspace.connection.execute(
         "UPDATE run SET state = ?, finished = ?, error = ? WHERE id = ? AND state IN ('queued', 'running')",
         (state.value, time.time(), error, run_id),
     )
     if ended.rowcount:
-        _write_down(connection, _END[state], run_id)
+        _write_down(workspace, _END[state], run_id)
     return ended.rowcount > 0
 
 
-def _write_down(connection: sqlite3.Connection, act: Act, run_id: int) -> None:
+def _write_down(workspace: Workspace, act: Act, run_id: int) -> None:
+    """Enter in the audit log how a run stands now, sealed; without a seal where it is stopped and there is no key."""
+    connection = workspace.connection
     done, total = connection.execute(
         "SELECT count(*) FILTER (WHERE state = 'done'), count(*) FROM task WHERE run_id = ?", (run_id,)
     ).fetchone()
-    append(connection, act, f"run {run_id}", tasks_done=done, tasks=total)
+    try:
+        sealed = {
+            "seal": seal_run(connection, workspace.sealer, run_id),
+            "policy": policy_of(workspace.directory).sha256,
+        }
+    except NoKey:
+        if act.value not in STOPS:
+            raise
+        sealed = {}
+    append(connection, act, f"run {run_id}", tasks_done=done, tasks=total, **sealed)
 
 
 def unfinished(workspace: Workspace) -> bool:
@@ -185,7 +198,8 @@ def finish(workspace: Workspace, held: Claim, outcome: TaskResult) -> bool:
         if ended.rowcount == 0:
             return False
         insert_rows(connection, held.run_id, held.task_id, outcome.rows)
-        _keep(connection, held.run_id, outcome)
+        _keep(workspace, held.run_id, outcome)
+        keep(connection, held.run_id, task_parts(connection, workspace.sealer, held.run_id, held.task_id))
         connection.executemany(
             "INSERT INTO verdict (run_id, position, verdict) VALUES (?, ?, ?)",
             [(held.run_id, i, json.dumps(verdict.to_dict())) for i, verdict in enumerate(outcome.verdicts)],
@@ -194,12 +208,13 @@ def finish(workspace: Workspace, held: Claim, outcome: TaskResult) -> bool:
             "UPDATE task SET blockers = blockers - 1 WHERE id IN (SELECT task_id FROM task_need WHERE needs_id = ?)",
             (held.task_id,),
         )
-        _end_if_complete(connection, held.run_id)
+        _end_if_complete(workspace, held.run_id)
     return True
 
 
-def _keep(connection: sqlite3.Connection, run_id: int, outcome: TaskResult) -> None:
-    """Tables and statistics of a task, in place of those that an attempt which failed has left."""
+def _keep(workspace: Workspace, run_id: int, outcome: TaskResult) -> None:
+    """Tables and statistics of a task, sealed, in place of those that an attempt which failed has left."""
+    connection = workspace.connection
     connection.executemany(
         "INSERT OR REPLACE INTO artefact (run_id, name, sha256) VALUES (?, ?, ?)",
         [(run_id, name, sha256) for name, sha256 in outcome.artefacts.items()],
@@ -210,12 +225,15 @@ def _keep(connection: sqlite3.Connection, run_id: int, outcome: TaskResult) -> N
         "INSERT INTO diagnostic (run_id, target, name, parameter, value, rule, passed) VALUES (?, ?, ?, ?, ?, ?, ?)",
         [(run_id, outcome.target, d.name, d.parameter, d.value, d.rule, d.passed) for d in outcome.diagnostics],
     )
+    if outcome.artefacts or outcome.diagnostics:
+        targets = [outcome.target] if outcome.diagnostics else []
+        keep(connection, run_id, left_parts(connection, workspace.sealer, run_id, outcome.artefacts, targets))
 
 
-def _end_if_complete(connection: sqlite3.Connection, run_id: int) -> None:
+def _end_if_complete(workspace: Workspace, run_id: int) -> None:
     query = "SELECT EXISTS (SELECT 1 FROM task WHERE run_id = ? AND state <> 'done')"
-    if not connection.execute(query, (run_id,)).fetchone()[0]:
-        _end_run(connection, run_id, RunState.DONE)
+    if not workspace.connection.execute(query, (run_id,)).fetchone()[0]:
+        _end_run(workspace, run_id, RunState.DONE)
 
 
 def fail(workspace: Workspace, held: Claim, message: str, left: TaskResult = NO_RESULT) -> None:
@@ -227,8 +245,8 @@ def fail(workspace: Workspace, held: Claim, message: str, left: TaskResult = NO_
             (message, held.task_id, held.worker, held.attempt),
         )
         if ended.rowcount:
-            _keep(connection, held.run_id, left)
-            _end_run(connection, held.run_id, RunState.FAILED, message)
+            _keep(workspace, held.run_id, left)
+            _end_run(workspace, held.run_id, RunState.FAILED, message)
 
 
 def release(workspace: Workspace, held: Claim) -> None:
@@ -285,8 +303,8 @@ def _sign_off(connection: sqlite3.Connection, worker: str) -> None:
 
 def request_stop(workspace: Workspace, run_id: int, state: RunState) -> bool:
     """Interrupt or cancel a run; its workers kill its tasks within a second. False when it had ended already."""
-    with workspace.writing() as connection:
-        return _end_run(connection, run_id, state)
+    with workspace.writing():
+        return _end_run(workspace, run_id, state)
 
 
 def resume(workspace: Workspace, run_id: int) -> bool:
@@ -304,10 +322,10 @@ def resume(workspace: Workspace, run_id: int) -> bool:
             (run_id,),
         )
         if again.rowcount:
-            _write_down(connection, Act.RUN_RESUMED, run_id)
+            _write_down(workspace, Act.RUN_RESUMED, run_id)
             connection.execute(
                 "UPDATE task SET state = 'waiting', error = '', worker = NULL WHERE run_id = ? AND state = 'failed'",
                 (run_id,),
             )
-            _end_if_complete(connection, run_id)
+            _end_if_complete(workspace, run_id)
         return again.rowcount > 0

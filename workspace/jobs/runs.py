@@ -29,7 +29,9 @@ from ..reporting.words import printable
 from ..store.artefacts import classes_name
 from ..store.disk import bytes_needed, check_disk
 from ..store.keys import PUBLIC_NAME, fingerprint
+from ..store.seals import found_parts, keep, left_parts, seal_run
 from ..store.workspace import Dataset, Workspace
+from ..verification import hold
 from ..views.results import result_rows, verdicts_of
 from ..views.runs import Run, RunState, companions_of, find_run, names_of
 
@@ -112,11 +114,12 @@ def _enter(
 ) -> int:
     source = entry.source
     dataset_id = workspace.add_dataset(project_id, source.name, source.sha256, entry.data, stored)
-    run_id = _enter_row(connection, project_id, dataset_id, entry.title, entry.recipe, key)
+    run_id = _enter_row(workspace, project_id, dataset_id, entry.title, entry.recipe, key)
     for draw, ((file, released), artefacts) in enumerate(zip(entry.given, given, strict=True), start=1):
         workspace.add_dataset(project_id, file.name, file.sha256, released, artefacts[f"draw/{draw}"])
         named = [(run_id, name, sha256) for name, sha256 in artefacts.items()]
         connection.executemany("INSERT INTO artefact VALUES (?, ?, ?)", named)
+        keep(connection, run_id, left_parts(connection, workspace.sealer, run_id, artefacts, ()))
     _enter_tasks(connection, run_id, plan(entry.recipe))
     return run_id
 
@@ -132,20 +135,20 @@ def enter_again(workspace: Workspace, run_id: int) -> int:
     if recipe.data.sample is not None and old.key_public:
         key = old.key_fingerprint
     with workspace.writing() as connection:
-        again = _enter_row(connection, old.project_id, old.dataset_id, old.title, recipe, key)
+        again = _enter_row(workspace, old.project_id, old.dataset_id, old.title, recipe, key)
         if not recipe.makes_release:
             connection.execute(
                 """INSERT INTO artefact SELECT ?, name, sha256 FROM artefact
                    WHERE run_id = ? AND (name LIKE 'draw/%' OR name LIKE 'classes/%')""",
                 (again, run_id),
             )
+            keep(connection, again, found_parts(connection, workspace.sealer, again))
         _enter_tasks(connection, again, plan(recipe))
     return again
 
 
-def _enter_row(
-    connection: sqlite3.Connection, project_id: int, dataset_id: int, title: str, recipe: Recipe, key: str
-) -> int:
+def _enter_row(workspace: Workspace, project_id: int, dataset_id: int, title: str, recipe: Recipe, key: str) -> int:
+    connection = workspace.connection
     cursor = connection.execute(
         """INSERT INTO run (id, project_id, dataset_id, title, recipe, recipe_sha256, seed, versions, state, created,
                             key_public, key_fingerprint) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
@@ -165,8 +168,15 @@ def _enter_row(
         ),
     )
     run_id = int(cursor.lastrowid or 0)
-    subject = f"run {run_id}"
-    append(connection, Act.RUN_ENTERED, subject, dataset=dataset_id, recipe_sha256=recipe.sha256, seed=recipe.seed)
+    append(
+        connection,
+        Act.RUN_ENTERED,
+        f"run {run_id}",
+        dataset=dataset_id,
+        recipe_sha256=recipe.sha256,
+        seed=recipe.seed,
+        seal=seal_run(connection, workspace.sealer, run_id),
+    )
     return run_id
 
 
@@ -209,7 +219,8 @@ def _stored(value: object) -> Any:
 
 
 def result_object(workspace: Workspace, run_id: int) -> dict[str, Any]:
-    """The object that ``--json`` writes."""
+    """The object that ``--json`` writes. Raises NotAsSealed."""
+    hold(workspace, run_id)
     run = find_run(workspace, run_id)
     dataset: Dataset = workspace.dataset(run.dataset_id)
     rows = result_rows(workspace, run_id)

@@ -21,10 +21,13 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from sfumato.engine.errors import BadInput
+
 from ..errors import WorkspaceError
 from ..plain_files import open_to_add, room
 from ..reporting.words import printable
 from ..store.database import is_busy
+from ..store.keys import NoKey
 from ..store.workspace import Workspace, check_own
 from .pool import IDLE_SECONDS, IN_PROCESS, THREAD_LIMITS, Pool, pool
 from .queue import (
@@ -188,7 +191,12 @@ class TaskLoop:
 
     def _record(self, task: Claim, attempted: Attempted) -> None:
         if isinstance(attempted, TaskResult):
-            if until_unlocked(partial(finish, self.workspace, task, attempted)):
+            try:
+                ended = until_unlocked(partial(finish, self.workspace, task, attempted))
+            except (NoKey, BadInput) as error:  # the key went away, or the policy that names one cannot be read
+                self._record(task, Failure(str(error)))
+                return
+            if ended:
                 self._note(task, f"done in {attempted.seconds:.3f} s, peak {attempted.peak_bytes / 1e6:.0f} MB")
         elif isinstance(attempted, Failure):
             self._note(task, f"failed: {attempted.message}\n{attempted.trace}")

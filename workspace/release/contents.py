@@ -10,6 +10,7 @@ from sfumato.engine.thresholds import Verdict
 
 from ..errors import NotReady
 from ..store.workspace import Workspace
+from ..verification import RunSeal, hold
 from ..views.results import verdicts_of
 from ..views.runs import Run, done_together
 
@@ -23,7 +24,8 @@ OTHER_PACKAGE = "public_manifest_sha256"
 @dataclass(frozen=True)
 class ReleasePlan:
     """What would go out: ``datasets`` tables with the ``replaced`` variables made, the ``kept`` ones as they are in the
-    confidential data, and without the identifiers, ``left_out``. ``tables`` are the hashes of the stored ones, by draw.
+    confidential data, and without the identifiers, ``left_out``. ``tables`` are the hashes of the stored ones, by draw;
+    ``seal`` says what is to be said of the run's seal.
     """
 
     run: Run
@@ -34,6 +36,7 @@ class ReleasePlan:
     left_out: tuple[str, ...]
     verdicts: tuple[Verdict, ...]
     tables: tuple[str, ...]
+    seal: RunSeal
 
     @property
     def shuffled(self) -> bool:
@@ -72,6 +75,7 @@ class ReleasePlan:
                 f"run {self.run.id} has a public key, so that whoever has the seed can repeat its random numbers and take "
                 "the datasets apart"
             )
+        said += filter(None, (self.seal.said, self.seal.since and f"{self.seal.since} (run {self.run.id})"))
         return tuple(said)
 
     @property
@@ -86,8 +90,9 @@ class ReleasePlan:
 
 
 def plan_release(workspace: Workspace, run_id: int | str) -> ReleasePlan:
-    """What a release of a run would hold. Raises NotFound, and NotReady when the run is not done or has no datasets."""
+    """What a release of a run would hold. Raises NotFound, NotAsSealed, NoKey, and NotReady when the run is not done or has no datasets."""
     run = done_together(workspace, run_id)[0]
+    seal = hold(workspace, run.id, strict=True)
     tables = _tables(workspace, run.id)
     if not tables:
         raise NotReady(f"run {run.id} has no datasets to release")
@@ -97,7 +102,7 @@ def plan_release(workspace: Workspace, run_id: int | str) -> ReleasePlan:
     replaced = tuple(name for name in recipe.released if name not in out)
     records = workspace.tables.read(tables[0]).num_rows
     return ReleasePlan(
-        run, records, len(tables), replaced, kept, out, tuple(verdicts_of(workspace, run.id)), tuple(tables)
+        run, records, len(tables), replaced, kept, out, tuple(verdicts_of(workspace, run.id)), tuple(tables), seal
     )
 
 

@@ -13,6 +13,7 @@ from ..reporting.page import ReportedRun, report
 from ..reporting.release_summary import Decision
 from ..store.artefacts import traces_of
 from ..store.workspace import Workspace
+from ..verification import hold
 from ..views.figures import figures_of
 from ..views.results import diagnostics_of, result_rows, verdicts_of
 from ..views.runs import Run, done_together, find_run, names_of
@@ -21,12 +22,14 @@ from ..views.runs import Run, done_together, find_run, names_of
 def report_page(
     workspace: Workspace, run_id: int | str, *, traces: bool = False, decision: Decision | None = None
 ) -> str:
-    """The report of a run that is done, with what the runs beside it found. Raises NotFound and NotReady.
+    """The report of a run that is done, with what the runs beside it found. Raises NotFound, NotReady, NotAsSealed and NoKey.
 
     The same run gives the same page, byte for byte. With ``traces`` it shows posterior draws, and is as confidential as
     the data: a release has the page without them. ``decision`` is what was decided of the release that it goes with.
     """
     runs = done_together(workspace, run_id)
+    for run in runs:
+        hold(workspace, run.id, strict=True)
     reported = [_reported(workspace, run, name, traces=traces) for run, name in zip(runs, names_of(runs), strict=True)]
     return report(reported, figures_of(workspace, runs), published_tables(workspace, runs), decision)
 

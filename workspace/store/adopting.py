@@ -99,6 +99,8 @@ def _take_over(copy: sqlite3.Connection, target: Path, owner: str) -> tuple[int,
         copy.execute(
             "UPDATE workspace_key SET fingerprint = ''"
         )  # the other's key stays where it is: this one gets its own
+        for table in ("seal", "audit_seal"):
+            copy.execute(f"DELETE FROM {table}")  # by the other's key, which proves nothing here
         copy.execute("DELETE FROM worker_process")
         copy.execute("DELETE FROM worker")
         runs = int(copy.execute("SELECT count(*) FROM run").fetchone()[0])

@@ -283,3 +283,17 @@ def keys(connection: sqlite3.Connection) -> None:
         ALTER TABLE run ADD COLUMN key_fingerprint TEXT NOT NULL DEFAULT 'public'
         """,
     )
+
+
+@migration
+def seals(connection: sqlite3.Connection) -> None:
+    """The seals of the audit log's rows, and of the parts of each run; ``rows`` has the first bytes of those of its result rows."""
+    _script(
+        connection,
+        """
+        CREATE TABLE audit_seal (number INTEGER PRIMARY KEY, key TEXT NOT NULL, seal TEXT NOT NULL);
+        CREATE TABLE seal (
+            run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE, part TEXT NOT NULL, key TEXT NOT NULL,
+            seal BLOB NOT NULL, rows BLOB, PRIMARY KEY (run_id, part)) WITHOUT ROWID
+        """,
+    )

@@ -23,6 +23,7 @@ PUBLIC = b""
 PUBLIC_NAME = "public"
 PUBLIC_CONTENT = b"public\n"
 LABEL = b"sfumato key fingerprint"
+SEAL_LABEL = b"sfumato seal"
 FINGERPRINT_DIGITS = 16
 
 
@@ -38,6 +39,21 @@ def new_key() -> bytes:
 def fingerprint(key: bytes) -> str:
     """What tells keys apart and gives none away: the first 16 hexadecimal digits of an HMAC-SHA-256; ``public`` for none."""
     return hmac.digest(key, LABEL, "sha256").hex()[:FINGERPRINT_DIGITS] if key else PUBLIC_NAME
+
+
+def sealing_key(key: bytes) -> bytes:
+    """What a workspace with this key seals its records with, where its policy names no file: it gives the key itself not away."""
+    return hmac.digest(key, SEAL_LABEL, "sha256")
+
+
+def sealing_key_outside(directory: Path, path: str) -> bytes:
+    """The key that the policy of a workspace in ``directory`` names to seal with. Raises NoKey, also for one that lies in there."""
+    file = Path(path).expanduser()
+    if not file.is_absolute() or file.resolve().is_relative_to(directory.resolve()):
+        raise NoKey(f'the key to seal with, "{path}" in policy.toml, must be an absolute path outside of the workspace')
+    if not (key := read_key(file)):
+        raise NoKey(f'"{path}" is the word public; a key to seal with has {KEY_BYTES} bytes that others do not know')
+    return key
 
 
 def write_key(path: Path, key: bytes) -> None:

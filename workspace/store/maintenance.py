@@ -12,10 +12,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ..audit import Act, append, verify
+from ..audit import Act, append
 from ..errors import DamagedTable, NotFound, NotReady, WorkspaceError
 from ..jobs.runs import run_log
 from ..plain_files import check_layout, is_hash
+from ..verification import verify_workspace
 from ..views.runs import find_run
 from .keys import KEY_FILE, NoKey, fingerprint
 from .workspace import Workspace
@@ -262,8 +263,9 @@ def _tables(workspace: Workspace) -> Iterator[Check]:
 
 
 def _audit(workspace: Workspace) -> Check:
-    rows, wrong = verify(workspace.connection, workspace.directory)
-    return Check("audit log", "problem" if wrong else "ok", wrong or f"{len(rows)} rows, none changed")
+    found = verify_workspace(workspace)
+    wrong = "; ".join(found.wrong)
+    return Check("audit log", "problem" if wrong else "ok", wrong or f"{len(found.rows)} rows, none changed")
 
 
 def _log_out() -> Check:

@@ -17,11 +17,14 @@ from typing import TYPE_CHECKING
 
 from sfumato.engine.schema import Origin, Schema, Variable
 
-from ..audit import HEAD_FILE, Act, append, head_of, keep_head
+from ..audit import BEFORE, HEAD_FILE, Act, append, head_of, keep_head, only_stops, seal_rows
 from ..errors import NotAWorkspace, NotFound, NotYours, WorkspaceError
 from ..plain_files import check_layout, owner_if_other
+from ..release.policy import policy_of
 from .database import DATABASE, connect, migrate, open_to_look, set_wal, transaction
-from .keys import KEY_FILE, NoKey, fingerprint, key_of, new_key, read_key, write_key
+from .keys import KEY_FILE, NoKey, fingerprint, key_of, new_key, read_key, sealing_key, sealing_key_outside, write_key
+from .records import check_texts, check_whole, record
+from .seals import Sealer
 
 if TYPE_CHECKING:
     from sfumato.engine.microdata import Microdata
@@ -113,6 +116,9 @@ class Workspace:
         except sqlite3.DatabaseError as error:
             workspace.close()
             raise NotAWorkspace(f"{directory / DATABASE} cannot be opened: {error}") from None
+        except UnicodeDecodeError:  # what SQLite says of its own tables is no text
+            workspace.close()
+            raise NotAWorkspace(f"{directory / DATABASE} cannot be opened: its tables have no names") from None
         except OSError as error:
             workspace.close()
             raise NotAWorkspace(f"{directory} cannot be opened: {error.strerror}") from None
@@ -130,15 +136,38 @@ class Workspace:
         """The workspace's key; empty for a public one. Raises NoKey, since without it nothing may be computed."""
         return key_of(self.directory, self.key_fingerprint)
 
+    @cached_property
+    def sealer(self) -> Sealer:
+        """What seals here: the key that the policy names, else one that follows from the workspace's own. Raises NoKey, BadInput."""
+        return self.sealers()[0]
+
+    def sealers(self) -> list[Sealer]:
+        """The one that seals now, and before it the one by the workspace's own key. Raises NoKey and BadInput."""
+        named = policy_of(self.directory).seal_key
+        keys = [sealing_key_outside(self.directory, named)] if named else []
+        try:
+            keys.append(sealing_key(self.key()))
+        except NoKey:
+            if not keys:
+                raise
+        return [Sealer(key, fingerprint(key)) for key in keys]
+
     def _settle_key(self) -> None:
-        """Make the key of a workspace that has just been migrated from a version without keys."""
-        if self.key_fingerprint:
+        """Make the key of a workspace that has just been migrated from a version without keys, or was adopted; begin its seals."""
+        if self.key_fingerprint and self._has_seals():
             return
-        with _alone_in(self.directory), self.writing() as connection:
+        looked_at = [NoKey] if self.key_fingerprint else []  # as it can be without its key
+        with contextlib.suppress(*looked_at), _alone_in(self.directory), self.writing() as connection:
+            runs = int(connection.execute("SELECT coalesce(max(id), 0) FROM run").fetchone()[0])
             if not self.key_fingerprint:
                 made = _key_in(self.directory, None)
                 connection.execute("UPDATE workspace_key SET fingerprint = ?", (made,))
-                append(connection, Act.KEY_MADE, "workspace", fingerprint=made)
+                append(connection, Act.KEY_MADE, "workspace", fingerprint=made, **{BEFORE: runs})
+            elif not self._has_seals():
+                append(connection, Act.SEALS_BEGUN, "workspace", **{BEFORE: runs})
+
+    def _has_seals(self) -> bool:
+        return bool(self.connection.execute("SELECT EXISTS (SELECT 1 FROM audit_seal)").fetchone()[0])
 
     def _agree(self, key: bytes) -> None:
         """Raises NoKey where the workspace has another key than this; where its file is missing, puts it back."""
@@ -174,14 +203,28 @@ class Workspace:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A write transaction (NotYours in another user's workspace); when it has added to the audit log, the log's head is written beside the database."""
+        """A write transaction: NotYours in another user's workspace; NoKey where the audit log cannot be sealed that it adds to.
+
+        The head of that log is written beside the database. That a run was stopped is entered without a key, too.
+        """
         self.check_own()
         with transaction(self.connection) as connection:
             before = head_of(connection)
             yield connection
             head = head_of(connection)
+            if head != before:
+                self._seal(connection, before.number)
         if head != before:
             keep_head(self.directory, head)
+
+    def _seal(self, connection: sqlite3.Connection, after: int) -> None:
+        try:
+            sealer = self.sealer
+        except NoKey:
+            if only_stops(connection, after):
+                return
+            raise
+        seal_rows(connection, after, sealer.key, sealer.name)
 
     def check_own(self) -> None:
         """Raises NotYours where the workspace is another user's."""
@@ -199,7 +242,8 @@ class Workspace:
         made = self.connection.execute("INSERT OR IGNORE INTO project (name, created) VALUES (?, ?)", (name, now))
         project_id = int(self.connection.execute("SELECT id FROM project WHERE name = ?", (name,)).fetchone()[0])
         if made.rowcount:
-            append(self.connection, Act.PROJECT_MADE, f"project {project_id}")
+            seal = self.sealer.record("project", (project_id, name, now))
+            append(self.connection, Act.PROJECT_MADE, f"project {project_id}", seal=seal)
         return project_id
 
     def add_dataset(
@@ -235,6 +279,7 @@ class Workspace:
             source_sha256=source_sha256,
             table_sha256=table_sha256,
             records=len(data),
+            seal=self.sealer.record("dataset", (dataset_id, *key, len(data), data.dropped, now)),
         )
         return dataset_id
 
@@ -304,8 +349,12 @@ def _lying_in(directory: Path, given: bytes | None) -> bytes:
     return key
 
 
+@record("a dataset")
 def _dataset(row: sqlite3.Row) -> Dataset:
-    return Dataset(**{**dict(row), "schema": schema_from_json(row["schema"])})
+    dataset = Dataset(**{**dict(row), "schema": schema_from_json(row["schema"])})
+    check_texts(dataset.name, dataset.origin, dataset.source_sha256, dataset.table_sha256, dataset.created)
+    check_whole(dataset.id, dataset.project_id, dataset.records, dataset.dropped)
+    return dataset
 
 
 @contextlib.contextmanager
@@ -330,7 +379,11 @@ def _make_database(directory: Path, key: bytes | None) -> None:
     with contextlib.closing(connect(aside)) as connection:
         set_wal(connection)
         migrate(connection)
-        connection.execute("UPDATE workspace_key SET fingerprint = ?", (_key_in(directory, key),))
+        made = _key_in(directory, key)
+        own = sealing_key(read_key(directory / KEY_FILE))
+        with transaction(connection):
+            connection.execute("UPDATE workspace_key SET fingerprint = ?", (made,))
+            seal_rows(connection, 0, own, fingerprint(own))
         keep_head(directory, head_of(connection))
     aside.replace(directory / DATABASE)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from array import array
 from collections import OrderedDict
@@ -10,11 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, fields, replace
 from threading import Lock
+from typing import get_args
 
 from sfumato.engine.results import Diagnostic
 from sfumato.engine.rows import Row
-from sfumato.engine.thresholds import Verdict
+from sfumato.engine.thresholds import Outcome, Verdict
 
+from ..store.records import check_numbers, check_texts, check_whole, record, stored_table
 from ..store.workspace import Workspace
 
 SORTS: Mapping[str, str] = {
@@ -109,9 +110,14 @@ def numbered_rows(workspace: Workspace, numbers: Sequence[int]) -> list[Row]:
     return [_row(found[number]) for number in numbers if number in found]
 
 
+@record("a result row")
 def _row(found: sqlite3.Row) -> Row:
     given = {name: found[name] for name in _NAMES}
-    return Row(**{**given, "params": json.loads(found["params"])})
+    row = Row(**{**given, "params": stored_table(found["params"])})
+    check_texts(row.family, row.method, row.measure, row.target, row.dataset, row.unit, row.status, row.reason)
+    check_numbers(row.level, row.value, row.lower, row.upper, row.baseline)
+    check_whole(row.draw)
+    return row
 
 
 def raw_rows(workspace: Workspace, run_id: int) -> list[Row]:
@@ -136,7 +142,17 @@ def _rows(workspace: Workspace, which: str, run_id: int) -> list[Row]:
 def verdicts_of(workspace: Workspace, run_id: int) -> list[Verdict]:
     """The verdicts of a finished run in the order of its thresholds."""
     rows = workspace.connection.execute("SELECT verdict FROM verdict WHERE run_id = ? ORDER BY position", (run_id,))
-    return [Verdict(**json.loads(row[0])) for row in rows]
+    return [_verdict(row[0]) for row in rows]
+
+
+@record("a verdict")
+def _verdict(text: str) -> Verdict:
+    verdict = Verdict(**stored_table(text))
+    check_texts(verdict.value, verdict.target, verdict.bound, verdict.outcome, verdict.reason)
+    check_numbers(verdict.level, verdict.limit, verdict.observed, verdict.margin)
+    if verdict.outcome not in get_args(Outcome) or not isinstance(verdict.params, dict | None):
+        raise TypeError
+    return verdict
 
 
 def judged_row(workspace: Workspace, run_id: int, verdict: Verdict) -> Row | None:
@@ -157,10 +173,17 @@ def diagnostics_of(workspace: Workspace, run_id: int) -> list[Diagnostic]:
     rows = workspace.connection.execute(
         "SELECT name, parameter, value, rule, passed, target FROM diagnostic WHERE run_id = ? ORDER BY id", (run_id,)
     )
-    return [
-        Diagnostic(name, parameter, value, rule, None if passed is None else bool(passed), target)
-        for name, parameter, value, rule, passed, target in rows
-    ]
+    return [_diagnostic(*row) for row in rows]
+
+
+@record("a model's diagnostic")
+def _diagnostic(
+    name: str, parameter: str, value: float | None, rule: str, passed: int | None, target: str
+) -> Diagnostic:
+    check_texts(name, parameter, rule, target)
+    check_numbers(value)
+    check_whole(passed)
+    return Diagnostic(name, parameter, value, rule, None if passed is None else bool(passed), target)
 
 
 MOST_KEPT = 24

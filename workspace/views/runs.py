@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import time
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import NotFound, NotReady
 from ..jobs.processes import gone
+from ..store.records import check_numbers, check_texts, check_whole, record, stored_table
 from ..store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -162,13 +162,23 @@ _RUN = """SELECT run.*, (SELECT count(*) FROM task WHERE run_id = run.id) AS tas
           (SELECT count(*) FROM task WHERE run_id = run.id AND state = 'done') AS tasks_done FROM run"""
 
 
+@record("a run")
 def _run(workspace: Workspace, row: sqlite3.Row) -> Run:
+    check_texts(*(row[name] for name in ("title", "recipe", "recipe_sha256", "error", "key_fingerprint")))
+    check_whole(*(row[name] for name in ("id", "project_id", "dataset_id", "seed", "key_public")))
+    check_numbers(row["started"], row["finished"], float(row["created"]))
     fields: dict[str, Any] = dict(row)
     fields["recipe_toml"] = fields.pop("recipe")
     state = RunState(row["state"])
     left = seconds_left(workspace.connection, row["id"], time.time()) if state is RunState.RUNNING else None
     fields["key_public"] = bool(row["key_public"])
-    return Run(**{**fields, "state": state, "versions": json.loads(row["versions"]), "seconds_left": left})
+    return Run(**{**fields, "state": state, "versions": _versions(row["versions"]), "seconds_left": left})
+
+
+def _versions(text: str) -> Mapping[str, str]:
+    versions = stored_table(text)
+    check_texts(*versions.values())
+    return versions
 
 
 def list_runs(workspace: Workspace, project_id: int | None = None) -> list[Run]:
@@ -207,7 +217,16 @@ def tasks_of(workspace: Workspace, run_id: int) -> list[TaskRow]:
            FROM task WHERE run_id = ? ORDER BY id""",
         (run_id,),
     )
-    return [TaskRow(**dict(row)) for row in rows]
+    return [_task_row(row) for row in rows]
+
+
+@record("a task")
+def _task_row(row: sqlite3.Row) -> TaskRow:
+    task = TaskRow(**dict(row))
+    check_texts(task.key, task.kind, task.state, task.what, task.error)
+    check_whole(task.id, task.attempt, task.done, task.total, task.peak_bytes)
+    check_numbers(task.seconds, task.started)
+    return task
 
 
 HEARTBEAT_LOST_SECONDS = 30.0

@@ -79,9 +79,13 @@ def test_a_run_under_way_says_how_far_it_is_and_how_long_it_will_take(
 
 
 def test_a_run_that_nobody_works_on_says_how_to_go_on(
-    entered: Workspace, place: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
+    entered: Workspace,
+    place: Path,
+    sfumato: Command,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    entered.connection.execute("UPDATE run SET created = created - 60")
+    monkeypatch.setattr("sfumato.workspace.views.runs.WORKER_STARTS_SECONDS", -60.0)
     assert sfumato("runs", "--workspace", str(place)) == 0
     assert "nobody works on it; sfumato resume 1" in capsys.readouterr().out
 

@@ -202,12 +202,13 @@ def test_a_companion_that_cannot_be_is_refused_before_anything_is_stored(
 @pytest.mark.slow
 @pytest.mark.usefixtures("in_process")
 def test_a_companion_that_failed_is_told_after_what_the_main_run_found(
-    pair: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
+    pair: Path, sfumato: Command, capsys: pytest.CaptureFixture[str], reseal: Callable[[Workspace], None]
 ) -> None:
     assert sfumato("run", str(pair), "--workspace", "w", "--quiet") == 0
     workspace = Workspace.open(Path("w"))
     with workspace.writing() as connection:
         connection.execute("UPDATE run SET state = 'failed', error = 'not converged' WHERE id = 2")
+    reseal(workspace)
     with pytest.raises(EngineError, match="run 2, beside run 1, failed: not converged"):
         carry_out(workspace, [1, 2], 1, None, quiet=False)
     assert "Visits: run 1" in capsys.readouterr().out

@@ -47,7 +47,7 @@ RECIPE = {
 
 
 @pytest.fixture(scope="module")
-def hostile_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def hostile_run(tmp_path_factory: pytest.TempPathFactory, reseal: Callable[[Workspace], None]) -> Path:
     """A workspace with two runs of a recipe in which every name is hostile, and so is every other stored text."""
     rng = np.random.default_rng(20)
     region = rng.choice([f"north{EVIL}", "south"], 90)
@@ -66,11 +66,14 @@ def hostile_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "UPDATE worker SET id = id || ?",
         "UPDATE result SET unit = unit || ?1, reason = reason || ?1",
         "UPDATE diagnostic SET parameter = parameter || ?1",
+        "UPDATE verdict SET verdict = json_set(verdict, '$.reason', json_extract(verdict, '$.reason') || ?1)",
     ):
         connection.execute("PRAGMA foreign_keys = OFF")
         connection.execute(statement, (EVIL,))
     connection.commit()
     connection.close()
+    with Workspace.open(workspace.directory) as opened:
+        reseal(opened)
     return workspace.directory
 
 

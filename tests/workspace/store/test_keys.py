@@ -151,7 +151,8 @@ def older(
         enter_run(made, small_recipe(), SOURCE, small_data)
         made.connection.execute("UPDATE run SET state = 'interrupted'")
         at = [step.__name__ for step in database.MIGRATIONS].index("keys")
-        made.connection.execute("DROP TABLE workspace_key")
+        for table in ("workspace_key", "seal", "audit_seal"):
+            made.connection.execute(f"DROP TABLE {table}")
         for column in ("key_public", "key_fingerprint"):
             made.connection.execute(f"ALTER TABLE run DROP COLUMN {column}")
         made.connection.execute("DELETE FROM migration WHERE number > ?", (at,))

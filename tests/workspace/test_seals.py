@@ -1,0 +1,390 @@
+"""Seals: what a run found is bound to the audit log, and whatever is not as it was sealed is named."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.recipe import Recipe
+from sfumato.workspace.audit import AuditRow, Head, audit_rows, head_of, keep_head, verify
+from sfumato.workspace.errors import WorkspaceError
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.queue import claim, fail, request_stop, resume
+from sfumato.workspace.jobs.runs import Entry, enter_again, enter_run, enter_runs, result_object
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.release.package import release
+from sfumato.workspace.release.report import report_page
+from sfumato.workspace.store.adopting import adopt
+from sfumato.workspace.store.keys import NoKey, new_key, write_key
+from sfumato.workspace.store.maintenance import delete_run
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.verification import NotAsSealed, hold, verify_workspace
+from sfumato.workspace.views.runs import RunState, find_run
+
+Enter = Callable[..., int]
+SOURCE = Source("simulated.csv", b"simulated")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, small: tuple[Recipe, Microdata]) -> Path:
+    """A workspace with a key of its own, a run that is done and one that was interrupted."""
+    directory = tmp_path_factory.mktemp("sealed") / "workspace"
+    with Workspace.create(directory) as workspace:
+        enter_run(workspace, *_entry(small))
+        work(directory, idle=0)
+        run_id = enter_run(workspace, *_entry(small))
+        request_stop(workspace, run_id, RunState.INTERRUPTED)
+    return directory
+
+
+def _entry(small: tuple[Recipe, Microdata]) -> tuple[Recipe, Source, Microdata]:
+    return small[0], SOURCE, small[1]
+
+
+@pytest.fixture
+def sealed(made: Path, tmp_path: Path) -> Iterator[Workspace]:
+    """A copy of it."""
+    shutil.copytree(made, tmp_path / "workspace")
+    with Workspace.open(tmp_path / "workspace") as workspace:
+        yield workspace
+
+
+def forged(workspace: Workspace, *statements: str) -> None:
+    """Change the database as somebody who may write it, and knows our source, but not the key."""
+    workspace.close()
+    with contextlib.closing(sqlite3.connect(workspace.directory / "workspace.db")) as connection:
+        for act in ("UPDATE", "DELETE"):
+            connection.execute(f"DROP TRIGGER audit_keeps_{act}")
+        for statement in statements:
+            connection.execute(statement)
+        for act in ("UPDATE", "DELETE"):
+            connection.execute(
+                f"""CREATE TRIGGER audit_keeps_{act} BEFORE {act} ON audit
+                BEGIN SELECT RAISE(ABORT, 'the audit log is only added to'); END"""
+            )
+        connection.commit()
+
+
+def rebuild(workspace: Workspace) -> None:
+    """Give every row of the audit log the hash that it must have, and note the new head everywhere."""
+    previous = ""
+    statements = []
+    for row in audit_rows(workspace.connection):
+        bare = AuditRow(row.number, row.time, row.act, row.subject, row.details, previous, "")
+        statements.append(
+            f"UPDATE audit SET previous = '{previous}', hash = '{bare.computed_hash()}' WHERE number = {row.number}"
+        )
+        previous = bare.computed_hash()
+    statements.append(f"UPDATE audit_head SET number = {len(statements)}, hash = '{previous}'")
+    forged(workspace, *statements)
+    keep_head(workspace.directory, Head(len(statements) - 1, previous))
+
+
+def wrong(workspace: Workspace) -> str:
+    return "\n".join(verify_workspace(workspace).wrong)
+
+
+def test_what_nobody_touched_is_as_it_was_sealed(sealed: Workspace) -> None:
+    found = verify_workspace(sealed)
+    assert (found.wrong, found.notes) == ((), ())
+    assert not hold(sealed, 1, strict=True).said
+    assert not hold(sealed, 2, strict=True).said
+
+
+FAIL_TO_PASS = """UPDATE verdict SET verdict = json_set(verdict, '$.outcome', 'pass', '$.margin', 0.25)
+                  WHERE run_id = 1"""
+
+
+def test_a_failed_verdict_that_is_made_a_pass_is_named_wherever_it_would_be_used(
+    sealed: Workspace, tmp_path: Path
+) -> None:
+    forged(sealed, FAIL_TO_PASS)
+    assert verify(sealed.connection, sealed.directory)[1] == "", "the control: the chain of hashes alone sees nothing"
+    for use in (
+        lambda: release(sealed, 1, tmp_path / "out", reason="because"),
+        lambda: report_page(sealed, 1),
+        lambda: result_object(sealed, 1),
+        lambda: hold(sealed, "last") and hold(sealed, 1),
+    ):
+        with pytest.raises(NotAsSealed, match=r"verdict 1 \(risk.identification.true_match_rate\)"):
+            use()
+    assert "verdict 1" in wrong(sealed)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_released_table_that_is_swapped_for_the_confidential_one_is_named(sealed: Workspace, tmp_path: Path) -> None:
+    forged(
+        sealed,
+        "UPDATE artefact SET sha256 = (SELECT table_sha256 FROM dataset LIMIT 1) WHERE name = 'draw/1' AND run_id = 1",
+    )
+    with pytest.raises(NotAsSealed, match="table draw/1"):
+        release(sealed, 1, tmp_path / "out", reason="because")
+
+
+@pytest.mark.parametrize(
+    ("statement", "named"),
+    [
+        ("UPDATE run SET recipe = replace(recipe, 'max = 0.5', 'max = 0.9')", "recipe"),
+        ("UPDATE run SET title = 'Another'", "title"),
+        ("UPDATE run SET seed = 8", "seed"),
+        ("UPDATE run SET versions = '{}'", "versions"),
+        ("UPDATE run SET key_public = 1", "key"),
+        ("UPDATE run SET finished = finished + 1", "times"),
+        ("UPDATE run SET state = 'failed'", "its state, failed"),
+        ("UPDATE dataset SET source_sha256 = 'x'", "data"),
+        ("UPDATE result SET value = value * 1.5 WHERE measure = 'true_match_rate' AND draw = 2", "true_match_rate"),
+        ("DELETE FROM result WHERE measure = 'true_match_rate' AND draw = 2", "are missing of"),
+        ("INSERT INTO result SELECT NULL, run_id, task_id, family, method, measure, target, dataset, draw, level, 0, lower, upper,"
+         " baseline, unit, status, reason, params FROM result LIMIT 1", "added to"),
+        ("DELETE FROM verdict", "verdict 0 is missing"),
+        ("INSERT INTO verdict SELECT run_id, 1, verdict FROM verdict", "verdict 1 was added"),
+        ("UPDATE task SET seconds = 1e6 WHERE key = 'fit/0'", "task fit/0"),
+        ("UPDATE diagnostic SET passed = 1", "diagnostics of"),
+        ("UPDATE seal SET seal = x'00' WHERE part = 'recipe'", "recipe"),
+        ("DELETE FROM seal WHERE part = 'recipe'", "recipe was added"),
+        ("DELETE FROM seal", "its seals are gone"),
+    ],
+)  # fmt: skip
+def test_what_was_changed_is_named(sealed: Workspace, statement: str, named: str) -> None:
+    before = "\n".join(sealed.connection.iterdump())
+    forged(sealed, statement)
+    if "\n".join(sealed.connection.iterdump()) == before:
+        assert "diagnostic" in statement, "linear models leave none"
+        return
+    with pytest.raises(NotAsSealed, match=named):
+        hold(sealed, 1)
+    assert named in wrong(sealed)
+
+
+def test_a_chain_that_was_made_anew_does_not_pass(sealed: Workspace) -> None:
+    forged(sealed, "UPDATE audit SET details = json_set(details, '$.user', 'somebody') WHERE act = 'run entered'")
+    assert "was changed" in wrong(sealed)
+    rebuild(sealed)
+    assert verify(sealed.connection, sealed.directory)[1] == "", "the control: without seals it would"
+    assert "was not written by this workspace: its seal does not agree" in wrong(sealed)
+
+
+def test_a_run_that_is_gone_or_was_never_entered_is_named(sealed: Workspace) -> None:
+    forged(sealed, "DELETE FROM run WHERE id = 2")
+    assert "run 2 is gone, and the audit log does not say that it was deleted" in wrong(sealed)
+    forged(
+        sealed, "UPDATE run SET id = 9 WHERE id = 1", "UPDATE result SET run_id = 9", "UPDATE verdict SET run_id = 9"
+    )
+    with pytest.raises(NotAsSealed, match="the audit log does not know it"):
+        hold(sealed, 9)
+
+
+def test_a_run_that_was_deleted_is_no_alarm(sealed: Workspace) -> None:
+    delete_run(sealed, 2)
+    assert wrong(sealed) == ""
+
+
+def test_one_that_stood_beside_another_may_be_deleted(sealed: Workspace, small: tuple[Recipe, Microdata]) -> None:
+    recipe, data = small
+    runs = enter_runs(sealed, [Entry(recipe, SOURCE, data), Entry(recipe, SOURCE, data)])
+    work(sealed.directory, idle=0)
+    forged(sealed, "UPDATE companion SET companion_id = 1")
+    with pytest.raises(NotAsSealed, match="beside it"):
+        hold(sealed, runs[0])
+    forged(sealed, f"UPDATE companion SET companion_id = {runs[1]}")
+    delete_run(sealed, runs[1])
+    assert hold(sealed, runs[0]).said == ""
+    assert wrong(sealed) == ""
+
+
+def test_a_run_that_goes_on_is_sealed_task_by_task(sealed: Workspace, small: tuple[Recipe, Microdata]) -> None:
+    resume(sealed, 2)
+    assert wrong(sealed) == ""
+    held = claim(sealed, "me")
+    assert held is not None
+    assert wrong(sealed) == ""
+    fail(sealed, held, "it did not converge")
+    assert wrong(sealed) == ""
+    resume(sealed, 2)
+    work(sealed.directory, idle=0)
+    assert find_run(sealed, 2).state is RunState.DONE
+    assert wrong(sealed) == ""
+    again = enter_again(sealed, 2)
+    assert hold(sealed, again).said == ""
+
+
+def test_results_of_a_run_that_was_stopped_are_held_too(sealed: Workspace) -> None:
+    resume(sealed, 2)
+    work_a_little(sealed)
+    request_stop(sealed, 2, RunState.CANCELLED)
+    assert wrong(sealed) == ""
+    forged(sealed, "UPDATE artefact SET sha256 = 'x' WHERE run_id = 2 AND name = 'fit/0'")
+    assert "table fit/0" in wrong(sealed)
+
+
+def work_a_little(workspace: Workspace) -> None:
+    from sfumato.workspace.jobs.queue import finish
+    from sfumato.workspace.jobs.run_task import TaskResult, run_task, task_input
+
+    held = claim(workspace, "me")
+    assert held is not None
+    found = run_task(workspace.directory, task_input(workspace, held))
+    assert isinstance(found, TaskResult)
+    finish(workspace, held, found)
+
+
+def test_verdicts_follow_from_the_rows_even_where_their_seal_agrees(sealed: Workspace) -> None:
+    """Whoever has the key, or a worker that computes wrongly, can seal what does not follow."""
+    from sfumato.workspace.audit import Act, append
+    from sfumato.workspace.store.seals import seal_run
+
+    forged(sealed, FAIL_TO_PASS)
+    with sealed.writing() as connection:
+        connection.execute("DELETE FROM seal WHERE part LIKE 'verdict %'")
+        seal = seal_run(connection, sealed.sealer, 1)
+        append(connection, Act.RUN_FINISHED, "run 1", tasks_done=0, tasks=0, seal=seal)
+    with pytest.raises(NotAsSealed, match="verdict 1 does not follow from the rows"):
+        hold(sealed, 1)
+
+
+def test_without_its_key_a_workspace_is_looked_at_and_nothing_goes_out(sealed: Workspace, tmp_path: Path) -> None:
+    (sealed.directory / "key").rename(tmp_path / "key")
+    with Workspace.open(sealed.directory) as opened:
+        assert "could not be looked at" in hold(opened, 1).said
+        for use in (lambda: report_page(opened, 1), lambda: release(opened, 1, tmp_path / "out", reason="because")):
+            with pytest.raises(NoKey):
+                use()
+        with pytest.raises(NoKey):
+            delete_run(opened, 1)
+        assert find_run(opened, 1).state is RunState.DONE
+        assert "cannot be looked at" in wrong(opened)
+
+
+def test_a_run_is_stopped_without_a_key_and_that_is_said(sealed: Workspace, tmp_path: Path) -> None:
+    resume(sealed, 2)
+    (sealed.directory / "key").rename(tmp_path / "key")
+    with Workspace.open(sealed.directory) as opened:
+        assert request_stop(opened, 2, RunState.CANCELLED)
+    (tmp_path / "key").rename(sealed.directory / "key")
+    assert "(run cancelled) has no seal: it was written without the workspace's key" in wrong(sealed)
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    path = tmp_path / "elsewhere" / "seal"
+    path.parent.mkdir()
+    write_key(path, new_key())
+    return path
+
+
+def test_the_policy_may_name_a_key_outside(
+    sealed: Workspace, outside: Path, small: tuple[Recipe, Microdata], tmp_path: Path
+) -> None:
+    (sealed.directory / "policy.toml").write_text(f'[seal]\nkey = "{outside}"\n')
+    with Workspace.open(sealed.directory) as opened:
+        assert wrong(opened) == "no row is sealed yet by the key that policy.toml names; the next act will be"
+        run_id = enter_run(opened, *_entry(small))
+        work(opened.directory, idle=0)
+        assert wrong(opened) == ""
+        assert hold(opened, 1).said == hold(opened, run_id).said == ""
+        own = opened.sealers()[-1]
+        number = head_of(opened.connection).number
+        row = opened.connection.execute("SELECT hash FROM audit WHERE number = ?", (number,)).fetchone()[0]
+        import hmac
+
+        seal = hmac.digest(own.key, b"audit row " + row.encode(), "sha256").hex()
+        forged(opened, f"UPDATE audit_seal SET key = '{own.name}', seal = '{seal}' WHERE number = {number}")
+        assert f"row {number} is sealed by another key than row" in wrong(opened), (
+            "the workspace's own key is not enough"
+        )
+    (sealed.directory / "policy.toml").unlink()
+    with Workspace.open(sealed.directory) as opened:
+        assert "sealed by a key that is not at hand" in wrong(opened)
+
+
+@pytest.mark.parametrize("name", ["relative", "{directory}/inside", "/not/there"])
+def test_a_sealing_key_lies_outside_and_is_there(sealed: Workspace, name: str) -> None:
+    write_key(sealed.directory / "inside", new_key())
+    path = name.format(directory=sealed.directory)
+    (sealed.directory / "policy.toml").write_text(f'[seal]\nkey = "{path}"\n')
+    with Workspace.open(sealed.directory) as opened, pytest.raises(NoKey):
+        assert opened.sealer
+
+
+def test_a_policy_that_has_changed_since_asks_for_a_reason(sealed: Workspace, tmp_path: Path) -> None:
+    (sealed.directory / "policy.toml").write_text("smallest_cell = 1\n")
+    found = verify_workspace(sealed)
+    assert found.wrong == ()
+    assert found.notes[0] == "run 1: the policy has changed since it ended"
+    with pytest.raises(WorkspaceError, match="the policy has changed since it ended"):
+        release(sealed, 1, tmp_path / "out")
+
+
+def test_runs_of_an_earlier_version_say_so_and_are_no_error(sealed: Workspace, small: tuple[Recipe, Microdata]) -> None:
+    older(sealed)
+    with Workspace.open(sealed.directory) as opened:
+        assert [row.act for row in audit_rows(opened.connection)][-1] == "seals begun"
+        found = verify_workspace(opened)
+        assert found.wrong == ()
+        assert found.notes == (
+            "runs 1 to 2 are of an earlier version, or taken over from another user, and not sealed",
+        )
+        assert "run 1 is not sealed: made by an earlier version" in hold(opened, 1, strict=True).said
+        assert result_object(opened, 1)["rows"]
+        resume(opened, 2)
+        work(opened.directory, idle=0)
+        assert hold(opened, 2).said == "", "one that ends under this version is sealed"
+        forged(opened, "UPDATE audit SET details = '{}' WHERE number = 2")
+        rebuild(opened)
+        assert "its seal does not agree" in wrong(opened), "the first seal holds what was before it"
+
+
+def older(workspace: Workspace) -> None:
+    """Make it one of the version before seals."""
+    from sfumato.workspace.store import database
+
+    at = [step.__name__ for step in database.MIGRATIONS].index("seals")
+    forged(
+        workspace, "DROP TABLE seal", "DROP TABLE audit_seal", f"DELETE FROM migration WHERE number > {at}",
+        f"PRAGMA user_version = {at}",
+    )  # fmt: skip
+
+
+def test_the_seals_of_a_workspace_cannot_be_taken_away(sealed: Workspace) -> None:
+    forged(sealed, "DELETE FROM audit_seal WHERE number < 4")
+    assert "the audit log has lost its seals" in wrong(sealed)
+
+
+def test_an_adopted_workspace_says_that_its_runs_are_not_sealed(
+    sealed: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adopt(sealed.directory, tmp_path / "mine")
+    with Workspace.open(tmp_path / "mine") as copy:
+        assert verify_workspace(copy).wrong == ()
+        assert "taken over from another user" in hold(copy, 1).said
+
+
+def test_the_database_that_acts_by_itself_or_lacks_something_is_named(sealed: Workspace) -> None:
+    forged(
+        sealed,
+        "CREATE TRIGGER t AFTER INSERT ON run BEGIN SELECT 1; END",
+        "CREATE VIEW v AS SELECT 1",
+        "DROP INDEX task_claim",
+    )
+    said = wrong(sealed)
+    for words in ("a trigger that is not ours: t", "a view that is not ours: v", "lacks the index task_claim"):
+        assert words in said
+
+
+def test_a_log_whose_rows_were_changed_holds_no_run(sealed: Workspace) -> None:
+    forged(sealed, "UPDATE audit SET details = json_set(details, '$.user', 'somebody') WHERE act = 'dataset imported'")
+    with pytest.raises(NotAsSealed, match="the audit log is broken: row 3 was changed"):
+        hold(sealed, 1)
+
+
+def test_a_reason_that_reads_like_a_beginning_is_none(sealed: Workspace, tmp_path: Path) -> None:
+    """Rows may hold words of users; a log may not begin to be sealed at one of them."""
+    release(sealed, 1, tmp_path / "out", reason='"runs_before": 99')
+    forged(sealed, f"DELETE FROM audit_seal WHERE number < {head_of(sealed.connection).number}")
+    assert "the audit log has lost its seals" in wrong(sealed)
