@@ -6,6 +6,7 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,10 @@ from sfumato.engine.methods import discovered, method_called
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.run import PUBLIC
-from sfumato.workspace.audit import Act, append
+from sfumato.workspace.audit import audit_rows, head_of, keep_head, seal_rows
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.store.database import transaction
 from sfumato.workspace.store.seals import found_parts, keep, seal_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import list_runs
@@ -132,16 +134,39 @@ def enter(workspace: Workspace, small_recipe: Callable[..., Recipe], small_data:
 
 @pytest.fixture(scope="session")
 def reseal() -> Callable[[Workspace], None]:
-    """Seal runs again as they stand, as only whoever has the key can: for tests that write what no run would find."""
+    """Seal runs again as they stand, as only whoever has the key can: for tests that write what no run would find.
+
+    The audit log is made anew with the same acts, and the last of each run says how it stands.
+    """
+    acts = {"done": "run finished", "failed": "run failed", "interrupted": "run interrupted"}
 
     def seal(workspace: Workspace) -> None:
-        acts = {"done": Act.RUN_FINISHED, "failed": Act.RUN_FAILED, "interrupted": Act.RUN_INTERRUPTED}
-        with workspace.writing() as connection:
+        connection, previous = workspace.connection, ""
+        guards = connection.execute("SELECT name, sql FROM sqlite_schema WHERE name LIKE 'audit_keeps_%'").fetchall()
+        with transaction(connection):
             connection.execute("DELETE FROM seal")
+            for name, _ in guards:
+                connection.execute(f"DROP TRIGGER {name}")
             for run in list_runs(workspace):
                 keep(connection, run.id, found_parts(connection, workspace.sealer, run.id))
-                act = acts.get(run.state.value, Act.RUN_RESUMED)
-                append(connection, act, f"run {run.id}", seal=seal_run(connection, workspace.sealer, run.id))
+                seals = seal_run(connection, workspace.sealer, run.id)
+                connection.execute(
+                    """UPDATE audit SET act = ?1, details = json_set(details, '$.seal', ?2)
+                       WHERE number = (SELECT max(number) FROM audit WHERE subject = ?3 AND act LIKE 'run %')""",
+                    (acts.get(run.state.value, "run resumed"), seals, f"run {run.id}"),
+                )
+            for row in audit_rows(connection):
+                hashed = replace(row, previous=previous).computed_hash()
+                connection.execute(
+                    "UPDATE audit SET previous = ?, hash = ? WHERE number = ?", (previous, hashed, row.number)
+                )
+                previous = hashed
+            connection.execute("UPDATE audit_head SET hash = ?", (previous,))
+            connection.execute("DELETE FROM audit_seal")
+            seal_rows(connection, 0, workspace.sealer.key, workspace.sealer.name)
+            for _, sql in guards:
+                connection.execute(sql)
+        keep_head(workspace.directory, head_of(connection))
 
     return seal
 

@@ -15,6 +15,7 @@ from sfumato.engine.recipe import Recipe
 from sfumato.workspace.audit import AuditRow, Head, audit_rows, head_of, keep_head, verify
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.integrity import NotAsSealed, hold, verify_workspace
 from sfumato.workspace.jobs.queue import claim, fail, request_stop, resume
 from sfumato.workspace.jobs.runs import Entry, enter_again, enter_run, enter_runs, result_object
 from sfumato.workspace.jobs.worker import work
@@ -24,7 +25,6 @@ from sfumato.workspace.store.adopting import adopt
 from sfumato.workspace.store.keys import NoKey, new_key, write_key
 from sfumato.workspace.store.maintenance import delete_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.verification import NotAsSealed, hold, verify_workspace
 from sfumato.workspace.views.runs import RunState, find_run
 
 Enter = Callable[..., int]

@@ -19,7 +19,7 @@ from .speech import confirm, echo
 def runs(run_id: str | None, directory: Path | None) -> None:
     """List the runs of the workspace, newest first, or the tasks of one RUN (a number, or last)."""
     from sfumato.workspace.errors import WorkspaceError
-    from sfumato.workspace.verification import quick_look
+    from sfumato.workspace.integrity import quick_look
     from sfumato.workspace.views.runs import find_run, tasks_of
 
     from .admin_tables import run_head, run_list, task_table

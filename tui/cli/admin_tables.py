@@ -13,6 +13,7 @@ from pathlib import Path
 
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.audit import HEAD_FILE, Head, audit_rows, kept_head
+from sfumato.workspace.integrity import verify_workspace
 from sfumato.workspace.jobs.runs import run_log
 from sfumato.workspace.reporting.tables import table
 from sfumato.workspace.reporting.words import (
@@ -26,7 +27,6 @@ from sfumato.workspace.reporting.words import (
 )
 from sfumato.workspace.store.maintenance import Check, workspace_checks
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.verification import verify_workspace
 from sfumato.workspace.views.runs import Run, TaskRow, list_runs, run_line
 
 from ..places import keys_file

@@ -110,7 +110,7 @@ def open_workspace(directory: Path | None) -> Workspace:
 
 def check_seal(workspace: Workspace, *run_ids: int | str) -> None:
     """Hold runs against their seals before they are shown; that one has none is said. Raises NotFound and NotAsSealed."""
-    from sfumato.workspace.verification import hold
+    from sfumato.workspace.integrity import hold
 
     for run_id in run_ids:
         if said := hold(workspace, run_id).said:

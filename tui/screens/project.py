@@ -225,7 +225,7 @@ class Project(Page):
 
     @work(thread=True, group="seal", exit_on_error=False)
     def _hold(self, run_id: int) -> None:
-        from sfumato.workspace.verification import NotAsSealed, hold
+        from sfumato.workspace.integrity import NotAsSealed, hold
 
         try:
             with Workspace.open(self.sfumato.directory, read_only=True) as workspace:

@@ -24,6 +24,7 @@ from ..audit import Act, append
 from ..disclosure import INTERNAL
 from ..errors import StrangeFile
 from ..ingest.files import Source
+from ..integrity import hold
 from ..plain_files import open_to_add, room
 from ..reporting.words import printable
 from ..store.artefacts import classes_name
@@ -31,7 +32,6 @@ from ..store.disk import bytes_needed, check_disk
 from ..store.keys import PUBLIC_NAME, fingerprint
 from ..store.seals import found_parts, keep, left_parts, seal_run
 from ..store.workspace import Dataset, Workspace
-from ..verification import hold
 from ..views.results import result_rows, verdicts_of
 from ..views.runs import Run, RunState, companions_of, find_run, names_of
 

@@ -9,8 +9,8 @@ from sfumato.engine.schema import Role
 from sfumato.engine.thresholds import Verdict
 
 from ..errors import NotReady
+from ..integrity import RunSeal, hold
 from ..store.workspace import Workspace
-from ..verification import RunSeal, hold
 from ..views.results import verdicts_of
 from ..views.runs import Run, done_together
 

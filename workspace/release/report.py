@@ -8,12 +8,12 @@ from pathlib import Path
 from sfumato.engine.errors import BadInput
 
 from ..audit import Act, append
+from ..integrity import hold
 from ..jobs.runs import published_tables
 from ..reporting.page import ReportedRun, report
 from ..reporting.release_summary import Decision
 from ..store.artefacts import traces_of
 from ..store.workspace import Workspace
-from ..verification import hold
 from ..views.figures import figures_of
 from ..views.results import diagnostics_of, result_rows, verdicts_of
 from ..views.runs import Run, done_together, find_run, names_of

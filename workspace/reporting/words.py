@@ -252,11 +252,14 @@ def spelled(value: object) -> str:
     return number(value) if isinstance(value, float) else str(value)
 
 
+SEAL = "seal"
+
+
 def details_text(details: str) -> str:
-    """The details of an act without their JSON; as they are where they are none."""
+    """The details of an act without their JSON and without seals; as they are where they are none."""
     try:
         found = json.loads(details)
-        return ", ".join(f"{key} {_shown(str(value))}" for key, value in found.items())
+        return ", ".join(f"{key} {_shown(str(value))}" for key, value in found.items() if key != SEAL)
     except (ValueError, AttributeError):
         return details
 

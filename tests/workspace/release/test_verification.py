@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from sfumato.engine.errors import BadInput
 from sfumato.tui.cli.main import sfumato
+from sfumato.workspace.integrity import NotAsSealed
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.release.commitment import committed
 from sfumato.workspace.release.contents import plan_release
@@ -189,10 +190,15 @@ def test_the_key_shows_which_run_made_a_release(
      "UPDATE artefact SET sha256 = (SELECT table_sha256 FROM dataset) WHERE name = 'draw/1'",
      "UPDATE dataset SET source_sha256 = upper(source_sha256)", "UPDATE run SET versions = '{}'"],
 )  # fmt: skip
-def test_a_run_that_was_changed_since_made_no_release(workspace: Workspace, out: Path, statement: str) -> None:
+def test_a_run_that_was_changed_since_made_no_release(
+    workspace: Workspace, out: Path, statement: str, reseal: Callable[[Workspace], None]
+) -> None:
     assert origin_of(workspace, verify_release(out)).run is not None
     with workspace.writing() as connection:
         connection.execute(statement)
+    with pytest.raises(NotAsSealed):
+        origin_of(workspace, verify_release(out))
+    reseal(workspace)
     assert origin_of(workspace, verify_release(out)).run is None
 
 

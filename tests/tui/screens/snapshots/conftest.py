@@ -95,7 +95,7 @@ def pin(directory):
 
 
 @pytest.fixture(scope="session")
-def fixed(tmp_path_factory):
+def fixed(tmp_path_factory, reseal):
     """Runs that are done, failed and interrupted."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sfumato.workspace.audit.datetime", Clock)
@@ -110,6 +110,8 @@ def fixed(tmp_path_factory):
         request_stop(workspace, runs[-1], RunState.INTERRUPTED)
         workspace.close()
     pin(workspace.directory)
+    with Workspace.open(workspace.directory) as opened:
+        reseal(opened)
     return workspace.directory
 
 
