@@ -140,7 +140,7 @@ def check_run(workspace: Workspace, run: Run, chain: Chain, *, quick: bool = Fal
         wrong.append("tasks that were done")
     if run.state == "done" and not wrong and not quick:
         wrong = list(_judged_otherwise(workspace, run))
-    changed = details.get("policy") not in (None, policy_of(workspace.directory).sha256)
+    changed = details.get("under_policy") not in (None, policy_of(workspace.directory).sha256)
     return RunSeal(run.id, wrong=tuple(wrong), since="the policy has changed since it ended" if changed else "")
 
 

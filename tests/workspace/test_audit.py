@@ -200,7 +200,7 @@ def test_the_log_holds_no_value_of_the_data(workspace: Workspace, enter: Enter) 
         details = json.loads(row.details)
         assert set(details) <= {
             "user", "runs_before", "project", "origin", "source_sha256", "table_sha256", "records", "dataset",
-            "recipe_sha256", "seed", "tasks", "tasks_done", "seal", "policy",
+            "recipe_sha256", "seed", "tasks", "tasks_done", "seal", "under_policy",
         }  # fmt: skip
 
 

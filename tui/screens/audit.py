@@ -94,7 +94,9 @@ class Audit(Dialog[None], Exhibits):
     def _move(self) -> None:
         index = self.query_one(LiveGrid).cursor
         row = self._rows[index] if index < len(self._rows) else None
-        text = "" if row is None else f"row {row.number}, sha256 {row.hash[:16]}: {printable(row.details)}"
+        text = (
+            "" if row is None else f"row {row.number}, sha256 {row.hash[:16]}: {printable(details_text(row.details))}"
+        )
         self.query_one("#audit-reading", Line).say(text)
 
     def exhibit(self) -> Exhibit | None:

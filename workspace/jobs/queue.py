@@ -137,7 +137,7 @@ def _write_down(workspace: Workspace, act: Act, run_id: int) -> None:
     try:
         sealed = {
             "seal": seal_run(connection, workspace.sealer, run_id),
-            "policy": policy_of(workspace.directory).sha256,
+            "under_policy": policy_of(workspace.directory).sha256,
         }
     except NoKey:
         if act.value not in STOPS:
