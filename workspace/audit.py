@@ -107,7 +107,7 @@ def append(connection: sqlite3.Connection, act: Act, subject: str, **details: st
     assert connection.in_transaction
     head = head_of(connection)
     number, time = head.number + 1, datetime.now(UTC).isoformat(timespec="microseconds")
-    text = json.dumps({"user": _user(), **details}, sort_keys=True)
+    text = json.dumps({"user": user(), **details}, sort_keys=True)
     row = AuditRow(number, time, act.value, subject, text, head.hash, "")
     hashed = row.computed_hash()
     connection.execute(
@@ -117,7 +117,8 @@ def append(connection: sqlite3.Connection, act: Act, subject: str, **details: st
 
 
 @lru_cache(maxsize=1)
-def _user() -> str:
+def user() -> str:
+    """The account that this process works under, as the audit log has it."""
     try:
         import pwd
 

@@ -14,6 +14,7 @@ from sfumato.tui.widgets.glyphs import CHOICE, SETS, settle_signs
 
 from .admin import adopt, audit, cancel, delete, doctor, keys, runs, worker
 from .failures import guarded
+from .gate import examine, policy
 from .key import key
 from .options import (
     JOBS,
@@ -330,7 +331,9 @@ def recipes(name: str | None) -> None:
     echo(find_recipe(name).text, nl=False)
 
 
-for command in (adopt, audit, cancel, delete, doctor, figures, key, keys, release, report, runs, verify, worker):
+for command in (
+    adopt, audit, cancel, delete, doctor, examine, figures, key, keys, policy, release, report, runs, verify, worker,
+):  # fmt: skip
     sfumato.add_command(command)
 
 

@@ -88,17 +88,31 @@ def report(run_id: str, output: Path, directory: Path | None, *, force: bool) ->
     "--reason",
     default="",
     metavar="TEXT",
-    help="Why it goes out although a threshold is not met or a sensitive variable is as it was; kept in the audit log.",
+    help="Why it goes out although the gate blocks it; kept in the audit log.",
+)
+@click.option(
+    "--waive",
+    "waivers",
+    multiple=True,
+    metavar="CHECK=REASON",
+    help="Why one check that blocks is let pass; kept in the audit log. Repeatable.",
 )
 @click.option(
     "--format", "form", type=click.Choice(["csv", "parquet"]), default="csv", show_default=True, help="Of the datasets."
 )
 @WORKSPACE
-def release(run_id: str, output: Path, reason: str, form: Literal["csv", "parquet"], directory: Path | None) -> None:
+def release(
+    run_id: str,
+    output: Path,
+    reason: str,
+    waivers: tuple[str, ...],
+    form: Literal["csv", "parquet"],
+    directory: Path | None,
+) -> None:
     """Write the release of RUN (a number, or last): public/ with its datasets, internal/ with report, recipe and results.
 
-    Variables that the recipe calls identifiers are left out. Where a threshold is not met, or a
-    sensitive variable would go out as it is, it needs a --reason.
+    Variables that the recipe calls identifiers are left out. Where the gate blocks it (sfumato examine RUN says why), it
+    needs a --reason, or a --waive for every check that blocks.
     """
     from sfumato.workspace.release.contents import plan_release
     from sfumato.workspace.release.package import release as write
@@ -106,8 +120,21 @@ def release(run_id: str, output: Path, reason: str, form: Literal["csv", "parque
     check_run_named(run_id, directory)
     workspace = open_workspace(directory)
     plan = plan_release(workspace, run_id)
-    echo(released_text(write(workspace, plan.run.id, output, form, reason)))
+    echo(released_text(write(workspace, plan.run.id, output, form, reason, waivers_given(waivers))))
     echo(contents_text(plan))
+
+
+def waivers_given(waivers: tuple[str, ...]) -> dict[str, str]:
+    """The reasons by check. Raises BadInput."""
+    from sfumato.engine.errors import BadInput
+
+    given: dict[str, str] = {}
+    for text in waivers:
+        check, sign, reason = text.partition("=")
+        if not sign or check in given:
+            raise BadInput("--waive", f'"{text}" is {"given twice" if check in given else "not CHECK=REASON"}')
+        given[check] = reason
+    return given
 
 
 def released_text(done: Released) -> str:

@@ -136,7 +136,8 @@ class ReleaseScreen(Dialog[None]):
         run_id, form = self._run_id, self._form
 
         def query(workspace: Workspace) -> Released:
-            from sfumato.workspace.release.package import NotReleased, release
+            from sfumato.workspace.release.gate import NotReleased
+            from sfumato.workspace.release.package import release
 
             try:
                 return release(workspace, run_id, Path(directory), form, reason)

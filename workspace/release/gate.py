@@ -1,21 +1,44 @@
-"""The gate: every release is examined, whatever its recipe measured; each finding passes, warns or blocks by the policy."""
+"""The gate: every release is examined, whatever its recipe measured; each finding passes, warns or blocks by the policy.
+
+The checks are ``sfumato.workspace.release.checks.Check``s of the released tables, of the run, and of earlier releases. A recipe cannot
+loosen them; its thresholds are how it is tighter. What blocks is released only where every such finding is waived: by a
+user whom the policy lets waive, with a reason.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from ..store.workspace import Workspace
-from .contents import ReleasePlan
-from .policy import Policy
+from sfumato.engine.errors import BadInput, NotComputable, suggestion
 
-Status = Literal["pass", "warn", "block"]
+from ..audit import user
+from ..errors import WorkspaceError
+from ..store.workspace import Workspace
+from .checks import Case, Check, Sighting, Status
+from .contents import ReleasePlan
+from .data_checks import DATA_CHECKS
+from .earlier_checks import EARLIER_CHECKS
+from .policy import POLICY_FILE, Policy
+from .run_checks import RUN_CHECKS
+
+CHECKS: tuple[Check, ...] = (*RUN_CHECKS, *DATA_CHECKS, *EARLIER_CHECKS)
+MOST_RECORDS = 1000
+"""So many record numbers a finding holds; its words say how many there are."""
+
+
+class NotReleased(WorkspaceError):
+    """A release was refused; nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check of the gate found: ``said`` in words, with the ``value`` beside its ``baseline`` and ``limit`` where
-    it is a number, the rows of the confidential table that it is about (0-based), and what would mend it.
+    """What one check of the gate found: ``said`` in words, with the ``value`` beside its ``baseline`` where it is a number,
+    the rows of the confidential table that it is about (0-based), and what would mend it.
+
+    ``held`` is what the limits are held against: the value, or how far it is beyond the baseline, in ``unit``; ``limit`` is the one
+    it passed, or would have to pass next.
     """
 
     check: str
@@ -29,15 +52,31 @@ class Finding:
     advice: str = ""
     source: str = ""
     waivable: bool = True
+    held: float | None = None
+    unit: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiver:
+    """Who lets a finding that blocks pass all the same, and why. ``check`` is ALL for a reason that is the whole release's."""
+
+    check: str
+    reason: str
+    user: str
+
+
+ALL: Literal["*"] = "*"
 
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """The findings on a run's release under a policy, whose hash it has."""
+    """The findings on a run's release under a policy, whose hash it has, and the waivers of those that block."""
 
     run_id: int
     policy_sha256: str
     findings: tuple[Finding, ...]
+    waivers: tuple[Waiver, ...] = ()
 
     @property
     def status(self) -> Status:
@@ -45,16 +84,110 @@ class Examination:
         found = {finding.status for finding in self.findings}
         return "block" if "block" in found else "warn" if "warn" in found else "pass"
 
+    @property
+    def blocking(self) -> tuple[Finding, ...]:
+        """The findings that block, waived or not."""
+        return tuple(one for one in self.findings if one.status == "block")
+
+    @property
+    def unwaived(self) -> tuple[Finding, ...]:
+        """The findings that block and that nobody has waived."""
+        waived = {waiver.check for waiver in self.waivers}
+        return tuple(one for one in self.blocking if one.check not in waived and not (ALL in waived and one.waivable))
+
     def to_table(self) -> dict[str, Any]:
         """As JSON holds it."""
         return {
             "run": self.run_id,
             "policy_sha256": self.policy_sha256,
+            "status": self.status,
             "findings": [asdict(one) for one in self.findings],
+            "waivers": [asdict(one) for one in self.waivers],
         }
 
 
+def check_policy(policy: Policy) -> None:
+    """BadInput where a policy has limits for a check that there is none of."""
+    known = [check.key for check in CHECKS]
+    for key in policy.findings:
+        if key not in known:
+            hint = suggestion(key, known) or f"; checks: {', '.join(known)}"
+            raise BadInput(f"{POLICY_FILE}: findings.{key}", f"no such check{hint}")
+
+
 def examine(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> Examination:
-    """Examine what a release would hold."""
-    doubts = tuple(Finding("doubts", "block", "what speaks against it", doubt) for doubt in plan.doubts)
-    return Examination(plan.run.id, policy.sha256, doubts)
+    """Examine what a release would hold. Raises BadInput for a policy of unknown checks, NotReady, DamagedTable."""
+    check_policy(policy)
+    case = Case(workspace, plan, policy)
+    return Examination(plan.run.id, policy.sha256, tuple(_finding(check, case) for check in CHECKS))
+
+
+def _finding(check: Check, case: Case) -> Finding:
+    try:
+        seen = check.look(case)
+    except NotComputable as error:
+        seen = Sighting(f"could not be looked at: {error.reason}", judged=float("inf") if check.least else None)
+        return _judged(check, case.policy, replace(seen, at_most="warn"), "warn")
+    return _judged(check, case.policy, seen, "pass")
+
+
+def _judged(check: Check, policy: Policy, seen: Sighting, least: Status) -> Finding:
+    warn, block = check.limits(policy)
+    status: Status = least
+    if check.beyond(seen.held, warn):
+        status = "warn"
+    if check.beyond(seen.held, block):
+        status = "block" if seen.at_most == "block" else "warn"
+    passed = block if check.beyond(seen.held, block) else warn
+    limit = block if passed is None else passed
+    given = policy.findings.get(check.key)
+    held = seen.held if seen.held != float("inf") else None
+    return Finding(
+        check.key, status, check.title, seen.said, seen.value, seen.baseline, limit, tuple(seen.records[:MOST_RECORDS]),
+        check.advice if status != "pass" else "", (given.source if given and given.source else check.source),
+        check.waivable if given is None or given.waivable is None else given.waivable, held, check.unit, check.reason,
+    )  # fmt: skip
+
+
+def waived(
+    examination: Examination, policy: Policy, reason: str = "", waive: Mapping[str, str] | None = None
+) -> Examination:
+    """The examination with the waivers of this user: ``waive`` by check, and ``reason`` of the release as a whole.
+
+    Raises BadInput for a check that there is none of or that needs no waiver, or without a reason, and NotReleased where
+    the policy does not let this user waive, or nobody this check.
+    """
+    given = dict(waive or {})
+    blocking = {one.check: one for one in examination.blocking}
+    for key, why in given.items():
+        if key not in [check.key for check in CHECKS]:
+            raise BadInput("--waive", f'no check "{key}"{suggestion(key, [check.key for check in CHECKS])}')
+        if not why.strip():
+            raise BadInput("--waive", f"{key} needs a reason: --waive {key}=REASON")
+        if key not in blocking:
+            raise BadInput("--waive", f"{key} does not block this release; leave it out")
+        if not blocking[key].waivable:
+            raise NotReleased(f"{key} cannot be waived, says the policy: {blocking[key].said}")
+    if blocking and reason.strip():
+        given.setdefault(ALL, reason.strip())
+    if given and policy.waivers and user() not in policy.waivers:
+        raise NotReleased(f"{user()} may not waive findings; the policy lets {', '.join(policy.waivers)}")
+    return replace(examination, waivers=tuple(Waiver(key, why.strip(), user()) for key, why in given.items()))
+
+
+def check_passed(examination: Examination) -> None:
+    """Raises NotReleased where a finding blocks that nobody has waived."""
+    left = examination.unwaived
+    if not left:
+        return
+    never = [one for one in left if not one.waivable]
+    said = "; ".join(f"{one.check}: {one.said}" for one in left)
+    if never:
+        raise NotReleased(
+            f"the gate blocks the release, and {', '.join(one.check for one in never)} cannot be waived. {said}"
+        )
+    first = left[0].check
+    raise NotReleased(
+        f"the gate blocks the release: {said}. To release it all the same, give a reason in words (--reason, or "
+        f"--waive {first}=REASON for each)"
+    )

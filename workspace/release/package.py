@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,25 +20,20 @@ from sfumato.engine.thresholds import Outcome, Verdict
 
 from ..audit import Act, append
 from ..disclosure import INTERNAL as INTERNAL_MARK
-from ..errors import WorkspaceError
 from ..jobs.runs import result_with_companions
 from ..store.keys import key_of_run
 from ..store.workspace import Workspace
 from .commitment import IN_MANIFEST, commitments_table, committed
-from .contents import INTERNAL, MANIFEST, OTHER_PACKAGE, PUBLIC_FILES, ReleasePlan, plan_release
+from .contents import INTERNAL, MANIFEST, OTHER_PACKAGE, PUBLIC_FILES, plan_release
 from .decision import decision_of
 from .documents import INTERNAL_DOCUMENTS, PUBLIC_DOCUMENTS
 from .documents.written import Document, Written
 from .dossier import Dossier, dossier_of
-from .gate import examine
+from .gate import NotReleased, check_passed, examine, waived
 from .policy import policy_of
 from .public_files import public_files
 from .report import report_page
 from .tables import Form
-
-
-class NotReleased(WorkspaceError):
-    """A release was refused; nothing was written."""
 
 
 @dataclass(frozen=True)
@@ -62,33 +57,39 @@ class PastRelease:
     manifest_sha256: str
 
 
-def release(workspace: Workspace, run_id: int | str, directory: Path, form: Form = "csv", reason: str = "") -> Released:
+def release(
+    workspace: Workspace,
+    run_id: int | str,
+    directory: Path,
+    form: Form = "csv",
+    reason: str = "",
+    waive: Mapping[str, str] | None = None,
+) -> Released:
     """Write the release of a run that is done into a directory that is empty or not there: ``public/`` and ``internal/``.
 
-    Raises NotFound, NotReady, BadInput for a policy that cannot be read, and NotReleased: without a ``reason`` where the gate
-    blocks, or when the directory has something in it. Whatever happens, there is either the whole release with its row in
+    Findings that block are waived by ``waive``, a reason for each check, or by one ``reason`` for the whole release. Raises NotFound,
+    NotReady, BadInput for a policy or a waiver that cannot be, and NotReleased: where the gate blocks and nobody who may
+    waives it, or when the directory has something in it. Whatever happens, there is either the whole release with its row in
     the audit log, or neither.
     """
     workspace.check_own()
     plan, policy = plan_release(workspace, run_id), policy_of(workspace.directory)
-    examination = examine(workspace, plan, policy)
     target = directory.expanduser().resolve()
-    _check(plan, target, reason.strip())
+    _check_target(target)
+    examination = waived(examine(workspace, plan, policy), policy, reason, waive)
+    check_passed(examination)
     dossier = dossier_of(workspace, plan, policy, examination, form, reason.strip())
     aside = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.writing-"))
     try:
         files = _fill(workspace, dossier, aside)
         manifest = hashlib.sha256((aside / INTERNAL / MANIFEST).read_bytes()).hexdigest()
-        kept = {"form": form, "reason": dossier.reason, "manifest_sha256": manifest, "policy_sha256": policy.sha256}
-        _put_in_place(workspace, plan, aside, target, **kept)
+        _put_in_place(workspace, dossier, aside, target, manifest)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     return Released(target, files, manifest, len(plan.unmet))
 
 
-def _check(plan: ReleasePlan, target: Path, reason: str) -> None:
-    if plan.doubts and not reason:
-        raise NotReleased(f"{', and '.join(plan.doubts)}; to release it all the same, give a reason in words")
+def _check_target(target: Path) -> None:
     if not target.parent.is_dir():
         raise NotReleased(f'there is no directory "{target.parent}"; make it first')
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
@@ -189,16 +190,21 @@ def _internal_json(table: dict[str, Any]) -> bytes:
     return _json({"disclosure": INTERNAL_MARK, **table})
 
 
-def _put_in_place(workspace: Workspace, plan: ReleasePlan, aside: Path, target: Path, **details: str) -> None:
+def _put_in_place(workspace: Workspace, dossier: Dossier, aside: Path, target: Path, manifest_sha256: str) -> None:
     """Name the directory and write the audit row together: what fails before the end undoes both."""
-    placed = False
+    plan, examination, placed = dossier.plan, dossier.examination, False
     try:
         with workspace.writing() as connection:
             append(
                 connection,
                 Act.RUN_RELEASED,
                 f"run {plan.run.id}",
-                **details,
+                form=dossier.form,
+                reason=dossier.reason,
+                manifest_sha256=manifest_sha256,
+                gate=examination.status,
+                policy_sha256=examination.policy_sha256,
+                waived="; ".join(f"{one.check}: {one.reason}" for one in examination.waivers) or None,
                 unmet=len(plan.unmet),
                 exposed=", ".join(plan.exposed) or None,
                 public_key=1 if plan.public_key else None,

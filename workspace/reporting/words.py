@@ -32,11 +32,13 @@ _BOUNDS = {"max": "at most {}", "min": "at least {}", "max_ratio": "at most {} �
 _MARKS = {
     "pass": "✓", "fail": "✗", "not computed": "?", "queued": "○", "running": "●", "done": "✓", "failed": "✗",
     "interrupted": "‖", "cancelled": "–", "stalled": "!", "into": "›", "plus or minus": "±",
+    "warn": "!", "block": "✗",
     "cursor": "▌", "bar": "━", "track": "─", "limit": "┃",
 }  # fmt: skip
 ASCII_MARKS = {
     "pass": "+", "fail": "x", "not computed": "?", "queued": "o", "running": "*", "done": "+", "failed": "x",
     "interrupted": "=", "cancelled": "-", "stalled": "!", "into": ">", "plus or minus": "+/-",
+    "warn": "!", "block": "x",
     "cursor": ">", "bar": "=", "track": "-", "limit": "|",
 }  # fmt: skip
 

@@ -67,3 +67,46 @@ def test_bad_input_is_status_2(done: str, sfumato: Command, arguments: list[str]
     Path("visits.csv").write_text("mine")
     assert sfumato("release", *arguments, "--workspace", done) == 2
     assert Path("visits.csv").read_text() == "mine"
+
+
+def test_what_the_gate_finds_can_be_seen_before_a_release(
+    done: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sfumato("examine", "1", "--workspace", done) == 0
+    told = capsys.readouterr().out
+    assert "Run 1: " in told
+    assert "lone_values" in told
+    assert sfumato("examine", "2", "--workspace", done, "--json", "found.json") == 1
+    assert "1 of 1 thresholds of run 2 are not met" in " ".join(capsys.readouterr().out.split())
+    written = json.loads(Path("found.json").read_text("utf-8"))
+    assert (written["run"], written["status"]) == (2, "block")
+    assert [one["check"] for one in written["findings"] if one["status"] == "block"] == ["unmet_thresholds"]
+    assert Path("found.json").stat().st_mode & 0o077 == 0
+
+
+def test_the_policy_in_force_is_printed_and_can_be_saved(
+    done: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sfumato("policy", "--workspace", done) == 0
+    told = capsys.readouterr().out
+    (Path(done) / "policy.toml").write_text(told, "utf-8")
+    assert sfumato("policy", "--workspace", done) == 0
+    assert capsys.readouterr().out == told
+    (Path(done) / "policy.toml").write_text("[findings.lone_value]\nblock = 0.1\n", "utf-8")
+    assert sfumato("examine", "1", "--workspace", done) == 2
+    assert 'did you mean "lone_values"' in capsys.readouterr().err
+
+
+def test_a_check_that_blocks_is_waived_by_name(done: str, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    for waiver, said in (
+        ("unmet_thresholds", "not CHECK=REASON"),
+        ("unmet_threshold=x", "did you mean"),
+        ("lone_values=x", "does not block"),
+        ("unmet_thresholds= ", "needs a reason"),
+    ):
+        assert sfumato("release", "2", "--workspace", done, "-o", "out", "--waive", waiver) == 2
+        assert said in capsys.readouterr().err
+        assert not Path("out").exists()
+    assert sfumato("release", "2", "--workspace", done, "-o", "out", "--waive", "unmet_thresholds=agreed") == 0
+    assert sfumato("audit", "list", "--workspace", done) == 0
+    assert "unmet_thresholds: agreed" in " ".join(capsys.readouterr().out.split())

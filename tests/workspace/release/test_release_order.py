@@ -163,7 +163,7 @@ def test_the_codebook_says_what_the_ends_of_a_share_stand_for(
     frame = pd.DataFrame({"smokes": ["0", "1"] * 10, "age": range(20)})
     run_id = enter_run(workspace, recipe, Source("people.csv", b"x"), conform(frame, recipe.schema))
     work(workspace.directory, idle=0)
-    release(workspace, run_id, tmp_path / "out")
+    release(workspace, run_id, tmp_path / "out", reason="no risk is measured")
     lines = (tmp_path / "out/public/codebook.csv").read_text("utf-8").splitlines()
     assert lines == [
         "variable,title,kind,code,label", "smokes,,continuous,0,0", "smokes,,continuous,1,daily", "age,,continuous,,"

@@ -39,7 +39,7 @@ def run_id(workspace: Workspace, enter: Enter) -> int:
 
 @pytest.fixture
 def out(workspace: Workspace, run_id: int, tmp_path: Path) -> Path:
-    release(workspace, run_id, tmp_path / "out")
+    release(workspace, run_id, tmp_path / "out", reason="no risk is measured")
     return tmp_path / "out"
 
 
@@ -164,7 +164,7 @@ def test_the_key_shows_which_run_made_a_release(
 ) -> None:
     other = enter(**PLAIN, release={"m": 3, "seed": 8})
     work(workspace.directory, idle=0)
-    release(workspace, other, tmp_path / "other")
+    release(workspace, other, tmp_path / "other", reason="no risk is measured")
     for path, made in ((out, run_id), (tmp_path / "other", other), (out / "public", run_id)):
         found = origin_of(workspace, verify_release(path)).run
         assert found is not None

@@ -1,0 +1,102 @@
+"""Cells and rows as 64-bit numbers that are equal where what they write is equal, so that a million rows are compared in a second.
+
+Numbers are equal that agree to 2^-40, twelve digits: what comes back from a logarithm is the number that went in. A released
+column that is written with fewer digits is first taken back to the confidential values that it writes
+(``sfumato.engine.written_values``). Levels are equal by their text, dates by their second, a missing value to a missing one alone.
+
+The number of a row is the sum of its cells' numbers, each mixed with its column's name (splitmix64, Steele, Lea & Flood 2014). Two different
+rows have the same one with probability 2^-64: among 50,000 rows and a million others once in 400 million releases.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..arrays import Floats
+from ..microdata import Microdata
+from ..written_values import SURE_DIGITS, digits_and_decimals, originals_of
+
+Keys = NDArray[np.uint64]
+Cells = Mapping[str, Keys]
+
+MISSING = np.uint64(0x9E3779B97F4A7C15)
+LOOKED_AT = 500
+BITS = 40
+
+
+def canonical(numbers: Floats) -> Floats:
+    """Numbers (n,) to 40 binary digits."""
+    mantissa, exponent = np.frexp(numbers)
+    return np.asarray(np.ldexp(np.rint(mantissa * 2.0**BITS), exponent - BITS) + 0.0, dtype=np.float64)
+
+
+def comparable(data: Microdata, name: str, original: Microdata | None = None) -> Floats:
+    """The numbers or days of a variable without levels, (n,), NaN missing; as the original has them, where fewer digits write them."""
+    numbers = data.numbers(name)
+    return canonical(numbers if original is None else _as_originals(original.numbers(name), numbers))
+
+
+def _as_originals(original: Floats, written: Floats) -> Floats:
+    """What a column (k,) writes of the originals (n,); itself where it writes all its digits."""
+    if _digits(written) > SURE_DIGITS or _digits(original) <= _digits(written):
+        return written
+    found = originals_of(original, written)[0]
+    return np.where(np.isnan(found), written, found)
+
+
+def _digits(numbers: Floats) -> int:
+    """The most significant digits among some of the numbers (n,)."""
+    present = np.unique(numbers[np.isfinite(numbers)])
+    return digits_and_decimals(present[:: max(1, len(present) // LOOKED_AT)])[0]
+
+
+def cells_of(data: Microdata, names: Sequence[str], original: Microdata | None = None) -> Cells:
+    """The cells of each named variable, (n,) each; held against those of ``original`` where one is given."""
+    return {name: _cells(data, name, original) for name in names}
+
+
+def _cells(data: Microdata, name: str, original: Microdata | None) -> Keys:
+    column = data.frame[name]
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        texts = np.array([_text_key(str(level)) for level in column.cat.categories], dtype=np.uint64)
+        codes = column.cat.codes.to_numpy()
+        return np.where(codes < 0, MISSING, texts[codes]) if len(texts) else np.full(len(codes), MISSING)
+    like = original if original is not None and name not in original.generalised else None
+    numbers = comparable(data, name, like)
+    return np.where(np.isnan(numbers), MISSING, mixed(numbers.view(np.uint64)))
+
+
+def _text_key(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+
+
+def mixed(keys: Keys) -> Keys:
+    """Numbers (n,) so mixed that each of their bits moves half of the others (splitmix64's finaliser)."""
+    keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return keys ^ (keys >> np.uint64(31))
+
+
+def rows_of(cells: Cells, names: Sequence[str], records: int) -> Keys:
+    """The row of these variables of each record, (records,); all alike where there are no variables.
+
+    A sum over the variables: those of two disjoint sets of variables add up to that of both.
+    """
+    total = np.zeros(records, dtype=np.uint64)
+    for name in names:
+        total += mixed(cells[name] ^ np.uint64(_text_key(name)))
+    return total
+
+
+def how_often(rows: Keys, among: Keys) -> NDArray[np.int64]:
+    """How often each of the rows (k,) occurs among others (n,)."""
+    held, counts = np.unique(among, return_counts=True)
+    if not len(held):
+        return np.zeros(len(rows), dtype=np.int64)
+    place = np.searchsorted(held, rows).clip(max=len(held) - 1)
+    return np.where(held[place] == rows, counts[place], 0).astype(np.int64)

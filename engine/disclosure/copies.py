@@ -1,0 +1,76 @@
+"""Confidential records and values that a release repeats, beside how many an independent sample would repeat.
+
+**Records.** What an independent draw from the same population would share with the confidential data is seen in these themselves, by
+leaving one out: where the release keeps nothing, the share of the records that equal another one, which is computed exactly
+and is unbiased for a reference of n - 1 records (halves of the data would answer for n / 2). Where it keeps variables, the drawn
+ones of the nearest other record in the record's place (``sfumato.engine.disclosure.neighbours``). Numbers with many digits hardly ever repeat.
+
+**Lone values** occur once in their column. An independent draw takes one with probability 2 N_2 / n, where N_2 values occur
+twice (Good 1953, leaving one out): one of a pair left out makes the other one lone. A copy takes one with probability N_1 / n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..microdata import Microdata
+from .cells import MISSING, Cells, Keys, how_often, rows_of
+from .likeness import Likeness, standard_error
+from .neighbours import nearest_pairs
+
+
+def equal_records(
+    confidential: Microdata, own: Cells, releases: Sequence[Cells], kept: Sequence[str], drawn: Sequence[str]
+) -> Likeness:
+    """The share of the released rows, on average over the datasets, that equal a confidential record in all variables.
+
+    ``own`` and ``releases`` are the cells of the confidential data and of each dataset. ``records`` are those that are repeated.
+    A dataset that has exactly the confidential rows is a copy, however alike these are: then the baseline is 0.
+    """
+    n = len(confidential)
+    kept_rows, drawn_rows = rows_of(own, kept, n), rows_of(own, drawn, n)
+    rows, names = kept_rows + drawn_rows, (*kept, *drawn)
+    released = [rows_of(cells, names, len(next(iter(cells.values())))) for cells in releases]
+    value = float(np.mean([np.isin(one, rows).mean() for one in released]))
+    repeated = np.flatnonzero(np.isin(rows, np.concatenate(released)))
+    if any(len(one) == n and np.array_equal(np.sort(one), np.sort(rows)) for one in released):
+        return Likeness(1.0, 0.0, records=repeated)
+    if not kept:
+        baseline, cases = float((how_often(rows, rows) > 1).mean()), n
+    else:
+        pairs = nearest_pairs(confidential, kept, rows)
+        found = how_often(kept_rows[pairs.own] + drawn_rows[pairs.other], rows)
+        found -= kept_rows[pairs.own] == kept_rows[pairs.other]
+        baseline, cases = pairs.share((found > 0).astype(np.float64)), pairs.cases
+    noise = 2 * float(np.hypot(standard_error(baseline, cases), standard_error(baseline, len(released[0]))))
+    return Likeness(value, baseline, 1.0, noise, repeated)
+
+
+def lone_values(own: Keys, releases: Sequence[Keys]) -> Likeness:
+    """The share of a variable's released cells, on average over the datasets, that are a value which occurs once.
+
+    ``own`` (n,) and each of ``releases`` are cells; missing ones do not count. ``records`` are those whose lone value is released.
+    """
+    present = own != MISSING
+    values, counts = np.unique(own[present], return_counts=True)
+    lone, n = values[counts == 1], int(present.sum())
+    if not len(lone):
+        return Likeness(0.0, 0.0, 0.0)
+    cells = [one[one != MISSING] for one in releases]
+    value = float(np.mean([np.isin(one, lone).mean() if len(one) else 0.0 for one in cells]))
+    twice = int((counts == 2).sum())
+    taken = np.intersect1d(lone, np.concatenate(cells))
+    return Likeness(
+        value, 2 * twice / n, len(lone) / n, 4 * float(np.sqrt(twice + 1)) / n, np.flatnonzero(np.isin(own, taken))
+    )
+
+
+def rare_levels(
+    own: Keys, releases: Sequence[Keys], smallest: int
+) -> tuple[int, np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    """How many levels that fewer than ``smallest`` confidential records have are released, and these records."""
+    values, counts = np.unique(own[own != MISSING], return_counts=True)
+    rare = np.intersect1d(values[counts < smallest], np.concatenate(releases))
+    return len(rare), np.flatnonzero(np.isin(own, rare))

@@ -1,0 +1,304 @@
+"""Copies score as copies, independent samples as independent ones; the order of records and the spelling of numbers change nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sfumato.engine.disclosure.cells import cells_of, how_often, rows_of
+from sfumato.engine.disclosure.copies import equal_records, lone_values, rare_levels
+from sfumato.engine.disclosure.likeness import Likeness
+from sfumato.engine.disclosure.neighbours import nearest_pairs
+from sfumato.engine.disclosure.pooled import agreed_values, recurring_records
+from sfumato.engine.disclosure.tails import steps, tails
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.schema import Kind, Schema, Variable
+
+SCHEMA = Schema(
+    (
+        Variable("region", Kind.CATEGORICAL, levels=("a", "b", "c")),
+        Variable("visits", Kind.COUNT),
+        Variable("income", Kind.CONTINUOUS),
+        Variable("day", Kind.DATE),
+    )
+)
+NAMES = SCHEMA.names
+N = 600
+
+
+def population(seed: int, n: int = N) -> Microdata:
+    """An independent sample of one population."""
+    rng = np.random.default_rng(seed)
+    region = rng.integers(3, size=n)
+    visits = rng.poisson(2 + 2 * region)
+    frame = pd.DataFrame(
+        {
+            "region": np.array(["a", "b", "c"])[region],
+            "visits": visits,
+            "income": np.round(np.exp(rng.normal(7 + 0.1 * visits, 0.8)), 2),
+            "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(3000, size=n), unit="D"),
+        }
+    )
+    return conform(frame, SCHEMA)
+
+
+def shuffled(data: Microdata, seed: int = 1) -> Microdata:
+    order = np.random.default_rng(seed).permutation(len(data))
+    return Microdata(data.schema, data.frame.iloc[order].reset_index(drop=True))
+
+
+def with_drawn(data: Microdata, other: Microdata, kept: tuple[str, ...]) -> Microdata:
+    """The kept variables of one table with the others of another."""
+    return Microdata(data.schema, other.frame.assign(**{name: data.frame[name] for name in kept}))
+
+
+def equal(data: Microdata, releases: list[Microdata], kept: tuple[str, ...] = ()) -> Likeness:
+    drawn = tuple(name for name in NAMES if name not in kept)
+    return equal_records(data, cells_of(data, NAMES), [cells_of(one, NAMES, data) for one in releases], kept, drawn)
+
+
+def recurring(data: Microdata, releases: list[Microdata]) -> Likeness:
+    return recurring_records(data, cells_of(data, NAMES), [cells_of(one, NAMES, data) for one in releases], (), NAMES)
+
+
+def lone(data: Microdata, releases: list[Microdata], name: str) -> Likeness:
+    return lone_values(cells_of(data, NAMES)[name], [cells_of(one, NAMES, data)[name] for one in releases])
+
+
+@pytest.fixture
+def data() -> Microdata:
+    return population(1)
+
+
+def samples(m: int = 4) -> list[Microdata]:
+    return [population(100 + l) for l in range(m)]  # noqa: E741
+
+
+@pytest.mark.parametrize("kept", [(), ("region",), ("region", "visits")])
+def test_a_copy_is_a_copy_and_a_sample_a_sample(data: Microdata, kept: tuple[str, ...]) -> None:
+    copies = equal(data, [shuffled(data, seed) for seed in range(3)], kept)
+    assert (copies.value, copies.excess, len(copies.records)) == (1.0, 1.0, N)
+    found = equal(data, [with_drawn(data, one, kept) for one in samples()], kept)
+    assert found.excess == 0.0
+
+
+def test_one_row_in_ten_that_is_a_persons_own_is_found(data: Microdata) -> None:
+    mixed = [Microdata(SCHEMA, pd.concat([one.frame[60:], data.frame[:60]], ignore_index=True)) for one in samples()]
+    found = equal(data, mixed)
+    assert found.value == pytest.approx(0.1, abs=0.002)
+    assert found.excess == pytest.approx(0.1, abs=0.01)
+    assert set(range(60)) <= set(found.records.tolist())
+
+
+def test_coarse_records_that_everybody_shares_are_no_finding_but_their_copy_is() -> None:
+    names = ("region", "visits")
+    data, other = population(1), population(2)
+    own, theirs = cells_of(data, names), cells_of(other, names)
+    found = equal_records(data, own, [theirs], (), names)
+    assert found.value > 0.95 < found.baseline
+    assert found.excess == 0.0
+    assert equal_records(data, own, [cells_of(shuffled(data), names)], (), names).excess == 1.0
+
+
+def test_the_baseline_is_the_share_of_records_that_equal_another_one(data: Microdata) -> None:
+    names = ("region", "visits")
+    found = equal_records(data, cells_of(data, names), [cells_of(population(2), names)], (), names)
+    rows = [tuple(row) for row in data.frame[list(names)].itertuples(index=False)]
+    assert found.baseline == sum(rows.count(row) > 1 for row in rows) / N
+
+
+def test_the_baseline_of_kept_variables_agrees_with_fresh_people(data: Microdata) -> None:
+    """Draws from the true model in each record's place: what the nearest others' values estimate."""
+    rng, names, kept = np.random.default_rng(5), ("region", "visits"), ("region",)
+    region = data.frame["region"].cat.codes.to_numpy()
+    fresh = [Microdata(SCHEMA, data.frame.assign(visits=rng.poisson(2 + 2 * region))) for _ in range(10)]
+    found = equal_records(data, cells_of(data, names), [cells_of(one, names) for one in fresh], kept, ("visits",))
+    assert found.value == pytest.approx(found.baseline, abs=0.02)
+    assert found.excess == 0.0
+
+
+@pytest.mark.parametrize("name", ["income", "day"])
+def test_lone_values_of_donors_are_all_found_and_of_samples_none(data: Microdata, name: str) -> None:
+    donors = [
+        Microdata(SCHEMA, data.frame.sample(N, replace=True, random_state=seed).reset_index(drop=True))
+        for seed in range(4)
+    ]
+    assert lone(data, donors, name).excess > 0.9
+    assert lone(data, [data], name).excess == 1.0
+    assert lone(data, samples(), name).excess < 0.05
+
+
+def test_counts_that_many_share_hold_hardly_a_lone_value(data: Microdata) -> None:
+    assert lone(data, samples(), "visits").excess == 0.0
+
+
+def test_the_chance_of_a_lone_value_agrees_with_a_thousand_samples() -> None:
+    """Good's estimate against the samples that it speaks of."""
+    rng = np.random.default_rng(3)
+    truth, told = [], []
+    for _ in range(300):
+        own, other = (rng.geometric(0.02, size=400).astype(np.uint64) for _ in range(2))
+        found = lone_values(own, [other])
+        truth.append(found.value)
+        told.append(found.baseline)
+    assert np.mean(told) == pytest.approx(np.mean(truth), rel=0.05)
+
+
+def test_tails_of_a_copy_leave_and_those_of_samples_do_not(data: Microdata) -> None:
+    own = data.numbers("income")
+    found = tails(own, [own], 10, (None, None))
+    assert (found.likeness.excess, found.ends) == (1.0, ("smallest", "largest"))
+    assert sorted(found.records) == sorted([int(own.argmin()), int(own.argmax())])
+    fresh = tails(own, [one.numbers("income") for one in samples(20)], 10, (None, None))
+    assert (fresh.likeness.excess, fresh.ends) == (0.0, ())
+
+
+def test_counts_meet_tails_by_chance_and_donors_more_often(data: Microdata) -> None:
+    own = np.random.default_rng(8).negative_binomial(0.5, 0.01, size=800).astype(np.float64)
+    fresh = [
+        np.random.default_rng(seed).negative_binomial(0.5, 0.01, size=800).astype(np.float64) for seed in range(9, 29)
+    ]
+    assert tails(own, fresh, 10, (0, None)).likeness.excess < 0.1
+    donors = [np.random.default_rng(seed).choice(own, 800) for seed in range(20)]
+    assert tails(own, donors, 10, (0, None)).likeness.excess > 0.9
+
+
+def test_an_end_that_is_declared_or_that_many_share_does_not_count() -> None:
+    own = np.array([0.0] * 20 + [1.5, 2.25, 99.0])
+    assert tails(own, [own], 10, (0, 99)).ends == ()
+    assert tails(own, [own], 10, (None, None)).ends == ("largest",)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "step"), [([1, 2, 5], 1), ([100, 350], 50), ([0.25, 1.5], 0.25), ([np.pi, 2.0], 0), ([0.0], 1)]
+)
+def test_the_steps_of_a_column_are_read_off_it(numbers: list[float], step: float) -> None:
+    assert steps(np.array(numbers, dtype=np.float64)) == pytest.approx(step)
+
+
+def test_records_that_come_again_are_found_and_samples_are_not(data: Microdata) -> None:
+    donors = [
+        Microdata(SCHEMA, data.frame.sample(N, replace=True, random_state=seed).reset_index(drop=True))
+        for seed in range(6)
+    ]
+    assert recurring(data, donors).excess > 0.8
+    assert recurring(data, samples(6)).excess == 0.0
+    assert recurring(data, [data]).excess == 0.0  # one dataset cannot agree with itself
+
+
+def test_discrete_cells_come_again_in_a_model_that_remembers_nobody() -> None:
+    rng = np.random.default_rng(11)
+    probabilities = rng.dirichlet(np.full(3000, 0.4))
+    own = rng.choice(3000, size=2000, p=probabilities)
+    schema = Schema((Variable("code", Kind.COUNT),))
+
+    def table(codes: np.ndarray) -> Microdata:
+        return conform(pd.DataFrame({"code": codes}), schema)
+
+    def found(releases: list[np.ndarray]) -> Likeness:
+        cells = [cells_of(table(one), ("code",)) for one in releases]
+        return recurring_records(table(own), cells_of(table(own), ("code",)), cells, (), ("code",))
+
+    fresh = found([rng.choice(3000, size=2000, p=probabilities) for _ in range(10)])
+    assert fresh.value > 0.005
+    assert fresh.excess <= 0.05
+    assert found([rng.choice(own, size=2000) for _ in range(10)]).excess > 0.5
+
+
+def agreed(data: Microdata, releases: list[Microdata], name: str) -> Likeness:
+    rows = rows_of(cells_of(data, NAMES), NAMES, len(data))
+    numbers = data.numbers(name)
+    near = (numbers, numbers) if name == "region" else (0.99 * numbers, 1.01 * numbers)
+    return agreed_values(data, releases, name, nearest_pairs(data, ("visits",), rows), near)
+
+
+def test_values_on_which_the_datasets_agree_give_a_record_away_unless_they_are_those_of_its_like(
+    data: Microdata,
+) -> None:
+    rng = np.random.default_rng(2)
+    noisy = [
+        Microdata(SCHEMA, data.frame.assign(income=data.frame["income"] * np.exp(rng.normal(0, 0.02, N))))
+        for _ in range(20)
+    ]
+    assert agreed(data, noisy, "income").excess > 0.5
+    fresh = [with_drawn(data, one, ("visits",)) for one in samples(20)]
+    assert agreed(data, fresh, "income").excess == 0.0
+    assert agreed(data, [data, data], "region").excess == pytest.approx(1.0)
+    assert agreed(data, fresh, "region").excess == 0.0
+
+
+def everything(data: Microdata, releases: list[Microdata]) -> list[float]:
+    found = [equal(data, releases), equal(data, releases, ("region",)), recurring(data, releases)]
+    found += [lone(data, releases, name) for name in ("visits", "income", "day")]
+    found += [tails(data.numbers("income"), [one.numbers("income") for one in releases], 10, (None, None)).likeness]
+    return [number for one in found for number in (one.value, one.baseline, one.excess)]
+
+
+def test_the_order_of_records_changes_nothing(data: Microdata) -> None:
+    releases = [
+        Microdata(SCHEMA, pd.concat([one.frame[300:], data.frame[:300]], ignore_index=True)) for one in samples(3)
+    ]
+    turned = [shuffled(one, seed) for seed, one in enumerate(releases)]
+    assert everything(data, releases) == everything(shuffled(data, 9), turned)
+
+
+def test_the_spelling_of_numbers_changes_nothing(data: Microdata) -> None:
+    rng = np.random.default_rng(4)
+    exact = Microdata(SCHEMA, data.frame.assign(income=np.exp(rng.normal(7, 1, N))))
+    for written in (
+        np.exp(np.log(exact.frame["income"])),
+        exact.frame["income"].map(lambda value: float(f"{value:.12g}")),
+        exact.frame["income"].map(lambda value: float(f"{value:.9g}")),
+    ):
+        release = Microdata(SCHEMA, exact.frame.assign(income=written))
+        assert (equal(exact, [release]).value, lone(exact, [release], "income").excess) == (1.0, 1.0)
+    rounded = Microdata(SCHEMA, exact.frame.assign(income=exact.frame["income"].round(-2)))
+    assert lone(exact, [rounded], "income").excess == 0.0
+
+
+def test_levels_of_a_few_are_counted_where_they_leave(data: Microdata) -> None:
+    own = np.array([1] * 20 + [2] * 3 + [3], dtype=np.uint64)
+    assert rare_levels(own, [own[:20]], 10)[0] == 0
+    count, records = rare_levels(own, [own[:20], own[20:21]], 10)
+    assert (count, records.tolist()) == (1, [20, 21, 22])
+    assert rare_levels(own, [own], 3)[0] == 1
+
+
+def test_rows_are_equal_where_their_cells_are_and_add_up(data: Microdata) -> None:
+    cells = cells_of(data, NAMES)
+    both = rows_of(cells, NAMES, N)
+    assert (both == rows_of(cells, NAMES[:2], N) + rows_of(cells, NAMES[2:], N)).all()
+    frame = data.frame
+    expected = frame.groupby(list(NAMES), observed=True)["region"].transform("size").to_numpy()
+    assert (how_often(both, both) == expected).all()
+    assert len(np.unique(rows_of(cells, NAMES[::-1], N) == both)) == 1
+
+
+def test_missing_values_equal_missing_ones_alone() -> None:
+    frame = pd.DataFrame(
+        {
+            "region": ["a", None],
+            "visits": [1.0, np.nan],
+            "income": [np.nan, 2.0],
+            "day": pd.to_datetime([None, "2020-01-01"]),
+        }
+    )
+    frame["region"] = pd.Categorical(frame["region"], ["a", "b", "c"])
+    cells = cells_of(Microdata(SCHEMA, frame), NAMES)
+    assert cells["region"][1] == cells["visits"][1] == cells["income"][0] == cells["day"][0]
+    assert lone_values(cells["income"], [cells["income"]]).copy == 1.0
+
+
+def test_neighbours_are_the_nearest_others() -> None:
+    frame = pd.DataFrame(
+        {"region": list("aabbc"), "visits": [1, 5, 2, 2, 9], "income": [1.0, 2, 3, 4, 5], "day": ["2020-01-01"] * 5}
+    )
+    data = conform(frame, SCHEMA)
+    pairs = nearest_pairs(data, ("region", "visits"), rows_of(cells_of(data, NAMES), NAMES, 5))
+    nearest: dict[int, set[int]] = {}
+    for own, other in zip(pairs.own.tolist(), pairs.other.tolist(), strict=True):
+        nearest.setdefault(own, set()).add(other)
+    assert (nearest[0], nearest[1], nearest[2], nearest[3]) == ({1}, {0}, {3}, {2})
+    assert pairs.cases == 5
+    assert pairs.share(np.ones(len(pairs.own))) == pytest.approx(1.0)

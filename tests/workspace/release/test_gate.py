@@ -1,0 +1,315 @@
+"""The gate: what it finds on whole runs, how a policy judges it, who may waive it, and what earlier releases add."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from sfumato.engine.errors import BadInput
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.recipe import Recipe
+from sfumato.workspace.audit import Act, audit_rows
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.release import gate
+from sfumato.workspace.release.checks import Check, Sighting
+from sfumato.workspace.release.contents import plan_release
+from sfumato.workspace.release.gate import ALL, CHECKS, Examination, Finding, NotReleased, Waiver, examine, waived
+from sfumato.workspace.release.package import release
+from sfumato.workspace.release.policy import FindingLimit, Policy, policy_of, read_policy
+from sfumato.workspace.store.workspace import Workspace
+
+Enter = Callable[..., int]
+DONORS = [
+    {"target": "visits", "method": "cart", "predictors": ["region", "age"]},
+    {"target": "income", "method": "cart", "predictors": ["region", "age", "visits"], "minbucket": 1},
+]
+
+
+def found(workspace: Workspace, run_id: int, policy: Policy | None = None) -> dict[str, Finding]:
+    examination = examine(workspace, plan_release(workspace, run_id), policy or Policy())
+    return {one.check: one for one in examination.findings}
+
+
+def blocking(findings: dict[str, Finding]) -> set[str]:
+    return {key for key, one in findings.items() if one.status == "block"}
+
+
+def done(workspace: Workspace, run_id: int) -> int:
+    work(workspace.directory, idle=0)
+    return run_id
+
+
+def test_every_check_is_declared_once_and_says_why_its_limits_are_so() -> None:
+    keys = [check.key for check in CHECKS]
+    assert len(set(keys)) == len(keys)
+    for check in CHECKS:
+        assert check.title, check.key
+        assert check.reason, check.key
+        assert check.advice, check.key
+        assert check.unit, check.key
+        assert check.warn is not None or check.block is not None or check.cell, check.key
+    assert {check.key for check in CHECKS} >= {
+        "equal_records", "equal_sensitive", "lone_values", "tail_values", "extremes", "worst_records",
+        "risk_above_confidential", "kept_keys", "recurring_records", "agreed_values", "differencing", "intersections",
+        "model_diagnostics", "risk_measured", "unmet_thresholds", "exposed_variables", "public_key",
+    }  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_run_of_donors_blocks_and_one_of_a_model_passes(workspace: Workspace, enter: Enter) -> None:
+    trees, model = enter(synthesis=DONORS), enter()
+    work(workspace.directory, idle=0)
+    findings = found(workspace, trees)
+    assert blocking(findings) >= {"lone_values", "tail_values", "extremes"}
+    said = findings["lone_values"]
+    assert said.said.startswith("income: 100 % of the released values are one that a single confidential record has")
+    assert "(3 of 80 records against 80)" in said.said
+    assert (said.held, said.limit, said.advice != "") == (1.0, 0.2, True)
+    assert set(said.records) <= set(range(80))
+    assert len(said.records) > 40
+    assert blocking(found(workspace, model)) == set()
+
+
+@pytest.mark.slow
+def test_a_copy_of_the_confidential_data_blocks(workspace: Workspace, enter: Enter) -> None:
+    """The released tables of a run are swapped for the confidential one."""
+    run_id = done(workspace, enter())
+    original = workspace.dataset(plan_release(workspace, run_id).run.dataset_id).table_sha256
+    with workspace.writing() as connection:
+        connection.execute("UPDATE artefact SET sha256 = ? WHERE run_id = ? AND name LIKE 'draw/%'", (original, run_id))
+    findings = found(workspace, run_id)
+    copied = {
+        "equal_records",
+        "equal_sensitive",
+        "lone_values",
+        "tail_values",
+        "extremes",
+        "recurring_records",
+        "agreed_values",
+    }
+    assert copied <= blocking(findings)
+    assert {findings[key].held for key in copied - {"extremes", "agreed_values", "recurring_records"}} == {1.0}
+
+
+@pytest.mark.slow
+def test_a_run_without_measures_or_thresholds_blocks_for_the_risk_alone(workspace: Workspace, enter: Enter) -> None:
+    findings = found(workspace, done(workspace, enter(measure=[], threshold=[])))
+    assert blocking(findings) == {"risk_measured"}
+    assert {findings[key].status for key in ("thresholds_set", "utility_measured")} == {"warn"}
+
+
+@pytest.mark.slow
+def test_small_classes_of_an_anonymised_table_block(workspace: Workspace, enter: Enter) -> None:
+    making: dict[str, Any] = {
+        "synthesis": [],
+        "release": {"seed": 7},
+        "threshold": [],
+        "measure": [{"method": "risk.anonymity"}],
+    }
+    runs = {k: enter(**making, anonymisation=[{"method": "mondrian", "k": k}]) for k in (2, 5, 12)}
+    work(workspace.directory, idle=0)
+    statuses = {k: found(workspace, run_id)["small_classes"] for k, run_id in runs.items()}
+    assert {k: one.status for k, one in statuses.items()} == {2: "block", 5: "warn", 12: "pass"}
+    assert statuses[2].value == 2
+    assert found(workspace, runs[12], Policy(smallest_cell=20))["small_classes"].status == "warn"
+
+
+def households(rows: slice) -> Microdata:
+    import numpy as np
+
+    rng = np.random.default_rng(20)
+    frame = pd.DataFrame({"region": rng.choice(["north", "south", "west"], 80), "age": rng.integers(18, 90, 80),
+                          "visits": rng.poisson(4, 80), "income": np.exp(rng.normal(7, 0.4, 80))})  # fmt: skip
+    return conform(frame[rows], Recipe.from_table({**RECIPE, "measure": []}).schema)
+
+
+RECIPE: dict[str, Any] = {
+    "title": "Households",
+    "variables": {
+        "region": {"kind": "categorical", "role": "known", "levels": ["north", "south", "west"]},
+        "age": {"kind": "count", "role": "known"},
+        "visits": {"kind": "count", "role": "sensitive", "bounds": [0, 60]},
+        "income": {"kind": "continuous", "role": "sensitive"},
+    },
+    "measure": [{"method": "utility.ecdf"}, {"method": "risk.identification", "radius": {"income": "5%", "visits": 2}}],
+}
+LINEAR = [
+    {"target": "visits", "method": "linear_regression", "predictors": ["region", "age"]},
+    {"target": "income", "method": "linear_regression", "predictors": ["region", "age", "visits"]},
+]
+
+
+def run_of(workspace: Workspace, rows: slice, content: bytes = b"households", **sections: Any) -> int:
+    recipe = Recipe.from_table({**RECIPE, "synthesis": LINEAR, "release": {"m": 3, "seed": 7}, **sections})
+    return done(workspace, enter_run(workspace, recipe, Source("households.csv", content), households(rows)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("less", "status"), [(1, "block"), (9, "block"), (12, "pass")])
+def test_two_releases_that_differ_by_few_records_block(
+    workspace: Workspace, tmp_path: Path, less: int, status: str
+) -> None:
+    first, second = run_of(workspace, slice(0, 80)), run_of(workspace, slice(0, 80 - less))
+    assert found(workspace, second)["differencing"].status == "pass"  # nothing has left yet
+    release(workspace, first, tmp_path / "first", reason="the first")
+    finding = found(workspace, second)["differencing"]
+    assert (finding.status, finding.value) == (status, less)
+    assert "releases from other workspaces are not known here" in finding.said
+    assert found(workspace, second)["released_before"].status == "warn"
+    assert found(workspace, first)["differencing"].status == "pass"
+    release(workspace, second, tmp_path / "second", reason="the second too")
+    assert found(workspace, first)["differencing"].records == (tuple(range(80 - less, 80)))
+
+
+@pytest.mark.slow
+def test_another_file_of_the_same_people_is_known_again(workspace: Workspace, tmp_path: Path) -> None:
+    first, second = run_of(workspace, slice(0, 80)), run_of(workspace, slice(1, 80), b"saved again")
+    other = run_of(workspace, slice(0, 30), b"another file", data={"where": "age > 0"})
+    release(workspace, first, tmp_path / "first", reason="the first")
+    assert found(workspace, second)["differencing"].status == "block"
+    assert found(workspace, other)["differencing"].status == "pass"
+
+
+@pytest.mark.slow
+def test_two_anonymised_tables_that_intersect_block(workspace: Workspace, tmp_path: Path) -> None:
+    making: dict[str, Any] = {"synthesis": [], "release": {"seed": 7}, "measure": [{"method": "risk.anonymity"}]}
+    by_both = run_of(workspace, slice(0, 80), **making, anonymisation=[{"method": "mondrian", "k": 5}])
+    by_age = [{"method": "mondrian", "k": 5, "quasi_identifiers": ["age"]}]
+    second = run_of(workspace, slice(0, 80), **making, anonymisation=by_age)
+    assert found(workspace, second)["intersections"].status == "pass"
+    release(workspace, by_both, tmp_path / "first", reason="the first")
+    finding = found(workspace, second)["intersections"]
+    assert (finding.status, finding.baseline) == ("block", 5)
+    assert finding.value is not None
+    assert finding.value < 5
+    assert finding.records
+
+
+def made(*statuses: str, waivable: bool = True) -> Examination:
+    findings = tuple(
+        Finding(check.key, status, check.title, "said", waivable=waivable)  # type: ignore[arg-type]
+        for check, status in zip(CHECKS, statuses, strict=False)
+    )
+    return Examination(1, "hash", findings)
+
+
+def test_what_blocks_is_waived_one_by_one_or_all_at_once() -> None:
+    first, second = CHECKS[0].key, CHECKS[1].key
+    one = made("block", "block", "warn")
+    assert [left.check for left in waived(one, Policy()).unwaived] == [first, second]
+    assert [left.check for left in waived(one, Policy(), waive={first: "known"}).unwaived] == [second]
+    assert waived(one, Policy(), waive={first: "known", second: "too"}).unwaived == ()
+    whole = waived(one, Policy(), "agreed with the owner")
+    assert whole.unwaived == ()
+    assert whole.waivers == (Waiver(ALL, "agreed with the owner", gate.user()),)
+    assert waived(made("pass", "warn"), Policy(), "just so").waivers == ()
+
+
+@pytest.mark.parametrize(
+    ("waive", "said"),
+    [
+        ({"equal_record": "x"}, 'did you mean "equal_records"'),
+        ({"KEY": " "}, "needs a reason"),
+        ({"SECOND": "x"}, "does not block"),
+    ],
+)
+def test_a_waiver_that_makes_no_sense_is_refused(waive: dict[str, str], said: str) -> None:
+    names = {"KEY": CHECKS[0].key, "SECOND": CHECKS[1].key}
+    with pytest.raises(BadInput, match=said):
+        waived(made("block", "pass"), Policy(), waive={names.get(key, key): why for key, why in waive.items()})
+
+
+def test_what_cannot_be_waived_stays() -> None:
+    never = made("block", waivable=False)
+    with pytest.raises(NotReleased, match="cannot be waived"):
+        waived(never, Policy(), waive={CHECKS[0].key: "please"})
+    with pytest.raises(NotReleased, match="cannot be waived"):
+        gate.check_passed(waived(never, Policy(), "please"))
+
+
+def test_only_those_whom_the_policy_names_may_waive(monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = Policy(waivers=("maria",))
+    with pytest.raises(NotReleased, match=r"may not waive findings; the policy lets maria"):
+        waived(made("block"), policy, "agreed")
+    waived(made("pass"), policy, "agreed")  # nothing to waive
+    monkeypatch.setattr(gate, "user", lambda: "maria")
+    assert waived(made("block"), policy, "agreed").waivers[0].user == "maria"
+
+
+def judged(held: float, policy: Policy, *, least: bool = False, at_most: Any = "block") -> str:
+    check = Check("lone_values", "t", "u", 0.1, 0.5, "r", "a", lambda _: Sighting("s"), least=least)
+    return gate._judged(check, policy, Sighting("s", held, at_most=at_most), "pass").status
+
+
+def test_limits_of_the_policy_take_the_place_of_the_checks_own() -> None:
+    tighter = Policy(findings={"lone_values": FindingLimit(warn=0.01, block=0.05)})
+    assert [judged(held, Policy()) for held in (0.1, 0.2, 0.5, 0.6)] == ["pass", "warn", "warn", "block"]
+    assert [judged(held, tighter) for held in (0.01, 0.02, 0.06)] == ["pass", "warn", "block"]
+    assert judged(0.6, Policy(), at_most="warn") == "warn"
+    turned = replace(CHECKS[0], warn=10.0, block=3.0, least=True)
+    assert [gate._judged(turned, Policy(), Sighting("s", held), "pass").status for held in (2, 3, 9, 10)] == [
+        "block", "warn", "warn", "pass",
+    ]  # fmt: skip
+
+
+def test_a_policy_of_unknown_checks_is_refused() -> None:
+    with pytest.raises(BadInput, match=r'findings\.equal_record: no such check; did you mean "equal_records"'):
+        gate.check_policy(read_policy(b"[findings.equal_record]\nblock = 0.1\n"))
+
+
+def test_the_policy_that_is_printed_is_the_policy(tmp_path: Path) -> None:
+    from sfumato.workspace.release.policy_text import policy_toml
+
+    given = read_policy(
+        b'name = "Office \\"A\\""\nsmallest_cell = 20\n[approval]\nsecond_person = true\napprovers = ["maria"]\n'
+        b'[findings.lone_values]\nblock = 0.1\nsource = "rules, 4"\nwaivable = false\n'
+    )
+    for policy in (Policy(), given):
+        text = policy_toml(policy)
+        again = read_policy(text.encode())
+        assert policy_toml(again) == text
+        for check in CHECKS:
+            assert check.limits(again) == check.limits(policy), check.key
+        plain = ("name", "smallest_cell", "rounding", "digits", "second_person", "approvers", "waivers", "seal_key")
+        assert [getattr(again, one) for one in plain] == [getattr(policy, one) for one in plain]
+    assert "rules, 4" in policy_toml(given)
+    assert read_policy(policy_toml(given).encode()).findings["lone_values"].waivable is False
+    assert all(check.key in policy_toml(Policy()) for check in CHECKS)
+
+
+@pytest.mark.slow
+def test_a_release_keeps_who_waived_what_and_why(workspace: Workspace, enter: Enter, tmp_path: Path) -> None:
+    run_id = done(workspace, enter(measure=[], threshold=[]))
+    with pytest.raises(
+        NotReleased, match=r"risk_measured: the run has no computed measure.*--waive risk_measured=REASON"
+    ):
+        release(workspace, run_id, tmp_path / "out")
+    release(workspace, run_id, tmp_path / "out", waive={"risk_measured": "simulated people"})
+    kept = json.loads((tmp_path / "out/internal/examination.json").read_text("utf-8"))
+    assert kept["waivers"] == [{"check": "risk_measured", "reason": "simulated people", "user": gate.user()}]
+    assert kept["status"] == "block"
+    (row,) = [row for row in audit_rows(workspace.connection) if row.act == Act.RUN_RELEASED]
+    assert json.loads(row.details)["waived"] == "risk_measured: simulated people"
+
+
+@pytest.mark.slow
+def test_a_policy_file_blocks_what_passed(workspace: Workspace, enter: Enter, tmp_path: Path) -> None:
+    run_id = done(workspace, enter())
+    (workspace.directory / "policy.toml").write_text(
+        '[approval]\nwaivers = ["maria"]\n[findings.worst_records]\nblock = 0.001\nsource = "rules, section 4"\n',
+        "utf-8",
+    )
+    finding = found(workspace, run_id, policy_of(workspace.directory))["worst_records"]
+    assert (finding.status, finding.limit, finding.source) == ("block", 0.001, "rules, section 4")
+    with pytest.raises(NotReleased, match="may not waive"):
+        release(workspace, run_id, tmp_path / "out", reason="please")
+    assert not os.path.lexists(tmp_path / "out")

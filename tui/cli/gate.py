@@ -1,0 +1,68 @@
+"""Commands about what may leave: the policy in force, and what the gate finds on a run."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .options import JSON, WORKSPACE, check_run_named, check_writable, open_workspace, printed, write_object
+from .speech import echo
+
+if TYPE_CHECKING:
+    from sfumato.workspace.release.gate import Finding
+
+
+@click.command()
+@WORKSPACE
+def policy(directory: Path | None) -> None:
+    """Print the policy in force, with the limits of every check and why they are so: a policy.toml that can be saved and changed."""
+    from sfumato.workspace.release.gate import check_policy
+    from sfumato.workspace.release.policy import policy_of
+    from sfumato.workspace.release.policy_text import policy_toml
+
+    found = policy_of(open_workspace(directory).directory)
+    check_policy(found)
+    echo(policy_toml(found), nl=False)
+
+
+@click.command()
+@click.argument("run_id", metavar="RUN", default="last")
+@WORKSPACE
+@JSON
+def examine(run_id: str, directory: Path | None, json_file: str | None) -> int:
+    """Examine what a release of RUN (a number, or last) would give away; nothing is written. Exit 1 where the gate blocks it."""
+    from sfumato.workspace.release.contents import plan_release
+    from sfumato.workspace.release.gate import examine as examined
+    from sfumato.workspace.release.policy import policy_of
+
+    check_run_named(run_id, directory)
+    check_writable(json_file)
+    workspace = open_workspace(directory)
+    found = examined(workspace, plan_release(workspace, run_id), policy_of(workspace.directory))
+    write_object(found.to_table(), json_file, private=True)
+    if json_file != "-":
+        echo(findings_text(found.findings, found.run_id))
+    return 1 if found.status == "block" else 0
+
+
+def findings_text(findings: Sequence[Finding], run_id: int) -> str:
+    """The table of the findings, and in words those that do not pass."""
+    from sfumato.workspace.reporting.findings import by_status, counts_text, finding_table, finding_text
+
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 100
+    parts = [f"Run {run_id}: {counts_text(findings)}", printed(finding_table(findings))]
+    for one in by_status(findings):
+        if one.status != "pass":
+            head, *rest = finding_text(one)
+            parts.append(
+                "\n".join(
+                    [head, *(textwrap.fill(line, width, initial_indent="  ", subsequent_indent="  ") for line in rest)]
+                )
+            )
+    return "\n\n".join(parts)

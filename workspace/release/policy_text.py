@@ -1,0 +1,63 @@
+"""A policy as text: every check with its limits and why they are so, in a file that can be saved as the workspace's policy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from textwrap import wrap
+
+from ..reporting.words import printable
+from .checks import Check
+from .gate import CHECKS
+from .policy import Policy
+
+WIDTH = 100
+
+
+def policy_toml(policy: Policy) -> str:
+    """The policy in force, as ``policy.toml`` holds it; limits that a check has of its own are written out."""
+    lines = [
+        "# The policy of this workspace: save it as policy.toml beside workspace.db, and change what your rules ask for.",
+        f"name = {_text(policy.name)}",
+        f"smallest_cell = {policy.smallest_cell}  # counts below it never leave; nothing that rests on fewer records does",
+        f"rounding = {policy.rounding}  # counts that leave are rounded to a multiple of it",
+        f"digits = {policy.digits}  # significant digits of all other numbers that leave",
+        "",
+        "[approval]",
+        f"second_person = {str(policy.second_person).lower()}  # whoever approves a release is not who asked for it",
+        f"approvers = {_list(policy.approvers)}  # accounts that may approve; none: any",
+        f"waivers = {_list(policy.waivers)}  # accounts that may waive a finding; none: any",
+        *(["", "[seal]", f"key = {_text(policy.seal_key)}"] if policy.seal_key else []),
+        *(line for check in CHECKS for line in _check(check, policy)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _check(check: Check, policy: Policy) -> Iterator[str]:
+    given = policy.findings.get(check.key)
+    direction = "below" if check.least else "above"
+    source = given.source if given and given.source else ""
+    said = f"{check.title[0].upper()}{check.title[1:]}, {check.unit}; acts {direction} a limit: {check.reason}"
+    yield ""
+    yield from (f"# {line}" for line in wrap(said + (f" ({check.source})" if check.source else ""), WIDTH))
+    yield f"[findings.{check.key}]"
+    for name, limit in zip(("warn", "block"), check.limits(policy), strict=True):
+        own = given is None or getattr(given, name) is None
+        if limit is None:
+            yield f"# {name}: never"
+        elif check.cell == name and own:
+            yield f"# {name} = smallest_cell"
+        else:
+            yield f"{name} = {limit:.12g}"
+    waivable = check.waivable if given is None or given.waivable is None else given.waivable
+    yield f"waivable = {str(waivable).lower()}"
+    if source:
+        yield f"source = {_text(source)}"
+
+
+def _text(text: str) -> str:
+    return json.dumps(printable(text), ensure_ascii=False)
+
+
+def _list(names: tuple[str, ...]) -> str:
+    return f"[{', '.join(map(_text, names))}]"

@@ -1,0 +1,165 @@
+"""The gate's checks of what a run measured, and of how it was made."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sfumato.engine.methods import registry
+from sfumato.engine.rows import Row
+
+from ..views.records import open_records, record_measures
+from ..views.results import diagnostics_of, result_rows
+from .checks import Case, Check, Sighting, numbered
+
+LIKELY = 0.5
+"""From this probability on a record counts as one of the worst."""
+
+
+def _rows(case: Case) -> list[Row]:
+    """The averages over the datasets, outside sweeps."""
+    return [row for row in result_rows(case.workspace, case.plan.run.id) if row.draw is None and row.level is None]
+
+
+def _measured(case: Case, families: tuple[str, ...], what: str) -> Sighting:
+    rows = [row for row in _rows(case) if row.family in families and row.dataset != "confidential"]
+    computed = sorted({row.method_key for row in rows if row.value is not None})
+    said = f"measured: {', '.join(computed)}" if computed else f"the run has no computed measure of {what}"
+    return Sighting(said, len(computed))
+
+
+def _risk_measured(case: Case) -> Sighting:
+    return _measured(case, ("risk",), "disclosure risk")
+
+
+def _utility_measured(case: Case) -> Sighting:
+    return _measured(case, ("utility", "quality"), "utility or data quality")
+
+
+def _thresholds(case: Case) -> Sighting:
+    unmet, verdicts = case.plan.unmet, case.plan.verdicts
+    if not unmet:
+        said = (
+            f"all {len(verdicts)} thresholds of run {case.plan.run.id} are met"
+            if verdicts
+            else "the recipe sets no threshold"
+        )
+        return Sighting(said, 0)
+    first = unmet[0]
+    said = f"{len(unmet)} of {len(verdicts)} thresholds of run {case.plan.run.id} are not met ({first.value}: {first.outcome})"
+    return Sighting(said, len(unmet))
+
+
+def _judged(case: Case) -> Sighting:
+    count = len(case.plan.verdicts)
+    return Sighting(
+        f"the recipe sets {count} thresholds" if count else "the recipe sets no threshold: nothing was judged by it",
+        count,
+    )
+
+
+def _exposed(case: Case) -> Sighting:
+    exposed = case.plan.exposed
+    if not exposed:
+        return Sighting("no sensitive variable of a synthetic release is kept", 0)
+    said = f"sensitive variables would go out as they are in the confidential data ({', '.join(exposed)})"
+    return Sighting(said, len(exposed))
+
+
+def _public_key(case: Case) -> Sighting:
+    if not case.plan.public_key:
+        return Sighting("its random numbers cannot be repeated without the key of the workspace", 0)
+    said = f"run {case.plan.run.id} has a public key, so that whoever has the seed can repeat its random numbers and take the datasets apart"
+    return Sighting(said, 1)
+
+
+def _worst_records(case: Case) -> Sighting:
+    worst: Sighting | None = None
+    for measure in record_measures(case.workspace, case.plan.run.id):
+        found = open_records(case.workspace, case.plan.run.id, measure)
+        probability = found.risk.probability
+        highest, record = float(probability.max()), int(found.ranking[0])
+        likely = np.flatnonzero(probability > LIKELY)
+        own = None if found.own is None else float(found.own.probability.max())
+        few = case.synthetic and case.plan.datasets < 2
+        said = (
+            f"{measure.key}: record {record + 1} is given away with probability {highest:.3g} over {found.risk.datasets} datasets, and "
+            f"{len(likely):,} of {len(probability):,} with more than {LIKELY:g}"
+        ) + ("; of one dataset it may be chance" if few else "")
+        one = Sighting(said, highest, own, records=numbered(likely) or (record,), at_most="warn" if few else "block")
+        worst = one if worst is None or one.held > worst.held else worst
+    return worst or Sighting("no measure of the run says anything of single records")
+
+
+def _above_confidential(case: Case) -> Sighting:
+    rows = [row for row in _rows(case) if row.family == "risk" and row.value is not None]
+    own = {row.series: row.value for row in rows if row.dataset == "confidential"}
+    worst: Sighting | None = None
+    for row in rows:
+        ours = own.get(row.series)
+        if row.dataset == "confidential" or not ours or row.value is None or not _lower_is_better(row):
+            continue
+        ratio, sure = row.value / ours, (row.value if row.lower is None else row.lower) / ours
+        target = f" of {row.target}" if row.target else ""
+        said = f"{row.key}{target} is {row.value:.4g}, {ours:.4g} in the confidential data"
+        one = Sighting(said, ratio, 1.0, at_most="block" if sure > 1 else "warn")
+        worst = (
+            one if worst is None or (one.at_most == "block", ratio) > (worst.at_most == "block", worst.held) else worst
+        )
+    return worst or Sighting("no risk of the run was measured of the confidential data too")
+
+
+def _lower_is_better(row: Row) -> bool:
+    method = registry().get(row.method_key)
+    return method is not None and any(o.name == row.measure and o.goal == "low" for o in method.outputs)
+
+
+def _converged(case: Case) -> Sighting:
+    diagnostics = diagnostics_of(case.workspace, case.plan.run.id)
+    failed = [one for one in diagnostics if one.passed is False]
+    named = ", ".join(dict.fromkeys(f"{one.target} ({one.name})" for one in failed))
+    said = f"diagnostics failed: {named}" if failed else f"no diagnostic of {len(diagnostics)} failed"
+    return Sighting(said, len(failed))
+
+
+RUN_CHECKS = (
+    Check(
+        "unmet_thresholds", "thresholds of the recipe that are not met", "thresholds", None, 0,
+        "the recipe says what its author holds to be safe; thresholds are how a recipe is tighter than the policy",
+        "change the plan until they are met", _thresholds,
+    ),
+    Check(
+        "thresholds_set", "thresholds that the recipe sets", "thresholds", 1, None, "without one its author has not said what is enough",
+        "set thresholds: [[threshold]] in the recipe", _judged, least=True,
+    ),
+    Check(
+        "risk_measured", "measures of disclosure risk", "measures", None, 1, "what was not measured is not known to be low",
+        'measure one: [[measure]] method = "risk.identification"', _risk_measured, least=True,
+    ),
+    Check(
+        "utility_measured", "measures of utility or data quality", "measures", 1, None, "a release that is of no use is no reason to take a risk",
+        'measure one: [[measure]] method = "utility.ecdf"', _utility_measured, least=True,
+    ),
+    Check(
+        "exposed_variables", "sensitive variables as they are", "variables", None, 0, "a release that keeps them gives them away",
+        "synthesise them, or give them another role", _exposed,
+    ),
+    Check(
+        "public_key", "random numbers that anybody can repeat", "keys", None, 0, "whoever can repeat a release can undo it",
+        "run the recipe again in a workspace with a key of its own: sfumato init DIR", _public_key,
+    ),
+    Check(
+        "worst_records", "the record that is most at risk", "probability", 0.5, 0.9,
+        "above one half an intruder is more often right than wrong; nine in ten over all datasets is no chance",
+        "look at the record (Records, or sfumato records RUN), then change what drives its risk", _worst_records,
+        "the largest risk of a record: El Emam (2013); Reiter & Mitra (2009)",
+    ),
+    Check(
+        "risk_above_confidential", "a risk above the confidential data's own", "ratio", 1.0, 1.0,
+        "a release that is a worse risk than the data protects nobody; it blocks where the whole interval is above",
+        "larger leaves, or another model", _above_confidential,
+    ),
+    Check(
+        "model_diagnostics", "rules that fitted models break, such as of convergence", "diagnostics", 0, None, "values drawn from a model that did not converge are of no model; it speaks of utility, so it only warns",
+        "more steps or another sampler; the Diagnostics tab shows them", _converged,
+    ),
+)  # fmt: skip

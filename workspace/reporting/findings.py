@@ -1,0 +1,147 @@
+"""What the gate found, as a table, and one finding in words. Record numbers, never values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from .tables import Column, Table
+from .words import count, mark, number, printable
+
+COLUMNS = (
+    Column("status", "status", 7),
+    Column("check", "check", 23),
+    Column("value", "value", 10, "right"),
+    Column("baseline", "baseline", 10, "right", spare=2),
+    Column("held", "held", 9, "right", spare=3, full="held against the limit"),
+    Column("limit", "limit", 9, "right"),
+    Column("unit", "unit of held and limit", 30, spare=1, grows=True),
+)
+MOST_NAMED = 24
+"""So many record numbers are said."""
+
+
+class Found(Protocol):
+    """A finding of the gate: ``sfumato.workspace.release.gate.Finding``."""
+
+    @property
+    def check(self) -> str:
+        """Which check found it."""
+        ...
+
+    @property
+    def status(self) -> str:
+        """``pass``, ``warn`` or ``block``."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """What the check is about."""
+        ...
+
+    @property
+    def said(self) -> str:
+        """What was seen, in words."""
+        ...
+
+    @property
+    def value(self) -> float | None:
+        """What was seen, as a number."""
+        ...
+
+    @property
+    def baseline(self) -> float | None:
+        """The value of an independent sample, or of the confidential data."""
+        ...
+
+    @property
+    def held(self) -> float | None:
+        """What the limit is held against."""
+        ...
+
+    @property
+    def limit(self) -> float | None:
+        """The limit."""
+        ...
+
+    @property
+    def unit(self) -> str:
+        """The unit of both."""
+        ...
+
+    @property
+    def reason(self) -> str:
+        """Why the limit is so."""
+        ...
+
+    @property
+    def source(self) -> str:
+        """Who asks for it."""
+        ...
+
+    @property
+    def advice(self) -> str:
+        """What would mend it."""
+        ...
+
+    @property
+    def waivable(self) -> bool:
+        """Whether it may be waived."""
+        ...
+
+    @property
+    def records(self) -> Sequence[int]:
+        """The confidential records that it is about, from 0."""
+        ...
+
+
+def by_status(findings: Sequence[Found]) -> list[Found]:
+    """What blocks first, then what warns, each in the order of the checks."""
+    return sorted(findings, key=lambda one: ("block", "warn", "pass").index(one.status))
+
+
+def finding_cells(finding: Found) -> tuple[str, ...]:
+    """A finding's cells by column."""
+    return (
+        f"{mark(finding.status)} {finding.status}",
+        finding.check,
+        *("" if one is None else number(one) for one in (finding.value, finding.baseline, finding.held, finding.limit)),
+        finding.unit,
+    )
+
+
+def finding_table(findings: Sequence[Found]) -> Table:
+    """All findings, the worst first."""
+    return Table(COLUMNS, [finding_cells(one) for one in by_status(findings)])
+
+
+def finding_text(finding: Found) -> list[str]:
+    """One finding in paragraphs: what was seen, what it was held against and why, whose records, and what would mend it."""
+    return [printable(line) for line in _paragraphs(finding)]
+
+
+def _paragraphs(finding: Found) -> Iterator[str]:
+    yield f"{mark(finding.status)} {finding.status}: {finding.title} ({finding.check})"
+    yield f"{finding.said}."
+    if finding.limit is not None and finding.held is not None:
+        source = f" Source: {finding.source}." if finding.source else ""
+        yield f"Held against the limit {number(finding.limit)}: {number(finding.held)} ({finding.unit}). Why: {finding.reason}.{source}"
+    if finding.records and finding.status != "pass":
+        yield records_text(finding.records)
+    if finding.advice:
+        yield f"What mends it: {finding.advice}."
+    if finding.status == "block":
+        yield "It can be waived, with a reason." if finding.waivable else "It cannot be waived."
+
+
+def records_text(records: Sequence[int]) -> str:
+    """``3 records: 1, 5, 9``: numbers from 1 in the confidential table, the first few."""
+    named = ", ".join(str(record + 1) for record in records[:MOST_NAMED])
+    more = f" and {len(records) - MOST_NAMED:,} more" if len(records) > MOST_NAMED else ""
+    return f"{count(len(records), 'record')}: {named}{more}"
+
+
+def counts_text(findings: Sequence[Found]) -> str:
+    """``2 block, 1 warns, 18 pass``."""
+    counts = {status: sum(one.status == status for one in findings) for status in ("block", "warn", "pass")}
+    return ", ".join(f"{number_of} {status}" for status, number_of in counts.items() if number_of)
