@@ -24,7 +24,8 @@ from .recipe import Recipe
 from .release_form import AnonymisationSpec, Anonymised
 from .results import Diagnostic, Estimate, Fit, Measure, StudyPoint
 from .rows import Row, averages, from_estimate, with_confidential_baseline
-from .run import Progress, Randomness, Run, silent
+from .run import Progress, Run, silent
+from .streams import making_streams, measuring_streams
 from .thresholds import Verdict, judge
 
 
@@ -89,7 +90,7 @@ Report = Callable[[Progress], None]
 def fit_model(recipe: Recipe, item: int, confidential: Microdata, report: Report = silent, *, key: bytes) -> Fit:
     """Fit the recipe's synthesis step ``item`` on the confidential data, with m posterior draws."""
     step = recipe.synthesis[item]
-    run = Run(Randomness(recipe.seed, key).generator("fit", item), report=report)
+    run = Run(making_streams(recipe, confidential, key).generator("fit", item), report=report)
     return step.method.fit(confidential, step.targets, step.spec, run, recipe.m)
 
 
@@ -106,8 +107,9 @@ def draw_dataset(
     whole = recipe.form.records is not None
     start = confidential.frame.iloc[:0] if whole else confidential.frame
     released = Microdata(confidential.schema, start, "synthetic", linked=recipe.linked)
+    streams = making_streams(recipe, confidential, key)
     for item, (step, fit) in enumerate(zip(recipe.synthesis, fits, strict=True)):
-        rng = Randomness(recipe.seed, key).generator("draw", draw, item)
+        rng = streams.generator("draw", draw, item)
         values = step.method.drawn(
             fit, step.spec, step.targets, confidential, released, draw - 1, rng, recipe.form.records
         )
@@ -124,8 +126,9 @@ def anonymise(recipe: Recipe, confidential: Microdata, report: Report = silent, 
     every step, as ``risk.anonymity`` measures them: BadInput where a later step has undone an earlier one's.
     """
     found = Anonymised(confidential, np.zeros(len(confidential), dtype=np.int64))
+    streams = making_streams(recipe, confidential, key)
     for item, step in enumerate(recipe.anonymisation):
-        run = Run(Randomness(recipe.seed, key).generator("anonymise", item), report=report)
+        run = Run(streams.generator("anonymise", item), report=report)
         made = step.method.anonymise(found.data, step.spec, run)
         classes = np.full(len(confidential), -1, dtype=np.int64)
         classes[~found.suppressed] = made.classes
@@ -173,7 +176,7 @@ def measure_dataset(
 ) -> tuple[Measure, list[Row]]:
     """Measure ``item`` of the recipe on one released dataset, or on the confidential data themselves (``draw`` None)."""
     step = recipe.measures[item]
-    run = Run(Randomness(recipe.seed, key).generator("measure", item, draw or 0), report=report)
+    run = Run(measuring_streams(recipe, confidential, key).generator("measure", item, draw or 0), report=report)
     measure = _computed(
         step.method,
         lambda: step.method.measure(confidential, released, step.spec.for_release(recipe.schema, recipe.released), run),
@@ -219,7 +222,7 @@ def study_point(
     All points of a study see the same random numbers, so that what differs between them is the point alone.
     """
     step = recipe.studies[item]
-    run = Run(Randomness(recipe.seed, key).generator("study", item), report=report)
+    run = Run(measuring_streams(recipe, confidential, key).generator("study", item), report=report)
     spec = step.spec.for_release(recipe.schema, recipe.released)
     try:
         found = step.method.point(confidential, releases, point, spec, run)

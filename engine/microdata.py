@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -51,6 +54,27 @@ class Microdata:
 
     def __len__(self) -> int:
         return len(self.frame)
+
+    @cached_property
+    def sha256(self) -> str:
+        """A hash of the variables' names, kinds and levels and of all values, in the order of the records.
+
+        It confirms a guess of a missing value, so it stays inside: it is there to bind random streams to the data.
+        """
+        found = hashlib.sha256()
+        for variable in self.schema:
+            values, missing = self.frame[variable.name], self.missing(variable.name)
+            levels = list(values.cat.categories) if variable.kind.has_levels else []
+            found.update(json.dumps([variable.name, variable.kind.value, levels, len(values)]).encode())
+            if variable.kind.has_levels:
+                exact = values.cat.codes.to_numpy(dtype="<i8")
+            elif variable.kind is Kind.DATE:
+                exact = np.where(missing, 0, values.to_numpy(dtype="datetime64[s]").astype("<i8"))
+            else:
+                exact = np.where(missing, 0.0, values.to_numpy(dtype="<f8"))
+            found.update(exact.tobytes())
+            found.update(np.packbits(missing).tobytes())
+        return found.hexdigest()
 
     @property
     def records(self) -> NDArray[np.intp]:

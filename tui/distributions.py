@@ -41,11 +41,6 @@ class Subject:
         """What the released data are called."""
         return "anonymised" if self.run is not None and self.run.recipe.anonymisation else "synthetic"
 
-    @property
-    def seed(self) -> int:
-        """The seed by which points are chosen."""
-        return 1 if self.run is None else self.run.seed
-
 
 def subject_of(workspace: Workspace, project_id: int, run_id: int | None) -> Subject | None:
     """The data of a run, or without one of the project's plan; None where there are none."""
@@ -124,8 +119,11 @@ def answer(workspace: Workspace, subject: Subject, shelf: ColumnCache, wanted: D
         both = joint(columns[0], columns[1], wanted.across, wanted.up, wanted.draws, subject.origin)
         return DistributionAnswer(wanted, pictures, tuple(columns), both, (*notes, *_outside(both)))
     if wanted.picture == "scatter":
+        from sfumato.workspace.views.columns_beside import point_streams
+
+        streams = point_streams(workspace, subject.dataset_id, subject.run)
         points = scatter(
-            columns[0], columns[1], wanted.draws, subject.seed, subject.origin, log_x=wanted.log, log_y=wanted.log_up
+            columns[0], columns[1], wanted.draws, streams, subject.origin, log_x=wanted.log, log_y=wanted.log_up
         )
         return DistributionAnswer(wanted, pictures, tuple(columns), points, (*notes, points.note))
     one = marginal(columns[0], wanted.picture, wanted.draws, subject.origin, log=wanted.log)

@@ -11,7 +11,7 @@ their majority saves nothing and goes, as in rpart.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,8 @@ class Trees:
     """T trees with V nodes in all. A record at node v goes to ``left[v]`` if x[feature[v]] <= threshold[v].
 
     Where ``chosen[v]`` is not -1 the feature is a level without an order, and a record goes left if ``sets[chosen[v], level]``.
-    A leaf leads to itself. The target's values in a leaf are ``donors[start[v] : start[v] + count[v]]``; other nodes
-    have a count of 0. ``root`` is (T,), ``donors`` (T n,), ``sets`` (S, L), the others (V,).
+    A leaf leads to itself. The target's values in a leaf are ``donors[start[v] : start[v] + count[v]]``, in the order of the
+    records that it grew on until ``with_sorted_donors``; other nodes have a count of 0. ``root`` is (T,), ``donors`` (T n,), ``sets`` (S, L), the others (V,).
     """
 
     root: Integers
@@ -54,6 +54,15 @@ class Trees:
             node[walking] = np.where(goes_left, self.left[at], self.right[at])
             walking = walking[self.count[node[walking]] == 0]
         return node
+
+    def with_sorted_donors(self) -> Trees:
+        """The same trees with the donors of each leaf sorted by value, missing ones last.
+
+        The place of a donor then says which of the leaf's values it is, and no more of whose: no draw can be traced to a
+        record, even by who knows all its random numbers and the order of the file.
+        """
+        leaf = np.repeat(np.arange(len(self.count)), self.count)
+        return replace(self, donors=self.donors[np.lexsort((self.donors, leaf))])
 
     def draw(self, tree: int, x: Floats, rng: np.random.Generator) -> Floats:
         """For each record of ``x`` (n, P) one of its leaf's donors at random, (n,)."""

@@ -10,6 +10,9 @@ and lie 10 to 25 % below those of leaves of 5. Donated values occur: an intruder
 Missing values are values: a record may be given one by its donor, a level is missing as if that were a level, and a
 missing predictor stands below all numbers, where one split tells it from them (synthpop: an indicator beside the number).
 
+A leaf's donors lie in an order that says nothing of whose values they are, sorted by value; with a public key in that of
+the records, as in earlier versions, whose datasets anybody may repeat.
+
 ``proper`` fits each of the m trees to a bootstrap sample of the records, which lets the datasets vary as much as the
 tree is uncertain.
 """
@@ -101,6 +104,7 @@ def cart(data: Microdata, target: str, spec: CartSpec, run: Run, draws: int) -> 
     """
     grown = list(run.over(partial(_grown, data, target, spec), range(draws if spec.proper else 1), f"tree of {target}"))
     trees = joined([tree for tree, _ in grown])
+    trees = trees.with_sorted_donors() if run.secret else trees
     orders = {_order_key(name): np.stack([own[name] for _, own in grown]) for name in _with_levels(data, spec)}
     return Fit({**vars(trees), **orders}, _diagnostics(trees, target), NoTrace(GROWN))
 

@@ -25,14 +25,14 @@ import pyarrow.parquet as pq
 from sfumato.engine.errors import BadInput
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import DataSource
-from sfumato.engine.run import Randomness
-from sfumato.engine.schema import Kind, Origin, Schema, Variable
+from sfumato.engine.schema import Origin, Schema
 from sfumato.engine.written_values import are_names, has_decimal_commas, read_numbers
 
 from ..errors import StrangeFile
 from ..plain_files import read_plain
 from ..reporting.words import printable
 from .limits import FILTER_SECONDS, FILTER_SHARE, MOST_COLUMNS, bounded_memory, machine_bytes
+from .sampling import sampled
 
 if TYPE_CHECKING:
     import duckdb
@@ -420,29 +420,4 @@ def ingest(
         if not len(frame):
             raise BadInput("data.where", f'no record of "{source.name}" satisfies it')
     everything = conform(frame, schema, data.missing, origin)
-    return everything if data.sample is None else _sampled(everything, data.sample, Randomness(seed, key))
-
-
-def _sampled(everything: Microdata, size: int, randomness: Randomness) -> Microdata:
-    records = len(everything)
-    if size > records:
-        raise BadInput("data.sample", f"{size:,} records are asked for, there are {records:,}; leave it out for all")
-    chosen = sorted(randomness.generator("sample").choice(records, size, replace=False))
-    frame = everything.frame.iloc[chosen].reset_index(drop=True)
-    found = {v.name: _as_conformed(frame[v.name], v) for v in everything.schema}
-    return Microdata(everything.schema, frame.assign(**found), everything.origin, everything.dropped)
-
-
-def _as_conformed(values: pd.Series, variable: Variable) -> pd.Series:
-    """The sampled values as if the file had had no others: levels that occur, whole counts where none is missing."""
-    if values.isna().all():
-        raise BadInput(
-            f"variables.{variable.name}", "no sampled record has a value; sample more, or leave the column out"
-        )
-    if _levels_were_found(variable):
-        return values.cat.remove_unused_categories()
-    return values.astype("int64") if variable.kind is Kind.COUNT and not values.hasnans else values
-
-
-def _levels_were_found(variable: Variable) -> bool:
-    return variable.kind.has_levels and not variable.levels
+    return everything if data.sample is None else sampled(everything, source.sha256, data, seed, key)

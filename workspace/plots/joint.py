@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.engine.run import Randomness
 from sfumato.workspace.plots.axes import AxisUnit, Limits
 from sfumato.workspace.plots.column import LEAST_RECORDS, NO_VALUE, Column, prefers_log, shown_range
 from sfumato.workspace.plots.figure import CONFIDENTIAL, Bins, Cells, Figure, Panel
@@ -169,13 +170,17 @@ def scatter(
     x: Column,
     y: Column,
     draws: Draws,
-    seed: int,
+    streams: Randomness | None,
     origin: str = "synthetic",
     *,
     log_x: bool = False,
     log_y: bool = False,
 ) -> Scatter:
-    """At most 2,000 points of each of the two, drawn by the seed without replacement from the records with both values."""
+    """At most 2,000 points of each of the two, drawn without replacement from the records with both values.
+
+    They are drawn by key and seed, since by the seed alone anybody knew which lines of the file they are; where there is no
+    key to draw by, anew each time. They lie in the order of their values, which says nothing of that of the file.
+    """
     number = min(draws, len(x.released) - 1) if isinstance(draws, int) else 0
     pairs = [(CONFIDENTIAL, x.confidential, y.confidential)]
     if x.released and y.released:
@@ -184,22 +189,29 @@ def scatter(
     for name, across, up in pairs:
         a, b = _scaled(across, log=log_x), _scaled(up, log=log_y)
         whole = np.flatnonzero(~np.isnan(a) & ~np.isnan(b))
-        chosen = _sampled(whole, seed)
+        chosen = _sampled(whole, streams)
+        chosen = chosen[np.lexsort((b[chosen], a[chosen]))]
         series.append(Series(name, a[chosen], b[chosen]))
         said.append(
             f"{name} {chosen.size:,} of {across.size:,}"
             + (f" ({across.size - whole.size:,} cannot be drawn)" if whole.size < across.size else "")
         )
     units: Sequence[AxisUnit] = ["log10" if log else one.unit for one, log in ((x, log_x), (y, log_y))]
-    return Scatter(tuple(series), f"points, drawn by seed {seed}: {', '.join(said)}", units[0], units[1])
+    return Scatter(tuple(series), f"points, drawn {_by(streams)}: {', '.join(said)}", units[0], units[1])
 
 
-def _sampled(records: NDArray[np.intp], seed: int) -> NDArray[np.intp]:
-    """Some of the records, in their order; equal ones of datasets that have the same records."""
+def _by(streams: Randomness | None) -> str:
+    if streams is None:
+        return "anew each time, without the key"
+    return f"by {'the key and ' if streams.key else ''}seed {streams.seed}"
+
+
+def _sampled(records: NDArray[np.intp], streams: Randomness | None) -> NDArray[np.intp]:
+    """Some of the records; equal ones of datasets that have the same records."""
     if records.size <= MOST_POINTS:
         return records
-    generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(records.size,)))
-    return np.sort(generator.choice(records, MOST_POINTS, replace=False))
+    rng = np.random.default_rng() if streams is None else streams.generator(records.size)
+    return np.asarray(rng.choice(records, MOST_POINTS, replace=False))
 
 
 MOST_VARIABLES = 3

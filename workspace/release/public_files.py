@@ -28,10 +28,10 @@ def public_files(dossier: Dossier, key: bytes) -> Iterator[tuple[str, bytes]]:
     plan = dossier.plan
     recipe = plan.run.recipe
     schema = recipe.released_schema
-    randomness = Randomness(recipe.seed, key)
     levels = released_levels((dossier.released(draw) for draw in range(plan.datasets)), plan.left_out)
     for draw, name in enumerate(dataset_names(plan, dossier.form), start=1):
-        rng = randomness.generator("release", draw) if plan.shuffled else None
+        order = Randomness(recipe.seed, key, (plan.tables[draw - 1],))
+        rng = order.generator("release", draw) if plan.shuffled else None
         note = f"{recipe.origin.upper()} data, dataset {draw} of {plan.datasets}"
         yield name, dataset_bytes(dossier.released(draw - 1), schema, plan.left_out, dossier.form, rng, levels, note)
     original = dossier.confidential(), dossier.original.schema

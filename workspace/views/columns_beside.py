@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import Randomness
 from sfumato.engine.schema import Kind, Origin, Schema, Variable
 
 from ..plots.column import Column
+from ..store.keys import NoKey, key_of_run
 from ..store.workspace import Workspace
 from .runs import Run
 
@@ -41,6 +43,18 @@ def columns_beside(workspace: Workspace, dataset_id: int, run: Run | None, names
         draws = released_draws(workspace, run.id)
         tables = [workspace.tables.read_microdata(sha, comparable, _origin(recipe)) for sha in draws.values()]
     return {variable.name: _column(variable, own, tables, _withheld(variable.name, recipe)) for variable in schema}
+
+
+def point_streams(workspace: Workspace, dataset_id: int, run: Run | None) -> Randomness | None:
+    """The streams by which points of a dataset are chosen for a plot: of a run its key and seed, without one the workspace's.
+
+    None where the key is not there, as in a workspace that is only looked at.
+    """
+    try:
+        key = workspace.key() if run is None else key_of_run(workspace.directory, run.key_fingerprint)
+    except NoKey:
+        return None
+    return Randomness(1 if run is None else run.seed, key, ("points", workspace.dataset(dataset_id).table_sha256))
 
 
 def _origin(recipe: Recipe) -> Origin:

@@ -195,3 +195,26 @@ def test_negative_control_the_order_of_the_alphabet_is_not_best() -> None:
 def test_a_level_without_records_stands_at_the_mean() -> None:
     codes = np.repeat([0, 1, 3], 10)
     assert level_order(codes, 4, np.repeat([9.0, 1.0, 2.0], 10)).tolist() == [3, 0, 2, 1]
+
+
+def test_sorted_donors_say_nothing_of_the_order_of_records() -> None:
+    """Each leaf keeps its values; missing ones come last; the order of the records, which a stump keeps, is gone."""
+    rng = np.random.default_rng(5)
+    x = np.column_stack([rng.normal(size=200), rng.integers(0, 4, 200)])
+    y = np.where(rng.random(200) < 0.1, np.nan, np.round(np.sin(x[:, 0]) + rng.normal(size=200), 1))
+    grown = [grow(x, y, minbucket=7, cp=0.0, seed=1), grow(x[:, :0], y, minbucket=7, cp=0.0, seed=1)]
+    trees = joined(grown)
+    found = trees.with_sorted_donors()
+    for start, count in zip(trees.start, trees.count, strict=True):
+        before, after = trees.donors[start : start + count], found.donors[start : start + count]
+        assert np.array_equal(np.sort(before), after, equal_nan=True)
+    assert not np.array_equal(trees.donors, found.donors, equal_nan=True), "the negative control"
+    order = rng.permutation(200)
+    moved = joined(
+        [
+            grow(x[order], y[order], minbucket=7, cp=0.0, seed=1),
+            grow(x[order, :0], y[order], minbucket=7, cp=0.0, seed=1),
+        ]
+    )
+    assert np.array_equal(moved.with_sorted_donors().donors, found.donors, equal_nan=True)
+    assert not np.array_equal(moved.donors, trees.donors, equal_nan=True), "the negative control"

@@ -17,7 +17,7 @@ from sfumato.engine.execution import Execution, execute
 from sfumato.engine.microdata import Microdata, as_column, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.results import Fit
-from sfumato.engine.run import PUBLIC, Run
+from sfumato.engine.run import PUBLIC, Randomness, Run
 from sfumato.engine.schema import Kind, Role, Schema, Variable
 from sfumato.engine.synthesis.cart import CartSpec, cart, draw
 
@@ -326,3 +326,34 @@ def test_negative_control_larger_leaves_do_not_have_the_published_risks(listings
     found = averages(released(listings, minbucket=20))
     assert (np.array(found["risk"]) < 0.87 * np.array([239, 264, 434])).all()
     assert found["expected_match_risk"][0] < 0.7 * 111.5
+
+
+@pytest.mark.parametrize("target", ["group", "income"])
+def test_keyed_trees_keep_their_donors_in_an_order_that_says_nothing(target: str) -> None:
+    data, spec = example(), CartSpec(predictors=("visits", "size"))
+    order = np.random.default_rng(2).permutation(len(data))
+    moved = conform(data.frame.iloc[order].reset_index(drop=True), SCHEMA)
+    keyed, public = (
+        [
+            cart(table, target, spec, Run(Randomness(3, key).generator("fit", 0)), 1).arrays["donors"]
+            for table in (data, moved)
+        ]
+        for key in (bytes(range(32)), PUBLIC)
+    )
+    assert np.array_equal(*keyed)
+    assert not np.array_equal(*public), "the negative control: with a public key they lie in the order of the records"
+
+
+def test_a_public_key_draws_the_donors_of_earlier_versions() -> None:
+    """What version 0.1.0 drew."""
+    rng = np.random.default_rng(8)
+    visits = rng.integers(0, 40, 60)
+    data = pd.DataFrame({"age": np.sort(rng.integers(18, 90, 60)), "visits": visits})
+    schema = Schema((Variable("age", Kind.COUNT, Role.KNOWN), Variable("visits", Kind.COUNT, Role.SENSITIVE)))
+    step = {"target": "visits", "predictors": ["age"]}
+    found = [
+        execute(recipe(schema, {**step, "proper": proper}, release={"m": 1, "seed": 7}), conform(data, schema), key=PUBLIC)
+        .releases[0].frame["visits"].tolist()[:10]
+        for proper in (False, True)
+    ]  # fmt: skip
+    assert found == [[12, 25, 7, 13, 13, 7, 12, 25, 28, 15], [1, 28, 15, 15, 9, 1, 15, 28, 15, 14]]

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from sfumato.engine.run import PUBLIC, Randomness
 from sfumato.engine.schema import Kind, Variable
 from sfumato.workspace.plots.column import Column
 from sfumato.workspace.plots.figure import SHADES, SIDES, Bins, Cells, description, percent, shading
@@ -97,24 +98,48 @@ def test_bin_minus_one_is_none():
     assert shares.tolist() == [[0, 1 / 3]]
 
 
-def test_points_are_drawn_by_the_seed_from_whole_records_and_said():
+KEY = bytes(range(32))
+
+
+def test_points_are_drawn_by_key_and_seed_from_whole_records_and_said():
     rng = np.random.default_rng(3)
     own = rng.normal(size=50_000)
     missing = np.where(rng.random(50_000) < 0.1, np.nan, own)
     x, y = column("x", missing, own, own * 2), column("y", own, own, own)
-    first, again, other = (scatter(x, y, 0, seed) for seed in (1, 1, 2))
+    drawn_by = [Randomness(1, KEY), Randomness(1, KEY), Randomness(2, KEY), Randomness(1, PUBLIC), None, None]
+    first, again, *others = (scatter(x, y, 0, streams) for streams in drawn_by)
     assert all(series.x.size == MOST_POINTS for series in first.series)
     assert not any(np.isnan(series.x).any() for series in first.series)
     assert np.array_equal(first.series[0].x, again.series[0].x)
-    assert not np.array_equal(first.series[0].x, other.series[0].x)
+    assert len({one.series[0].x.tobytes() for one in (first, *others)}) == 5
     assert f"confidential 2,000 of 50,000 ({np.isnan(missing).sum():,} cannot be drawn)" in first.note
-    assert "by seed 1" in first.note
-    assert scatter(x, y, 1, 1).series[1].name == "synthetic 2"
+    assert "drawn by the key and seed 1:" in first.note
+    assert ["by seed 1:" in one.note for one in others] == [False, True, False, False]
+    assert "drawn anew each time, without the key:" in others[2].note
+    assert scatter(x, y, 1, drawn_by[0]).series[1].name == "synthetic 2"
     assert set(first.series[0].x) <= set(own)
 
 
+def test_points_do_not_lie_in_the_order_of_the_file():
+    rng = np.random.default_rng(4)
+    own, other = np.round(rng.normal(size=300), 1), rng.normal(size=300)
+    for series in scatter(column("x", own, other), column("y", other, own), 0, Randomness(1, KEY)).series:
+        points = list(zip(series.x, series.y, strict=True))
+        assert points == sorted(points)
+    assert list(zip(own, other, strict=True)) != sorted(zip(own, other, strict=True)), "the negative control"
+
+
+def test_a_public_key_draws_the_points_of_earlier_versions():
+    own = np.arange(50_000.0)
+    chosen = scatter(column("x", own), column("y", own), 0, Randomness(7, PUBLIC)).series[0].x
+    earlier = np.random.default_rng(np.random.SeedSequence(7, spawn_key=(50_000,)))
+    assert set(chosen) == set(earlier.choice(50_000, MOST_POINTS, replace=False))
+
+
 def test_points_on_logarithmic_axes_are_above_0():
-    found = scatter(column("x", [-1, 0, 1, 10]), column("y", [1, 1, 1, 100]), "band", 1, log_x=True, log_y=True)
+    found = scatter(
+        column("x", [-1, 0, 1, 10]), column("y", [1, 1, 1, 100]), "band", Randomness(1, KEY), log_x=True, log_y=True
+    )
     assert sorted(zip(found.series[0].x, found.series[0].y, strict=True)) == [(0, 0), (1, 2)]
     assert len(found.series) == 1
 

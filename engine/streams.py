@@ -1,0 +1,50 @@
+"""Which streams of random numbers a run has: what a keyed one is bound to beside seed, key and the path of its task.
+
+Two runs of a workspace share random numbers only where they agree in all that makes their datasets, so that they make the
+same ones. Were seed and path enough, two runs that differ in one record, or in one setting, would have the same noise in
+nearly every place: who holds both releases takes one from the other, and what is left is the record, or the model without its
+noise, though nobody but the workspace could repeat either (``tests/attacks/test_differences.py`` measures it).
+
+Public streams are bound to nothing: the seed alone decides, as in earlier versions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from .microdata import Microdata
+from .recipe import Recipe
+from .run import Randomness
+
+NOT_MADE_OF = ("title", "label", "description", "companions", "data", "measure", "study", "threshold", "published")
+"""The parts of a recipe that change no dataset: where the data come from, which enter themselves, and what is said of the release."""
+
+NOT_OF_VARIABLES = ("title", "labels", "missing")
+"""What a recipe says of a variable that changes no dataset; codes of missing values have been read."""
+
+
+def making_streams(recipe: Recipe, confidential: Microdata, key: bytes) -> Randomness:
+    """The streams that fit, draw and anonymise: bound to the data, the variables, the steps, m, and all else that makes datasets.
+
+    What a recipe measures and how it judges does not enter: with another measure a run makes the same datasets.
+    """
+    return Randomness(recipe.seed, key, (confidential.sha256, _making(recipe)) if key else ())
+
+
+def measuring_streams(recipe: Recipe, confidential: Microdata, key: bytes) -> Randomness:
+    """The streams of measures and studies: bound to the data alone.
+
+    No number of theirs enters a dataset, and candidates for one release are compared by the same ones.
+    """
+    return Randomness(recipe.seed, key, (confidential.sha256,) if key else ())
+
+
+def _making(recipe: Recipe) -> str:
+    table = {name: part for name, part in recipe.to_table().items() if name not in NOT_MADE_OF}
+    table["release"] = {said: value for said, value in table["release"].items() if said != "order"}
+    table["variables"] = [
+        [name, {said: value for said, value in own.items() if said not in NOT_OF_VARIABLES}]
+        for name, own in table["variables"].items()
+    ]
+    return hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,39 @@
+"""Which points of a dataset a plot shows is the key's secret; a workspace without its key shows some all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.store.keys import KEY_FILE
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.columns_beside import point_streams
+from sfumato.workspace.views.runs import find_run
+
+
+def test_points_are_chosen_by_the_key_of_the_run(
+    tmp_path: Path, small_recipe: Callable[..., Recipe], small_data: Microdata
+) -> None:
+    for name, key in (("own", None), ("public", PUBLIC)):
+        with Workspace.create(tmp_path / name, key) as workspace:
+            run = find_run(workspace, enter_run(workspace, small_recipe(), Source("people.csv", b"x"), small_data))
+            before, of_run = (point_streams(workspace, run.dataset_id, one) for one in (None, run))
+            assert before is not None
+            assert of_run is not None
+            assert before.key == of_run.key == workspace.key()
+            assert (before.seed, of_run.seed) == (1, 7)
+            assert before.bound_to == of_run.bound_to, "of another dataset other lines are chosen"
+
+
+def test_without_the_key_there_are_no_streams_to_choose_by(
+    tmp_path: Path, small_recipe: Callable[..., Recipe], small_data: Microdata
+) -> None:
+    with Workspace.create(tmp_path / "own") as workspace:
+        run = find_run(workspace, enter_run(workspace, small_recipe(), Source("people.csv", b"x"), small_data))
+        (workspace.directory / KEY_FILE).unlink()
+        assert point_streams(workspace, run.dataset_id, run) is point_streams(workspace, run.dataset_id, None) is None

@@ -1,0 +1,42 @@
+"""A sample of the records of a file, without replacement."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from sfumato.engine.errors import BadInput
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.recipe import DataSource
+from sfumato.engine.run import Randomness
+from sfumato.engine.schema import Kind, Variable
+
+
+def sampled(everything: Microdata, sha256: str, data: DataSource, seed: int, key: bytes) -> Microdata:
+    """``data.sample`` of the records, in their order, by seed and key; ``sha256`` is the file's.
+
+    A keyed sample is bound to the file, the filter, and how many of how many records, so that two samples are the same or
+    independent; by the seed alone they can be the same but for one record. Raises BadInput.
+    """
+    records, size = len(everything), data.sample or 0
+    if size > records:
+        raise BadInput("data.sample", f"{size:,} records are asked for, there are {records:,}; leave it out for all")
+    streams = Randomness(seed, key, (sha256, data.where, f"{size} of {records}") if key else ())
+    chosen = sorted(streams.generator("sample").choice(records, size, replace=False))
+    frame = everything.frame.iloc[chosen].reset_index(drop=True)
+    found = {v.name: _as_conformed(frame[v.name], v) for v in everything.schema}
+    return Microdata(everything.schema, frame.assign(**found), everything.origin, everything.dropped)
+
+
+def _as_conformed(values: pd.Series, variable: Variable) -> pd.Series:
+    """The sampled values as if the file had had no others: levels that occur, whole counts where none is missing."""
+    if values.isna().all():
+        raise BadInput(
+            f"variables.{variable.name}", "no sampled record has a value; sample more, or leave the column out"
+        )
+    if _levels_were_found(variable):
+        return values.cat.remove_unused_categories()
+    return values.astype("int64") if variable.kind is Kind.COUNT and not values.hasnans else values
+
+
+def _levels_were_found(variable: Variable) -> bool:
+    return variable.kind.has_levels and not variable.levels
