@@ -1,0 +1,192 @@
+"""Dirichlet-multinomial model of a contingency table: records drawn from its posterior (Reiter, Wang & Zhang §3.1).
+
+The K cells of the targets' categories have probabilities theta ~ Dirichlet(n_k + a); each dataset draws theta and then its records
+from it (Park & Ghosh Table 1, the contingency table as one end of what a synthesiser can be). Cells that no record has are drawn
+without ever being listed: together they have a Gamma(a (K - K_seen)) share, and which of them a record takes follows the
+Polya urn that their own thetas amount to. Memory grows with the records, not with K.
+
+With ``predictors``, variables that are kept, a record's cell is drawn given its own values of them: parts of a Dirichlet vector,
+each divided by its sum, are independent Dirichlet vectors.
+
+A small ``a`` copies the table, and a cell of one record may come out as it is; there is no epsilon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import BadInput
+from ..methods import method
+from ..microdata import Microdata
+from ..results import Diagnostic, Fit, NoTrace
+from ..run import Run
+from ..schema import Kind
+from ..spec import Param, Spec
+from ..statistics.binning import Binning
+from ._categories import Categories, Codes, categories_of, check_bins
+from ._conditional_tables import LARGEST_KEY, Key
+
+CLOSED = "the posterior is a Dirichlet distribution: it is drawn from directly"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DirichletMultinomialSpec(Spec):
+    """The prior, what is kept, and how numbers become categories."""
+
+    concentration: Annotated[float, Param("virtual records a of every cell of the table", gt=0)] = 1.0
+    predictors: Annotated[
+        tuple[str, ...], Param("variables that are kept: a record is drawn given its own values", names="variables")
+    ] = ()
+    bins: Annotated[
+        Mapping[str, Binning],
+        Param(
+            'how numbers are cut: "10 equal width", "10 equal count", "width 5" or "at 18, 30, 65"', names="variables"
+        ),
+    ] = field(default_factory=dict)
+    inside: Annotated[
+        Literal["uniform", "donor"],
+        Param("which number of its bin a record has: any, or that of a confidential record of the bin"),
+    ] = "uniform"
+
+    def predictor_terms(self, place: str) -> Iterator[tuple[str, str]]:
+        """The predictors: a column is a term, and what holds for terms holds for them."""
+        yield from ((f"{place}.predictors[{i}]", name) for i, name in enumerate(self.predictors))
+
+
+def check(data: Microdata, targets: tuple[str, ...], spec: DirichletMultinomialSpec, place: str) -> None:
+    """BadInput where a number is not cut, or the table has more cells than can be numbered."""
+    check_bins(data, (*targets, *spec.predictors), spec.bins, place)
+    own, given = _categories(data, targets, spec), _categories(data, spec.predictors, spec)
+    if _key(own).space * _key(given).space >= LARGEST_KEY:
+        raise BadInput(
+            f"{place}.target", "the table has more than 4.6e18 cells; leave variables out or cut them coarser"
+        )
+
+
+def _categories(data: Microdata, names: tuple[str, ...], spec: DirichletMultinomialSpec) -> dict[str, Categories]:
+    return {name: categories_of(data, name, spec.bins.get(name)) for name in names}
+
+
+def _key(categories: Mapping[str, Categories]) -> Key:
+    return Key(tuple(categories), tuple(one.size for one in categories.values()), ())
+
+
+def _cells(categories: Mapping[str, Categories], data: Microdata) -> Codes:
+    """The number of each record's cell, (n,)."""
+    return _key(categories).of({name: one.codes(data) for name, one in categories.items()}, len(data))
+
+
+def joint_draw(
+    fit: Fit,
+    spec: DirichletMultinomialSpec,
+    targets: tuple[str, ...],
+    confidential: Microdata,
+    released: Microdata,
+    index: int,
+    records: int,
+    rng: np.random.Generator,
+) -> Mapping[str, NDArray[np.generic]]:
+    """A draw of theta, and ``records`` cells by it, each given the record's own values of the predictors."""
+    own, given = _categories(confidential, targets, spec), _categories(confidential, spec.predictors, spec)
+    of = _cells(given, released) if spec.predictors else np.zeros(records, dtype=np.int64)
+    rows = np.searchsorted(fit.arrays["groups"], of)
+    cells = drawn_cells(fit, rows, spec.concentration, _key(own).space, rng)
+    found: dict[str, NDArray[np.generic]] = {}
+    for name, categories in reversed(own.items()):
+        cells, codes = np.divmod(cells, categories.size)
+        found[name] = categories.values(codes, confidential, spec.inside, rng)
+    return found
+
+
+def drawn_cells(fit: Fit, rows: Codes, concentration: float, space: int, rng: np.random.Generator) -> Codes:
+    """A cell (records,) for each row of the groups, by one draw of theta in each group."""
+    starts, cells = np.asarray(fit.arrays["starts"]), np.asarray(fit.arrays["cells"])
+    seen = np.diff(starts)
+    mass = rng.standard_gamma(np.asarray(fit.arrays["counts"]) + concentration)
+    rest = rng.standard_gamma(np.maximum(concentration * (space - seen), 0.0))
+    upto = np.concatenate([[0.0], np.cumsum(mass)])
+    low, high = upto[starts[rows]], upto[starts[rows + 1]]
+    place = rng.random(len(rows)) * (high - low + rest[rows])
+    listed = place < high - low
+    drawn = np.empty(len(rows), dtype=np.int64)
+    at = np.searchsorted(upto, low[listed] + place[listed], side="right") - 1
+    drawn[listed] = cells[np.clip(at, starts[rows[listed]], starts[rows[listed] + 1] - 1)]
+    drawn[~listed] = _unlisted(rows[~listed], starts, cells, concentration, space, rng)
+    return drawn
+
+
+def _unlisted(
+    rows: Codes, starts: Codes, cells: Codes, concentration: float, space: int, rng: np.random.Generator
+) -> Codes:
+    """Cells that no confidential record has, for records (k,) of these groups: a Polya urn in each group."""
+    count = len(rows)
+    order = np.argsort(rows, kind="stable")
+    group = rows[order]
+    first = np.searchsorted(group, group)
+    before = np.arange(count) - first
+    free = concentration * (space - np.diff(starts)[group])
+    repeated = rng.random(count) * (before + free) < before
+    parent = np.where(repeated, first + np.floor(rng.random(count) * before).astype(np.int64), np.arange(count))
+    while (parent != parent[parent]).any():
+        parent = parent[parent]
+    fresh = _fresh(group, starts, cells, space, rng)
+    found = np.empty(count, dtype=np.int64)
+    found[order] = fresh[parent]
+    return found
+
+
+def _fresh(group: Codes, starts: Codes, cells: Codes, space: int, rng: np.random.Generator) -> Codes:
+    """A cell of each group (k,), uniform among those that it has no record of."""
+    owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    nearly_full = np.diff(starts)[group] * 2 > space
+    found = np.zeros(len(group), dtype=np.int64)
+    for g in np.unique(group[nearly_full]):
+        left = np.setdiff1d(np.arange(space), cells[starts[g] : starts[g + 1]])
+        mine = nearly_full & (group == g)
+        found[mine] = left[rng.integers(len(left), size=int(mine.sum()))]
+    waiting = np.flatnonzero(~nearly_full)
+    names = owner * space + cells
+    while len(waiting):
+        tried = rng.integers(space, size=len(waiting))
+        wanted = group[waiting] * space + tried
+        taken = names[np.minimum(np.searchsorted(names, wanted), len(names) - 1)] == wanted
+        found[waiting] = tried
+        waiting = waiting[taken]
+    return found
+
+
+@method(
+    "Dirichlet-multinomial",
+    spec=DirichletMultinomialSpec,
+    source="Reiter, Wang & Zhang §3.1; Park & Ghosh Table 1",
+    joint_draw=joint_draw,
+    targets=tuple(Kind),
+    check=check,
+)
+def dirichlet_multinomial(
+    data: Microdata, targets: tuple[str, ...], spec: DirichletMultinomialSpec, run: Run, draws: int
+) -> Fit:
+    """The cells that records have. Arrays: ``groups`` (g,) of the predictors' values, ascending, ``starts`` (g + 1,) of each
+    group's ``cells`` and ``counts`` (cells,).
+    """
+    own, given = _categories(data, targets, spec), _categories(data, spec.predictors, spec)
+    of = _cells(given, data) if spec.predictors else np.zeros(len(data), dtype=np.int64)
+    pairs, counts = np.unique(np.column_stack([of, _cells(own, data)]), axis=0, return_counts=True)
+    groups, starts = np.unique(pairs[:, 0], return_index=True)
+    arrays = {
+        "groups": groups,
+        "starts": np.append(starts, len(pairs)).astype(np.int64),
+        "cells": pairs[:, 1],
+        "counts": counts.astype(np.int64),
+    }
+    said = (
+        Diagnostic("cells", "table", float(_key(own).space * _key(given).space)),
+        Diagnostic("cells_with_records", "table", float(len(pairs))),
+        Diagnostic("cells_of_one_record", "table", float((counts == 1).sum())),
+    )
+    return Fit(arrays, said, NoTrace(CLOSED))

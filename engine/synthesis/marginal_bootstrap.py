@@ -1,0 +1,63 @@
+"""Bayesian bootstrap of each variable on its own: the product of the marginal distributions (Park & Ghosh Table 1).
+
+Rubin (1981): the records get weights from a flat Dirichlet distribution, anew for each variable and dataset, and each value is
+that of a record drawn by the weights. Nothing of how variables go together is kept; it is the baseline that a synthesiser has
+to beat. Every value is one of the confidential data, lone ones and extremes too, and there is no epsilon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..methods import method
+from ..microdata import Microdata
+from ..results import Diagnostic, Fit, NoTrace
+from ..run import Run
+from ..schema import Kind
+from ..spec import Spec
+
+WEIGHED = "records are weighed by chance, not sampled from a chain"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MarginalBootstrapSpec(Spec):
+    """Nothing to set."""
+
+
+def joint_draw(
+    fit: Fit,
+    spec: MarginalBootstrapSpec,
+    targets: tuple[str, ...],
+    confidential: Microdata,
+    released: Microdata,
+    index: int,
+    records: int,
+    rng: np.random.Generator,
+) -> Mapping[str, NDArray[np.generic]]:
+    """Values of records drawn by weights of their own for each target, (records,)."""
+    found: dict[str, NDArray[np.generic]] = {}
+    for name in targets:
+        upto = np.cumsum(rng.standard_exponential(len(confidential)))
+        rows = np.searchsorted(upto, rng.random(records) * upto[-1], side="right")
+        found[name] = np.sort(confidential.numbers(name))[np.minimum(rows, len(upto) - 1)]
+    return found
+
+
+@method(
+    "Bayesian bootstrap of the marginals",
+    spec=MarginalBootstrapSpec,
+    source="Rubin (1981); Park & Ghosh Table 1",
+    joint_draw=joint_draw,
+    targets=tuple(Kind),
+)
+def marginal_bootstrap(
+    data: Microdata, targets: tuple[str, ...], spec: MarginalBootstrapSpec, run: Run, draws: int
+) -> Fit:
+    """Nothing is fitted. Array: ``values`` (targets,), how many different values each target has."""
+    values = np.array([data.frame[name].nunique() for name in targets])
+    said = tuple(Diagnostic("values", name, float(count)) for name, count in zip(targets, values, strict=True))
+    return Fit({"values": values}, said, NoTrace(WEIGHED))
