@@ -21,6 +21,7 @@ from ..statistics.binning import Binning, check_binning
 
 Codes = NDArray[np.int64]
 Inside = Literal["uniform", "donor"]
+Seeds = Literal["uniform", "confidential"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,3 +147,34 @@ def check_bins(data: Microdata, names: Sequence[str], bins: Mapping[str, Binning
         if not data.schema[name].kind.has_levels and name not in bins:
             kind = data.schema[name].kind
             raise BadInput(f"{place}.bins", f'"{name}" is {kind}: say how it is cut, such as {name} = "10 equal width"')
+
+
+def learned_of(
+    data: Microdata,
+    names: Sequence[str],
+    bins: Mapping[str, Binning],
+    *,
+    seeds: Seeds = "uniform",
+    inside: Inside = "uniform",
+) -> tuple[str, ...]:
+    """What the confidential data alone have said of the categories, the seeds and the numbers of a step, in words."""
+    said = ["records start as confidential records"] if seeds == "confidential" else []
+    said += ["numbers are those of confidential records"] if inside == "donor" and bins else []
+    return tuple(said) + tuple(reason for name in names for reason in categories_of(data, name, bins.get(name)).learned)
+
+
+def seeds_of(
+    categories: Mapping[str, Categories],
+    targets: Sequence[str],
+    seeds: Seeds,
+    data: Microdata,
+    count: int,
+    rng: np.random.Generator,
+    *,
+    own: bool = False,
+) -> dict[str, Codes]:
+    """Where ``count`` records start: any categories, or those of confidential records; ``own``: each of its own."""
+    if seeds == "uniform":
+        return {name: rng.integers(categories[name].size, size=count) for name in targets}
+    rows = np.arange(count) if own else rng.integers(len(data), size=count)
+    return {name: categories[name].codes(data)[rows] for name in targets}

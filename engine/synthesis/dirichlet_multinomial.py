@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from ..run import Run
 from ..schema import Kind
 from ..spec import Param, Spec
 from ..statistics.binning import Binning
-from ._categories import Categories, Codes, categories_of, check_bins
+from ._categories import Categories, Codes, Inside, categories_of, check_bins
 from ._conditional_tables import LARGEST_KEY, Key
 
 CLOSED = "the posterior is a Dirichlet distribution: it is drawn from directly"
@@ -49,7 +49,7 @@ class DirichletMultinomialSpec(Spec):
         ),
     ] = field(default_factory=dict)
     inside: Annotated[
-        Literal["uniform", "donor"],
+        Inside,
         Param("which number of its bin a record has: any, or that of a confidential record of the bin"),
     ] = "uniform"
 

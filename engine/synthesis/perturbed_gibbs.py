@@ -35,7 +35,7 @@ from ..run import Run
 from ..schema import Kind
 from ..spec import Param, Spec
 from ..statistics.binning import Binning
-from ._categories import Categories, Codes, Inside, categories_of, check_bins
+from ._categories import Categories, Codes, Inside, Seeds, categories_of, check_bins, learned_of, seeds_of
 from ._conditional_tables import LARGEST_KEY, ConditionalTable, Key, mutual_information
 
 COUNTED = "tables of counts are counted, not sampled"
@@ -78,7 +78,7 @@ class PerturbedGibbsSpec(Spec):
         Mapping[str, tuple[str, ...]], Param("by target, the features that come first in its key", names="variables")
     ] = field(default_factory=dict)
     seeds: Annotated[
-        Literal["uniform", "confidential"],
+        Seeds,
         Param("where a record starts: at random categories, or at a confidential record"),
     ] = "uniform"
     bins: Annotated[
@@ -88,7 +88,7 @@ class PerturbedGibbsSpec(Spec):
         ),
     ] = field(default_factory=dict)
     inside: Annotated[
-        Literal["uniform", "donor"],
+        Inside,
         Param("which number of its bin a record has: any, or that of a confidential record of the bin"),
     ] = "uniform"
     neighbours: Annotated[
@@ -180,16 +180,9 @@ def account(
 
 def uncovered(data: Microdata, targets: tuple[str, ...], spec: PerturbedGibbsSpec) -> tuple[str, ...]:
     """What the confidential data have said beside the counts, in words."""
-    said = []
-    if spec.order == "mutual_information":
-        said.append("the order of the features was learned from them")
-    if spec.seeds == "confidential":
-        said.append("records start as confidential records")
-    if spec.inside == "donor" and spec.bins:
-        said.append("numbers are those of confidential records")
-    for name in (*targets, *spec.predictors):
-        said += categories_of(data, name, spec.bins.get(name)).learned
-    return tuple(said)
+    order = ("the order of the features was learned from them",) if spec.order == "mutual_information" else ()
+    names = (*targets, *spec.predictors)
+    return (*order, *learned_of(data, names, spec.bins, seeds=spec.seeds, inside=spec.inside))
 
 
 def joint_draw(
@@ -209,22 +202,15 @@ def joint_draw(
     sampler = Sampler(features, tables, mixed, spec.neighbours)
     kept = features.codes(released, spec.predictors)
     blocks = math.ceil(records / spec.block) if spec.reset else records
-    state = {name: _seeds(features.categories[name], blocks, rng) for name in targets}
-    if spec.seeds == "confidential":
-        rows = np.arange(records) if spec.predictors else rng.integers(len(confidential), size=blocks)
-        state = {name: codes[rows] for name, codes in features.codes(confidential, targets).items()}
+    own = bool(spec.predictors)
+    state = seeds_of(features.categories, targets, spec.seeds, confidential, blocks, rng, own=own)
     if spec.reset:
         drawn = sampler.blocks(state, spec.block, rng)
         state = {name: codes.T.reshape(-1)[:records] for name, codes in drawn.items()}
     else:
         for _ in range(spec.iterations):
             state = sampler.sweep({**state, **kept}, blocks, rng)
-    inside: Inside = spec.inside
-    return {name: features.categories[name].values(state[name], confidential, inside, rng) for name in targets}
-
-
-def _seeds(categories: Categories, count: int, rng: np.random.Generator) -> Codes:
-    return rng.integers(categories.size, size=count)
+    return {name: features.categories[name].values(state[name], confidential, spec.inside, rng) for name in targets}
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,239 @@
+"""Perturbed multiple imputation: categories drawn in turn from multinomial logits whose probabilities are perturbed (Park & Ghosh §3.5).
+
+Each feature is regressed on indicators of all others with an elastic-net penalty, whose strength is the one with the least
+deviance in cross-validation (scikit-learn's saga in place of the paper's glmnet). A synthetic record starts as a seed and takes a new value
+for each feature in turn, with the probability (g + alpha) / (1 + C alpha); alpha = 1 / (exp(epsilon / M) - 1).
+
+A drawn record costs epsilon whatever the models have learned: g lies between 0 and 1, so that two probabilities are never more
+than 1 + 1/alpha apart. That is also why it needs so much noise: at one record's price the data enter as if each condition held a
+single record. Without ``epsilon`` nothing is perturbed: multiple imputation.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import Floats
+from ..methods import method
+from ..microdata import Microdata
+from ..privacy import ACCOUNT, NoAccount, PrivacyAccount, virtual_records
+from ..results import Diagnostic, Fit, NoTrace
+from ..run import Run
+from ..schema import Kind
+from ..spec import Param, Spec
+from ..statistics.binning import Binning
+from ._categories import Categories, Codes, Inside, Seeds, categories_of, check_bins, learned_of, seeds_of
+
+MAXIMISED = "a penalised likelihood is maximised, not sampled"
+MOST_STEPS = 500
+INTERCEPT_STEPS = 25
+STRONGEST, WEAKEST = 1e-3, 1.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PerturbedImputationSpec(Spec):
+    """How private, how the models are penalised, and how numbers become categories."""
+
+    epsilon: Annotated[
+        float | None,
+        Param("differential privacy of one drawn record; left out, nothing is perturbed", gt=0, le=10_000),
+    ] = None
+    mixing: Annotated[float, Param("share of the penalty on absolute values; the rest is on squares", ge=0, le=1)] = 0.5
+    strengths: Annotated[int, Param("strengths of the penalty that are tried", ge=1, le=50)] = 5
+    folds: Annotated[int, Param("parts of cross-validation", ge=2, le=20)] = 3
+    fit_records: Annotated[int, Param("records, chosen by chance, that the models are fitted to at most", ge=10)] = (
+        5_000
+    )
+    predictors: Annotated[
+        tuple[str, ...],
+        Param("variables that are kept, or were made before, to be regressed on too", names="variables"),
+    ] = ()
+    seeds: Annotated[Seeds, Param("where a record starts: at random categories, or at a confidential record")] = (
+        "uniform"
+    )
+    bins: Annotated[
+        Mapping[str, Binning],
+        Param(
+            'how numbers are cut: "10 equal width", "10 equal count", "width 5" or "at 18, 30, 65"', names="variables"
+        ),
+    ] = field(default_factory=dict)
+    inside: Annotated[
+        Inside, Param("which number of its bin a record has: any, or that of a confidential record of the bin")
+    ] = "uniform"
+
+    def predictor_terms(self, place: str) -> Iterator[tuple[str, str]]:
+        """The predictors: a column is a term, and what holds for terms holds for them."""
+        yield from ((f"{place}.predictors[{i}]", name) for i, name in enumerate(self.predictors))
+
+
+def check(data: Microdata, targets: tuple[str, ...], spec: PerturbedImputationSpec, place: str) -> None:
+    """BadInput where a number is not cut."""
+    check_bins(data, (*targets, *spec.predictors), spec.bins, place)
+
+
+def account(
+    data: Microdata, targets: tuple[str, ...], spec: PerturbedImputationSpec, records: int, datasets: int
+) -> PrivacyAccount | NoAccount:
+    """One epsilon a record (Park & Ghosh §3.5), and what the proof leaves out."""
+    if spec.epsilon is None:
+        return NoAccount("nothing is perturbed: no epsilon was asked for")
+    learned = learned_of(data, (*targets, *spec.predictors), spec.bins, seeds=spec.seeds, inside=spec.inside)
+    return PrivacyAccount(spec.epsilon, records, datasets, learned)
+
+
+def uniform_share(epsilon: float | None, features: int, size: int) -> float:
+    """How often a draw is uniform over ``size`` categories: C alpha / (1 + C alpha)."""
+    if epsilon is None:
+        return 0.0
+    alpha = virtual_records(epsilon, features)
+    return size * alpha / (1 + size * alpha)
+
+
+def _categories(data: Microdata, names: Sequence[str], spec: PerturbedImputationSpec) -> dict[str, Categories]:
+    return {name: categories_of(data, name, spec.bins.get(name)) for name in names}
+
+
+def joint_draw(
+    fit: Fit,
+    spec: PerturbedImputationSpec,
+    targets: tuple[str, ...],
+    confidential: Microdata,
+    released: Microdata,
+    index: int,
+    records: int,
+    rng: np.random.Generator,
+) -> Mapping[str, NDArray[np.generic]]:
+    """A dataset of ``records`` records, each from a seed of its own."""
+    categories = _categories(confidential, (*targets, *spec.predictors), spec)
+    state = seeds_of(categories, targets, spec.seeds, confidential, records, rng, own=bool(spec.predictors))
+    state |= {name: categories[name].codes(released) for name in spec.predictors}
+    for name in targets:
+        size = categories[name].size
+        chance = probabilities(fit.arrays, name, state, categories)
+        drawn = (chance.cumsum(axis=1) < rng.random((records, 1))).sum(axis=1)
+        free = rng.random(records) < uniform_share(spec.epsilon, len(targets), size)
+        state[name] = np.where(free, rng.integers(size, size=records), np.minimum(drawn, size - 1))
+    return {name: categories[name].values(state[name], confidential, spec.inside, rng) for name in targets}
+
+
+def probabilities(
+    arrays: Mapping[str, NDArray[Any]], name: str, state: Mapping[str, Codes], categories: Mapping[str, Categories]
+) -> Floats:
+    """What the model of a feature gives each of its categories, (records, size), given the other features' codes."""
+    classes, coefficients = arrays[f"{name}.classes"], arrays[f"{name}.coefficients"]
+    scores = np.tile(coefficients[0], (len(state[name]), 1))
+    start = 1
+    for other in (feature for feature in categories if feature != name):
+        scores += coefficients[start + state[other]]
+        start += categories[other].size
+    found = np.zeros((len(scores), categories[name].size))
+    found[:, classes] = softmax(scores)
+    return found
+
+
+@method(
+    "Perturbed multiple imputation",
+    spec=PerturbedImputationSpec,
+    source="Park & Ghosh §3.5; Friedman, Hastie & Tibshirani (2010)",
+    joint_draw=joint_draw,
+    targets=tuple(Kind),
+    check=check,
+    account=account,
+    outputs=ACCOUNT,
+)
+def perturbed_imputation(
+    data: Microdata, targets: tuple[str, ...], spec: PerturbedImputationSpec, run: Run, draws: int
+) -> Fit:
+    """The models of all targets. Arrays: of each the ``classes`` (k,) that occur, and ``coefficients`` (1 + indicators, k)."""
+    categories = _categories(data, (*targets, *spec.predictors), spec)
+    rows = np.sort(run.rng.permutation(len(data))[: spec.fit_records])
+    codes = {name: one.codes(data)[rows] for name, one in categories.items()}
+    fitted = run.over(partial(_fitted, codes, categories, spec), list(targets), "models")
+    arrays: dict[str, NDArray[np.generic]] = {}
+    said: list[Diagnostic] = []
+    for name, (classes, coefficients, strength, steps) in zip(targets, fitted, strict=True):
+        arrays |= {f"{name}.classes": classes, f"{name}.coefficients": coefficients}
+        said.append(Diagnostic("penalty", name, strength))
+        said.append(Diagnostic("steps", name, float(steps), f"below {MOST_STEPS}", steps < MOST_STEPS))
+    return Fit(arrays, tuple(said), NoTrace(MAXIMISED))
+
+
+def _fitted(
+    codes: Mapping[str, Codes],
+    categories: Mapping[str, Categories],
+    spec: PerturbedImputationSpec,
+    name: str,
+    rng: np.random.Generator,
+) -> tuple[Codes, Floats, float, int]:
+    """Classes, coefficients, the penalty's strength, and the steps that it took."""
+    others = [feature for feature in categories if feature != name]
+    records = len(codes[name])
+    classes = np.unique(codes[name])
+    width = sum(categories[other].size for other in others)
+    if len(classes) < 2 or not width:
+        share = np.log(np.bincount(codes[name], minlength=classes.max() + 1)[classes] / records)
+        return classes, np.vstack([share, np.zeros((width, len(classes)))]), 0.0, 0
+    design = np.hstack([np.eye(categories[other].size)[codes[other]] for other in others])
+    seed = int(rng.integers(2**31))
+    strengths = np.geomspace(STRONGEST, WEAKEST, spec.strengths)
+    fold = rng.permutation(records) % spec.folds
+    deviances = [
+        sum(_deviance(design, codes[name], fold == part, strength, spec.mixing, seed) for part in range(spec.folds))
+        for strength in strengths
+    ]
+    best = float(strengths[int(np.argmin(deviances))])
+    coefficients, steps = _model(design, codes[name], best, spec.mixing, seed)
+    return classes, coefficients, 1 / best, steps
+
+
+def _model(design: Floats, codes: Codes, strength: float, mixing: float, seed: int) -> tuple[Floats, int]:
+    """Coefficients (1 + indicators, classes), the intercepts first, and the steps that they took.
+
+    saga stops before intercepts that nothing penalises are settled: they are set so that each class has its share of the records.
+    """
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+
+    model = LogisticRegression(
+        solver="saga", l1_ratio=mixing, C=strength, tol=1e-3, max_iter=MOST_STEPS, random_state=seed
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # said by the diagnostic of its steps
+        model.fit(design, codes)
+    slopes, intercepts = model.coef_, model.intercept_
+    if len(model.classes_) == 2:
+        slopes, intercepts = np.vstack([np.zeros_like(slopes), slopes]), np.append(0.0, intercepts)
+    shares = np.unique(codes, return_counts=True)[1] / len(codes)
+    scores = design @ slopes.T
+    for _ in range(INTERCEPT_STEPS):
+        intercepts = intercepts + np.log(shares / np.maximum(softmax(scores + intercepts).mean(axis=0), 1e-300))
+    return np.vstack([intercepts, slopes.T]), int(np.max(model.n_iter_))
+
+
+def softmax(scores: Floats) -> Floats:
+    """Probabilities (n, classes) of scores."""
+    found = np.exp(scores - scores.max(axis=1, keepdims=True))
+    shares: Floats = found / found.sum(axis=1, keepdims=True)
+    return shares
+
+
+def _deviance(
+    design: Floats, codes: Codes, held: NDArray[np.bool_], strength: float, mixing: float, seed: int
+) -> float:
+    """The deviance of the records held out, with a floor for classes that the others do not have."""
+    kept = codes[~held]
+    classes = np.unique(kept)
+    if len(classes) < 2:
+        return 0.0
+    coefficients, _ = _model(design[~held], kept, strength, mixing, seed)
+    chance = softmax(coefficients[0] + design[held] @ coefficients[1:])
+    places = np.minimum(np.searchsorted(classes, codes[held]), len(classes) - 1)
+    own = np.where(classes[places] == codes[held], chance[np.arange(len(chance)), places], 0.0)
+    return float(-2 * np.log(np.maximum(own, 1e-6)).sum())
