@@ -216,12 +216,10 @@ def require_equal_values(confidential: Microdata, released: Microdata, name: str
     Class means of counts or binary variables do not, nor dates without their times of day.
     """
     if released.origin == "anonymised" and confidential.schema[name].kind is not released.schema[name].kind:
-        reason = (
-            f'"{name}" is released as class means, which equal no value: give it a radius, or measure risk.anonymity'
-        )
+        reason = f'"{name}" is released as class means, which equal no value: give it a radius or bins, or measure risk.anonymity'
         raise NotComputable(reason)
     if _lost_its_times(confidential, released, name):
-        reason = f'"{name}" is released without its time of day, so that it equals no value: give it a radius in days'
+        reason = f'"{name}" is released without its time of day, so that it equals no value: give it a radius or bins in days'
         raise NotComputable(reason)
 
 

@@ -42,7 +42,7 @@ from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Kind, Role, Schema
 from ..spec import Param, Spec
-from ..statistics.binning import BINNED, Binning, as_categories, check_binning
+from ..statistics.binning import BINNED, Binning, as_categories, check_binning, learned_words
 from ..statistics.bounded_interval import NON_NEGATIVE, SHARE
 from ..statistics.columns import column_scales, left_out
 
@@ -165,7 +165,7 @@ def inference_attack(confidential: Microdata, released: Microdata, spec: Inferen
     order = np.lexsort([confidential.numbers(name) for name in (*names, spec.sensitive)])
     drawn = [order[run.rng.integers(0, len(order), len(released))] for _ in range(spec.resamples)]
     samples = [target.attacked(known, rows) for rows in drawn]
-    remark = "; ".join(filter(None, (_learned(spec), target.remark)))
+    remark = "; ".join(filter(None, (learned_words(spec.bins), target.remark)))
     estimates = []
     for measure, value in found.errors.items():
         unprotected = [sample.errors[measure] for sample in samples if measure in sample.errors]
@@ -181,15 +181,6 @@ def _codes(confidential: Microdata, released: Microdata, name: str, rule: Binnin
         require_equal_values(confidential, released, name)
     ours, theirs = as_categories(confidential, released, name, rule)
     return joint_classes([ours], [theirs])
-
-
-def _learned(spec: InferenceAttackSpec) -> str:
-    rules = [
-        f'"{name}" in {rule.written} bins of the confidential values'
-        for name, rule in spec.bins.items()
-        if rule.learned
-    ]
-    return "; ".join(rules)
 
 
 @dataclass(frozen=True, eq=False)

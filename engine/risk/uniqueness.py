@@ -1,27 +1,34 @@
 """Uniqueness: records that no other shares its key with, and how large the groups of a key are.
 
 ``sample_uniques`` are records of the table whose key no other record has (Dale & Elliot 2001; Park & Ghosh §4.4).
-``replicated_uniques`` is repU of synthpop (Raab, Nowok & Dibben 2024): confidential records whose key is unique in the
-confidential data and unique in the release too. ``share_in_small_groups`` gives the distribution of k: the share of the
+``population_uniques`` are released records whose key exactly one confidential record has, the confidential data standing for the
+population: noise makes a release diverse, so that many of its records are unique in it, and few of these anybody's (Park & Ghosh,
+Figure 9). ``replicated_uniques`` is repU of synthpop (Raab, Nowok & Dibben 2024): confidential records whose key is unique in
+the confidential data and unique in the release too. ``share_in_small_groups`` gives the distribution of k: the share of the
 records whose key at most ``size`` records have.
+
+Numbers and dates of the key are compared as they are, or by ``bins`` (``sfumato.engine.statistics.binning``).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Self
 
 import numpy as np
 
 from ..errors import BadInput, NotComputable
+from ..matching.intruder import require_equal_values
 from ..methods import method
 from ..microdata import Microdata
 from ..outputs import Output
-from ..partition.equivalence_classes import class_sizes, equivalence_classes, joint_classes
+from ..partition.equivalence_classes import Values, class_sizes, equivalence_classes, joint_classes
 from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Role, Schema
 from ..spec import Param, Spec
+from ..statistics.binning import BINNED, Binning, as_categories, check_binning, learned_words
 from ..statistics.bounded_interval import NON_NEGATIVE, SHARE
 
 
@@ -41,17 +48,28 @@ class UniquenessSpec(Spec):
         4,
         9,
     )
+    bins: Annotated[
+        Mapping[str, Binning],
+        Param(
+            'bins of numbers and dates of the key, by variable: "width 5", "at 18, 65", "10 equal count" or "10 equal '
+            'width" (both learned from the confidential data)',
+            names="variables",
+            kinds=BINNED,
+        ),
+    ] = field(default_factory=dict)
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """With the known variables as key, when none is named."""
         return replace(self, keys=self.keys or schema.of_role(Role.KNOWN) or released)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when there is no key, or a size is listed twice."""
-        if not self.for_release(schema, released).keys:
+        """BadInput when there is no key, a size is listed twice, or a bin is of no variable of the key."""
+        keys = self.for_release(schema, released).keys
+        if not keys:
             raise BadInput(f"{place}.keys", 'no variable is in the key; name some, or give them the role "known"')
         if len(set(self.sizes)) < len(self.sizes):
             raise BadInput(f"{place}.sizes", "a size is listed twice")
+        check_binning(self.bins, {n: schema[n].kind for n in keys if schema[n].kind in BINNED}, f"{place}.bins")
 
 
 @method(
@@ -66,6 +84,14 @@ class UniquenessSpec(Spec):
             "records",
             range=NON_NEGATIVE,
             questions=("singling out",),
+        ),
+        Output(
+            "population_uniques",
+            "share of the released records whose key exactly one confidential record has",
+            "low",
+            "share",
+            range=SHARE,
+            questions=("singling out", "linkability"),
         ),
         Output(
             "replicated_uniques",
@@ -87,22 +113,47 @@ class UniquenessSpec(Spec):
     confidential=True,
 )
 def uniqueness(confidential: Microdata, released: Microdata, spec: UniquenessSpec, run: Run) -> Measure:
-    """Uniques of the released table, those that repeat confidential ones, and the distribution of group sizes."""
-    classes = equivalence_classes([released.frame[name] for name in spec.keys], len(released))
+    """Uniques of the released table, those that are or repeat confidential ones, and the distribution of group sizes."""
+    ours, theirs = _keys(confidential, released, spec)
+    remark = learned_words(spec.bins)
+    classes = equivalence_classes(theirs, len(released))
     group = class_sizes(classes)[classes]
     shares = [
-        Estimate("share_in_small_groups", float(np.mean(group <= size)), params={"size": size}) for size in spec.sizes
+        Estimate("share_in_small_groups", float(np.mean(group <= size)), reason=remark, params={"size": size})
+        for size in spec.sizes
     ]
-    uniques = Estimate("sample_uniques", float(np.sum(group == 1)))
-    return Measure((uniques, _replicated(confidential, released, spec.keys), *shares))
+    uniques = Estimate("sample_uniques", float(np.sum(group == 1)), reason=remark)
+    return Measure((uniques, *_in_both(ours, theirs, remark), *shares))
 
 
-def _replicated(confidential: Microdata, released: Microdata, keys: tuple[str, ...]) -> Estimate:
-    try:
-        theirs = [released.column(name) for name in keys]
-    except NotComputable as error:
-        return Estimate.not_computed("replicated_uniques", error.reason)
-    first, second = joint_classes([confidential.column(name) for name in keys], theirs)
+def _keys(
+    confidential: Microdata, released: Microdata, spec: UniquenessSpec
+) -> tuple[list[Values] | NotComputable, list[Values]]:
+    """The key's columns of both tables, the confidential ones unless the release's cannot be compared with them."""
+    ours, theirs, why = list[Values](), list[Values](), None
+    for name in spec.keys:
+        if rule := spec.bins.get(name):
+            own, other = as_categories(confidential, released, name, rule)
+        else:
+            own, other = confidential.frame[name], released.frame[name]
+            try:
+                released.column(name)
+                require_equal_values(confidential, released, name)
+            except NotComputable as error:
+                why = why or error
+        ours.append(own)
+        theirs.append(other)
+    return why or ours, theirs
+
+
+def _in_both(ours: list[Values] | NotComputable, theirs: list[Values], remark: str) -> Iterator[Estimate]:
+    """What the keys of both tables together say."""
+    if isinstance(ours, NotComputable):
+        for name in ("population_uniques", "replicated_uniques"):
+            yield Estimate.not_computed(name, ours.reason)
+        return
+    first, second = joint_classes(ours, theirs)
     groups = int(max(first.max(), second.max())) + 1
-    ours, others = (np.bincount(classes, minlength=groups) for classes in (first, second))
-    return Estimate("replicated_uniques", float(np.sum((ours == 1) & (others == 1))) / len(first))
+    own, other = (np.bincount(classes, minlength=groups) for classes in (first, second))
+    yield Estimate("population_uniques", float(np.mean(own[second] == 1)), reason=remark)
+    yield Estimate("replicated_uniques", float(np.sum((own == 1) & (other == 1))) / len(first), reason=remark)

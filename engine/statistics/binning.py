@@ -163,6 +163,13 @@ def check_binning(bins: Mapping[str, Binning], data_kinds: Mapping[str, Kind], p
             )
 
 
+def learned_words(bins: Mapping[str, Binning]) -> str:
+    """Which of these bins are learned from the confidential values, in words; empty where none is."""
+    return "; ".join(
+        f'"{name}" in {rule.written} bins of the confidential values' for name, rule in bins.items() if rule.learned
+    )
+
+
 def as_categories(
     confidential: Microdata, released: Microdata, name: str, rule: Binning | None
 ) -> tuple[Floats | Integers | pd.Series, Floats | Integers | pd.Series]:

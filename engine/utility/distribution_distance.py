@@ -37,7 +37,7 @@ from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Kind, Schema, compared_variables
 from ..spec import Param, Spec
-from ..statistics.binning import BINNED, TEN_OF_EQUAL_COUNT, Binning, as_categories, check_binning
+from ..statistics.binning import BINNED, TEN_OF_EQUAL_COUNT, Binning, as_categories, check_binning, learned_words
 from ..statistics.bounded_interval import NON_NEGATIVE
 
 LARGEST = 2.0
@@ -136,7 +136,7 @@ def _values(
         ours, theirs = as_categories(confidential, released, name, rule)
     except NotComputable as error:
         return error
-    remark = f'"{name}" in {rule.written} bins of the confidential values' if rule and rule.learned else ""
+    remark = learned_words({name: rule} if rule else {})
     return _Values(*joint_classes([ours], [theirs]), remark)
 
 

@@ -546,14 +546,19 @@ def in_given_bins(case: Case, name: str, values: Sequence[Any]) -> list[Any]:
 
 def uniqueness(case: Case) -> dict[str, Answers]:
     ours, theirs = (
-        list(zip(*(cells(data, name) for name in case.spec.keys), strict=True))
+        list(zip(*(in_given_bins(case, name, cells(data, name)) for name in case.spec.keys), strict=True))
         for data in (case.confidential, case.released)
     )
     own, other = Counter(ours), Counter(theirs)
     replicated = Fraction(sum(own[key] == 1 and other[key] == 1 for key in own), len(ours))
-    hidden = set(case.spec.keys) & case.released.generalised
+    single = Fraction(sum(own[key] == 1 for key in theirs), len(theirs))
+    means = {name for name in case.spec.keys if case.kind(name) is not case.released.schema[name].kind} - set(
+        case.spec.bins
+    )
+    hidden = means | (set(case.spec.keys) & case.released.generalised)
     return {
         "sample_uniques": {series(): sum(times == 1 for times in other.values())},
+        "population_uniques": {series(): None if hidden else single},
         "replicated_uniques": {series(): None if hidden else replicated},
         "share_in_small_groups": {
             series(size=size): Fraction(sum(other[key] <= size for key in theirs), len(theirs))
@@ -855,7 +860,10 @@ ORACLES: dict[str, Callable[..., dict[str, Answers]]] = {
             inference_attack,
             ("misclassification", "mean_absolute_error", "guess_misclassification", "guess_mean_absolute_error"),
         ),
-        "risk.uniqueness": (uniqueness, ("sample_uniques", "replicated_uniques", "share_in_small_groups")),
+        "risk.uniqueness": (
+            uniqueness,
+            ("sample_uniques", "population_uniques", "replicated_uniques", "share_in_small_groups"),
+        ),
         "studies.intruder_uncertainty": (
             intruder_uncertainty,
             ("expected_match_risk", "true_match_rate", "false_match_rate", "unique_matches", "attribute_risk"),

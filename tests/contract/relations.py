@@ -211,6 +211,9 @@ EXPECTATIONS: dict[str, Expected] = {
     "risk.uniqueness.sample_uniques": Expected(
         doubled=equals(0), copy=same, permuted=NOT_SYNTHESISED, noise=NOT_SYNTHESISED
     ),
+    "risk.uniqueness.population_uniques": Expected(
+        doubled=equals(0), copy=same, permuted=NOT_SYNTHESISED, noise=NOT_SYNTHESISED
+    ),
     "risk.uniqueness.replicated_uniques": Expected(
         doubled=equals(0), copy=same, permuted=NOT_SYNTHESISED, noise=NOT_SYNTHESISED
     ),

@@ -115,8 +115,11 @@ ON_TINY: dict[str, list[Settings]] = {
     "risk.uniqueness": [
         ("linked", {}),
         ("unlinked", {"keys": ["days", "income"], "sizes": [1, 3]}),
+        ("unlinked", {"keys": ["days", "income"], "bins": {"days": "at 1, 4", "income": "2 equal width"}}),
         ("itself", {"keys": ["joined", "size", "illness"]}),
         ("generalised", {}),
+        ("micro_aggregated", {}),
+        ("micro_aggregated", {"keys": ["visits", "region"], "bins": {"visits": "width 2"}}),
     ],
     "studies.intruder_uncertainty": [
         ("linked", {"variable": "visits", "radius": {"income": "5%", "visits": 1}, "levels": [0.0]}),

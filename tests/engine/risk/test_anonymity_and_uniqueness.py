@@ -97,6 +97,48 @@ def test_a_unique_record_is_replicated_only_under_its_own_key() -> None:
     assert found(ROWS, ROWS)["synthetic", "replicated_uniques", "", None] == pytest.approx(1 / 6)
 
 
+def test_a_diverse_release_has_many_uniques_and_few_of_them_are_anybodys() -> None:
+    """Four records are unique in the release; of its six, one has the key of the one confidential person that is unique."""
+    elsewhere = ROWS.assign(zip=["a", "a", "b", "c", "c", "c"], age=[30, 30, 99, 50, 51, 52])
+    values = found(ROWS, elsewhere)
+    assert values["synthetic", "sample_uniques", "", None] == 4
+    assert values["synthetic", "population_uniques", "", None] == pytest.approx(1 / 6)
+    assert values["synthetic", "replicated_uniques", "", None] == pytest.approx(1 / 6)
+    twice = ROWS.assign(zip=["c"] * 6, age=50)
+    assert found(ROWS, twice)["synthetic", "population_uniques", "", None] == 1, "six records are one person's likeness"
+    assert found(ROWS, twice)["synthetic", "replicated_uniques", "", None] == 0
+
+
+def test_a_key_in_bins_is_shared_by_more_records() -> None:
+    released = ROWS.assign(age=[31, 34, 38, 44, 45, 59])
+    plain, binned = (
+        found(ROWS, released, measure=[{"method": "risk.uniqueness", "sizes": [1, 2], **bins}])
+        for bins in ({}, {"bins": {"age": "width 10"}})
+    )
+    assert plain["synthetic", "sample_uniques", "", None] == 6
+    assert plain["synthetic", "replicated_uniques", "", None] == 0
+    assert binned["synthetic", "sample_uniques", "", None] == 1
+    assert binned["synthetic", "replicated_uniques", "", None] == pytest.approx(1 / 6)
+    with pytest.raises(BadInput, match=r'measure\[0\]\.bins\.income: "income" is not used here'):
+        recipe(measure=[{"method": "risk.uniqueness", "bins": {"income": "width 10"}}])
+
+
+def test_a_key_that_equals_no_confidential_value_is_not_said_to_be_safe() -> None:
+    """Dates without their times of day, and class means, repeat nobody whoever they are of."""
+    variables = {"born": {"kind": "date", "role": "known"}}
+    plan = Recipe.from_table({"variables": variables, "release": {"released": ["born"]}, "measure": MEASURES[1:]})
+    born = pd.DataFrame({"born": pd.to_datetime(["2001-02-03 04:05:06", "2001-02-04 04:05:06", "2001-02-05 04:05:06"])})
+    data = conform(born, plan.schema)
+    days = conform(born.assign(born=born["born"].dt.normalize()), plan.schema, origin="synthetic")
+    rows = {
+        r.measure: r for r in execute(plan, data, [days], key=b"").rows if r.dataset == "synthetic" and r.draw is None
+    }
+    for name in ("population_uniques", "replicated_uniques"):
+        assert rows[name].value is None
+        assert "without its time of day" in rows[name].reason
+    assert rows["sample_uniques"].value == 3
+
+
 @st.composite
 def tables(draw: st.DrawFn) -> pd.DataFrame:
     n = draw(st.integers(1, 25))
@@ -125,6 +167,8 @@ def test_random_tables_counted_by_pandas(rows: pd.DataFrame, released: pd.DataFr
     ours, theirs = (Counter(zip(table["zip"], table["age"], strict=True)) for table in (rows, released))
     replicated = sum(ours[key] == theirs[key] == 1 for key in ours)
     assert values["synthetic", "replicated_uniques", "", None] == pytest.approx(replicated / len(rows))
+    single = sum(ours[key] == 1 for key in theirs.elements())
+    assert values["synthetic", "population_uniques", "", None] == pytest.approx(single / len(released))
     assert values["synthetic", "sample_uniques", "", None] == sum(count == 1 for count in theirs.values())
 
 
@@ -147,7 +191,8 @@ def test_an_anonymised_table_has_the_k_it_was_made_with(output: str) -> None:
     assert values["anonymised", "p"] == 2
     assert values["confidential", "k"] == 1
     reasons = {r.measure: r.reason for r in outcome.rows if r.draw == 1 and r.value is None}
-    assert reasons.keys() == ({"replicated_uniques"} if output == "generalised" else set())
+    assert reasons.keys() == {"population_uniques", "replicated_uniques"}
+    assert ("class means" in reasons["replicated_uniques"]) == (output == "micro_aggregated")
 
 
 def test_class_sizes_are_kept_for_every_confidential_record() -> None:
