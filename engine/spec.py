@@ -10,6 +10,7 @@ From the declaration come the recipe's table and its validation, the command lin
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import types
 import typing
@@ -73,6 +74,13 @@ class ParamInfo:
         return tuple(typing.get_args(self.type)) if typing.get_origin(self.type) is Literal else ()
 
 
+@functools.cache
+def _declared(spec: type[Spec]) -> tuple[tuple[dataclasses.Field[Any], Any, Param], ...]:
+    """The fields of a class with their types and Params: read once, since reading annotations takes long."""
+    hints = typing.get_type_hints(spec, include_extras=True)
+    return tuple((field, *typing.get_args(hints[field.name])) for field in dataclasses.fields(spec))  # type: ignore[arg-type]
+
+
 class Spec:
     """Base of every method's parameters."""
 
@@ -81,9 +89,7 @@ class Spec:
     @classmethod
     def params(cls) -> Iterator[ParamInfo]:
         """The declared fields in order."""
-        hints = typing.get_type_hints(cls, include_extras=True)
-        for field in dataclasses.fields(cls):  # type: ignore[arg-type]
-            base, param = typing.get_args(hints[field.name])
+        for field, base, param in _declared(cls):
             default = field.default
             if field.default_factory is not dataclasses.MISSING:
                 default = field.default_factory()

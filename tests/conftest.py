@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import gc
+import json
+import os
+import re
 import shutil
 import sys
 import tomllib
@@ -23,6 +29,7 @@ from sfumato.engine.run import PUBLIC
 from sfumato.workspace.audit import audit_rows, head_of, keep_head, seal_rows
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.database import transaction
 from sfumato.workspace.store.seals import found_parts, keep, seal_run
 from sfumato.workspace.store.workspace import Workspace
@@ -31,9 +38,29 @@ from sfumato.workspace.views.runs import list_runs
 pytest_plugins = ["sfumato.engine.contract.plugin"]
 ROOT = Path(__file__).parents[1]
 settings.register_profile("sfumato", deadline=None, derandomize=True)  # the same examples everywhere, however slow
+settings.register_profile("quick", settings.get_profile("sfumato"), max_examples=30)
 settings.load_profile("sfumato")
 
 LONGER = {"slow", "study", "sizes", "offline"}
+WHOLLY_LONGER = re.compile(rf"^pytestmark = pytest\.mark\.({'|'.join(LONGER)})\b", re.MULTILINE)
+
+# What Python compiles, and pytest writes anew for its assertions, is kept for the next process: that is half of what finding
+# the tests costs, and every program that a test starts would compile the house again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+gc.disable()  # until all tests are found, of which nothing goes away before the end
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The quick suite tries fewer examples where a test does not say how many."""
+    settings.load_profile("quick" if config.option.markexpr == "quick" else "sfumato")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """For the quick suite, files whose every test is marked as longer are not even loaded."""
+    if config.option.markexpr != "quick" or collection_path.suffix != ".py":
+        return None
+    return WHOLLY_LONGER.search(collection_path.read_text("utf-8")) is not None or None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -42,6 +69,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if LONGER.isdisjoint(mark.name for mark in item.iter_markers()):
             item.add_marker("quick")
+
+
+def pytest_collection_finish() -> None:
+    """From here on garbage is collected again, and what was found is not searched for it each time."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    """Libraries look for what they left when Python ends."""
+    gc.unfreeze()
 
 
 SMALL: dict[str, Any] = {
@@ -91,7 +130,7 @@ def small_recipe() -> Callable[..., Recipe]:
 @pytest.fixture
 def small_data() -> Microdata:
     """Eighty simulated records that suit the small recipe."""
-    return _small_data()
+    return dataclasses.replace(_small_data(), frame=_small_data().frame.copy())
 
 
 @pytest.fixture(scope="session")
@@ -100,6 +139,7 @@ def small() -> tuple[Recipe, Microdata]:
     return Recipe.from_table(SMALL), _small_data()
 
 
+@functools.cache
 def _small_data() -> Microdata:
     rng = np.random.default_rng(20)
     age = rng.integers(18, 90, 80)
@@ -169,6 +209,24 @@ def reseal() -> Callable[[Workspace], None]:
         keep_head(workspace.directory, head_of(connection))
 
     return seal
+
+
+@pytest.fixture(scope="session")
+def computed(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """The directory of a workspace with one finished run of the small recipe, computed once for the same sections: to be copied."""
+    found: dict[str, Path] = {}
+
+    def make(**sections: object) -> Path:
+        key = json.dumps(sections, sort_keys=True)
+        if key not in found:
+            found[key] = tmp_path_factory.mktemp("computed") / "workspace"
+            with Workspace.create(found[key], PUBLIC) as made:
+                recipe = Recipe.from_table({**SMALL, **sections})
+                enter_run(made, recipe, Source("simulated.csv", b"simulated"), _small_data())
+            work(found[key], idle=0)
+        return found[key]
+
+    return make
 
 
 def install(source: Path, site: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.util
 import subprocess
 import sys
@@ -186,7 +187,8 @@ def privately_named(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
 
 
-def private_names_of_textual() -> set[str]:
+@functools.cache
+def private_names_of_textual() -> frozenset[str]:
     """Attributes that the classes of Textual have and say are theirs."""
     folder = Path(importlib.util.find_spec("textual").submodule_search_locations[0])  # type: ignore[union-attr,index]
     names: set[str] = set()
@@ -206,10 +208,10 @@ def private_names_of_textual() -> set[str]:
                 names.add(node.attr)
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 names.add(node.name)
-    return set(filter(privately_named, names))
+    return frozenset(filter(privately_named, names))
 
 
-def private_parts_used(tree: ast.Module, theirs: set[str]) -> Iterator[str]:
+def private_parts_used(tree: ast.Module, theirs: frozenset[str]) -> Iterator[str]:
     """Names of private parts of Textual and Rich that a file imports, reads of another object, or of what it inherits."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in ("textual", "rich"):
@@ -229,7 +231,7 @@ def private_parts_used(tree: ast.Module, theirs: set[str]) -> Iterator[str]:
             yield node.attr
 
 
-def inherited_parts(node: ast.ClassDef, theirs: set[str]) -> Iterator[str]:
+def inherited_parts(node: ast.ClassDef, theirs: frozenset[str]) -> Iterator[str]:
     """Private names of Textual that a class reads of itself and does not give a meaning of its own; handlers that it replaces."""
     inside = list(ast.walk(node))
     own = {child.name for child in inside if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))}
@@ -267,18 +269,33 @@ def test_the_search_for_private_parts_finds_one(line: str, name: str) -> None:
     assert name in set(private_parts_used(ast.parse(line), private_names_of_textual()))
 
 
+@pytest.mark.slow
 def test_no_class_of_ours_gives_a_private_name_of_textual_another_meaning() -> None:
     """What a widget of ours calls its own must not be what Textual, which calls it too, takes for its own."""
     script = """
-import ast, inspect, textwrap
+import ast, sys
 from functools import cache
+from pathlib import Path
 from sfumato.tui import keymap
 @cache
+def classes(module):
+    found, waiting = {}, [("", ast.parse(Path(sys.modules[module].__file__).read_text("utf-8")))]
+    while waiting:
+        place, node = waiting.pop()
+        for child in ast.iter_child_nodes(node):
+            inside = place
+            if isinstance(child, ast.ClassDef):
+                found[place + child.name] = child
+                inside = f"{place}{child.name}."
+            elif isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                inside = f"{place}{child.name}.<locals>."
+            waiting.append((inside, child))
+    return found
+@cache
 def named(kind):
-    nodes = ast.walk(ast.parse(textwrap.dedent(inspect.getsource(kind))))
-    found = {n.attr for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store) and ast.unparse(n.value) == "self"}
-    nodes = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body
-    found |= {n.name for n in nodes if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))}
+    node = classes(kind.__module__)[kind.__qualname__]
+    found = {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store) and isinstance(n.value, ast.Name) and n.value.id == "self"}
+    found |= {n.name for n in node.body if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))}
     return {name for name in found if name.startswith("_") and not name.startswith("__")}
 for kind in {kind for module in keymap._modules() for kind in keymap._kinds(module)}:
     if not kind.__module__.startswith("sfumato.tui.terminal"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import typing
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
@@ -50,12 +51,14 @@ SCHEMA = Schema(
 )
 
 
-def _raw() -> pd.DataFrame:
+@functools.cache
+def _made() -> Microdata:
+    """The table that every test gets a copy of."""
     rng = np.random.default_rng(11)
     region = rng.choice(["north", "south", "west"], RECORDS, p=[0.5, 0.3, 0.2])
     visits = rng.poisson(3, RECORDS)
     days = np.where(rng.random(RECORDS) < 0.3, 0, np.minimum(rng.poisson(np.exp(1 + 0.2 * visits)), 30))
-    return pd.DataFrame(
+    raw = pd.DataFrame(
         {
             "region": region,
             "sex": rng.choice(["0", "1"], RECORDS),
@@ -68,12 +71,13 @@ def _raw() -> pd.DataFrame:
             "number": np.arange(RECORDS),
         }
     )
+    return conform(raw, SCHEMA)
 
 
 @pytest.fixture
 def confidential() -> Microdata:
     """The confidential table."""
-    return conform(_raw(), SCHEMA)
+    return dataclasses.replace(_made(), frame=_made().frame.copy())
 
 
 @pytest.fixture

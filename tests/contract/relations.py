@@ -5,6 +5,7 @@ A rule gets the answers before and after, and raises AssertionError where they d
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -251,7 +252,12 @@ class Tables:
 
 
 def small_pair() -> Tables:
-    """Sixty records of which three lack a value, and a release near to them."""
+    """Sixty records of which three lack a value, and a release near to them: tables of the caller's own."""
+    return mapped(_small_pair(), pd.DataFrame.copy)
+
+
+@functools.cache
+def _small_pair() -> Tables:
     whole = larger(RECORDS, 5)
     place = SCHEMA.names.index("illness")
     ours = [(*r[:place], None, *r[place + 1 :]) if i < 3 else r for i, r in enumerate(whole)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import sqlite3
@@ -160,7 +161,7 @@ def _enter_row(workspace: Workspace, project_id: int, dataset_id: int, title: st
             recipe.to_toml(),
             recipe.sha256,
             recipe.seed,
-            json.dumps({name: version(name) for name in dict.fromkeys((*VERSIONED, *recipe.packages))}),
+            json.dumps({name: _version(name) for name in dict.fromkeys((*VERSIONED, *recipe.packages))}),
             RunState.QUEUED.value,
             time.time(),
             key == PUBLIC_NAME,
@@ -178,6 +179,10 @@ def _enter_row(workspace: Workspace, project_id: int, dataset_id: int, title: st
         seal=seal_run(connection, workspace.sealer, run_id),
     )
     return run_id
+
+
+_version = functools.cache(version)
+"""The version of an installed package, which is that of the code that is loaded."""
 
 
 def _next_number(connection: sqlite3.Connection) -> int:

@@ -19,7 +19,7 @@ from sfumato.engine.schema import Origin, Schema, Variable
 
 from ..audit import BEFORE, HEAD_FILE, Act, append, head_of, keep_head, only_stops, seal_rows
 from ..errors import NotAWorkspace, NotFound, NotYours, WorkspaceError
-from ..plain_files import check_layout, owner_if_other
+from ..plain_files import check_layout, owner_if_other, synchronise
 from ..release.policy import policy_of
 from .database import DATABASE, connect, migrate, open_to_look, set_wal, transaction
 from .keys import KEY_FILE, NoKey, fingerprint, key_of, new_key, read_key, sealing_key, sealing_key_outside, write_key
@@ -378,6 +378,7 @@ def _make_database(directory: Path, key: bytes | None) -> None:
     os.close(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     with contextlib.closing(connect(aside)) as connection:
         set_wal(connection)
+        connection.execute("PRAGMA synchronous = OFF")  # it reaches the disk once, before it gets its name
         migrate(connection)
         made = _key_in(directory, key)
         own = sealing_key(read_key(directory / KEY_FILE))
@@ -385,7 +386,9 @@ def _make_database(directory: Path, key: bytes | None) -> None:
             connection.execute("UPDATE workspace_key SET fingerprint = ?", (made,))
             seal_rows(connection, 0, own, fingerprint(own))
         keep_head(directory, head_of(connection))
+    synchronise(aside)
     aside.replace(directory / DATABASE)
+    synchronise(directory)
 
 
 def schema_to_json(schema: Schema) -> str:

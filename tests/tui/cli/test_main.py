@@ -160,6 +160,7 @@ def test_evaluate_pairs_a_release_with_the_records_that_have_no_missing_value(
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_import_describes_a_file_and_drafts_a_recipe_that_is_valid(
     study: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -191,6 +192,7 @@ def test_others_can_write_while_an_import_writes_its_table(
     assert written == [60]
 
 
+@pytest.mark.slow
 def test_the_answer_of_a_minimisation_is_printed_under_its_own_heading(
     study: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -105,6 +105,7 @@ async def test_m_goes_through_the_pictures_and_the_cursor_reads_each(sit, survey
         assert "largest difference" in seat.text
 
 
+@pytest.mark.slow
 async def test_the_histogram_says_the_shares_that_pandas_counts(sit, surveyed):
     async with sit(surveyed, "D", "home") as seat:
         plot = seat.app.screen.query_one("#distribution-plot", Plot)

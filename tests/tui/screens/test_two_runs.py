@@ -157,6 +157,7 @@ async def test_marks_are_shown_and_the_two_last_are_compared(sit, directory):
         assert [line.split()[1] for line in seat.text.splitlines() if line.startswith(" *")] == ["4", "3"]
 
 
+@pytest.mark.slow
 async def test_c_without_two_runs_says_what_to_do(sit, directory):
     async with sit(directory, "enter", "c") as seat:
         assert isinstance(seat.app.screen, Project)

@@ -114,6 +114,7 @@ def test_a_band_ends_at_a_gap_in_both(glyphs):
     assert [len(points.split()) for points in polygons] == [4, 4]
 
 
+@pytest.mark.slow
 def test_what_draws_in_the_terminal_waits_for_no_large_library():
     script = "import sys, sfumato.tui.widgets.heatmap, sfumato.tui.screens.study, sfumato.tui.screens.distribution; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120)

@@ -129,6 +129,7 @@ def test_a_larger_file_may_take_more_and_none_more_than_its_share() -> None:
     assert limits.bytes_for(0) <= 2 << 30
 
 
+@pytest.mark.slow
 def test_a_filter_has_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "FILTER_SECONDS", 0.3)
     started = time.monotonic()

@@ -119,6 +119,7 @@ def test_same_bytes_from_two_processes_and_after_an_interruption(done, tmp_path)
     other.close()
 
 
+@pytest.mark.slow
 def test_a_trace_is_small(done):
     for name, sha256 in hashes(done).items():
         if name.startswith("trace/"):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,11 +37,18 @@ RISKS = [
 
 
 @pytest.fixture
-def finished(workspace: Workspace, enter: Enter) -> int:
-    """A finished run with one identification risk and two attribute risks; its number."""
-    run_id = enter(measure=RISKS)
-    work(workspace.directory, idle=0)
-    return run_id
+def workspace(request: pytest.FixtureRequest, tmp_path: Path, computed: Callable[..., Path]) -> Iterator[Workspace]:
+    """An empty workspace, or one with the finished run where the test asks for it."""
+    if "finished" in request.fixturenames:
+        shutil.copytree(computed(measure=RISKS), tmp_path / "workspace")
+    with Workspace.create(tmp_path / "workspace", PUBLIC) as made:
+        yield made
+
+
+@pytest.fixture
+def finished(workspace: Workspace) -> int:
+    """The number of a finished run with one identification risk and two attribute risks."""
+    return 1
 
 
 def sorted_text(table: object) -> str:

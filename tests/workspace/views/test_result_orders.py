@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.workspace.store.database import migrate
+from sfumato.workspace.store.database import migrate, transaction
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import (
     MOST_KEPT,
@@ -45,11 +45,12 @@ def workspace(tmp_path: Path) -> Workspace:
         (f"m{i % 4}", f"v{i % 7}", "synthetic", i % 3 or None, None if i % 5 else i / 100, (i * 37) % 101 / 7)
         for i in range(240)
     ]
-    made.connection.executemany(
-        """INSERT INTO result (run_id, task_id, family, method, measure, target, dataset, draw, level, value, unit, status,
-           reason, params) VALUES (1, 1, 'risk', 'identification', ?, ?, ?, ?, ?, ?, '', 'computed', '', '{"k": 1}')""",
-        rows,
-    )
+    with transaction(made.connection):
+        made.connection.executemany(
+            """INSERT INTO result (run_id, task_id, family, method, measure, target, dataset, draw, level, value, unit, status,
+               reason, params) VALUES (1, 1, 'risk', 'identification', ?, ?, ?, ?, ?, ?, '', 'computed', '', '{"k": 1}')""",
+            rows,
+        )
     return made
 
 
