@@ -71,7 +71,16 @@ GOVERNANCE = (
     Asked("incidents", "Incidents", "what happens, and who is told, if a person is re-identified?"),
     Asked("transparency", "Transparency", "what are the data subjects and the public told?"),
 )
-ASKED = (*CONTEXT, *DATA, *JUDGEMENTS.values(), RESIDUAL, *GOVERNANCE)
+PUBLICATION = (
+    Asked("publisher", "Publisher", "who publishes the datasets? It stands in the public documents"),
+    Asked("licence", "Licence", "under which licence (its address)? It stands in the public documents"),
+    Asked("address", "Address", "at which address of the web? It stands in the public documents"),
+    Asked(
+        "published", "Date of publication", "when, such as 2027-01-31? It stands in the public documents", of_run=True
+    ),
+)
+"""What the public documents say of the publication; it leaves the building as it is written."""
+ASKED = (*CONTEXT, *DATA, *JUDGEMENTS.values(), RESIDUAL, *GOVERNANCE, *PUBLICATION)
 
 
 def judgements_of(directory: Path, run_id: int) -> Mapping[str, str]:

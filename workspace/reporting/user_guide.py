@@ -63,7 +63,7 @@ def user_guide(release: PublicRelease, figures: Sequence[Figure] = ()) -> Docume
         Chapter("Variables", [_variables(release)]),
         Chapter("How to compute with them", _combining(release) if synthetic else _reading(release)),
         Chapter("What they keep of the confidential data", _kept(release)),
-        Chapter("What not to do with them", [Items(_limits(release))]),
+        Chapter("What not to do with them", [Items(limits(release))]),
     ]
     if figures:
         drawn = [Drawing(figure, i) for i, figure in enumerate(figures, start=1)]
@@ -71,13 +71,10 @@ def user_guide(release: PublicRelease, figures: Sequence[Figure] = ()) -> Docume
     return Document(release.title, f"{release.recipe.origin.upper()} DATA. {release.rules.said}.", parts)
 
 
-def _what(release: PublicRelease) -> list[Part]:
-    recipe = release.recipe
-    if recipe.origin == "synthetic":
-        made = [[step.target, step.method.title, step.method.source] for step in recipe.synthesis]
-        heads: tuple[str, ...] = ("variable", "model", "source")
-        title = "How the values were drawn, in this order"
-        said = (
+def account(release: PublicRelease) -> str:
+    """What the data are, and whose values they hold, in a few sentences."""
+    if release.recipe.origin == "synthetic":
+        return (
             f"{_datasets(release)}. The values of {_names(release.replaced)} are drawn from statistical models that were fitted to "
             "confidential data: they are nobody's. "
             + (
@@ -86,15 +83,23 @@ def _what(release: PublicRelease) -> list[Part]:
                 else "No variable has values of confidential records."
             )
         )
+    return (
+        f"{_datasets(release)}. They are confidential records whose values of {_names(release.replaced)} were made coarser; some "
+        "records may have been left out."
+        + (f" The values of {_names(release.kept)} are as they were." if release.kept else "")
+    )
+
+
+def _what(release: PublicRelease) -> list[Part]:
+    recipe = release.recipe
+    if recipe.origin == "synthetic":
+        made = [[step.target, step.method.title, step.method.source] for step in recipe.synthesis]
+        heads: tuple[str, ...] = ("variable", "model", "source")
+        title = "How the values were drawn, in this order"
     else:
         made = [[step.method.title, step.method.source] for step in recipe.anonymisation]
         heads, title = ("method", "source"), "How the records were changed, in this order"
-        said = (
-            f"{_datasets(release)}. They are confidential records whose values of {_names(release.replaced)} were made coarser; some "
-            "records may have been left out."
-            + (f" The values of {_names(release.kept)} are as they were." if release.kept else "")
-        )
-    parts: list[Part] = [Paragraph(said)]
+    parts: list[Part] = [Paragraph(account(release))]
     if made:
         parts.append(table(heads, made, title=title))
     else:
@@ -241,7 +246,8 @@ def _kept(release: PublicRelease) -> list[Part]:
     ]
 
 
-def _limits(release: PublicRelease) -> list[str]:
+def limits(release: PublicRelease) -> list[str]:
+    """What not to do with the data."""
     items = [
         "Do not try to find out who a record is about, and do not link the records with others about people.",
         "Do not take a single record, a smallest or largest value or a rare combination for a fact.",

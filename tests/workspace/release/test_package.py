@@ -40,6 +40,8 @@ STRICT = [
 ]
 
 DOCUMENTS = (
+    "public/codebook-ddi.xml",
+    "public/croissant.json",
     "internal/risk-assessment.html",
     "internal/risk-assessment.md",
     "internal/disclosure-control.json",

@@ -22,6 +22,7 @@ import pytest
 from leaks import Leak, Secrets, binaries, leaks, readings, strayed, telling
 
 import sfumato.workspace.audit as auditing
+import sfumato.workspace.release.gate as gating
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.workspace.ingest.files import Source
@@ -156,7 +157,8 @@ def row_values(workspace: Workspace, run_id: int) -> dict[str, float | None]:
 def case(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Case]:
     directory = tmp_path_factory.mktemp("canary-enclave")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(auditing, "_user", lambda: USER)
+        for module in (auditing, gating):
+            patch.setattr(module, "user", lambda: USER)
         workspace = Workspace.create(directory / "workspace", KEY)
         data = people()
         run_id = enter_run(workspace, Recipe.from_table(RECIPE), Source("people.csv", b"canary bytes"), data)

@@ -31,7 +31,7 @@ from ...reporting.words import (
 )
 from ..decision import decision_of
 from ..dossier import Dossier
-from ..judgements import CONTEXT, DATA, GOVERNANCE, JUDGEMENTS, RESIDUAL, Asked
+from ..judgements import CONTEXT, DATA, GOVERNANCE, JUDGEMENTS, PUBLICATION, RESIDUAL, Asked
 from .written import Written
 
 MARKING = "INTERNAL: as confidential as the data. It does not leave the building."
@@ -306,7 +306,7 @@ def _governance(dossier: Dossier) -> Chapter:
     return Chapter(
         "9 Governance",
         (
-            _answers(dossier, GOVERNANCE),
+            _answers(dossier, (*GOVERNANCE, *PUBLICATION)),
             Signatures(
                 [("Assessed by", ""), ("Owner of the risk", dossier.judgements.get("owner", "")), ("Approved by", "")]
             ),

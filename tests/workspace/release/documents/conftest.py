@@ -94,7 +94,7 @@ def write(workspace: Workspace, name: str, text: str) -> Path:
     return path
 
 
-RECORDS = 1500
+RECORDS = 4000
 KEY = b"k" * 32
 """So many records that every model converges, and random numbers that are the same each time."""
 
