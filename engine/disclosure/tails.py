@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..arrays import Floats, Integers
+from ..statistics.smoothing import steps
 from .likeness import Likeness, standard_error
 
-MOST_DECIMALS = 6
 BY_CHANCE = 0.05
 
 
@@ -87,15 +87,3 @@ def _tail(name: str, own: Floats, pooled: Floats, size: int, step: float) -> _Ta
     there = int(((pooled >= tail[0]) & (pooled <= end)).sum())
     possible = (end - tail[0]) / step + 1 if step else np.inf
     return _Tail(name, tail, end, float(min(1.0, there / possible)))
-
-
-def steps(numbers: Floats) -> float:
-    """The largest step of which all numbers (n,) are multiples, down to a millionth; 0 where they have no such step."""
-    values = np.unique(numbers)
-    for decimals in range(MOST_DECIMALS + 1):
-        scaled = values * 10.0**decimals
-        whole = np.rint(scaled)
-        if (np.abs(whole) < 2**53).all() and (np.abs(scaled - whole) <= 1e-9 * np.maximum(1, np.abs(scaled))).all():
-            divisor = np.gcd.reduce(whole.astype(np.int64))
-            return float(divisor or 1) / 10.0**decimals
-    return 0.0

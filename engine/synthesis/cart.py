@@ -13,6 +13,11 @@ missing predictor stands below all numbers, where one split tells it from them (
 A leaf's donors lie in an order that says nothing of whose values they are, sorted by value; with a public key in that of
 the records, as in earlier versions, whose datasets anybody may repeat.
 
+``smoothing`` draws a number near the donor's instead, from a kernel over the leaf's donors (``sfumato.engine.statistics.smoothing``), so that no
+value is a person's own: leaves keep their means and variances. Values that ten records have are nobody's own; zeros and
+round numbers are donated as they are. Smoothed numbers have the steps of their column, are reflected at its bounds, and at 0
+where no confidential value is negative.
+
 ``proper`` fits each of the m trees to a bootstrap sample of the records, which lets the datasets vary as much as the
 tree is uncertain.
 """
@@ -27,15 +32,18 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats
+from ..arrays import Floats, Integers
 from ..methods import method
 from ..microdata import DAY, Microdata
 from ..results import Diagnostic, Fit, NoTrace
 from ..run import Run
 from ..schema import Kind
 from ..spec import Param, Spec
+from ..statistics.smoothing import smoothed, steps, within
 from ..statistics.trees import Trees, grow, grow_classes, joined, level_order
 
+COMMON = 10
+"""A value that so many records have is nobody's own."""
 GROWN = "a tree is grown once, not sampled"
 
 
@@ -55,6 +63,9 @@ class CartSpec(Spec):
             ge=0,
         ),
     ] = 1e-8
+    smoothing: Annotated[
+        bool, Param("draw numbers and dates near the donor's, from a kernel over its leaf, instead of the donor's own")
+    ] = False
     proper: Annotated[bool, Param("fit the tree of each dataset to a bootstrap sample of the records")] = False
 
     def predictor_terms(self, place: str) -> Iterator[tuple[str, str]]:
@@ -76,12 +87,31 @@ def draw(
     trees = Trees(**{field.name: arrays[field.name] for field in fields(Trees)})
     tree = index if spec.proper else 0
     orders = {name: fit.arrays[_order_key(name)][tree] for name in _with_levels(released, spec)}
-    values = trees.draw(tree, _predictors(released, confidential, spec, orders), rng)
+    x = _predictors(released, confidential, spec, orders)
+    values = trees.draw(tree, x, rng)
     if confidential.schema[target].kind is Kind.DATE and "sets" not in fit.arrays:
         return values / DAY
     if not confidential.schema[target].kind.has_levels:
-        return values
+        return _smooth(values, trees, trees.leaves(tree, x), confidential, target, rng) if spec.smoothing else values
     return np.where(values < _levels(confidential, target), values, np.nan)
+
+
+def _smooth(
+    values: Floats, trees: Trees, leaf: Integers, confidential: Microdata, target: str, rng: np.random.Generator
+) -> Floats:
+    """Donated values (n,) of the leaves (n,), those that fewer than ten records have moved by their leaf's kernel."""
+    present = confidential.present(target)
+    numbers, counts = np.unique(present, return_counts=True)
+    common = numbers[counts >= COMMON]
+    of_leaf = np.repeat(np.arange(len(trees.count)), trees.count)
+    own, moved = (~np.isin(some, common) & ~np.isnan(some) for some in (trees.donors, values))
+    if not moved.any():
+        return values
+    variable = confidential.schema[target]
+    low = 0.0 if variable.lower is None and variable.kind is not Kind.DATE and present.min() >= 0 else variable.lower
+    near = smoothed(values[moved], leaf[moved], trees.donors[own], of_leaf[own], rng.standard_normal)
+    values[moved] = within(near, low, variable.upper, steps(present))
+    return values
 
 
 def _without_sets(fit: Fit) -> Mapping[str, NDArray[np.generic]]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from sfumato.engine.arrays import Floats
 from sfumato.engine.disclosure.cells import comparable, how_often, rows_of
-from sfumato.engine.disclosure.copies import equal_records, lone_values, rare_levels
+from sfumato.engine.disclosure.copies import equal_records, lone_values, near_records, rare_levels
 from sfumato.engine.disclosure.likeness import Likeness
 from sfumato.engine.disclosure.neighbours import nearest_pairs
 from sfumato.engine.disclosure.pooled import agreed_values, recurring_records
@@ -41,6 +41,18 @@ def _equal_records(case: Case) -> Sighting:
     said = (
         f"{_percent(found.value)} of the released rows equal a confidential record in all {len(kept) + len(drawn)} variables; of an "
         f"independent sample it would be {_percent(found.baseline)} ({case.size}); {len(found.records):,} records are repeated"
+    )
+    return _beyond(found, said)
+
+
+def _near_records(case: Case) -> Sighting:
+    if not case.synthetic:
+        return Sighting(NOT_DRAWN)
+    kept, drawn = case.plan.kept, case.plan.replaced
+    found = near_records(case.confidential, case.releases, case.own, case.cells, kept, drawn)
+    said = (
+        f"{_percent(found.value)} of the released rows are within 1 % of a confidential record in every number and equal to it in all else; of an "
+        f"independent sample it would be {_percent(found.baseline)} ({case.size}, of which at most 500 rows of each dataset were looked at)"
     )
     return _beyond(found, said)
 
@@ -288,6 +300,11 @@ DATA_CHECKS = (
         "equal_records", "released rows that equal a confidential record", "share beyond an independent sample", 0.01, 0.05,
         "one row in twenty more than chance explains is a person's own row; " + OURS, MORE_ROOM, _equal_records,
         "identical matches against a holdout: Platzer & Reutterer (2021); excess risk: Giomi et al. (2023)",
+    ),
+    Check(
+        "near_records", "released rows that are nearly a confidential record", "share beyond an independent sample", 0.05, 0.2,
+        "a copy with a little noise equals nobody and is still everybody's own; " + OURS, MORE_ROOM, _near_records,
+        "distance to the closest record against a holdout: Platzer & Reutterer (2021)",
     ),
     Check(
         "equal_sensitive", "released rows with all sensitive values of one record", "share beyond an independent sample", 0.05, 0.2,

@@ -7,13 +7,14 @@ import pandas as pd
 import pytest
 
 from sfumato.engine.disclosure.cells import cells_of, how_often, rows_of
-from sfumato.engine.disclosure.copies import equal_records, lone_values, rare_levels
+from sfumato.engine.disclosure.copies import equal_records, lone_values, near_records, rare_levels
 from sfumato.engine.disclosure.likeness import Likeness
 from sfumato.engine.disclosure.neighbours import nearest_pairs
 from sfumato.engine.disclosure.pooled import agreed_values, recurring_records
-from sfumato.engine.disclosure.tails import steps, tails
+from sfumato.engine.disclosure.tails import tails
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.statistics.smoothing import steps
 
 SCHEMA = Schema(
     (
@@ -58,6 +59,13 @@ def equal(data: Microdata, releases: list[Microdata], kept: tuple[str, ...] = ()
     return equal_records(data, cells_of(data, NAMES), [cells_of(one, NAMES, data) for one in releases], kept, drawn)
 
 
+def near(data: Microdata, releases: list[Microdata], kept: tuple[str, ...] = ()) -> Likeness:
+    drawn = tuple(name for name in NAMES if name not in kept)
+    return near_records(
+        data, releases, cells_of(data, NAMES), [cells_of(one, NAMES, data) for one in releases], kept, drawn
+    )
+
+
 def recurring(data: Microdata, releases: list[Microdata]) -> Likeness:
     return recurring_records(data, cells_of(data, NAMES), [cells_of(one, NAMES, data) for one in releases], (), NAMES)
 
@@ -75,12 +83,41 @@ def samples(m: int = 4) -> list[Microdata]:
     return [population(100 + l) for l in range(m)]  # noqa: E741
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [(), ("region",), ("region", "visits")])
 def test_a_copy_is_a_copy_and_a_sample_a_sample(data: Microdata, kept: tuple[str, ...]) -> None:
     copies = equal(data, [shuffled(data, seed) for seed in range(3)], kept)
     assert (copies.value, copies.excess, len(copies.records)) == (1.0, 1.0, N)
     found = equal(data, [with_drawn(data, one, kept) for one in samples()], kept)
     assert found.excess == 0.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kept", [(), ("region",), ("region", "visits")])
+def test_a_copy_with_a_little_noise_is_still_a_copy(data: Microdata, kept: tuple[str, ...]) -> None:
+    rng = np.random.default_rng(6)
+    blurred = [
+        Microdata(SCHEMA, data.frame.assign(income=data.frame["income"] * (1 + rng.normal(0, 0.002, N))))
+        for _ in range(3)
+    ]
+    assert equal(data, blurred, kept).excess == 0.0
+    assert near(data, blurred, kept).excess > 0.95
+    assert near(data, [data], kept).excess == pytest.approx(1.0)
+    assert near(data, [with_drawn(data, one, kept) for one in samples()], kept).excess == 0.0
+
+
+def test_nearness_is_what_loops_over_records_find() -> None:
+    names, (data, other) = ("region", "income"), (population(3, 120), population(4, 120))
+    rows = [data.frame[list(names)], other.frame[list(names)]]
+    mine, theirs = ([*frame.itertuples(index=False, name=None)] for frame in rows)
+
+    def close(a: tuple[str, float], b: tuple[str, float]) -> bool:
+        return a[0] == b[0] and abs(a[1] - b[1]) <= 0.01 * a[1]
+
+    found = near_records(data, [other], cells_of(data, names), [cells_of(other, names)], (), names)
+    assert found.value == pytest.approx(sum(any(close(a, b) for b in mine) for a in theirs) / 120)
+    alone = sum(any(close(a, b) for j, b in enumerate(mine) if j != i) for i, a in enumerate(mine)) / 120
+    assert found.baseline == pytest.approx(alone)
 
 
 def test_one_row_in_ten_that_is_a_persons_own_is_found(data: Microdata) -> None:
@@ -108,6 +145,7 @@ def test_the_baseline_is_the_share_of_records_that_equal_another_one(data: Micro
     assert found.baseline == sum(rows.count(row) > 1 for row in rows) / N
 
 
+@pytest.mark.slow
 def test_the_baseline_of_kept_variables_agrees_with_fresh_people(data: Microdata) -> None:
     """Draws from the true model in each record's place: what the nearest others' values estimate."""
     rng, names, kept = np.random.default_rng(5), ("region", "visits"), ("region",)
@@ -133,6 +171,7 @@ def test_counts_that_many_share_hold_hardly_a_lone_value(data: Microdata) -> Non
     assert lone(data, samples(), "visits").excess == 0.0
 
 
+@pytest.mark.slow
 def test_the_chance_of_a_lone_value_agrees_with_a_thousand_samples() -> None:
     """Good's estimate against the samples that it speaks of."""
     rng = np.random.default_rng(3)
@@ -187,6 +226,7 @@ def test_records_that_come_again_are_found_and_samples_are_not(data: Microdata) 
     assert recurring(data, [data]).excess == 0.0  # one dataset cannot agree with itself
 
 
+@pytest.mark.slow
 def test_discrete_cells_come_again_in_a_model_that_remembers_nobody() -> None:
     rng = np.random.default_rng(11)
     probabilities = rng.dirichlet(np.full(3000, 0.4))
@@ -213,6 +253,7 @@ def agreed(data: Microdata, releases: list[Microdata], name: str) -> Likeness:
     return agreed_values(data, releases, name, nearest_pairs(data, ("visits",), rows), near)
 
 
+@pytest.mark.slow
 def test_values_on_which_the_datasets_agree_give_a_record_away_unless_they_are_those_of_its_like(
     data: Microdata,
 ) -> None:
@@ -229,12 +270,13 @@ def test_values_on_which_the_datasets_agree_give_a_record_away_unless_they_are_t
 
 
 def everything(data: Microdata, releases: list[Microdata]) -> list[float]:
-    found = [equal(data, releases), equal(data, releases, ("region",)), recurring(data, releases)]
+    found = [near(data, releases), equal(data, releases), equal(data, releases, ("region",)), recurring(data, releases)]
     found += [lone(data, releases, name) for name in ("visits", "income", "day")]
     found += [tails(data.numbers("income"), [one.numbers("income") for one in releases], 10, (None, None)).likeness]
     return [number for one in found for number in (one.value, one.baseline, one.excess)]
 
 
+@pytest.mark.slow
 def test_the_order_of_records_changes_nothing(data: Microdata) -> None:
     releases = [
         Microdata(SCHEMA, pd.concat([one.frame[300:], data.frame[:300]], ignore_index=True)) for one in samples(3)

@@ -1,0 +1,80 @@
+"""The smoothed bootstrap: a number near a donor's own, from a normal kernel over its group, instead of the donor's.
+
+Silverman (1986, §3.4.2, §6.4.1); synthpop's ``smoothing = "density"`` (Nowok, Raab & Dibben 2016). With donor y_j of a group of c donors with
+mean ybar and variance s^2, and e standard normal,
+
+    h = 0.9 min(s, IQR / 1.34) c^(-1/5)                         the rule of thumb, §3.4.2
+    y = ybar + (y_j - ybar + h e) / sqrt(1 + h^2 / s^2)         keeps the group's mean and variance, §6.4.1
+
+synthpop cuts what leaves the range of the data off at the smallest and largest value, which releases both. Here what leaves declared bounds is
+reflected at them, and nothing is cut at a value of the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..arrays import Floats, Integers
+
+MOST_DECIMALS = 6
+
+
+def steps(numbers: Floats) -> float:
+    """The largest step of which all numbers (n,) are multiples, down to a millionth; 0 where they have no such step."""
+    values = np.unique(numbers)
+    for decimals in range(MOST_DECIMALS + 1):
+        scaled = values * 10.0**decimals
+        whole = np.rint(scaled)
+        if (np.abs(whole) < 2**53).all() and (np.abs(scaled - whole) <= 1e-9 * np.maximum(1, np.abs(scaled))).all():
+            divisor = np.gcd.reduce(whole.astype(np.int64))
+            return float(divisor or 1) / 10.0**decimals
+    return 0.0
+
+
+def smoothed(
+    values: Floats, group: Integers, donors: Floats, donor_group: Integers, noise: Callable[[int], Floats]
+) -> Floats:
+    """Drawn values (n,) of donors' groups (n,), each moved by the kernel of its group: (n,).
+
+    ``donors`` (d,) and their groups, from 0, say how wide each kernel is; groups of one value have that of all donors.
+    ``noise`` gives so many standard normal numbers.
+    """
+    groups = int(donor_group.max()) + 1
+    mean, sd, width = _kernels(donors, donor_group, groups)
+    everywhere = _kernels(donors, np.zeros(len(donors), dtype=np.int64), 1)[2][0]
+    here = np.where(width > 0, width, everywhere)[group]
+    ratio = np.divide(here, sd[group], out=np.zeros(len(values)), where=width[group] > 0)
+    moved = values - mean[group] + here * noise(len(values))
+    return np.asarray(mean[group] + moved / np.sqrt(1 + ratio**2))
+
+
+def _kernels(donors: Floats, group: Integers, groups: int) -> tuple[Floats, Floats, Floats]:
+    """Mean, standard deviation and kernel width of each group, (groups,); 0 of a group without donors."""
+    count = np.bincount(group, minlength=groups)
+    safe = np.maximum(count, 1)
+    mean = np.bincount(group, donors, groups) / safe
+    variance = np.bincount(group, (donors - mean[group]) ** 2, groups) / safe
+    sd = np.sqrt(variance)
+    ordered = np.append(donors[np.lexsort((donors, group))], 0.0)
+    start = np.cumsum(count) - count
+    low, high = (
+        ordered[np.minimum(start + (share * (safe - 1)).round().astype(np.int64), len(donors))]
+        for share in (0.25, 0.75)
+    )
+    spread = np.where(high > low, np.minimum(sd, (high - low) / 1.34), sd)
+    return mean, sd, 0.9 * spread * safe**-0.2
+
+
+def within(values: Floats, low: float | None, high: float | None, step: float) -> Floats:
+    """Values (n,) reflected at the bounds there are, and on the steps of a column that has some."""
+    if low is not None:
+        values = low + np.abs(values - low)
+    if high is not None:
+        values = high - np.abs(high - values)
+    if step:
+        values = np.round(np.rint(values / step) * step, MOST_DECIMALS)
+    if low is None and high is None:
+        return values
+    return np.clip(values, low, high)

@@ -1,0 +1,110 @@
+"""The smoothed bootstrap: no donor's value comes back, groups keep mean and variance, bounds and steps hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sfumato.engine.disclosure.copies import lone_values
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.run import Run
+from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.statistics.smoothing import smoothed, steps, within
+from sfumato.engine.synthesis.cart import CartSpec, cart, draw
+
+
+def test_groups_keep_their_means_and_variances() -> None:
+    rng = np.random.default_rng(1)
+    group = np.repeat(np.arange(3), 40)
+    donors = rng.gamma(2.0, 1.0 + 10 * group)
+    drawn = np.repeat(np.arange(3), 60_000)
+    values = np.concatenate([rng.choice(donors[group == g], 60_000) for g in range(3)])
+    near = smoothed(values, drawn, donors, group, rng.standard_normal)
+    for g in range(3):
+        own = donors[group == g]
+        assert near[drawn == g].mean() == pytest.approx(own.mean(), rel=0.02)
+        assert near[drawn == g].var() == pytest.approx(own.var(), rel=0.03)
+    assert not np.isin(near, donors).any()
+    plain = values + 0.5 * donors.std() * rng.standard_normal(len(values))  # without the correction it is too wide
+    assert plain[drawn == 0].var() > 1.2 * donors[group == 0].var()
+
+
+def test_a_group_of_one_value_has_the_width_of_all() -> None:
+    rng = np.random.default_rng(2)
+    donors, group = np.array([5.0, 5.0, 5.0, 1.0, 9.0, 4.0]), np.array([0, 0, 0, 1, 1, 1])
+    near = smoothed(np.full(100, 5.0), np.zeros(100, dtype=np.int64), donors, group, rng.standard_normal)
+    assert len(np.unique(near)) == 100
+
+
+def test_bounds_reflect_and_steps_hold() -> None:
+    found = within(np.array([-0.3, 4.26, 10.4]), 0.0, 10.0, 0.05)
+    assert found.tolist() == [0.3, 4.25, 9.6]
+    assert steps(found) == pytest.approx(0.05)
+    assert within(np.array([-0.3]), None, None, 0.0).tolist() == [-0.3]
+    far = within(np.array([25.0, -25.0]), 0.0, 10.0, 0.0)
+    assert (far >= 0).all()
+    assert (far <= 10).all()
+
+
+SCHEMA = Schema(
+    (
+        Variable("group", Kind.CATEGORICAL),
+        Variable("spent", Kind.CONTINUOUS),
+        Variable("visits", Kind.COUNT, bounds=(0, 400)),
+        Variable("day", Kind.DATE),
+    )
+)
+
+
+@pytest.fixture
+def data() -> Microdata:
+    rng = np.random.default_rng(3)
+    n = 600
+    group = rng.integers(3, size=n)
+    frame = pd.DataFrame(
+        {
+            "group": np.array(["a", "b", "c"])[group],
+            "spent": np.where(rng.random(n) < 0.3, 0.0, np.round(np.exp(rng.normal(6 + group, 0.5, n)), 2)),
+            "visits": rng.negative_binomial(1, 0.01, n).clip(max=400),
+            "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(3000, size=n), unit="D"),
+        }
+    )
+    return conform(frame, SCHEMA)
+
+
+def drawn(data: Microdata, target: str, **settings: object) -> np.ndarray:
+    spec = CartSpec(predictors=("group",), **settings)  # type: ignore[arg-type]
+    fit = cart(data, target, spec, Run(np.random.default_rng(4)), 1)
+    return np.asarray(draw(fit, spec, target, data, data, 0, np.random.default_rng(5)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["spent", "day"])
+def test_a_smoothed_tree_gives_no_lone_value_away_and_keeps_the_distribution(data: Microdata, target: str) -> None:
+    own = data.numbers(target)
+    plain, smooth = drawn(data, target), drawn(data, target, smoothing=True)
+    assert np.isin(plain, own).all()
+    cells = [one.view(np.uint64) for one in (own, plain, smooth)]
+    assert lone_values(cells[0], [cells[1]]).excess > 0.6
+    assert lone_values(cells[0], [cells[2]]).excess < 0.1
+    for g in ("a", "b", "c"):
+        rows = (data.frame["group"] == g).to_numpy()
+        assert smooth[rows].mean() == pytest.approx(plain[rows].mean(), abs=0.5 * own[rows].std())
+    assert smooth.std() == pytest.approx(plain.std(), rel=0.15)
+
+
+def test_smoothed_values_keep_zeros_cents_signs_and_bounds(data: Microdata) -> None:
+    plain, spent = drawn(data, "spent"), drawn(data, "spent", smoothing=True)
+    assert ((plain == 0) == (spent == 0)).mean() > 0.99
+    assert spent.min() >= 0
+    assert steps(spent) == pytest.approx(0.01)
+    assert not np.isin(data.numbers("spent").max(), spent)
+    visits = drawn(data, "visits", smoothing=True)
+    assert (visits == np.rint(visits)).all()
+    assert (visits.min() >= 0, visits.max() <= 400) == (True, True)
+
+
+def test_without_smoothing_nothing_changes(data: Microdata) -> None:
+    assert CartSpec().smoothing is False
+    assert (drawn(data, "spent") == drawn(data, "spent", smoothing=False)).all()

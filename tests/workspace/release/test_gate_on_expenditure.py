@@ -1,0 +1,112 @@
+"""The gate on real households: trees with leaves of five block, and say whose records; smoothed ones pass.
+
+``pytest -s`` on this file prints the findings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.recipe import Recipe
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.release.contents import plan_release
+from sfumato.workspace.release.gate import Examination, NotReleased, examine
+from sfumato.workspace.release.package import release
+from sfumato.workspace.release.policy import Policy
+from sfumato.workspace.reporting.findings import finding_table, finding_text
+from sfumato.workspace.reporting.tables import text
+from sfumato.workspace.store.workspace import Workspace
+
+pytestmark = pytest.mark.slow
+
+
+def recipe(**tree: Any) -> Recipe:
+    """All but location and race are synthesised by trees."""
+    steps = [("Income", ["UrbanRural", "Race"]), ("Expenditure", ["UrbanRural", "Race", "Income"])]
+    known = {"Income": "5%", "Expenditure": "5%"}
+    return Recipe.from_table(
+        {
+            "title": "Consumer expenditure",
+            "variables": {
+                "UrbanRural": {"kind": "categorical", "role": "known"},
+                "Income": {"kind": "continuous", "role": "known"},
+                "Race": {"kind": "categorical", "role": "known"},
+                "Expenditure": {"kind": "continuous", "role": "sensitive"},
+            },
+            "release": {"m": 6, "seed": 7},
+            "synthesis": [{"target": name, "method": "cart", "predictors": by, **tree} for name, by in steps],
+            "measure": [{"method": "utility.ecdf"}, {"method": "risk.identification", "radius": known}],
+            "threshold": [{"value": "risk.identification.true_match_rate", "max": 0.1}],
+        }
+    )
+
+
+@pytest.fixture
+def examined(
+    workspace: Workspace, public_data: Callable[[str], Path]
+) -> Callable[..., tuple[int, Examination, Microdata]]:
+    path = public_data("ce.csv")
+
+    def find(**tree: Any) -> tuple[int, Examination, Microdata]:
+        plan = recipe(**tree)
+        data = conform(pd.read_csv(path), plan.schema)
+        run_id = enter_run(workspace, plan, Source(path.name, path.read_bytes()), data)
+        work(workspace.directory, idle=0)
+        found = examine(workspace, plan_release(workspace, run_id), Policy())
+        print(f"\n{tree}\n{text(finding_table(found.findings))}")
+        for one in found.blocking:
+            print("\n".join(finding_text(one)))
+        return run_id, found, data
+
+    return find
+
+
+def test_trees_with_leaves_of_five_block_and_name_whose_records(
+    workspace: Workspace, examined: Callable[..., tuple[int, Examination, Microdata]], tmp_path: Path
+) -> None:
+    run_id, found, data = examined(minbucket=5)
+    by_check = {one.check: one for one in found.findings}
+    assert {one.check for one in found.blocking} >= {
+        "equal_records",
+        "near_records",
+        "lone_values",
+        "tail_values",
+        "extremes",
+    }
+    equal = by_check["equal_records"]
+    assert equal.value is not None
+    assert 0.17 < equal.value < 0.25
+    assert equal.baseline == 0
+    ends = by_check["extremes"]
+    assert ends.value == 4
+    for name in ("Income", "Expenditure"):
+        numbers = data.numbers(name)
+        assert {int(numbers.argmin()), int(numbers.argmax())} <= set(ends.records)
+    repeated = plan_release(workspace, run_id)
+    tables = [workspace.tables.read(sha).to_pandas() for sha in repeated.tables]
+    released = set(pd.concat(tables).astype({"Income": float, "Expenditure": float}).itertuples(index=False, name=None))
+    rows = list(data.frame[list(tables[0])].astype({"UrbanRural": str, "Race": str}).itertuples(index=False, name=None))
+    assert all(rows[record] in {(str(u), i, str(r), e) for u, i, r, e in released} for record in equal.records)
+    with pytest.raises(NotReleased, match="equal_records"):
+        release(workspace, run_id, tmp_path / "out")
+
+
+def test_smoothed_trees_with_larger_leaves_pass(
+    workspace: Workspace, examined: Callable[..., tuple[int, Examination, Microdata]], tmp_path: Path
+) -> None:
+    run_id, found, _ = examined(minbucket=20, smoothing=True)
+    assert found.blocking == ()
+    release(workspace, run_id, tmp_path / "out")
+
+
+def test_larger_leaves_alone_do_not(examined: Callable[..., tuple[int, Examination, Microdata]]) -> None:
+    _, found, _ = examined(minbucket=50)
+    assert {"lone_values", "extremes"} <= {one.check for one in found.blocking}
