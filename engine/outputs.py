@@ -47,9 +47,10 @@ class Output:
     ``drawn`` as "interval" is an estimate that is drawn beside the confidential data's; as "note" it stands below.
 
     ``public`` says that the released datasets' average may leave the building, rounded: a "share" of records to what a
-    whole number of records makes of it, a "score" to significant digits. It must speak of information lost, not of risk, and neither it nor what is
-    public beside it may give back a statistic that rests on a few records: no smallest or largest value, no range. Left out, it
-    is as confidential as the data.
+    whole number of records makes of it, a "score" to significant digits, a "grade" in few steps between 0 and 1, since a finer one
+    would give back what it compares. It must speak of information lost, not of risk, and neither it nor what is public beside it may
+    give back a statistic that rests on few records: no smallest or largest value, no range. Left out, it is as confidential
+    as the data.
     """
 
     name: str
@@ -72,7 +73,7 @@ class Output:
     limit_parameter: str = ""
     questions: tuple[Question, ...] = ()
     drawn: Literal["", "interval", "note"] = ""
-    public: Literal["", "score", "share"] = ""
+    public: Literal["", "score", "share", "grade"] = ""
 
     @property
     def title(self) -> str:

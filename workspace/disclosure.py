@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 INTERNAL = "INTERNAL: as confidential as the data"
 """What every internal page and file says of itself, and its name where it has no room."""
+MARKING = f"{INTERNAL}. It does not leave the building."
+"""The same at the head of a page."""
+GRADE = 0.05
+"""The steps of a public grade."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,13 @@ class DisclosureRules:
         """A share of so many records: what a rounded number of them makes, to so many digits."""
         step = self.rounding / records if records else 1.0
         return self.number(math.floor(value / step + 0.5) * step)
+
+    def grade(self, value: float) -> float:
+        """How well two intervals overlap, in steps of ``GRADE`` and none below 0.
+
+        The released interval is known to everybody. A digit more of the overlap would be a digit more of the confidential estimate.
+        """
+        return round(max(0.0, math.floor(value / GRADE + 0.5) * GRADE), 2)
 
     def quantile(self, q: float, records: int) -> bool:
         """Whether the quantile may be shown: so many records lie beyond it, on either side."""
@@ -112,19 +123,18 @@ def _public_rows(rows: Iterable[Row], rules: DisclosureRules, records: int, rare
         averaged = row.dataset != "confidential" and row.draw is None and row.level is None and row.value is not None
         if method is None or not public or not averaged or not _rests_on_enough(row, rules, records, rare):
             continue
-        baseline = None if method.confidential else row.baseline
+        value, lower, upper = (_shown(one, public, rules, records) for one in (row.value, row.lower, row.upper))
+        ends = (None, None) if public == "grade" else (lower, upper)
+        baseline = None if method.confidential else _shown(row.baseline, public, rules, records)
+        yield replace(row, value=value, lower=ends[0], upper=ends[1], baseline=baseline, reason="")
 
-        def shown(value: float | None, *, share: bool = public == "share") -> float | None:
-            return None if value is None else rules.share(value, records) if share else rules.number(value)
 
-        yield replace(
-            row,
-            value=shown(row.value),
-            lower=shown(row.lower),
-            upper=shown(row.upper),
-            baseline=shown(baseline),
-            reason="",
-        )
+def _shown(value: float | None, public: str, rules: DisclosureRules, records: int) -> float | None:
+    if value is None:
+        return None
+    if public == "share":
+        return rules.share(value, records)
+    return rules.grade(value) if public == "grade" else rules.number(value)
 
 
 def _rests_on_enough(row: Row, rules: DisclosureRules, records: int, rare: frozenset[str]) -> bool:

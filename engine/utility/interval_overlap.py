@@ -113,7 +113,7 @@ def check(data: Microdata, target: str, spec: IntervalOverlapSpec, place: str) -
             range=AT_MOST_ONE,
             short="interval overlap",
             drawn="note",
-            public="score",
+            public="grade",
         ),
         Output(
             "estimate",

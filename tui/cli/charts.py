@@ -17,6 +17,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.workspace.plots.figure import Figure, Panel, shading
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.plots.svg import svg
+from sfumato.workspace.release.policy import policy_of
 from sfumato.workspace.reporting.words import printable
 from sfumato.workspace.views.figures import figures_of
 from sfumato.workspace.views.runs import done_together
@@ -36,17 +37,30 @@ def draw_figures(
     height: int = 16,
     datasets: int = 3,
     widths: Sequence[str] = (),
+    *,
+    public: bool = False,
 ) -> str:
     """The figures of a run as text; as wide as the terminal when no width is given."""
-    figures = figures_of(workspace, done_together(workspace, run_id), datasets, bin_widths(widths))
+    figures = _figures(workspace, run_id, datasets, widths, public=public)
     across = width or shutil.get_terminal_size().columns
     colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     return "\n\n".join(figure_text(figure, across, height, colour=colour) for figure in figures)
 
 
-def write_svgs(workspace: Workspace, run_id: str, directory: Path, datasets: int, widths: Sequence[str]) -> list[Path]:
+def _figures(workspace: Workspace, run_id: str, datasets: int, widths: Sequence[str], *, public: bool) -> list[Figure]:
+    """The figures of a run and of those beside it; public ones of the run alone, by the workspace's policy."""
+    runs = done_together(workspace, run_id)
+    if not public:
+        return figures_of(workspace, runs, datasets, bin_widths(widths))
+    rules = policy_of(workspace.directory).rules
+    return figures_of(workspace, runs[:1], datasets, bin_widths(widths), rules)
+
+
+def write_svgs(
+    workspace: Workspace, run_id: str, directory: Path, datasets: int, widths: Sequence[str], *, public: bool = False
+) -> list[Path]:
     """One file a figure in a directory, made if need be; files that are there are replaced. Returns their paths."""
-    figures = figures_of(workspace, done_together(workspace, run_id), datasets, bin_widths(widths))
+    figures = _figures(workspace, run_id, datasets, widths, public=public)
     directory.mkdir(parents=True, exist_ok=True)
     paths = [directory / f"figure-{i:02d}.svg" for i in range(1, len(figures) + 1)]
     for path, figure in zip(paths, figures, strict=True):

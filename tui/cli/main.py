@@ -20,6 +20,7 @@ from .options import (
     JOBS,
     JSON,
     KEY,
+    PUBLIC,
     QUIET,
     SET,
     WORKSPACE,
@@ -31,7 +32,7 @@ from .options import (
     workspace_key,
     write_object,
 )
-from .outputs import figures, release, report
+from .outputs import figures, release, report, show_public
 from .speech import echo
 from .verify import verify
 
@@ -216,9 +217,18 @@ def evaluate(
 @WORKSPACE
 @JSON
 @click.option("--draws", is_flag=True, help="Show every dataset's rows, not only the averages.")
-def results(run_id: str, directory: Path | None, json_file: str | None, *, draws: bool) -> None:
+@PUBLIC
+def results(run_id: str, directory: Path | None, json_file: str | None, *, draws: bool, public: bool) -> None:
     """Show what RUN found (a number, or last)."""
     from sfumato.workspace.views.runs import companions_of, find_run
+
+    if public:
+        if draws:
+            raise click.UsageError(
+                "--draws shows rows of single datasets, which are internal; leave out --public or --draws"
+            )
+        show_public(run_id, directory, json_file)
+        return
 
     from .run import show, write_json
     from .summary import draws_text

@@ -30,6 +30,11 @@ JSON = click.option("--json", "json_file", metavar="FILE", help="Write the resul
 JOBS = click.option(
     "--jobs", type=click.IntRange(1), default=min(2, os.cpu_count() or 1), show_default=True, help="Tasks at a time."
 )
+PUBLIC = click.option(
+    "--public",
+    is_flag=True,
+    help="Only what the workspace's policy lets out. Without it, what is written is as confidential as the data.",
+)
 QUIET = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 SET = click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change the recipe, such as release.m=5. Repeatable."

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from .options import WORKSPACE, check_run_named, check_seal, open_workspace
+from .options import PUBLIC, WORKSPACE, check_run_named, check_seal, open_workspace, printed, write_object
 from .speech import echo
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="Write one SVG file a figure in DIR instead.",
 )
+@PUBLIC
 def figures(
     run_id: str,
     directory: Path | None,
@@ -43,20 +44,23 @@ def figures(
     datasets: int,
     widths: tuple[str, ...],
     svg_directory: Path | None,
+    *,
+    public: bool,
 ) -> None:
     """Draw what RUN (a number, or last) released beside the confidential data: distributions, intervals, sweeps.
 
-    Bars and curves of fewer than three confidential records are left out.
+    Bars and curves of fewer than three confidential records are left out. With --public distributions alone are drawn, in
+    bars that the policy lets out.
     """
     from .charts import draw_figures, write_svgs
 
     workspace = open_workspace(directory)
     check_seal(workspace, run_id)
     if svg_directory is None:
-        echo(draw_figures(workspace, run_id, width, height, datasets, widths))
+        echo(draw_figures(workspace, run_id, width, height, datasets, widths, public=public))
     else:
-        paths = write_svgs(workspace, run_id, svg_directory, datasets, widths)
-        echo(f"{len(paths)} figures written to {svg_directory}")
+        paths = write_svgs(workspace, run_id, svg_directory, datasets, widths, public=public)
+        echo(f"{len(paths)} figures written to {svg_directory}{said_internal(public=public)}")
 
 
 @click.command()
@@ -65,13 +69,24 @@ def figures(
     "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FILE.html", help="Where to write it."
 )
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
+@PUBLIC
 @WORKSPACE
-def report(run_id: str, output: Path, directory: Path | None, *, force: bool) -> None:
-    """Write the report of RUN (a number, or last) as one HTML file: release, verdicts, utility, risk, figures, sources."""
+def report(run_id: str, output: Path, directory: Path | None, *, force: bool, public: bool) -> None:
+    """Write the report of RUN (a number, or last) as one HTML file: release, verdicts, utility, risk, figures, sources.
+
+    With --public it is a page for users of the data: what they are, how to compute with them, what they keep.
+    """
     from sfumato.workspace.release.report import write_report
 
-    size = write_report(open_workspace(directory), run_id, output, force=force)
-    echo(f"report written to {output} ({size // 1024:,} KiB)")
+    size = write_report(open_workspace(directory), run_id, output, force=force, public=public)
+    echo(f"report written to {output} ({size // 1024:,} KiB){said_internal(public=public)}")
+
+
+def said_internal(*, public: bool) -> str:
+    """``; INTERNAL: as confidential as the data`` of what is not public."""
+    from sfumato.workspace.disclosure import INTERNAL
+
+    return "" if public else f"; {INTERNAL}"
 
 
 @click.command()
@@ -152,3 +167,18 @@ def contents_text(plan: ReleasePlan) -> str:
         "left out, identifiers": plan.left_out,
     }
     return "\n".join([tables, *(f"{words}: {', '.join(names)}" for words, names in parts.items() if names)])
+
+
+def show_public(run_id: str, directory: Path | None, json_file: str | None) -> None:
+    """Show the results of a run that the policy lets out, and write them as JSON where a file is named."""
+    from sfumato.workspace.release.report import public_release_of
+    from sfumato.workspace.release.users import public_results
+    from sfumato.workspace.reporting.user_guide import utility_table
+
+    workspace = open_workspace(directory)
+    check_seal(workspace, run_id)
+    found = public_release_of(workspace, run_id)
+    write_object(public_results(found), json_file)
+    if json_file != "-":
+        echo(printed(utility_table(found.rows)) if found.rows else "no result of this run may leave")
+        echo(found.rules.said)

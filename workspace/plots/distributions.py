@@ -22,6 +22,7 @@ from sfumato.workspace.plots.column import (
     sparse,
 )
 
+from ..disclosure import DisclosureRules
 from .figure import CONFIDENTIAL, Figure, Panel
 from .series import Series
 
@@ -44,39 +45,60 @@ class Group:
 
 
 def distribution_figure(
-    variable: Variable, confidential: Microdata, groups: Sequence[Group], bin_width: float | None = None
+    variable: Variable,
+    confidential: Microdata,
+    groups: Sequence[Group],
+    bin_width: float | None = None,
+    rules: DisclosureRules | None = None,
 ) -> Figure:
     """One panel a run. Levels are counted; counts and dates, and whatever has a bin width, are binned; the rest is smoothed.
 
-    Missing is one more level; numbers are those of the records that have one.
+    Missing is one more level; numbers are those of the records that have one. With ``rules`` the figure is public: bars are what
+    the rules leave of them, on bins and levels of the released data alone, and nothing is smoothed. Else it is internal, and
+    leaves out bars and curves of a few records.
     """
     name = variable.name
     own = confidential.present(name)
     panels = [(group.name, [released.present(name) for released in group.released]) for group in groups]
     caption = _which(groups)
-    tables = [confidential, *(released for group in groups for released in group.released)]
+    tables = [
+        *([confidential] if rules is None else []),
+        *(released for group in groups for released in group.released),
+    ]
     if any(table.missing(name).any() for table in tables):
         caption += "" if variable.kind.has_levels else " Records without a value are not drawn."
     if variable.kind.has_levels:
         levels = [*(str(level) for level in confidential.column(name).cat.categories), NO_VALUE]
         own = _codes(confidential, name)
         panels = [(group.name, [_codes(released, name) for released in group.released]) for group in groups]
-        return Figure(f"Records by {name}", "shares", _shares(levels, own, panels), f"{caption} {SUPPRESSED}")
-    if variable.kind is Kind.CONTINUOUS and bin_width is None:
+        drawn = _shares(levels, own, panels, rules)
+        return Figure(f"Records by {name}", "shares", drawn, f"{caption} {_suppressed(rules)}")
+    if variable.kind is Kind.CONTINUOUS and bin_width is None and rules is None:
         drawn = _densities(variable, own, panels)
         return Figure(f"Density of {name}", "density", drawn, f"{caption} {_DENSITY}")
     every = [own, *(values for _, datasets in panels for values in datasets)]
-    whole = variable.kind is Kind.DATE or all(np.array_equal(values, np.floor(values)) for values in every)
-    edges = bin_edges(_range(own, every[1:]), bin_width, whole=whole)
+    known = every if rules is None else every[1:]
+    whole = variable.kind is Kind.DATE or all(np.array_equal(values, np.floor(values)) for values in known)
+    span = _range(own, every[1:]) if rules is None else _released_range(every[1:])
+    edges = bin_edges(span, bin_width, whole=whole)
     width = f"Bins are {short_number(float(edges[1] - edges[0]))} wide" + (
         " (days)." if variable.kind is Kind.DATE else "."
     )
     return Figure(
         f"Histogram of {name}",
         "histogram",
-        _histograms(variable, edges, own, panels),
-        f"{caption} {width} {SUPPRESSED}",
+        _histograms(variable, edges, own, panels, rules, len(confidential)),
+        f"{caption} {width} {_suppressed(rules)}",
     )
+
+
+def _suppressed(rules: DisclosureRules | None) -> str:
+    return SUPPRESSED if rules is None else f"{rules.said}."
+
+
+def _confidential_counts(counts: NDArray[np.intp], rules: DisclosureRules | None, records: int) -> Floats:
+    """The bars of the confidential data, of so many records, those among them that no bar counts too."""
+    return shown_counts(counts) if rules is None else rules.cells(counts, records - int(counts.sum()))
 
 
 _DENSITY = "Gaussian kernel; the confidential curve is drawn where at least three records lie within three bandwidths."
@@ -97,6 +119,11 @@ def _range(own: Floats, released: Sequence[Floats]) -> tuple[float, float]:
     """What is drawn: all that is released, and the confidential values but for the two smallest and the two largest."""
     ranges = [(float(values.min()), float(values.max())) for values in released if values.size]
     ranges += [found for found in [shown_range(own)] if found is not None]
+    return min(low for low, _ in ranges), max(high for _, high in ranges)
+
+
+def _released_range(released: Sequence[Floats]) -> tuple[float, float]:
+    ranges = [(float(values.min()), float(values.max())) for values in released if values.size] or [(0.0, 1.0)]
     return min(low for low, _ in ranges), max(high for _, high in ranges)
 
 
@@ -129,13 +156,18 @@ def _counted(values: Floats, edges: Floats) -> NDArray[np.intp]:
 
 
 def _histograms(
-    variable: Variable, edges: Floats, own: Floats, panels: Sequence[tuple[str, list[Floats]]]
+    variable: Variable,
+    edges: Floats,
+    own: Floats,
+    panels: Sequence[tuple[str, list[Floats]]],
+    rules: DisclosureRules | None,
+    records: int,
 ) -> tuple[Panel, ...]:
     """Bars at the middles of the bins; dates are named by the day on which a bin begins."""
     dates = variable.kind is Kind.DATE
     starts = np.floor(edges[:-1]).astype(np.int64).astype("datetime64[D]").astype(str).tolist() if dates else []
     middles = np.arange(len(edges) - 1.0) if dates else (edges[:-1] + edges[1:]) / 2
-    confidential = Series(CONFIDENTIAL, middles, shown_counts(_counted(own, edges)))
+    confidential = Series(CONFIDENTIAL, middles, _confidential_counts(_counted(own, edges), rules, records))
     return tuple(
         Panel(
             name,
@@ -152,12 +184,16 @@ def _histograms(
     )
 
 
-def _shares(levels: list[str], own: Floats, panels: Sequence[tuple[str, list[Floats]]]) -> tuple[Panel, ...]:
+def _shares(
+    levels: list[str], own: Floats, panels: Sequence[tuple[str, list[Floats]]], rules: DisclosureRules | None
+) -> tuple[Panel, ...]:
     """Records by level: the 20 that most records have, the others together; a level of a few confidential records only is left out."""
     released = [_by_level(values, levels) for _, datasets in panels for values in datasets]
     counts = _by_level(own, levels)
-    some = np.flatnonzero((counts >= LEAST_RECORDS) | np.any(released, axis=0))
-    frequent = some[np.argsort(-counts[some], kind="stable")][:MOST_LEVELS]
+    shown = np.any(released, axis=0)
+    some = np.flatnonzero(shown if rules else shown | (counts >= LEAST_RECORDS))
+    order = np.sum(released, axis=0) if rules else counts
+    frequent = some[np.argsort(-order[some], kind="stable")][:MOST_LEVELS]
     kept, rest = np.sort(frequent), np.setdiff1d(some, frequent)
     names = [levels[i] for i in kept] + ([f"{rest.size} other levels"] if rest.size else [])
     places = np.arange(float(len(names)))
@@ -165,7 +201,7 @@ def _shares(levels: list[str], own: Floats, panels: Sequence[tuple[str, list[Flo
     def grouped(found: NDArray[np.intp]) -> NDArray[np.intp]:
         return np.append(found[kept], found[rest].sum()) if rest.size else found[kept]
 
-    confidential = Series(CONFIDENTIAL, places, shown_counts(grouped(counts)))
+    confidential = Series(CONFIDENTIAL, places, _confidential_counts(grouped(counts), rules, own.size))
     remaining = iter(released)
     return tuple(
         Panel(

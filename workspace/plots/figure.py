@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.workspace.plots.axes import AxisUnit, unit_text
 
+from ..disclosure import INTERNAL
 from .series import Marker, Series
 
 Floats = NDArray[np.float64]
@@ -112,6 +113,13 @@ class Figure:
         """The names of all series, each once, the confidential data first."""
         names = dict.fromkeys(series.name for panel in self.panels for series in panel.series)
         return tuple(sorted(names, key=lambda name: name != CONFIDENTIAL))
+
+
+def marked_internal(figure: Figure) -> Figure:
+    """The figure with what says in its caption that it is as confidential as the data."""
+    if INTERNAL in figure.caption:
+        return figure
+    return replace(figure, caption=" ".join(part for part in (figure.caption, f"{INTERNAL}.") if part))
 
 
 def description(figure: Figure) -> str:

@@ -12,11 +12,15 @@ from ..integrity import hold
 from ..jobs.runs import published_tables
 from ..reporting.page import ReportedRun, report
 from ..reporting.release_summary import Decision
+from ..reporting.user_guide import PublicRelease, user_guide
 from ..store.artefacts import traces_of
 from ..store.workspace import Workspace
 from ..views.figures import figures_of
 from ..views.results import diagnostics_of, result_rows, verdicts_of
 from ..views.runs import Run, done_together, find_run, names_of
+from .contents import plan_release
+from .policy import policy_of
+from .users import public_release
 
 
 def report_page(
@@ -32,6 +36,20 @@ def report_page(
         hold(workspace, run.id, strict=True)
     reported = [_reported(workspace, run, name, traces=traces) for run, name in zip(runs, names_of(runs), strict=True)]
     return report(reported, figures_of(workspace, runs), published_tables(workspace, runs), decision)
+
+
+def public_release_of(workspace: Workspace, run_id: int | str) -> PublicRelease:
+    """What the public may know of a run, by the workspace's policy. Raises NotFound, NotReady and BadInput."""
+    plan, policy = plan_release(workspace, run_id), policy_of(workspace.directory)
+    confidential = workspace.tables.read(workspace.dataset(plan.run.dataset_id).table_sha256)
+    rows = result_rows(workspace, plan.run.id)
+    return public_release(plan, policy.rules, rows, confidential, lambda draw: workspace.tables.read(plan.tables[draw]))
+
+
+def public_report_page(workspace: Workspace, run_id: int | str) -> str:
+    """The page for users of a run's datasets, with public figures. Raises as ``public_release_of`` does."""
+    release, run = public_release_of(workspace, run_id), find_run(workspace, run_id)
+    return user_guide(release, figures_of(workspace, [run], rules=release.rules)).html()
 
 
 def _reported(workspace: Workspace, run: Run, name: str, *, traces: bool) -> ReportedRun:
@@ -59,8 +77,10 @@ def _reported(workspace: Workspace, run: Run, name: str, *, traces: bool) -> Rep
     )
 
 
-def write_report(workspace: Workspace, run_id: int | str, path: Path, *, force: bool = False) -> int:
-    """Write the report, with traces, and enter that in the audit log; returns its bytes.
+def write_report(
+    workspace: Workspace, run_id: int | str, path: Path, *, force: bool = False, public: bool = False
+) -> int:
+    """Write the report, with traces, or the ``public`` one, and enter that in the audit log; returns its bytes.
 
     A file that is there stays, unless ``force``. Raises BadInput.
     """
@@ -69,9 +89,16 @@ def write_report(workspace: Workspace, run_id: int | str, path: Path, *, force: 
         raise BadInput("-o", f'"{path}" is not a file in a directory that exists; name one, such as report.html')
     if path.exists() and not force:
         raise BadInput("-o", f'"{path}" exists; name another file, or add --force to replace it')
-    page = report_page(workspace, run_id, traces=True).encode()
+    made = public_report_page(workspace, run_id) if public else report_page(workspace, run_id, traces=True)
+    page = made.encode()
     path.write_bytes(page)
     subject = f"run {find_run(workspace, run_id).id}"
     with workspace.writing() as connection:
-        append(connection, Act.REPORT_WRITTEN, subject, sha256=hashlib.sha256(page).hexdigest())
+        append(
+            connection,
+            Act.REPORT_WRITTEN,
+            subject,
+            sha256=hashlib.sha256(page).hexdigest(),
+            public=1 if public else None,
+        )
     return len(page)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from io import StringIO
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -67,6 +69,21 @@ def _bounded(recipe: Recipe, plan: ReleasePlan, released: pa.Table) -> BoundedMe
     kinds = {name: recipe.schema[name].kind for name in plan.replaced if name in recipe.generalised}
     name = next((name for name, kind in kinds.items() if kind in NUMBERS), None)
     return None if name is None else bounded_mean(name, released.column(name).to_pylist(), kinds[name])
+
+
+def public_results(release: PublicRelease) -> dict[str, Any]:
+    """The object that ``results --public --json`` writes: no run, no hash, no seed; the rows that may leave."""
+    rules = asdict(release.rules)
+    return {
+        "disclosure": release.rules.said,
+        "kind": release.recipe.origin,
+        "datasets": release.datasets,
+        "records": release.records,
+        "replaced": list(release.replaced),
+        "kept": list(release.kept),
+        "rules": rules,
+        "rows": [row.to_dict() for row in release.rows],
+    }
 
 
 HEADS = ("measure", "of", "settings", "dataset", "value", "lower", "upper", "baseline", "better", "meaning")

@@ -14,6 +14,7 @@ from sfumato.engine.rows import Row
 from sfumato.engine.schema import Role, Variable
 from sfumato.engine.thresholds import Verdict
 
+from ..disclosure import MARKING
 from ..plots.figure import Figure
 from ..plots.markup import Child, Markup, element
 from ..plots.svg import svg
@@ -202,6 +203,7 @@ def _page(main: ReportedRun, parts: Sequence[Section]) -> str:
     body = element(
         "main",
         element("h1", main.title),
+        element("p", MARKING, class_="marking"),
         element("p", main.recipe.description) if main.recipe.description else "",
         element("nav", element("ul", links), aria_label="Contents"),
         [part.markup for part in parts],

@@ -219,31 +219,36 @@ def _kept(release: PublicRelease) -> list[Part]:
                 "Nothing was measured that may be said here. Expect differences, and ask the data's keeper before you rely on a result."
             )
         ]
-    lines: list[Line] = []
-    meanings: dict[str, str] = {}
-    for row in release.rows:
-        output = output_of(row)
-        name = f"{method_title(row.method_key)}: {output.title if output else row.measure}"
-        if output is not None:
-            meanings.setdefault(name, output.meaning)
-        lines.append(
-            [
-                name,
-                measured(row.target, row.params),
-                number(row.value),
-                interval(row.lower, row.upper),
-                "" if row.baseline is None else number(row.baseline),
-                DIRECTIONS[output.goal] if output else "",
-            ]
-        )
+    outputs = {_name(row): output for row in release.rows if (output := output_of(row))}
     return [
         Paragraph(
             "Averages over the datasets, beside the confidential data. They are in utility.csv too. What is not here was not measured "
             "or stays inside; that nothing is said of an analysis does not mean that it can be relied on."
         ),
-        table(UTILITY_HEADS, lines, right=(2, 3, 4)),
-        Terms(list(meanings.items())),
+        utility_table(release.rows),
+        Terms([(name, output.meaning) for name, output in outputs.items()]),
     ]
+
+
+def _name(row: Row) -> str:
+    output = output_of(row)
+    return f"{method_title(row.method_key)}: {output.title if output else row.measure}"
+
+
+def utility_table(rows: Sequence[Row]) -> Table:
+    """A line a public row."""
+    lines: list[Line] = [
+        [
+            _name(row),
+            measured(row.target, row.params),
+            number(row.value),
+            interval(row.lower, row.upper),
+            "" if row.baseline is None else number(row.baseline),
+            DIRECTIONS[output.goal] if (output := output_of(row)) else "",
+        ]
+        for row in rows
+    ]
+    return table(UTILITY_HEADS, lines, right=(2, 3, 4), spare=(5, 4, 3))
 
 
 def limits(release: PublicRelease) -> list[str]:

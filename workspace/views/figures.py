@@ -9,9 +9,10 @@ from sfumato.engine.microdata import Microdata
 from sfumato.engine.schema import Variable
 from sfumato.workspace.plots.joint import pair_figures
 
+from ..disclosure import DisclosureRules
 from ..plots.curves import RunRows, interval_figures, sweep_figures
 from ..plots.distributions import Group, distribution_figure
-from ..plots.figure import Figure
+from ..plots.figure import Figure, marked_internal
 from ..store.artefacts import released_dataset
 from ..store.workspace import Workspace
 from .columns_beside import columns_beside
@@ -29,22 +30,30 @@ def figures_of(
     runs: Sequence[Run],
     datasets: int = DATASETS,
     bin_widths: Mapping[str, float] | None = None,
+    rules: DisclosureRules | None = None,
 ) -> list[Figure]:
     """Distributions of the released variables, pairs of them, intervals and sweeps, of runs on the same data; the first is the main one.
 
-    ``datasets`` of each run are drawn; ``bin_widths`` are in the unit of the variable. Raises BadInput.
+    ``datasets`` of each run are drawn; ``bin_widths`` are in the unit of the variable. With ``rules`` the figures are public:
+    distributions alone, and of the confidential data what the rules leave. Else they are internal, and say so. Raises BadInput.
     """
     names = names_of(runs)
+    if rules is not None:
+        origins = [
+            run.recipe.origin for run in runs
+        ]  # the names are what somebody wrote who did not write for the public
+        return _distributions(workspace, runs, origins, datasets, bin_widths or {}, rules)
     rows = [
         RunRows(name, [row for row in result_rows(workspace, run.id) if row.draw is None])
         for name, run in zip(names, runs, strict=True)
     ]
-    return [
-        *_distributions(workspace, runs, names, datasets, bin_widths or {}),
+    figures = [
+        *_distributions(workspace, runs, names, datasets, bin_widths or {}, None),
         *_pairs(workspace, runs[0]),
         *interval_figures(rows),
         *sweep_figures(rows),
     ]
+    return [marked_internal(figure) for figure in figures]
 
 
 def _pairs(workspace: Workspace, run: Run) -> list[Figure]:
@@ -55,7 +64,12 @@ def _pairs(workspace: Workspace, run: Run) -> list[Figure]:
 
 
 def _distributions(
-    workspace: Workspace, runs: Sequence[Run], names: Sequence[str], datasets: int, bin_widths: Mapping[str, float]
+    workspace: Workspace,
+    runs: Sequence[Run],
+    names: Sequence[str],
+    datasets: int,
+    bin_widths: Mapping[str, float],
+    rules: DisclosureRules | None,
 ) -> list[Figure]:
     recipe = runs[0].recipe
     confidential = workspace.read(workspace.dataset(runs[0].dataset_id))
@@ -69,7 +83,7 @@ def _distributions(
     labels = frozenset().union(*(run.recipe.generalised for run in runs))
     shown = [_as_drawn(variable, runs) for variable in variables if variable.name not in labels]
     widths = {v.name: SHARE_WIDTH for v in shown if v.kind is not recipe.schema[v.name].kind and v.bounds == (0, 1)}
-    return [distribution_figure(v, confidential, groups, {**widths, **bin_widths}.get(v.name)) for v in shown]
+    return [distribution_figure(v, confidential, groups, {**widths, **bin_widths}.get(v.name), rules) for v in shown]
 
 
 def _as_drawn(variable: Variable, runs: Sequence[Run]) -> Variable:

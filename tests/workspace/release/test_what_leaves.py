@@ -7,7 +7,9 @@ it lies there.
 from __future__ import annotations
 
 import base64
+import html
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,15 +21,19 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 from leaks import Leak, Secrets, binaries, leaks, readings, strayed, telling
 
 import sfumato.workspace.audit as auditing
 import sfumato.workspace.release.gate as gating
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
+from sfumato.tui.cli.main import sfumato
+from sfumato.workspace.disclosure import INTERNAL
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.plots.figure import CONFIDENTIAL
 from sfumato.workspace.release.contents import plan_release
 from sfumato.workspace.release.package import release
 from sfumato.workspace.release.policy import policy_of
@@ -194,6 +200,52 @@ def test_every_internal_file_is_found_when_it_lies_in_public(case: Case, out: Pa
         by_its_bytes += [] if leaks(public, case.secrets) else [path.name]
         shutil.rmtree(public)
     assert [name for name in by_its_bytes if not name.endswith(".schema.json")] == [], "a schema alone holds no secret"
+
+
+@pytest.fixture(scope="module")
+def exported(case: Case, tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Path]:
+    """Report, figures and results of the run, as files: the public ones, and the internal ones."""
+    made = {}
+    for public in (True, False):
+        folder = tmp_path_factory.mktemp("public" if public else "internal")
+        where = ["--workspace", str(case.workspace.directory), *(["--public"] if public else [])]
+        for words in (
+            ["report", "1", "-o", str(folder / "report.html")],
+            ["figures", "1", "--svg", str(folder / "figures")],
+            ["results", "1", "--json", str(folder / "results.json")],
+        ):
+            done = CliRunner().invoke(sfumato, [*words, *where], catch_exceptions=False)
+            assert done.exit_code == 0, done.output
+        for name, words in (("figures.txt", ["figures", "1"]), ("results.txt", ["results", "1"])):
+            (folder / name).write_text(CliRunner().invoke(sfumato, [*words, *where]).output, "utf-8")
+        made[public] = folder
+    return made
+
+
+@pytest.mark.slow
+def test_public_reports_figures_and_results_hold_no_secret_and_internal_ones_do(
+    case: Case, exported: dict[bool, Path]
+) -> None:
+    assert leaks(exported[True], case.secrets) == []
+    found = {leak.file for leak in leaks(exported[False], case.secrets)}
+    files = {str(path.relative_to(exported[False])) for path in exported[False].rglob("*") if path.is_file()}
+    assert found == files
+    marked = [
+        path.read_text("utf-8") for path in exported[False].rglob("*") if path.name != "results.txt" and path.is_file()
+    ]
+    assert all(INTERNAL in " ".join(text.split()) for text in marked)
+    assert not [path for path in exported[True].rglob("*") if path.is_file() and INTERNAL in path.read_text("utf-8")]
+
+
+@pytest.mark.slow
+def test_the_words_of_a_public_figure_hold_rounded_counts_alone(exported: dict[bool, Path]) -> None:
+    for path in sorted((exported[True] / "figures").glob("*.svg")):
+        text = path.read_text("utf-8")
+        said = re.search(f"{CONFIDENTIAL}, (.*?)\\. ", html.unescape(text)[html.unescape(text).index("<desc") :])
+        assert said is not None
+        counts = [float(one) for one in re.findall(r" ([\d.]+)(?:,|$)", said[1])]
+        assert counts
+        assert all(one % 5 == 0 and one >= 10 for one in counts)
 
 
 def spellings(value: float) -> list[str]:

@@ -14,9 +14,9 @@ from typing import Any
 from sfumato.engine.outputs import QUESTIONS
 from sfumato.engine.recipe import Step
 
+from ...disclosure import MARKING
 from ...reporting.questions import unmeasured
 from ..dossier import Dossier
-from .risk_assessment import MARKING
 from .written import Written, json_document
 
 SCHEMA = "urn:sfumato:disclosure-control:1"

@@ -13,6 +13,7 @@ from sfumato.engine.rows import Row, by_series
 from sfumato.engine.schema import Role
 from sfumato.engine.thresholds import Verdict
 
+from ...disclosure import MARKING
 from ...reporting.document import Chapter, Document, Items, Open, Paragraph, Part, Signatures, Terms, Words
 from ...reporting.questions import ASKS, answering, averages_of_risk, questions_of
 from ...reporting.release_summary import moment, summary_lines, what_goes_out
@@ -34,7 +35,6 @@ from ..dossier import Dossier
 from ..judgements import CONTEXT, DATA, GOVERNANCE, JUDGEMENTS, PUBLICATION, RESIDUAL, Asked
 from .written import Written
 
-MARKING = "INTERNAL: as confidential as the data. It does not leave the building."
 READING = (
     "Values of the release are averages over its datasets; beside them stands the worst single dataset. The confidential data's "
     "own value is the risk of releasing them unchanged; a baseline is what the measure would be by chance, or without a "
