@@ -7,6 +7,7 @@ WorkspaceError
 ├── DifferentData     runs that were to be compared are on different data
 ├── StrangeFile       something in the workspace is no plain file or directory of its own
 ├── NotYours          the workspace belongs to another user: it can be looked at
+├── NotReleased       a release was refused, or failed; nothing of it is left
 ├── NotReady          a run has not come far enough for what was asked of it
 └── NotFound          no such run, project or dataset
 """
@@ -63,6 +64,10 @@ class DifferentData(WorkspaceError):
         on = " and ".join(described)
         super().__init__(f"the runs are on different data: {on}; --any-data compares them all the same")
         self.described = described
+
+
+class NotReleased(WorkspaceError):
+    """A release was refused, or failed; nothing was written."""
 
 
 class NotReady(WorkspaceError):

@@ -316,6 +316,15 @@ def _verified(workspace: Workspace, heads: Sequence[Head]) -> Verified:
         return Verified(rows, tuple(filter(None, (broken(rows, head_of(workspace.connection), heads), said))), ())
     wrong = [*chain.wrong, *chain.lack, *_database(workspace), *_stored(workspace, chain)]
     notes = []
+    ended = {row.found.get("begun") for row in chain.rows if row.act in (Act.RUN_RELEASED, Act.RELEASE_UNDONE)}
+    going = {row[0]: row[1] for row in workspace.connection.execute("SELECT number, run_id FROM releasing")}
+    for row in (row for row in chain.rows if row.act == Act.RELEASE_BEGUN and row.number not in ended):
+        if row.number in going:
+            notes.append(
+                f"{row.subject}: a release has begun and not ended; if it was cut off: sfumato resume {going[row.number]}"
+            )
+        else:
+            wrong.append(f"row {row.number} began a release of {row.subject}, and nothing says how it ended")
     entered, deleted = chain.of(Act.RUN_ENTERED), chain.of(Act.RUN_DELETED)
     there = [int(row[0]) for row in workspace.connection.execute("SELECT id FROM run ORDER BY id")]
     wrong += [f"run {number} is gone, and the audit log does not say that it was deleted"

@@ -252,6 +252,7 @@ def results(run_id: str, directory: Path | None, json_file: str | None, *, draws
 def resume(run_id: str, directory: Path | None, jobs: int, json_file: str | None, *, quiet: bool) -> None:
     """Go on with a RUN that was interrupted, cancelled or failed; finished tasks are kept."""
     from sfumato.workspace.jobs import queue
+    from sfumato.workspace.release.in_progress import settle
     from sfumato.workspace.views.runs import find_run
 
     from .run import carry_out
@@ -259,6 +260,8 @@ def resume(run_id: str, directory: Path | None, jobs: int, json_file: str | None
     check_writable(json_file)
     workspace = open_workspace(directory)
     found = find_run(workspace, run_id)
+    for said in settle(workspace):
+        echo(said, err=True)
     queue.resume(workspace, found.id)
     sys.exit(carry_out(workspace, [found.id], jobs, json_file, quiet=quiet))
 

@@ -136,7 +136,7 @@ class ReleaseScreen(Dialog[None]):
         run_id, form = self._run_id, self._form
 
         def query(workspace: Workspace) -> Released:
-            from sfumato.workspace.release.gate import NotReleased
+            from sfumato.workspace.errors import NotReleased
             from sfumato.workspace.release.package import release
 
             try:

@@ -14,6 +14,7 @@ from sfumato.engine.rows import Row
 from sfumato.engine.thresholds import Verdict
 
 from ..audit import STOPS, Act, append
+from ..release.in_progress import settle
 from ..release.policy import policy_of
 from ..store.keys import NoKey, key_of_run
 from ..store.seals import keep, left_parts, seal_run, task_parts
@@ -310,8 +311,9 @@ def request_stop(workspace: Workspace, run_id: int, state: RunState) -> bool:
 def resume(workspace: Workspace, run_id: int) -> bool:
     """Queue an interrupted, cancelled or failed run again; its finished tasks stay. False when there is nothing to do.
 
-    Raises NoKey where the key that it was entered with is missing.
+    Releases that were cut off are settled before. Raises NoKey where the key that it was entered with is missing.
     """
+    settle(workspace)
     entered = workspace.connection.execute("SELECT key_fingerprint FROM run WHERE id = ?", (run_id,)).fetchone()
     if entered is not None:
         key_of_run(workspace.directory, str(entered[0]))

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from sfumato.engine.errors import BadInput, NotComputable, suggestion
 
 from ..audit import user
-from ..errors import WorkspaceError
+from ..errors import NotReleased
 from ..store.workspace import Workspace
 from .checks import Case, Check, Sighting, Status
 from .contents import ReleasePlan
@@ -26,10 +26,6 @@ from .run_checks import RUN_CHECKS
 CHECKS: tuple[Check, ...] = (*RUN_CHECKS, *DATA_CHECKS, *EARLIER_CHECKS)
 MOST_RECORDS = 1000
 """So many record numbers a finding holds; its words say how many there are."""
-
-
-class NotReleased(WorkspaceError):
-    """A release was refused; nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)

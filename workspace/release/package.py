@@ -9,8 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +16,9 @@ from typing import Any
 
 from sfumato.engine.thresholds import Outcome, Verdict
 
-from ..audit import Act, append
+from ..audit import Act
 from ..disclosure import INTERNAL as INTERNAL_MARK
+from ..errors import NotReleased
 from ..jobs.runs import result_with_companions
 from ..store.keys import key_of_run
 from ..store.workspace import Workspace
@@ -29,7 +28,8 @@ from .decision import decision_of
 from .documents import INTERNAL_DOCUMENTS, PUBLIC_DOCUMENTS
 from .documents.written import Document, Written
 from .dossier import Dossier, dossier_of
-from .gate import NotReleased, check_passed, examine, waived
+from .gate import check_passed, examine, waived
+from .in_progress import appear, begun, settle
 from .policy import policy_of
 from .public_files import public_files
 from .report import report_page
@@ -70,22 +70,19 @@ def release(
     Findings that block are waived by ``waive``, a reason for each check, or by one ``reason`` for the whole release. Raises NotFound,
     NotReady, BadInput for a policy or a waiver that cannot be, and NotReleased: where the gate blocks and nobody who may
     waives it, or when the directory has something in it. Whatever happens, there is either the whole release with its row in
-    the audit log, or neither.
+    the audit log, or neither; cut off, it is completed or removed by ``resume`` and by the next release.
     """
     workspace.check_own()
+    settle(workspace)
     plan, policy = plan_release(workspace, run_id), policy_of(workspace.directory)
     target = directory.expanduser().resolve()
     _check_target(target)
     examination = waived(examine(workspace, plan, policy), policy, reason, waive)
     check_passed(examination)
     dossier = dossier_of(workspace, plan, policy, examination, form, reason.strip())
-    aside = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.writing-"))
-    try:
-        files = _fill(workspace, dossier, aside)
-        manifest = hashlib.sha256((aside / INTERNAL / MANIFEST).read_bytes()).hexdigest()
-        _put_in_place(workspace, dossier, aside, target, manifest)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+    with begun(workspace, plan.run.id, target, _details(dossier)) as one:
+        files = _fill(workspace, dossier, one.aside)
+        manifest = appear(workspace, one)
     return Released(target, files, manifest, len(plan.unmet))
 
 
@@ -190,34 +187,19 @@ def _internal_json(table: dict[str, Any]) -> bytes:
     return _json({"disclosure": INTERNAL_MARK, **table})
 
 
-def _put_in_place(workspace: Workspace, dossier: Dossier, aside: Path, target: Path, manifest_sha256: str) -> None:
-    """Name the directory and write the audit row together: what fails before the end undoes both."""
-    plan, examination, placed = dossier.plan, dossier.examination, False
-    try:
-        with workspace.writing() as connection:
-            append(
-                connection,
-                Act.RUN_RELEASED,
-                f"run {plan.run.id}",
-                form=dossier.form,
-                reason=dossier.reason,
-                manifest_sha256=manifest_sha256,
-                gate=examination.status,
-                policy_sha256=examination.policy_sha256,
-                waived="; ".join(f"{one.check}: {one.reason}" for one in examination.waivers) or None,
-                unmet=len(plan.unmet),
-                exposed=", ".join(plan.exposed) or None,
-                public_key=1 if plan.public_key else None,
-            )
-            try:
-                aside.rename(target)
-            except OSError as error:
-                raise NotReleased(f'"{target}" cannot be written: {error.strerror}') from None
-            placed = True
-    except BaseException:
-        if placed:
-            target.rename(aside)
-        raise
+def _details(dossier: Dossier) -> dict[str, str | int | None]:
+    """What the audit log says of a release."""
+    plan, examination = dossier.plan, dossier.examination
+    return {
+        "form": dossier.form,
+        "reason": dossier.reason,
+        "gate": examination.status,
+        "policy_sha256": examination.policy_sha256,
+        "waived": "; ".join(f"{one.check}: {one.reason}" for one in examination.waivers) or None,
+        "unmet": len(plan.unmet),
+        "exposed": ", ".join(plan.exposed) or None,
+        "public_key": 1 if plan.public_key else None,
+    }
 
 
 def releases_of(workspace: Workspace, run_id: int) -> list[PastRelease]:

@@ -297,3 +297,16 @@ def seals(connection: sqlite3.Connection) -> None:
             seal BLOB NOT NULL, rows BLOB, PRIMARY KEY (run_id, part)) WITHOUT ROWID
         """,
     )
+
+
+@migration
+def releases_in_progress(connection: sqlite3.Connection) -> None:
+    """The releases that have begun and not ended, by the numbers of their rows in the audit log, each with the process that writes it."""
+    _script(
+        connection,
+        """
+        CREATE TABLE releasing (
+            number INTEGER PRIMARY KEY, run_id INTEGER NOT NULL, aside TEXT NOT NULL, target TEXT NOT NULL, details TEXT NOT NULL,
+            manifest_sha256 TEXT NOT NULL, pid INTEGER NOT NULL, host TEXT NOT NULL, birth TEXT NOT NULL, seal TEXT NOT NULL)
+        """,
+    )

@@ -16,13 +16,14 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.workspace.audit import Act, audit_rows
+from sfumato.workspace.errors import NotReleased
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.release import gate
 from sfumato.workspace.release.checks import Check, Sighting
 from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import ALL, CHECKS, Examination, Finding, NotReleased, Waiver, examine, waived
+from sfumato.workspace.release.gate import ALL, CHECKS, Examination, Finding, Waiver, examine, waived
 from sfumato.workspace.release.package import release
 from sfumato.workspace.release.policy import FindingLimit, Policy, policy_of, read_policy
 from sfumato.workspace.store.workspace import Workspace

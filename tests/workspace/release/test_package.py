@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import hashlib
 import json
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,14 @@ import sfumato.workspace.release.package as releasing
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.workspace.audit import Act, audit_rows, broken, head_of
-from sfumato.workspace.errors import NotFound, NotReady
+from sfumato.workspace.errors import NotFound, NotReady, NotReleased
 from sfumato.workspace.ingest.files import Source, read_frame
 from sfumato.workspace.jobs.runs import enter_run, result_object
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.release.contents import plan_release
 from sfumato.workspace.release.decision import decision_of
 from sfumato.workspace.release.dossier import dossier_of
-from sfumato.workspace.release.gate import NotReleased, examine
+from sfumato.workspace.release.gate import examine
 from sfumato.workspace.release.package import release, releases_of
 from sfumato.workspace.release.policy import policy_of
 from sfumato.workspace.release.report import report_page
@@ -294,20 +295,21 @@ def test_a_row_that_cannot_be_written_takes_the_files_back(workspace: Workspace,
 def test_a_commit_that_fails_takes_the_files_back(
     workspace: Workspace, done: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Failing:
-        def __enter__(self) -> sqlite3.Connection:
-            workspace.connection.execute("BEGIN IMMEDIATE")
-            return workspace.connection
+    whole, failed = Workspace.writing, []
 
-        def __exit__(self, *_: object) -> None:
-            assert (tmp_path / "out").is_dir()
-            workspace.connection.execute("ROLLBACK")
-            raise sqlite3.OperationalError("disk I/O error")
+    @contextlib.contextmanager
+    def writing(self: Workspace) -> Iterator[sqlite3.Connection]:
+        with whole(self) as connection:
+            yield connection
+            if (tmp_path / "out").is_dir():
+                failed.append(True)
+                raise sqlite3.OperationalError("disk I/O error")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Workspace, "writing", lambda _: Failing())
+        patch.setattr(Workspace, "writing", writing)
         with pytest.raises(sqlite3.OperationalError):
             release(workspace, done, tmp_path / "out")
+    assert failed
     assert leftovers(tmp_path) == set()
     assert acts(workspace) == []
 

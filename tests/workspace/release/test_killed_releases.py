@@ -1,0 +1,162 @@
+"""A release is killed at fifty moments: afterwards it is there with its row in the audit log, or nothing of it is."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.recipe import Recipe
+from sfumato.workspace.audit import Act, audit_rows
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.integrity import verify_workspace
+from sfumato.workspace.jobs.processes import host
+from sfumato.workspace.jobs.queue import resume
+from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.release.in_progress import begun, settle
+from sfumato.workspace.release.package import release
+from sfumato.workspace.release.verification import verify_release
+from sfumato.workspace.store.workspace import Workspace
+
+pytestmark = pytest.mark.slow
+BY_STEP, BY_TIME = 38, 12
+
+
+@pytest.fixture
+def done(tmp_path: Path, small_data: Microdata) -> Path:
+    """A workspace with a run that is done, small so that its release is quick."""
+    recipe = Recipe.from_table(
+        {
+            "variables": {"age": {"kind": "count", "role": "known"}, "visits": {"kind": "count", "role": "sensitive"}},
+            "release": {"m": 2, "seed": 1},
+            "synthesis": [{"target": "visits", "method": "linear_regression", "predictors": ["age"]}],
+            "measure": [{"method": "utility.ecdf"}],
+        }
+    )
+    data = Microdata(recipe.schema, small_data.frame[["age", "visits"]].astype({"age": "int64"}), "confidential")
+    directory = tmp_path / "workspace"
+    with Workspace.create(directory) as workspace:
+        enter_run(workspace, recipe, Source("simulated.csv", b"simulated"), data)
+        work(directory, idle=0)
+    return directory
+
+
+class Releases:
+    """Releases in a process of their own, killed when they are told."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self.asked: IO[str] = process.stdin
+        self.told: IO[str] = process.stdout
+
+    def __call__(self, moment: str) -> str:
+        self.asked.write(f"{moment}\n")
+        self.asked.flush()
+        said = self.told.readline().strip()
+        return said if not said.startswith("count") else f"{said} {self.told.readline().strip()}"
+
+
+@pytest.fixture
+def releases(done: Path, tmp_path: Path) -> Iterator[Releases]:
+    script = str(Path(__file__).with_name("killed_releases.py"))
+    with subprocess.Popen(
+        [sys.executable, script, str(done), str(tmp_path / "out")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        yield Releases(process)
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+def rows(workspace: Workspace) -> list[str]:
+    wanted = (Act.RELEASE_BEGUN, Act.RUN_RELEASED, Act.RELEASE_UNDONE)
+    return [row.act for row in audit_rows(workspace.connection) if row.act in wanted]
+
+
+def test_whenever_it_is_killed_it_is_there_with_its_row_or_not_at_all(
+    done: Path, releases: Releases, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    _, steps, seconds, *_ = releases("count").split()
+    assert verify_release(out).wrong == ()
+    shutil.rmtree(out)
+    rng, counted = random.Random(3), Counter[str]()
+    last = int(steps)
+    moments = [f"step:{round(1 + i * (last - 1) / (BY_STEP - 1))}" for i in range(BY_STEP)]
+    moments += [f"time:{rng.uniform(0, float(seconds)):.4f}" for _ in range(BY_TIME)]
+    assert len(set(moments)) >= 50
+    for moment in moments:
+        with Workspace.open(done) as workspace:
+            before = rows(workspace)
+        ended = releases(moment)
+        there = out.exists()
+        with Workspace.open(done) as workspace:
+            resume(workspace, 1)
+            said = settle(workspace)
+            new = rows(workspace)[len(before) :]
+            assert said == [], "resume has settled everything"
+            assert verify_workspace(workspace).wrong == ()
+        names = {path.name for path in tmp_path.iterdir()} - {"workspace"}
+        if out.exists():
+            assert (names, new) == ({"out"}, ["release begun", "run released"]), moment
+            assert verify_release(out).wrong == ()
+            shutil.rmtree(out)
+        else:
+            assert (names, new) in ((set(), []), (set(), ["release begun", "release undone"])), moment
+        assert not (there and new[-1:] != ["run released"])
+        how = "before it began" if not new else new[-1]
+        counted[f"{'killed' if 'killed' in ended else 'not killed in time'}: {how}"] += 1
+    print("\n".join(f"{number:4}  {what}" for what, number in sorted(counted.items())))
+    assert sum(number for what, number in counted.items() if what.startswith("killed")) >= 45
+    with Workspace.open(done) as workspace:
+        assert release(workspace, 1, out, reason="agreed").files
+
+
+def test_the_next_release_settles_one_that_was_cut_off(done: Path, releases: Releases, tmp_path: Path) -> None:
+    _, steps, *_ = releases("count").split()
+    shutil.rmtree(tmp_path / "out")
+    assert "killed" in releases(f"step:{int(steps) // 2}")
+    assert len(list(tmp_path.glob(".out.writing-*"))) == 1, "the control: something is left"
+    with Workspace.open(done) as workspace:
+        release(workspace, 1, tmp_path / "other", reason="agreed")
+        assert list(tmp_path.glob(".out.writing-*")) == []
+        assert rows(workspace)[2:] == ["release begun", "release undone", "release begun", "run released"]
+
+
+def test_a_release_that_still_goes_on_is_left_alone(done: Path, tmp_path: Path) -> None:
+    with Workspace.open(done) as workspace, Workspace.open(done) as other:
+        with begun(workspace, 1, tmp_path / "out", {}) as one:
+            assert settle(other) == []
+            assert one.aside.is_dir()
+            assert any("has begun and not ended" in note for note in verify_workspace(other).notes)
+        workspace.connection.execute("DELETE FROM releasing")
+        assert "nothing says how it ended" in verify_workspace(other).wrong[-1]
+
+
+def test_a_directory_that_others_name_is_not_removed(done: Path, tmp_path: Path) -> None:
+    """Whoever may write the database, but has not the key, has nothing removed by it."""
+    mine = tmp_path / ".out.writing-0000"
+    mine.mkdir()
+    with Workspace.open(done) as workspace:
+        workspace.connection.execute(
+            "INSERT INTO releasing VALUES (1, 1, ?, ?, '{}', '', 1, ?, '1', 'x')",
+            (
+                str(mine),
+                str(tmp_path / "out"),
+                host(),
+            ),
+        )
+        assert "not as it was entered" in settle(workspace)[0]
+    assert mine.is_dir()
