@@ -115,7 +115,10 @@ def _word_key(word: str) -> int:
 
 
 def legacy_state(rng: np.random.Generator) -> Any:
-    """A ``RandomState`` state drawn from ``rng``: what emcee needs to be reproducible."""
+    """A ``RandomState`` state drawn from ``rng``: what emcee needs to be reproducible.
+
+    Its 63 bits of a keyed stream are too many to try, and the walk that they decide leaves only as draws of parameters.
+    """
     return np.random.RandomState(np.random.MT19937(rng.integers(2**63))).get_state()
 
 

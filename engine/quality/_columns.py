@@ -56,7 +56,8 @@ def nearest_neighbour_information(x: Floats, y: Floats, neighbours: int, rng: np
     """Mutual information in nats of paired values, both (n,): Kraskov, Stögbauer & Grassberger (2004), eq. 8.
 
     scikit-learn's estimate: the variables are scaled to variance 1, and a noise of 1e-10 from ``rng`` breaks ties, so
-    that discrete numbers have one too. At least 0. Even of a variable with itself it stays below log n - psi(neighbours).
+    that discrete numbers have one too: the library asks for a seed, and what hangs on its 31 bits is the last digits of a
+    measure. At least 0. Even of a variable with itself it stays below log n - psi(neighbours).
     """
     from sklearn.feature_selection import mutual_info_regression
 

@@ -96,7 +96,7 @@ def joined(trees: Sequence[Trees]) -> Trees:
 
 
 def grow(x: Floats, y: Floats, *, minbucket: int, cp: float, seed: int) -> Trees:
-    """One tree for numbers ``y`` (n,) by ``x`` (n, P); ``seed`` decides between equal splits.
+    """One tree for numbers ``y`` (n,) by ``x`` (n, P); ``seed`` decides between equal splits, and nothing else.
 
     Numbers may be missing (NaN): such records donate NaN, and the tree is that of two responses, the number and whether it
     is missing, whose shares of unexplained variance are averaged (Segal 1992; De'ath 2002). The tree sees ranks, so that it

@@ -63,7 +63,8 @@ def check_trainable(
 def generator_of(data: Microdata, key: str, settings: Settings, variables: tuple[str, ...], seed: int) -> Tables:
     """A function of size and generator that draws tables of the variables, from a method fitted to a bootstrap sample.
 
-    ``seed`` alone decides what it learns, the generator it is called with what it draws. A size is at most that of the data.
+    ``seed``, which the study draws from its keyed stream, alone decides what it learns, the generator it is called with what it
+    draws. A size is at most that of the data.
     The last one is kept: originals that share a generator, computed one after another, train it once.
     """
     rng = np.random.default_rng(seed)

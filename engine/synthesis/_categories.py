@@ -176,5 +176,7 @@ def seeds_of(
     """Where ``count`` records start: any categories, or those of confidential records; ``own``: each of its own."""
     if seeds == "uniform":
         return {name: rng.integers(categories[name].size, size=count) for name in targets}
-    rows = np.arange(count) if own else rng.integers(len(data), size=count)
-    return {name: categories[name].codes(data)[rows] for name in targets}
+    found = {name: categories[name].codes(data) for name in targets}
+    # sorted, so that no random number points to a place in the file
+    rows = np.arange(count) if own else np.lexsort(tuple(found.values()))[rng.integers(len(data), size=count)]
+    return {name: codes[rows] for name, codes in found.items()}

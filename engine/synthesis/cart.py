@@ -142,7 +142,10 @@ def cart(data: Microdata, target: str, spec: CartSpec, run: Run, draws: int) -> 
 def _grown(
     data: Microdata, target: str, spec: CartSpec, item: int, rng: np.random.Generator
 ) -> tuple[Trees, Mapping[str, Floats]]:
-    """A tree, and the order of the levels of each predictor that has levels."""
+    """A tree, and the order of the levels of each predictor that has levels.
+
+    scikit-learn asks for a seed: its 32 bits decide between equal splits alone.
+    """
     rows = rng.integers(len(data), size=len(data)) if spec.proper else np.arange(len(data))
     y, classes = _response(data, target)[rows], data.schema[target].kind.has_levels
     levels = {name: _levels(data, name) + int(data.missing(name).any()) for name in _with_levels(data, spec)}

@@ -317,4 +317,8 @@ def _trained(data: Microdata, names: tuple[str, ...], spec: CtganSpec, run: Run)
 
 
 def _seed(rng: np.random.Generator) -> int:
+    """A seed for the library, which takes one of 31 bits: who would try them all trains as many GANs, on the confidential data.
+
+    None of the generated records is a confidential one, in whatever order they are.
+    """
     return int(rng.integers(LARGEST_SEED))

@@ -30,7 +30,13 @@ def ce(public_data: Callable[[str], Path]) -> pd.DataFrame:
 
 
 @pytest.fixture
-def listings(public_data: Callable[[str], Path]) -> pd.DataFrame:
-    """Four thousand listings of Airbnb's."""
-    found = pd.read_csv(public_data("AB_NYC_2019.csv")).query("price > 0").sample(4000, random_state=1)
+def all_listings(public_data: Callable[[str], Path]) -> pd.DataFrame:
+    """Airbnb's listings with a price, shuffled."""
+    found = pd.read_csv(public_data("AB_NYC_2019.csv")).query("price > 0").sample(frac=1, random_state=1)
     return found[list(LISTINGS)].reset_index(drop=True)
+
+
+@pytest.fixture
+def listings(all_listings: pd.DataFrame) -> pd.DataFrame:
+    """Four thousand of them."""
+    return all_listings.head(4000)

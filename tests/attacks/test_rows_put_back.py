@@ -9,6 +9,7 @@ from attacked import HOUSEHOLDS, KEY, LISTINGS, SEED, STOLEN, Release, Released,
 from attackers import Streams, alone, alone_without_source, design, dice, put_back, sums_of_squares_and_products
 
 from sfumato.engine.microdata import conform
+from sfumato.engine.recipe import Recipe
 from sfumato.engine.run import PUBLIC, Randomness
 
 M = 5
@@ -20,7 +21,7 @@ def rows_back(released: Released, streams: Streams) -> int:
     """How many rows of all datasets are the record's that they are put back to."""
     return sum(
         int(np.isclose(put_back(released.outside, draw, streams), released.stored[draw - 1], rtol=1e-12, atol=0).sum())
-        for draw in range(1, M + 1)
+        for draw in range(1, released.outside.recipe.m + 1)
     )
 
 
@@ -35,10 +36,21 @@ def furthest(released: Released, streams: Streams) -> float:
 def test_rows_are_not_put_back(name: str, ce: pd.DataFrame, listings: pd.DataFrame, releasing: Release) -> None:
     """The baseline: a row goes back to one at random of the records that are like it in the register."""
     variables, frame = (PLACES, ce) if name == "ce.csv" else (LISTINGS, listings)
-    recipe = recipe_of(variables, M, method="linear_regression", transform="log")
+    rows_attacked(name, recipe_of(variables, M, method="linear_regression", transform="log"), frame, releasing)
+
+
+@pytest.mark.study
+def test_no_row_of_a_release_of_the_published_size_is_put_back(all_listings: pd.DataFrame, releasing: Release) -> None:
+    """Ten thousand listings, twenty datasets."""
+    recipe = recipe_of(LISTINGS, 20, method="linear_regression", transform="log")
+    rows_attacked("Airbnb as published", recipe, all_listings.head(10_000), releasing)
+
+
+def rows_attacked(name: str, recipe: Recipe, frame: pd.DataFrame, releasing: Release) -> None:
+    """Print and hold what attackers put back of a release with a public key and of one with a key."""
     data = conform(frame, recipe.schema)
     public, keyed = (releasing(recipe, data, key) for key in (PUBLIC, KEY))
-    rows, alike = M * len(data), M * len(np.unique(keyed.outside.groups[0]))
+    rows, alike = recipe.m * len(data), recipe.m * len(np.unique(keyed.outside.groups[0]))
     guesses = {
         "seed, no key": keyed.guessed.generator,
         "another key": Randomness(SEED, STOLEN).generator,

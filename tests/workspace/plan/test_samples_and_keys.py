@@ -5,13 +5,19 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from sfumato.engine.microdata import conform
+from sfumato.engine.recipe import DataSource
+from sfumato.engine.schema import Kind, Schema, Variable
 from sfumato.tui.jobs import run_recipe
 from sfumato.workspace.errors import DifferentData
 from sfumato.workspace.ingest.files import ingest
+from sfumato.workspace.ingest.sampling import sampled
 from sfumato.workspace.jobs.run_task import compute_task
 from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.plan.drafts import draft_of
@@ -65,6 +71,23 @@ def ages(workspace: Workspace, run_id: int) -> list[int]:
 def test_whoever_forgets_the_key_is_told(function: Callable[..., object]) -> None:
     """A public key is named, never taken for granted."""
     assert inspect.signature(function).parameters["key"].default is inspect.Parameter.empty
+
+
+@pytest.mark.parametrize("changes", [{"size": 10_001}, {"file": "another"}, {"where": "number >= 0"}])
+def test_two_samples_are_the_same_or_independent(changes: dict[str, Any]) -> None:
+    """By the seed alone the larger sample is the smaller with one record more: two releases that differ in one person."""
+    schema = Schema((Variable("number", Kind.COUNT),))
+    everything = conform(pd.DataFrame({"number": range(48_895)}), schema)
+
+    def drawn(key: bytes, size: int = 10_000, file: str = "one", where: str = "") -> set[float]:
+        source = DataSource(sample=size, where=where)
+        return set(sampled(everything, file, source, 3, key).numbers("number").tolist())
+
+    key = bytes(range(32))
+    by_chance = 10_000**2 / 48_895
+    assert drawn(key) == drawn(key)
+    assert abs(len(drawn(key) & drawn(key, **changes)) - by_chance) < 4 * np.sqrt(by_chance)
+    assert drawn(PUBLIC) <= drawn(PUBLIC, **changes), "the negative control"
 
 
 @pytest.mark.slow
