@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from sfumato.engine.schema import Variable
-from sfumato.tui.export import Exhibit, Lines
+from sfumato.tui.export import Exportable, Lines
 from sfumato.workspace.plots.axes import unit_text
 from sfumato.workspace.plots.column import Column
 from sfumato.workspace.plots.figure import CONFIDENTIAL, Bins, Figure, Panel, percent
@@ -272,12 +272,12 @@ def scatter_reading(shown: DistributionAnswer, found: Scatter, x: float, width: 
     return f"{across.name} {unit_text(x, found.x_unit)}: {up.name} of {' · '.join(said)}"
 
 
-def exhibit_of(shown: DistributionAnswer, run_id: int | None) -> Exhibit:
+def exportable_of(shown: DistributionAnswer, run_id: int | None) -> Exportable:
     """The picture and its numbers as files that say they are confidential."""
     where = "" if run_id is None else f"run-{run_id}-"
     name = "-".join([*(column.name for column in shown.columns), shown.wanted.picture.replace(" ", "-")])
     safe = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in name)
-    return Exhibit(f"confidential-{where}{safe}", lambda: shown_lines(shown), lambda: shown_figure(shown))
+    return Exportable(f"confidential-{where}{safe}", lambda: shown_lines(shown), lambda: shown_figure(shown))
 
 
 def shown_figure(shown: DistributionAnswer) -> Figure:

@@ -32,7 +32,7 @@ class NotExported(WorkspaceError):
 
 
 @dataclass(frozen=True)
-class Exhibit:
+class Exportable:
     """``name`` is the start of a file's name. ``table`` and ``figure`` may be slow; ``figure`` is None without a plot."""
 
     name: str
@@ -83,11 +83,11 @@ def tab_separated(lines: Lines) -> str:
     return "".join("\t".join(row) + "\n" for row in rows)
 
 
-def check_path(exhibit: Exhibit, text: str) -> Path:
+def check_path(exportable: Exportable, text: str) -> Path:
     """The file that a user named. Raises NotExported when it cannot be written, or exists."""
     path = Path(text.strip()).expanduser().absolute()
-    if path.suffix.lower() not in exhibit.suffixes:
-        raise NotExported(f'"{path.name}" must end in {" or ".join(exhibit.suffixes)}')
+    if path.suffix.lower() not in exportable.suffixes:
+        raise NotExported(f'"{path.name}" must end in {" or ".join(exportable.suffixes)}')
     if not path.parent.is_dir():
         raise NotExported(f'There is no directory "{path.parent}"')
     if path.exists():
@@ -95,9 +95,9 @@ def check_path(exhibit: Exhibit, text: str) -> Path:
     return path
 
 
-def save(exhibit: Exhibit, path: Path) -> JobDone:
+def save(exportable: Exportable, path: Path) -> JobDone:
     """Write a table or a plot, by the end of the file's name, for its owner alone. Raises NotExported and OSError."""
-    content = _content(exhibit, path.suffix.lower())
+    content = _content(exportable, path.suffix.lower())
     handle, aside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -110,12 +110,12 @@ def save(exhibit: Exhibit, path: Path) -> JobDone:
     return JobDone(f"Written to {path} ({len(content):,} bytes)")
 
 
-def _content(exhibit: Exhibit, suffix: str) -> bytes:
-    if suffix == ".csv" or exhibit.figure is None:
-        return comma_separated(exhibit.table()).encode()
+def _content(exportable: Exportable, suffix: str) -> bytes:
+    if suffix == ".csv" or exportable.figure is None:
+        return comma_separated(exportable.table()).encode()
     from sfumato.workspace.plots.svg import svg
 
-    drawing = f'<?xml version="1.0" encoding="UTF-8"?>\n{svg(exhibit.figure(), exhibit.name)}\n'
+    drawing = f'<?xml version="1.0" encoding="UTF-8"?>\n{svg(exportable.figure(), exportable.name)}\n'
     return drawing.encode() if suffix == ".svg" else _png(drawing)
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from sfumato.engine.thresholds import Verdict
 from sfumato.tui.export import (
-    Exhibit,
+    Exportable,
     NotExported,
     check_path,
     comma_separated,
@@ -32,15 +32,15 @@ from sfumato.workspace.reporting.tables import Column
 VERDICT = Verdict("risk.a.b", "price", None, "max", 0.1, 1 / 3, 0.1 - 1 / 3, "fail", 'says "no", twice\n', {"q": 0.5})
 
 
-def exhibit() -> Exhibit:
+def exportable() -> Exportable:
     series = (Series("confidential", [0, 1], [0.2, 0.1]), Series("synthetic", [0, 1], [0.1, 0.05]))
     figure = Figure("A sweep", "sweep", (Panel("rate", series, "S"),))
-    return Exhibit("run-1-rate", lambda: lines_of(Verdict, [VERDICT]), lambda: figure)
+    return Exportable("run-1-rate", lambda: lines_of(Verdict, [VERDICT]), lambda: figure)
 
 
 def test_a_table_keeps_every_digit_and_quotes_what_has_to_be_quoted(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
-    save(exhibit(), path)
+    save(exportable(), path)
     (row,) = list(csv.DictReader(StringIO(path.read_text("utf-8"), newline="")))
     assert float(row["observed"]) == 1 / 3
     assert (row["level"], row["reason"], row["params"]) == ("", VERDICT.reason, '{"q": 0.5}')
@@ -50,8 +50,8 @@ def test_a_table_keeps_every_digit_and_quotes_what_has_to_be_quoted(tmp_path: Pa
 @pytest.mark.slow
 def test_a_plot_is_written_as_svg_and_as_png(tmp_path: Path) -> None:
     pytest.importorskip("cairosvg")
-    save(exhibit(), tmp_path / "plot.svg")
-    save(exhibit(), tmp_path / "plot.PNG")
+    save(exportable(), tmp_path / "plot.svg")
+    save(exportable(), tmp_path / "plot.PNG")
     assert ET.parse(tmp_path / "plot.svg").getroot().tag == "{http://www.w3.org/2000/svg}svg"
     assert (tmp_path / "plot.PNG").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["plot.PNG", "plot.svg"]
@@ -68,14 +68,14 @@ def test_without_cairosvg_a_png_is_refused_in_words(tmp_path: Path, monkeypatch:
     monkeypatch.delitem(sys.modules, "cairosvg", raising=False)
     monkeypatch.setattr(builtins, "__import__", absent)
     with pytest.raises(NotExported, match="cairosvg, which is not installed"):
-        save(exhibit(), tmp_path / "plot.png")
+        save(exportable(), tmp_path / "plot.png")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("mine")
-    for refuse in (lambda: check_path(exhibit(), str(path)), lambda: save(exhibit(), path)):
+    for refuse in (lambda: check_path(exportable(), str(path)), lambda: save(exportable(), path)):
         with pytest.raises(NotExported, match="exists"):
             refuse()
     assert path.read_text() == "mine"
@@ -88,9 +88,9 @@ def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_written_is_refused(text: str, words: str) -> None:
     with pytest.raises(NotExported, match=words):
-        check_path(exhibit(), text)
+        check_path(exportable(), text)
     with pytest.raises(NotExported, match=r"must end in \.csv$"):
-        check_path(Exhibit("t", exhibit().table), "x.svg")
+        check_path(Exportable("t", exportable().table), "x.svg")
 
 
 def test_a_grid_is_written_whole_without_the_keys_of_its_rows() -> None:

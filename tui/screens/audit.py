@@ -13,14 +13,14 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from sfumato.tui.cli.admin_tables import verified
-from sfumato.tui.export import Exhibit, lines_of
+from sfumato.tui.export import Exportable, lines_of
 from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.lines import KeyLine, Line
 from sfumato.workspace.audit import AuditRow, audit_rows
 from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import details_text, mark, printable
 
-from .page import Dialog, Exhibits
+from .page import Dialog, Exports
 
 if TYPE_CHECKING:
     from sfumato.workspace.store.workspace import Workspace
@@ -36,7 +36,7 @@ COLUMNS = (
 )
 
 
-class Audit(Dialog[None], Exhibits):
+class Audit(Dialog[None], Exports):
     """Newest first; the log is verified when it is opened and on request."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("v", "verify", "Verify", id="audit.verify")]
@@ -99,10 +99,10 @@ class Audit(Dialog[None], Exhibits):
         )
         self.query_one("#audit-reading", Line).say(text)
 
-    def exhibit(self) -> Exhibit | None:
+    def exportable(self) -> Exportable | None:
         """The rows with their hashes."""
         rows = self._rows[::-1]
-        return Exhibit("audit-log", lambda: lines_of(AuditRow, rows)) if rows else None
+        return Exportable("audit-log", lambda: lines_of(AuditRow, rows)) if rows else None
 
 
 def _read(workspace: Workspace) -> VerifiedLog:

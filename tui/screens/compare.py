@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
-from sfumato.tui.export import Exhibit
+from sfumato.tui.export import Exportable
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import KeyLine, Line
 from sfumato.tui.widgets.pages import ListPages
@@ -29,7 +29,7 @@ from sfumato.workspace.reporting.comparison import (
 from sfumato.workspace.reporting.tables import Column, fitted, on_columns
 from sfumato.workspace.reporting.words import interval, method_of, number, params_text
 
-from .page import Dialog, Exhibits, grid_exhibit
+from .page import Dialog, Exports, grid_exportable
 
 if TYPE_CHECKING:
     from sfumato.engine.comparison import Compared
@@ -42,7 +42,7 @@ VIEWS = ("numbers", "verdicts", "only one run")
 NONE = "There is nothing of this kind. Press t for another view."
 
 
-class Compare(Dialog[None], Exhibits):
+class Compare(Dialog[None], Exports):
     """Looks at two finished runs."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -96,10 +96,10 @@ class Compare(Dialog[None], Exhibits):
             self._found = answer
             self._show()
 
-    def exhibit(self) -> Exhibit | None:
+    def exportable(self) -> Exportable | None:
         """The table that is shown."""
         first, second = self._runs
-        return grid_exhibit(self.query_one(Grid), f"runs-{first}-{second}-{self._view.replace(' ', '-')}")
+        return grid_exportable(self.query_one(Grid), f"runs-{first}-{second}-{self._view.replace(' ', '-')}")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Runs on different data are compared on request only."""

@@ -15,7 +15,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import ContentSwitcher
 
 from sfumato.engine.results import Diagnostic
-from sfumato.tui.export import Exhibit, lines_of
+from sfumato.tui.export import Exportable, lines_of
 from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.lines import Line
 from sfumato.tui.widgets.plot import Plot
@@ -306,16 +306,16 @@ class Diagnostics(Pane):
         self._failed = not self._failed
         self._show()
 
-    def exhibit(self) -> Exhibit | None:
+    def exportable(self) -> Exportable | None:
         """The parameters, or the statistics with all their digits, and the drawing of one where it is shown."""
         found = [line.line for line in self._parameters if not line.why]
         if self.view == PARAMETERS and found:
-            return Exhibit(self.named("convergence"), lambda: lines_of(ParameterLine, found))
+            return Exportable(self.named("convergence"), lambda: lines_of(ParameterLine, found))
         lines, drawn = self.shown, self.drawn
         if not lines:
             return None
         figure = partial(statistic_figure, drawn) if self.view == PLOT else None
-        return Exhibit(self.named("diagnostics"), lambda: lines_of(Diagnostic, lines, "target"), figure)
+        return Exportable(self.named("diagnostics"), lambda: lines_of(Diagnostic, lines, "target"), figure)
 
     def take_focus(self) -> None:
         """What is shown takes the keys."""

@@ -19,7 +19,7 @@ from sfumato.tui.distributions import (
     Subject,
     answer,
     cell_reading,
-    exhibit_of,
+    exportable_of,
     heading,
     marginal_reading,
     point_series,
@@ -31,7 +31,7 @@ from sfumato.tui.distributions import (
     with_second,
     with_variable,
 )
-from sfumato.tui.export import Exhibit
+from sfumato.tui.export import Exportable
 from sfumato.tui.widgets.grid import LiveGrid
 from sfumato.tui.widgets.heat import HeatView, bin_of, middle, most_bins, panes_of, room_for
 from sfumato.tui.widgets.heatmap import HeatMap
@@ -44,7 +44,7 @@ from sfumato.workspace.reporting.tables import Column
 from sfumato.workspace.reporting.words import number
 
 from .dialogs import Choose
-from .page import Dialog, Exhibits
+from .page import Dialog, Exports
 
 NONE = "This project has no data yet."
 HINT = "arrows move the cursor · + - z Z zoom, 0 all · } second variable · ? all keys"
@@ -62,7 +62,7 @@ class SidePlot(Plot, can_focus=False):
     first_colour = 1
 
 
-class Distributions(Dialog[None], Exhibits):
+class Distributions(Dialog[None], Exports):
     """Keys choose the variables, the picture and the datasets; a cursor reads values."""
 
     DEFAULT_CSS = """
@@ -289,9 +289,9 @@ class Distributions(Dialog[None], Exhibits):
             return None
         return middle(found.confidential.x, at[0]), middle(found.confidential.y, at[1])
 
-    def exhibit(self) -> Exhibit | None:
+    def exportable(self) -> Exportable | None:
         """The picture and its numbers."""
-        return None if self._shown is None else exhibit_of(self._shown, self._run_id)
+        return None if self._shown is None else exportable_of(self._shown, self._run_id)
 
     def action_picture(self, step: int) -> None:
         """Draw the same otherwise."""

@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.widgets import ContentSwitcher
 
 from sfumato.engine.thresholds import Verdict
-from sfumato.tui.export import Exhibit, Lines
+from sfumato.tui.export import Exportable, Lines
 from sfumato.tui.screens.dialogs import Choose
 from sfumato.tui.screens.page import Pane
 from sfumato.tui.widgets.grid import Grid, LiveGrid
@@ -276,12 +276,12 @@ class Map(Pane):
         """What is shown takes the keys."""
         self.query_one(f"#{self.query_one(ContentSwitcher).current}").focus()
 
-    def exhibit(self) -> Exhibit | None:
+    def exportable(self) -> Exportable | None:
         """The runs on the two axes, drawn and in all digits."""
         points, axes, limits = self._points, self.axes, self.limits
         if not points or axes is None:
             return None
-        return Exhibit(
+        return Exportable(
             "risk-utility-map", lambda: point_lines(points, *axes), lambda: map_figure(points, *axes, limits)
         )
 

@@ -29,7 +29,7 @@ from textual.worker import Worker, WorkerState, get_current_worker
 from sfumato.engine.errors import EngineError
 from sfumato.tui.app_protocol import AppProtocol, app_of
 from sfumato.tui.clipboard import send
-from sfumato.tui.export import Exhibit, NotExported, check_path, of_pages, save, tab_separated
+from sfumato.tui.export import Exportable, NotExported, check_path, of_pages, save, tab_separated
 from sfumato.tui.messages import ErrorMessage, JobDone, WorkspaceChanged
 from sfumato.tui.widgets.entries import Entry, PathName
 from sfumato.tui.widgets.grid import Grid
@@ -44,7 +44,7 @@ from ..terminal.painting import Backdrop, SinglePaintScreen
 NOTHING = "There is nothing here to write or to copy"
 
 
-class Exhibits(Widget):
+class Exports(Widget):
     """``e`` writes what is shown to a file, ``Y`` copies it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -52,40 +52,40 @@ class Exhibits(Widget):
         Binding("Y", "copy", "Copy the table", show=False, id="exhibit.copy"),
     ]
 
-    def exhibit(self) -> Exhibit | None:
+    def exportable(self) -> Exportable | None:
         """What is shown; None when that is nothing."""
         return None
 
     async def action_export(self) -> None:
         """Ask for a file, and write what is shown to it."""
-        app, exhibit = app_of(self.app), self.exhibit()
-        if exhibit is None:
+        app, exportable = app_of(self.app), self.exportable()
+        if exportable is None:
             app.say(NOTHING)
             return
 
         def answered(path: Path | None) -> None:
             if path is not None:
-                app.job(partial(save, exhibit, path))
+                app.job(partial(save, exportable, path))
 
-        await app.open(Export(exhibit), answered)
+        await app.open(Export(exportable), answered)
 
     def action_copy(self) -> None:
         """Send the table that is shown, or the numbers of the plot, to the clipboard."""
-        app, exhibit = app_of(self.app), self.exhibit()
-        if exhibit is None:
+        app, exportable = app_of(self.app), self.exportable()
+        if exportable is None:
             app.say(NOTHING)
             return
-        app.job(partial(_copy, exhibit, app.directory, partial(app.call_from_thread, app.copy_to_clipboard)))
+        app.job(partial(_copy, exportable, app.directory, partial(app.call_from_thread, app.copy_to_clipboard)))
 
 
-def _copy(exhibit: Exhibit, directory: Path, osc52: Callable[[str], None]) -> JobDone:
-    return JobDone(send(tab_separated(exhibit.table()), directory, osc52))
+def _copy(exportable: Exportable, directory: Path, osc52: Callable[[str], None]) -> JobDone:
+    return JobDone(send(tab_separated(exportable.table()), directory, osc52))
 
 
-def grid_exhibit(grid: Grid, name: str) -> Exhibit | None:
+def grid_exportable(grid: Grid, name: str) -> Exportable | None:
     """The table that a grid shows; None when it has no rows."""
     source = grid.source
-    return None if source is None or not grid.count else Exhibit(name, partial(of_pages, source))
+    return None if source is None or not grid.count else Exportable(name, partial(of_pages, source))
 
 
 Answer = TypeVar("Answer")
@@ -177,7 +177,7 @@ class Reads(TellsErrors, Widget):
             self.post_message(done)
 
 
-class Page(Backdrop, SinglePaintScreen[None], Exhibits, Reads):
+class Page(Backdrop, SinglePaintScreen[None], Exports, Reads):
     """A screen with a title line above and the keys below."""
 
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
@@ -225,7 +225,7 @@ class Pane(Backdrop, Vertical, Reads):
     def take_focus(self) -> None:
         """Give the focus to what the keys are for."""
 
-    def exhibit(self) -> Exhibit | None:
+    def exportable(self) -> Exportable | None:
         """What the pane shows, to be written to a file or copied; None when that is nothing."""
         return None
 
@@ -280,17 +280,17 @@ class Export(Dialog[Path]):
 
     AUTO_FOCUS = "Input"
 
-    def __init__(self, exhibit: Exhibit) -> None:
+    def __init__(self, exportable: Exportable) -> None:
         super().__init__()
-        self._exhibit = exhibit
+        self._exportable = exportable
 
     def compose(self) -> ComposeResult:
         """What can be written, the file's name, and what is wrong with it."""
-        kinds = "\n".join(KINDS[suffix] for suffix in self._exhibit.suffixes if suffix in KINDS)
+        kinds = "\n".join(KINDS[suffix] for suffix in self._exportable.suffixes if suffix in KINDS)
         with Vertical(classes="dialog"):
             yield Static("Write to a file   (enter writes, escape closes)", classes="dialog-title", markup=False)
             yield Static(f"{kinds}\n", markup=False)
-            name = f"{self._exhibit.name}{self._exhibit.suffixes[-2 if self._exhibit.figure else 0]}"
+            name = f"{self._exportable.name}{self._exportable.suffixes[-2 if self._exportable.figure else 0]}"
             yield Entry(str(Path.cwd() / name), suggester=PathName(), id="export-path")
             yield Static("", id="export-wrong", markup=False)
 
@@ -301,7 +301,7 @@ class Export(Dialog[Path]):
     @on(Input.Submitted)
     def _submit(self, event: Input.Submitted) -> None:
         try:
-            self.dismiss(check_path(self._exhibit, event.value))
+            self.dismiss(check_path(self._exportable, event.value))
         except NotExported as error:
             self.query_one("#export-wrong", Static).update(str(error))
 

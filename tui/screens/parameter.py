@@ -14,7 +14,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import Footer
 
-from sfumato.tui.export import Exhibit, Lines
+from sfumato.tui.export import Exportable, Lines
 from sfumato.tui.widgets.lines import Line
 from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.plots.axes import Limits
@@ -22,7 +22,7 @@ from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.diagnostics import ALL, ParameterLine, known_text
 from sfumato.workspace.reporting.words import number
 
-from .page import Dialog, Exhibits
+from .page import Dialog, Exports
 
 if TYPE_CHECKING:
     from sfumato.workspace.plots.figure import Figure
@@ -33,7 +33,7 @@ EVERYTHING = "every chain"
 MOST_POINTS = 50
 
 
-class Parameter(Dialog[None], Exhibits):
+class Parameter(Dialog[None], Exports):
     """Opens on the trace of chains, or on the density of weighted draws. What it shows is as confidential as the data."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -135,12 +135,12 @@ class Parameter(Dialog[None], Exhibits):
         self._at = (self._at + step) % len(self._names)
         self._draw()
 
-    def exhibit(self) -> Exhibit:
+    def exportable(self) -> Exportable:
         """The plot, and its numbers."""
         figure = self._figure()
         name = "".join(c if c.isalnum() else "-" for c in self._names[self._at]).strip("-")
         file = f"run-{self._run_id}-{self._model.target}-{name}-{self._shown}-confidential"
-        return Exhibit(file, partial(figure_lines, figure), lambda: figure)
+        return Exportable(file, partial(figure_lines, figure), lambda: figure)
 
 
 def figure_series(figure: Figure, seen: Limits | None = None, *, bands: bool = False) -> list[Series]:

@@ -14,7 +14,7 @@ from textual.timer import Timer
 from textual.widgets import ContentSwitcher, Static
 
 from sfumato.engine.errors import EngineError
-from sfumato.tui.export import Exhibit
+from sfumato.tui.export import Exportable
 from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import TabLine
@@ -306,9 +306,9 @@ class Project(Page):
         self.sfumato.remember(tab=name, row=self.row_here)
         self._show_run()
 
-    def exhibit(self) -> Exhibit | None:
+    def exportable(self) -> Exportable | None:
         """What the tab shows."""
-        return self.pane.exhibit()
+        return self.pane.exportable()
 
     @property
     def here(self) -> RunLine | None:

@@ -15,7 +15,7 @@ from textual.widgets import Static
 
 from sfumato.engine.errors import BadInput
 from sfumato.tui import jobs
-from sfumato.tui.export import Exhibit
+from sfumato.tui.export import Exportable
 from sfumato.tui.fields import Field
 from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.words import progress, state_text, tally_text
@@ -26,7 +26,7 @@ from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import Project, projects
 
 from .dialogs import key_for
-from .page import Page, grid_exhibit
+from .page import Page, grid_exportable
 
 NONE = "No project yet. One of these keys makes the first:"
 WAYS = (
@@ -111,9 +111,9 @@ class Projects(Page):
         ]
         welcome.update(Content.assemble((NONE, "bold"), "\n", *ways))
 
-    def exhibit(self) -> Exhibit | None:
+    def exportable(self) -> Exportable | None:
         """The table of projects."""
-        return grid_exhibit(self.query_one(Grid), "projects")
+        return grid_exportable(self.query_one(Grid), "projects")
 
     def action_demo(self) -> None:
         """Run the shipped study and look at it."""

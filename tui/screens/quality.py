@@ -10,7 +10,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from sfumato.tui.export import Exhibit, Lines
+from sfumato.tui.export import Exportable, Lines
 from sfumato.tui.messages import WorkspaceChanged
 from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.lines import KeyLine, Line
@@ -19,7 +19,7 @@ from sfumato.workspace.reporting.words import mark, number, outcome_text, printa
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.quality import Metric, QualityBoard, Score, quality_board
 
-from .page import Dialog, Exhibits
+from .page import Dialog, Exports
 
 STYLES = {"pass": "$success bold", "fail": "$error bold", "not computed": "$warning bold"}
 SAID = {
@@ -31,7 +31,7 @@ MINIMUM, LIMIT = "minimum", "limit"
 CELL = 14
 
 
-class Quality(Dialog[None], Exhibits):
+class Quality(Dialog[None], Exports):
     """The board of one run; the cursor reads a row in full."""
 
     DEFAULT_CSS = """
@@ -94,10 +94,10 @@ class Quality(Dialog[None], Exhibits):
         if found is not None and isinstance(key, tuple):
             self.query_one("#quality-reading", Static).update(reading(found, int(key[0])))
 
-    def exhibit(self) -> Exhibit | None:
+    def exportable(self) -> Exportable | None:
         """The board with all its digits."""
         found = self._found
-        return None if found is None else Exhibit(f"run-{self._run_id}-quality", lambda: board_lines(found))
+        return None if found is None else Exportable(f"run-{self._run_id}-quality", lambda: board_lines(found))
 
 
 def why(found: QualityBoard) -> str:

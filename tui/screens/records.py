@@ -15,7 +15,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from sfumato.tui.export import Exhibit
+from sfumato.tui.export import Exportable
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import KeyLine, Line
 from sfumato.tui.widgets.pages import TableRow
@@ -25,7 +25,7 @@ from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import number, params_text, printable
 
 from .dialogs import Confirm
-from .page import Dialog, Exhibits, Pane, grid_exhibit
+from .page import Dialog, Exports, Pane, grid_exportable
 
 if TYPE_CHECKING:
     from sfumato.engine.record_risk import LeaveOneOut
@@ -76,7 +76,7 @@ class CandidatePages:
             return values(workspace, self.run_id, numbers, self.found.draw)
 
 
-class Record(Dialog[None], Exhibits):
+class Record(Dialog[None], Exports):
     """Opens on the dataset in which the record is most at risk. Values are hidden until the user says otherwise."""
 
     DEFAULT_CSS = """
@@ -155,9 +155,9 @@ class Record(Dialog[None], Exhibits):
             self._draw = draws[(draws.index(self._draw) + step) % len(draws)]
             self._load()
 
-    def exhibit(self) -> Exhibit | None:
+    def exportable(self) -> Exportable | None:
         """The candidates, with values only where they are shown."""
-        return grid_exhibit(self.query_one(Grid), f"run-{self._records.run_id}-record-{self._record}")
+        return grid_exportable(self.query_one(Grid), f"run-{self._records.run_id}-record-{self._record}")
 
     async def action_values(self) -> None:
         """Hide the values, or ask and show them."""
@@ -318,9 +318,9 @@ class Records(Pane):
         parts = [place, over, f"{len(records):,} records, most at risk first", params_text(measure.params)]
         return " · ".join(part for part in parts if part)
 
-    def exhibit(self) -> Exhibit | None:
+    def exportable(self) -> Exportable | None:
         """The table of records."""
-        return grid_exhibit(self.query_one(Grid), self.named("records"))
+        return grid_exportable(self.query_one(Grid), self.named("records"))
 
     def take_focus(self) -> None:
         """The table takes the keys."""

@@ -15,7 +15,7 @@ from textual.widgets import Input
 from textual.worker import get_current_worker
 
 from sfumato.engine.rows import Row
-from sfumato.tui.export import Exhibit, Lines, lines_of
+from sfumato.tui.export import Exportable, Lines, lines_of
 from sfumato.tui.widgets.entries import Entry
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import Line
@@ -181,7 +181,7 @@ class Results(Pane):
         if self._opened and selection and _columns(self.size.width - 1, selection) != self._opened.columns:
             self.load()
 
-    def exhibit(self) -> Exhibit | None:
+    def exportable(self) -> Exportable | None:
         """The selection, every row of it with all its fields and digits."""
         selection, directory = self.selection, self.sfumato.directory
         if selection is None or not self.query_one(Grid).count:
@@ -191,7 +191,7 @@ class Results(Pane):
             with Workspace.open(directory, read_only=True) as workspace:
                 return lines_of(Row, selected_rows(workspace, selection, 0, -1))
 
-        return Exhibit(self.named("results"), lines)
+        return Exportable(self.named("results"), lines)
 
     def take_focus(self) -> None:
         """The table takes the keys."""

@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from sfumato.tui import jobs
-from sfumato.tui.export import Exhibit
+from sfumato.tui.export import Exportable
 from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.lines import alike
 from sfumato.tui.widgets.run_detail import glance
@@ -27,7 +27,7 @@ from sfumato.workspace.views.runs import RunLine, RunState
 
 from .compare import Compare
 from .dialogs import Confirm, key_for
-from .page import Pane, grid_exhibit
+from .page import Pane, grid_exportable
 
 COLUMNS = (
     Column("mark", "", 1),
@@ -132,9 +132,9 @@ class Runs(Pane):
         """The table takes the keys."""
         self.query_one(LiveGrid).focus()
 
-    def exhibit(self) -> Exhibit | None:
+    def exportable(self) -> Exportable | None:
         """The table of runs."""
-        return grid_exhibit(self.query_one(Grid), "runs")
+        return grid_exportable(self.query_one(Grid), "runs")
 
     @property
     def here(self) -> RunLine | None:

@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import ContentSwitcher
 
-from sfumato.tui.export import Exhibit
+from sfumato.tui.export import Exportable
 from sfumato.tui.messages import WorkspaceChanged
 from sfumato.tui.study_answers import PlaneView, first_place, place_text, slider, spread_text, tables_text, view_of
 from sfumato.tui.study_views import CurveView, StudyView, by_study
@@ -27,7 +27,7 @@ from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import RunLine
 from sfumato.workspace.views.studies import Curve, Study, curves, studies
 
-from .page import Dialog, Exhibits, Pane
+from .page import Dialog, Exports, Pane
 
 NONE = "This run has no study. Add [[study]] tables to its recipe to sweep what an intruder knows."
 HINT = "left and right move the cursor, + - zoom, z Z zoom up and down, 0 shows all"
@@ -269,14 +269,14 @@ class Studies(Pane):
         else:
             self.call_after_refresh(self._fill_numbers)
 
-    def exhibit(self) -> Exhibit | None:
+    def exportable(self) -> Exportable | None:
         """What is shown of the study, drawn and in all its digits."""
         view, picture = self.view, self._picture
         if view is None:
             return None
         log = view.logarithmic and self.sfumato.state.log
         name = view.pictures[picture] if view.answer is None else "answer"
-        return Exhibit(self.named(name), lambda: view.lines(picture), lambda: view.figure(picture, log=log))
+        return Exportable(self.named(name), lambda: view.lines(picture), lambda: view.figure(picture, log=log))
 
     def take_focus(self) -> None:
         """What is shown takes the keys."""
@@ -348,7 +348,7 @@ class Studies(Pane):
         self.take_focus()
 
 
-class StudyDialog(Dialog[None], Exhibits):
+class StudyDialog(Dialog[None], Exports):
     """The studies of a run that sum their points up, above the tabs."""
 
     def __init__(self, line: RunLine, first: str) -> None:
@@ -369,6 +369,6 @@ class StudyDialog(Dialog[None], Exhibits):
     def _reload(self) -> None:
         self._studies.load()
 
-    def exhibit(self) -> Exhibit | None:
+    def exportable(self) -> Exportable | None:
         """What is shown of the study."""
-        return self._studies.exhibit()
+        return self._studies.exportable()

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 
 from sfumato.engine.rows import Row
 from sfumato.engine.thresholds import Verdict
-from sfumato.tui.export import Exhibit, lines_of
+from sfumato.tui.export import Exportable, lines_of
 from sfumato.tui.widgets.verdict_board import VerdictBoard
 from sfumato.tui.words import state_text
 from sfumato.workspace.reporting.words import Apart, settings_apart
@@ -93,10 +93,10 @@ class Verdicts(Pane):
         error = f"\n{self.line.run.error}" if self.line.run.error else ""
         return f"No verdicts yet: run {self.line.run.id} is not done ({state_text(self.line)}).{error}"
 
-    def exhibit(self) -> Exhibit | None:
+    def exportable(self) -> Exportable | None:
         """The verdicts with all their digits."""
         verdicts = self._verdicts
-        return Exhibit(self.named("verdicts"), lambda: lines_of(Verdict, verdicts)) if verdicts else None
+        return Exportable(self.named("verdicts"), lambda: lines_of(Verdict, verdicts)) if verdicts else None
 
     def take_focus(self) -> None:
         """The board takes the keys."""

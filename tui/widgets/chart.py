@@ -313,7 +313,7 @@ def reading_text(reading: Reading, unit: AxisUnit = "number") -> str:
     value = unit_text(reading.value, unit)
     if reading.lower is None or reading.upper is None:
         return value
-    return f"{value} [{short_number(reading.lower, 3)}, {short_number(reading.upper, 3)}]"
+    return f"{value} [{short_number(reading.lower)}, {short_number(reading.upper)}]"
 
 
 def _x_text(labels: Labels, x: float) -> str:

@@ -76,7 +76,7 @@ RUNS = {
 }  # fmt: skip
 PLACES = {
     "projects": Place(("Projects", "ProjectGrid"), before=GRID),
-    "runs": Place(("Runs", "RunGrid", "Project", "Exhibits", "SfumatoApp"), "runs", before=RUNS),
+    "runs": Place(("Runs", "RunGrid", "Project", "Exports", "SfumatoApp"), "runs", before=RUNS),
     "quality": Place(("Project",), "runs", data="census"),
     "results": Place(("Results", "ResultGrid", "Grid"), "results", before=GRID | {"grid.left": ("l",)}),
     "filter": Place(("Filter",), "results", ("slash",)),

@@ -99,7 +99,7 @@ def fixed(tmp_path_factory, reseal):
     """Runs that are done, failed and interrupted."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sfumato.workspace.audit.datetime", Clock)
-        patch.setattr("sfumato.workspace.audit._user", lambda: "analyst")
+        patch.setattr("sfumato.workspace.audit.user", lambda: "analyst")
         workspace = Workspace.create(tmp_path_factory.mktemp("fixed") / "workspace", PUBLIC)
         recipe, data = survey()
         runs = [enter_run(workspace, recipe, Source("survey.csv", b"simulated"), data)]
