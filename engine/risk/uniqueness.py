@@ -2,10 +2,10 @@
 
 ``sample_uniques`` are records of the table whose key no other record has (Dale & Elliot 2001; Park & Ghosh §4.4).
 ``population_uniques`` are released records whose key exactly one confidential record has, the confidential data standing for the
-population: noise makes a release diverse, so that many of its records are unique in it, and few of these anybody's (Park & Ghosh,
-Figure 9). ``replicated_uniques`` is repU of synthpop (Raab, Nowok & Dibben 2024): confidential records whose key is unique in
-the confidential data and unique in the release too. ``share_in_small_groups`` gives the distribution of k: the share of the
-records whose key at most ``size`` records have.
+population. Noise spreads records over keys that few have and so raises both (Park & Ghosh, Figure 9): neither says by itself
+that somebody is disclosed. ``replicated_uniques`` is repU of synthpop (Raab, Nowok & Dibben 2024): confidential records whose
+key is unique in the confidential data and unique in the release too. ``share_in_small_groups`` gives the distribution of k: the
+share of the records whose key at most ``size`` records have.
 
 Numbers and dates of the key are compared as they are, or by ``bins`` (``sfumato.engine.statistics.binning``).
 """

@@ -97,7 +97,7 @@ def test_a_unique_record_is_replicated_only_under_its_own_key() -> None:
     assert found(ROWS, ROWS)["synthetic", "replicated_uniques", "", None] == pytest.approx(1 / 6)
 
 
-def test_a_diverse_release_has_many_uniques_and_few_of_them_are_anybodys() -> None:
+def test_a_release_may_have_many_uniques_of_which_few_are_anybodys() -> None:
     """Four records are unique in the release; of its six, one has the key of the one confidential person that is unique."""
     elsewhere = ROWS.assign(zip=["a", "a", "b", "c", "c", "c"], age=[30, 30, 99, 50, 51, 52])
     values = found(ROWS, elsewhere)
