@@ -89,7 +89,10 @@ class JointCheck(Protocol[S_contra]):
 
 
 class Account(Protocol[S_contra]):
-    """What ``datasets`` of ``records`` drawn records each cost in differential privacy, told before anything is computed."""
+    """What ``datasets`` of ``records`` drawn records each cost in differential privacy, told before anything is computed.
+
+    The Spec has an ``epsilon``, which the fit does not depend on: noise enters when records are drawn.
+    """
 
     def __call__(
         self, data: Microdata, targets: tuple[str, ...], spec: S_contra, records: int, datasets: int, /

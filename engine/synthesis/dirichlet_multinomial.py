@@ -28,7 +28,7 @@ from ..run import Run
 from ..schema import Kind
 from ..spec import Param, Spec
 from ..statistics.binning import Binning
-from ._categories import Categories, Codes, Inside, categories_of, check_bins
+from ..statistics.categories import Categories, Codes, Inside, categories_of, check_bins
 from ._conditional_tables import LARGEST_KEY, Key
 
 CLOSED = "the posterior is a Dirichlet distribution: it is drawn from directly"

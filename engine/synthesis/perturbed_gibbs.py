@@ -35,7 +35,7 @@ from ..run import Run
 from ..schema import Kind
 from ..spec import Param, Spec
 from ..statistics.binning import Binning
-from ._categories import Categories, Codes, Inside, Seeds, categories_of, check_bins, learned_of, seeds_of
+from ..statistics.categories import Categories, Codes, Inside, Seeds, categories_of, check_bins, learned_of, seeds_of
 from ._conditional_tables import LARGEST_KEY, ConditionalTable, Key, mutual_information
 
 COUNTED = "tables of counts are counted, not sampled"
@@ -198,7 +198,7 @@ def joint_draw(
     """A dataset of ``records`` records, each from a seed of its own; with reset, each block."""
     features = features_of(confidential, targets, spec)
     tables = {name: ConditionalTable.stored(fit.arrays, name, features.categories[name].size) for name in targets}
-    mixed = {name: np.asarray(fit.arrays[f"{name}.uniform"], dtype=np.float64) for name in targets}
+    mixed = {n: mixed_of(tables[n], features.categories[n], spec, len(targets)) for n in targets}
     sampler = Sampler(features, tables, mixed, spec.neighbours)
     kept = features.codes(released, spec.predictors)
     blocks = math.ceil(records / spec.block) if spec.reset else records
@@ -271,7 +271,7 @@ def moved(codes: Codes, present: int, share: float, rng: np.random.Generator) ->
     outputs=ACCOUNT,
 )
 def perturbed_gibbs(data: Microdata, targets: tuple[str, ...], spec: PerturbedGibbsSpec, run: Run, draws: int) -> Fit:
-    """The tables of all targets, one scan each. Arrays: of every target those of its table, and ``uniform`` (rows + 1,)."""
+    """The tables of all targets, one scan each. Arrays: of every target those of its table; noise enters when records are drawn."""
     features = features_of(data, targets, spec)
     codes = features.codes(data, (*targets, *spec.predictors))
     arrays: dict[str, NDArray[np.generic]] = {}
@@ -280,7 +280,7 @@ def perturbed_gibbs(data: Microdata, targets: tuple[str, ...], spec: PerturbedGi
         categories, key = features.categories[name], features.keys[name]
         table = ConditionalTable.counted(key.of(codes, len(data)), codes[name], categories.size)
         mixed = mixed_of(table, categories, spec, len(targets))
-        arrays |= {**table.arrays(name), f"{name}.uniform": mixed}
+        arrays |= table.arrays(name)
         found += _diagnostics(name, table, mixed)
     return Fit(arrays, tuple(found), NoTrace(COUNTED))
 

@@ -29,7 +29,7 @@ from ..run import Run
 from ..schema import Kind
 from ..spec import Param, Spec
 from ..statistics.binning import Binning
-from ._categories import Categories, Codes, Inside, Seeds, categories_of, check_bins, learned_of, seeds_of
+from ..statistics.categories import Categories, Codes, Inside, Seeds, categories_of, check_bins, learned_of, seeds_of
 
 MAXIMISED = "a penalised likelihood is maximised, not sampled"
 MOST_STEPS = 500

@@ -84,7 +84,7 @@ def distribution(
     features = features_of(data, NAMES, spec)
     fit = pegs.perturbed_gibbs(data, NAMES, spec, Run(np.random.default_rng(1)), 1)
     tables = {n: ConditionalTable.stored(fit.arrays, n, s) for n, s in zip(NAMES, sizes, strict=True)}
-    mixed = {n: np.asarray(fit.arrays[f"{n}.uniform"]) for n in NAMES}
+    mixed = {n: pegs.mixed_of(tables[n], features.categories[n], spec, len(NAMES)) for n in NAMES}
     cells = list(itertools.product(*(range(size) for size in sizes)))
     length = spec.block if spec.reset else spec.iterations
     paths = list(itertools.product(cells, *([cells] * length)))

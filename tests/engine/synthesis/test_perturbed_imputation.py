@@ -15,8 +15,8 @@ from sklearn.linear_model import LogisticRegression
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.run import Run
 from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.statistics.categories import categories_of
 from sfumato.engine.synthesis import perturbed_imputation as pmi
-from sfumato.engine.synthesis._categories import categories_of
 from sfumato.engine.synthesis.perturbed_imputation import PerturbedImputationSpec
 
 SIZES = {"a": 2, "b": 3, "c": 2}

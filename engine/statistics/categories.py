@@ -17,7 +17,7 @@ from ..arrays import Floats
 from ..errors import BadInput, NotComputable
 from ..microdata import Microdata
 from ..schema import Kind, Variable
-from ..statistics.binning import Binning, check_binning
+from .binning import Binning, check_binning
 
 Codes = NDArray[np.int64]
 Inside = Literal["uniform", "donor"]
