@@ -162,7 +162,8 @@ class RiskUtilitySpec(StudySpec):
         for name in self.limits:
             if name not in MEASURES:
                 raise BadInput(f"{place}.limits.{name}", f"is no measure of the study; there are {', '.join(MEASURES)}")
-        for name in (*self.given, *self.known, *([self.sensitive] if self.sensitive else [])):
+        used = [name for model in self.models for name in model.columns(schema)]
+        for name in (*used, *self.given, *self.known, *([self.sensitive] if self.sensitive else [])):
             if name not in full.variables:
                 raise BadInput(f"{place}.variables", f'"{name}" is not among them')
 

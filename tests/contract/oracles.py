@@ -878,6 +878,8 @@ NO_ORACLE: dict[str, str] = {
     "which have oracles, and tests/engine/studies/test_calibration.py counts what is made of them",
     "studies.minimisation": "its sub-samples are drawn at random and anonymised; the scores are those of quality.*, which have "
     "oracles, and tests/engine/studies/test_minimisation.py holds the answer against them",
+    "studies.risk_utility": "it draws tables of its own; the distances and the attack are those of utility.* and risk.*, which have "
+    "oracles, and tests/engine/studies/test_risk_utility.py holds copies, costs and answers against plain counts",
     **{
         f"studies.intruder_uncertainty.{name}": "made of all datasets at once by statistics.crossed_layout, which "
         "tests/engine/statistics/test_crossed_layout.py holds against R's aov"

@@ -232,6 +232,13 @@ EXPECTATIONS: dict[str, Expected] = {
         for name in ("rho", "rilm_categorical", "nmi", "non_suppressed", "passing", "smallest_size")
     },
     **{
+        f"studies.risk_utility.{name}": Expected(OWN, OWN, OWN, OWN, OWN, OWN, OWN, OWN)
+        for name in (
+            *("marginal", "conditional", "regression", "misclassification", "mean_absolute_error", "exact_copies"),
+            *("unique_records", "epsilon_release", "least_epsilon", "largest_epsilon"),
+        )
+    },
+    **{
         f"studies.calibration.{name}": Expected(OWN, OWN, OWN, OWN, OWN, OWN, OWN, OWN)
         for name in (
             *("rho", "rilm_numerical", "rilm_categorical", "nmi_v1", "nmi_v2", "one_minus_ilm", "non_suppressed"),

@@ -53,7 +53,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "risk.uniqueness": {"sizes": [1, 2]},
     "studies.intruder_uncertainty": {"variable": "visits", "levels": [0.0], "radius": RADIUS},
 }
-LOOKING_AT_RELEASES = [p for p in (*MEASURES, *STUDIES) if p.id not in ("studies.calibration", "studies.minimisation")]
+WITH_OWN_TABLES = ("studies.calibration", "studies.minimisation", "studies.risk_utility")
+LOOKING_AT_RELEASES = [p for p in (*MEASURES, *STUDIES) if p.id not in WITH_OWN_TABLES]
 Compute = Callable[[Microdata, Microdata], dict[str, Answers]]
 
 
