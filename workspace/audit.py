@@ -55,6 +55,7 @@ class Act(StrEnum):
     RELEASE_BEGUN = "release begun"
     RUN_RELEASED = "run released"
     RELEASE_UNDONE = "release undone"
+    RELEASE_REQUESTED = "release requested"
     REPORT_WRITTEN = "report written"
     FILES_REMOVED = "files removed"
     KEY_MADE = "key made"
@@ -118,15 +119,20 @@ def append(connection: sqlite3.Connection, act: Act, subject: str, **details: st
     connection.execute("UPDATE audit_head SET number = ?, hash = ?", (number, hashed))
 
 
-@lru_cache(maxsize=1)
 def user() -> str:
-    """The account that this process works under, as the audit log has it."""
+    """The account that this process works under."""
+    return account(os.geteuid()) if hasattr(os, "geteuid") else ""
+
+
+@lru_cache(maxsize=64)
+def account(uid: int) -> str:
+    """The name of an account of this machine; its number where it has none."""
     try:
         import pwd
 
-        return pwd.getpwuid(os.geteuid()).pw_name
+        return pwd.getpwuid(uid).pw_name
     except (ImportError, KeyError):
-        return str(os.geteuid()) if hasattr(os, "geteuid") else ""
+        return str(uid)
 
 
 def head_of(connection: sqlite3.Connection) -> Head:

@@ -51,6 +51,29 @@ def examine(run_id: str, directory: Path | None, json_file: str | None) -> int:
     return 1 if found.status == "block" else 0
 
 
+@click.command()
+@click.argument("request", metavar="REQUEST.json", type=click.Path(path_type=Path))
+@click.option("--reason", required=True, metavar="TEXT", help="Why it is approved, or refused.")
+@click.option("--refuse", is_flag=True, help="Refuse it instead.")
+@click.option("--waive", "waivers", multiple=True, metavar="CHECK=REASON", help="As for release. Repeatable.")
+def approve(request: Path, reason: str, waivers: tuple[str, ...], *, refuse: bool) -> None:
+    """Approve the release that another account of this machine has asked for (sfumato release RUN --request).
+
+    Prints what is asked for and what the gate found, and writes the answer beside it. It needs no workspace.
+    """
+    from sfumato.workspace.release.approval import decide, request_text
+
+    from .outputs import waivers_given
+
+    said = request_text(request)
+    answer = decide(request, "refused" if refuse else "approved", reason, waivers_given(waivers))
+    for one in said["examination"].get("findings", []):
+        if one["status"] != "pass":
+            echo(f"{one['status']}: {one['check']}: {one['said']}")
+    echo(f'asked for because: "{said["reason"]}"')
+    echo(f"{'refused' if refuse else 'approved'}: {answer}")
+
+
 def findings_text(findings: Sequence[Finding], run_id: int) -> str:
     """The table of the findings, and in words those that do not pass."""
     from sfumato.workspace.reporting.findings import by_status, counts_text, finding_table, finding_text

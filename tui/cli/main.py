@@ -14,7 +14,7 @@ from sfumato.tui.widgets.glyphs import CHOICE, SETS, settle_signs
 
 from .admin import adopt, audit, cancel, delete, doctor, keys, runs, worker
 from .failures import guarded
-from .gate import examine, policy
+from .gate import approve, examine, policy
 from .key import key
 from .options import (
     JOBS,
@@ -345,7 +345,7 @@ def recipes(name: str | None) -> None:
 
 
 for command in (
-    adopt, audit, cancel, delete, doctor, examine, figures, key, keys, policy, release, report, runs, verify, worker,
+    adopt, approve, audit, cancel, delete, doctor, examine, figures, key, keys, policy, release, report, runs, verify, worker,
 ):  # fmt: skip
     sfumato.add_command(command)
 

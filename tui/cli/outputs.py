@@ -95,10 +95,10 @@ def said_internal(*, public: bool) -> str:
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    required=True,
     metavar="DIR",
     help="Where to: empty, or not there yet.",
 )
+@click.option("--request", "asking", is_flag=True, help="Ask for it instead, where the policy wants a second person.")
 @click.option(
     "--reason",
     default="",
@@ -118,22 +118,33 @@ def said_internal(*, public: bool) -> str:
 @WORKSPACE
 def release(
     run_id: str,
-    output: Path,
+    output: Path | None,
     reason: str,
     waivers: tuple[str, ...],
     form: Literal["csv", "parquet"],
     directory: Path | None,
+    *,
+    asking: bool,
 ) -> None:
     """Write the release of RUN (a number, or last): public/ with its datasets, internal/ with report, recipe and results.
 
     Variables that the recipe calls identifiers are left out. Where the gate blocks it (sfumato examine RUN says why), it
-    needs a --reason, or a --waive for every check that blocks.
+    needs a --reason, or a --waive for every check that blocks. Where the policy wants a second person, it is asked for
+    with --request and a --reason, another account answers (sfumato approve), and then it is written with -o alone.
     """
     from sfumato.workspace.release.contents import plan_release
     from sfumato.workspace.release.package import release as write
 
+    if asking == (output is not None):
+        raise click.UsageError("name a directory with -o DIR, or ask for the release with --request")
     check_run_named(run_id, directory)
     workspace = open_workspace(directory)
+    if output is None:
+        from sfumato.workspace.release.approval import request_release
+
+        asked = request_release(workspace, run_id, reason, waivers_given(waivers))
+        echo(f"asked for; another account answers with: sfumato approve {asked} --reason TEXT")
+        return
     plan = plan_release(workspace, run_id)
     echo(released_text(write(workspace, plan.run.id, output, form, reason, waivers_given(waivers))))
     echo(contents_text(plan))

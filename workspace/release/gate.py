@@ -66,13 +66,26 @@ ALL: Literal["*"] = "*"
 
 
 @dataclass(frozen=True, slots=True)
+class Approval:
+    """Who asked for a release and why, and who approved it and why: accounts of the machine."""
+
+    requested_by: str
+    reason: str
+    approved_by: str
+    approval_reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Examination:
-    """The findings on a run's release under a policy, whose hash it has, and the waivers of those that block."""
+    """The findings on a run's release under a policy, whose hash it has, the waivers of those that block, and who approved it
+    where the policy asks for a second person.
+    """
 
     run_id: int
     policy_sha256: str
     findings: tuple[Finding, ...]
     waivers: tuple[Waiver, ...] = ()
+    approval: Approval | None = None
 
     @property
     def status(self) -> Status:
@@ -88,8 +101,8 @@ class Examination:
     @property
     def unwaived(self) -> tuple[Finding, ...]:
         """The findings that block and that nobody has waived."""
-        waived = {waiver.check for waiver in self.waivers}
-        return tuple(one for one in self.blocking if one.check not in waived and not (ALL in waived and one.waivable))
+        named = {waiver.check for waiver in self.waivers}
+        return tuple(one for one in self.blocking if not (one.waivable and not named.isdisjoint((one.check, ALL))))
 
     def to_table(self) -> dict[str, Any]:
         """As JSON holds it."""
@@ -99,6 +112,7 @@ class Examination:
             "status": self.status,
             "findings": [asdict(one) for one in self.findings],
             "waivers": [asdict(one) for one in self.waivers],
+            **({} if self.approval is None else {"approval": asdict(self.approval)}),
         }
 
 
@@ -150,25 +164,42 @@ def waived(
 ) -> Examination:
     """The examination with the waivers of this user: ``waive`` by check, and ``reason`` of the release as a whole.
 
-    Raises BadInput for a check that there is none of or that needs no waiver, or without a reason, and NotReleased where
-    the policy does not let this user waive, or nobody this check.
+    Raises BadInput and NotReleased like ``check_waivers``, and NotReleased where the policy does not let this user waive.
     """
-    given = dict(waive or {})
+    check_waivers(examination, waive or {})
+    found = waivers_of(examination, user(), reason, waive or {})
+    if found and not may_waive(policy, user()):
+        raise NotReleased(f"{user()} may not waive findings; the policy lets {', '.join(policy.waivers)}")
+    return replace(examination, waivers=tuple(found))
+
+
+def may_waive(policy: Policy, name: str) -> bool:
+    """Whether an account may waive findings."""
+    return not policy.waivers or name in policy.waivers
+
+
+def waivers_of(examination: Examination, name: str, reason: str, waive: Mapping[str, str]) -> list[Waiver]:
+    """What an account waives of what blocks: checks by name, each for its reason, and the whole release for one ``reason``."""
+    blocking = {one.check for one in examination.blocking}
+    given = {key: why for key, why in waive.items() if key in blocking}
+    if blocking and reason.strip():
+        given.setdefault(ALL, reason)
+    return [Waiver(key, why.strip(), name) for key, why in given.items()]
+
+
+def check_waivers(examination: Examination, waive: Mapping[str, str]) -> None:
+    """Raises BadInput for a check that there is none of, that does not block, or without a reason; NotReleased where nobody may waive it."""
     blocking = {one.check: one for one in examination.blocking}
-    for key, why in given.items():
-        if key not in [check.key for check in CHECKS]:
-            raise BadInput("--waive", f'no check "{key}"{suggestion(key, [check.key for check in CHECKS])}')
+    known = [check.key for check in CHECKS]
+    for key, why in waive.items():
+        if key not in known:
+            raise BadInput("--waive", f'no check "{key}"{suggestion(key, known)}')
         if not why.strip():
             raise BadInput("--waive", f"{key} needs a reason: --waive {key}=REASON")
         if key not in blocking:
             raise BadInput("--waive", f"{key} does not block this release; leave it out")
         if not blocking[key].waivable:
             raise NotReleased(f"{key} cannot be waived, says the policy: {blocking[key].said}")
-    if blocking and reason.strip():
-        given.setdefault(ALL, reason.strip())
-    if given and policy.waivers and user() not in policy.waivers:
-        raise NotReleased(f"{user()} may not waive findings; the policy lets {', '.join(policy.waivers)}")
-    return replace(examination, waivers=tuple(Waiver(key, why.strip(), user()) for key, why in given.items()))
 
 
 def check_passed(examination: Examination) -> None:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from ..errors import NotReleased
 from ..jobs.runs import result_with_companions
 from ..store.keys import key_of_run
 from ..store.workspace import Workspace
+from .approval import approved
 from .commitment import IN_MANIFEST, commitments_table, committed
 from .contents import INTERNAL, MANIFEST, OTHER_PACKAGE, PUBLIC_FILES, plan_release
 from .decision import decision_of
@@ -67,7 +68,8 @@ def release(
 ) -> Released:
     """Write the release of a run that is done into a directory that is empty or not there: ``public/`` and ``internal/``.
 
-    Findings that block are waived by ``waive``, a reason for each check, or by one ``reason`` for the whole release. Raises NotFound,
+    Findings that block are waived by ``waive``, a reason for each check, or by one ``reason`` for the whole release; where the policy
+    asks for a second person, both are those of the request that another account approved. Raises NotFound,
     NotReady, BadInput for a policy or a waiver that cannot be, and NotReleased: where the gate blocks and nobody who may
     waives it, or when the directory has something in it. Whatever happens, there is either the whole release with its row in
     the audit log, or neither; cut off, it is completed or removed by ``resume`` and by the next release.
@@ -77,9 +79,14 @@ def release(
     plan, policy = plan_release(workspace, run_id), policy_of(workspace.directory)
     target = directory.expanduser().resolve()
     _check_target(target)
-    examination = waived(examine(workspace, plan, policy), policy, reason, waive)
+    examination = examine(workspace, plan, policy)
+    if policy.second_person:
+        examination = approved(plan, policy, examination)
+    else:
+        examination = waived(examination, policy, reason, waive)
     check_passed(examination)
-    dossier = dossier_of(workspace, plan, policy, examination, form, reason.strip())
+    why = reason.strip() if examination.approval is None else examination.approval.reason
+    dossier = dossier_of(workspace, plan, policy, examination, form, why)
     with begun(workspace, plan.run.id, target, _details(dossier)) as one:
         files = _fill(workspace, dossier, one.aside)
         manifest = appear(workspace, one)
@@ -192,7 +199,7 @@ def _details(dossier: Dossier) -> dict[str, str | int | None]:
     plan, examination = dossier.plan, dossier.examination
     return {
         "form": dossier.form,
-        "reason": dossier.reason,
+        **({"reason": dossier.reason} if examination.approval is None else asdict(examination.approval)),
         "gate": examination.status,
         "policy_sha256": examination.policy_sha256,
         "waived": "; ".join(f"{one.check}: {one.reason}" for one in examination.waivers) or None,

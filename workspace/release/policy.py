@@ -10,6 +10,7 @@ digits = 3                # significant digits of all other numbers that leave
 second_person = true      # whoever approves a release is not who asked for it
 approvers = ["maria"]     # who may approve; left out: anybody
 waivers = ["maria"]       # who may waive a finding; left out: anybody
+directory = "/srv/requests" # where requests and answers lie, for both accounts
 
 [seal]
 key = "/etc/sfumato/seal" # a file of 32 bytes outside the workspace
@@ -63,6 +64,7 @@ class Policy:
     second_person: bool = False
     approvers: tuple[str, ...] = ()
     waivers: tuple[str, ...] = ()
+    approvals: str = ""
     seal_key: str = ""
     findings: Mapping[str, FindingLimit] = field(default_factory=dict)
 
@@ -77,7 +79,7 @@ class Policy:
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
 
-TABLES = {"approval": ("second_person", "approvers", "waivers"), "seal": ("key",)}
+TABLES = {"approval": ("second_person", "approvers", "waivers", "directory"), "seal": ("key",)}
 PLAIN = ("name", "smallest_cell", "rounding", "digits")
 
 
@@ -112,7 +114,7 @@ def read_policy(content: bytes) -> Policy:
 
 
 def _field(table: str, key: str) -> str:
-    return "seal_key" if table == "seal" else key
+    return {"seal.key": "seal_key", "approval.directory": "approvals"}.get(f"{table}.{key}", key)
 
 
 def _known(table: Mapping[str, Any], known: tuple[str, ...], prefix: str) -> None:

@@ -24,9 +24,10 @@ def policy_toml(policy: Policy) -> str:
         f"digits = {policy.digits}  # significant digits of all other numbers that leave",
         "",
         "[approval]",
-        f"second_person = {str(policy.second_person).lower()}  # whoever approves a release is not who asked for it",
+        f"second_person = {str(policy.second_person).lower()}  # another account approves what one asks for",
         f"approvers = {_list(policy.approvers)}  # accounts that may approve; none: any",
         f"waivers = {_list(policy.waivers)}  # accounts that may waive a finding; none: any",
+        f"directory = {_text(policy.approvals)}  # where requests lie and another account answers them",
         *(["", "[seal]", f"key = {_text(policy.seal_key)}"] if policy.seal_key else []),
         *(line for check in CHECKS for line in _check(check, policy)),
     ]

@@ -14,11 +14,12 @@ import pytest
 
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
+from sfumato.workspace.errors import NotReleased
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import Examination, NotReleased, examine
+from sfumato.workspace.release.gate import Examination, examine
 from sfumato.workspace.release.package import release
 from sfumato.workspace.release.policy import Policy
 from sfumato.workspace.reporting.findings import finding_table, finding_text

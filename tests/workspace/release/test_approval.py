@@ -1,0 +1,196 @@
+"""A second person: another account's file, bound to what was examined; nothing that one account can write alone is enough."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sfumato.workspace.release.approval as approving
+from sfumato.engine.errors import BadInput
+from sfumato.workspace.audit import Act, account, audit_rows, user
+from sfumato.workspace.errors import NotReleased
+from sfumato.workspace.integrity import NotAsSealed
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.release.approval import decide, request_release
+from sfumato.workspace.release.package import release
+from sfumato.workspace.store.workspace import Workspace
+
+pytestmark = pytest.mark.slow
+OTHER = 4_000_001
+"""An account that is not ours."""
+
+
+@pytest.fixture
+def run_id(workspace: Workspace, enter: Callable[..., int], tmp_path: Path) -> int:
+    made = enter()
+    work(workspace.directory, idle=0)
+    (tmp_path / "requests").mkdir()
+    write_policy(workspace, tmp_path)
+    return made
+
+
+def write_policy(workspace: Workspace, tmp_path: Path, more: str = "", before: str = "") -> None:
+    (workspace.directory / "policy.toml").write_text(
+        f'{before}\n[approval]\nsecond_person = true\ndirectory = "{tmp_path}/requests"\n{more}\n', "utf-8"
+    )
+
+
+@pytest.fixture
+def as_other(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Answer a request as another account: its process has another number, and its file another owner."""
+    owners: dict[str, int] = {}
+    read = approving._read
+
+    def owned(path: Path) -> tuple[bytes, int, int]:
+        content, uid, mode = read(path)
+        return content, owners.get(path.name, uid), mode
+
+    monkeypatch.setattr(approving, "_read", owned)
+
+    def answer(request: Path, *arguments: Any, **named: Any) -> Path:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "geteuid", lambda: OTHER)
+            made = decide(request, *arguments, **named)
+        owners[made.name] = OTHER
+        return made
+
+    return answer
+
+
+def test_a_release_is_asked_for_approved_and_written(
+    workspace: Workspace, run_id: int, tmp_path: Path, as_other: Callable[..., Path]
+) -> None:
+    with pytest.raises(NotReleased, match=r"was not asked for: sfumato release 1 --request"):
+        release(workspace, run_id, tmp_path / "out", reason="in a hurry")
+    request = request_release(workspace, run_id, "for teaching")
+    with pytest.raises(NotReleased, match=r"waits for another account: sfumato approve"):
+        release(workspace, run_id, tmp_path / "out")
+    as_other(request, "approved", "looked at it")
+    release(workspace, run_id, tmp_path / "out")
+    kept = json.loads((tmp_path / "out/internal/examination.json").read_text("utf-8"))
+    expected = {
+        "requested_by": user(),
+        "reason": "for teaching",
+        "approved_by": account(OTHER),
+        "approval_reason": "looked at it",
+    }
+    assert kept["approval"] == expected
+    acts = {row.act: json.loads(row.details) for row in audit_rows(workspace.connection)}
+    assert acts[Act.RELEASE_REQUESTED]["reason"] == "for teaching"
+    assert expected.items() <= acts[Act.RUN_RELEASED].items()
+
+
+def test_nobody_approves_their_own_request(workspace: Workspace, run_id: int, tmp_path: Path) -> None:
+    request = request_release(workspace, run_id, "for teaching")
+    with pytest.raises(BadInput, match="by this account"):
+        decide(request, "approved", "me too")
+    answer = request.with_name(request.name.replace("request", "answer"))
+    answer.write_text(
+        json.dumps({"request_sha256": "0", "decision": "approved", "reason": "me too", "waive": {}}), "utf-8"
+    )
+    with pytest.raises(NotReleased, match="by the account that asked"):
+        release(workspace, run_id, tmp_path / "out")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_the_owner_of_the_answer_is_who_the_system_says(workspace: Workspace, run_id: int, tmp_path: Path) -> None:
+    import hashlib
+
+    request = request_release(workspace, run_id, "for teaching")
+    answer = request.with_name(request.name.replace("request", "answer"))
+    digest = hashlib.sha256(request.read_bytes()).hexdigest()
+    answer.write_text(
+        json.dumps({"request_sha256": digest, "decision": "approved", "reason": "yes", "waive": {}}), "utf-8"
+    )
+    answer.chmod(0o664)
+    os.chown(answer, OTHER, -1)
+    with pytest.raises(NotReleased, match="can be changed by others"):
+        release(workspace, run_id, tmp_path / "out")
+    answer.chmod(0o644)
+    release(workspace, run_id, tmp_path / "out")
+
+
+def test_what_was_changed_since_is_asked_for_anew(
+    workspace: Workspace, run_id: int, tmp_path: Path, as_other: Callable[..., Path], enter: Callable[..., int]
+) -> None:
+    request = request_release(workspace, run_id, "for teaching")
+    as_other(request, "approved", "looked at it")
+    content = request.read_text("utf-8")
+    request.write_text(content.replace("for teaching", "for anything"), "utf-8")
+    with pytest.raises(NotReleased, match="changed after it was approved"):
+        release(workspace, run_id, tmp_path / "out")
+    request.write_text(content, "utf-8")
+    write_policy(workspace, tmp_path, before="digits = 4")
+    with pytest.raises(NotReleased, match="was not asked for"):
+        release(workspace, run_id, tmp_path / "out")
+    write_policy(workspace, tmp_path)
+    with workspace.writing() as connection:
+        tables = [row[0] for row in connection.execute("SELECT sha256 FROM artefact WHERE name LIKE 'draw/%'")]
+        connection.execute("UPDATE artefact SET sha256 = ? WHERE name = 'draw/1'", (tables[1],))
+    with pytest.raises(NotAsSealed, match="table draw/1"):
+        release(workspace, run_id, tmp_path / "out")
+
+
+def test_a_refusal_stands(workspace: Workspace, run_id: int, tmp_path: Path, as_other: Callable[..., Path]) -> None:
+    as_other(request_release(workspace, run_id, "for teaching"), "refused", "too early")
+    with pytest.raises(NotReleased, match=r'refused the release: "too early"'):
+        release(workspace, run_id, tmp_path / "out")
+
+
+def test_only_those_whom_the_policy_names_approve(
+    workspace: Workspace, run_id: int, tmp_path: Path, as_other: Callable[..., Path]
+) -> None:
+    write_policy(workspace, tmp_path, more='approvers = ["maria"]')
+    as_other(request_release(workspace, run_id, "for teaching"), "approved", "looked at it")
+    with pytest.raises(NotReleased, match=r"may not approve; the policy lets maria"):
+        release(workspace, run_id, tmp_path / "out")
+
+
+def test_who_approves_may_waive_what_who_asks_may_not(
+    workspace: Workspace, enter: Callable[..., int], tmp_path: Path, as_other: Callable[..., Path]
+) -> None:
+    run_id = enter(measure=[], threshold=[])
+    work(workspace.directory, idle=0)
+    (tmp_path / "requests").mkdir()
+    write_policy(workspace, tmp_path, more='waivers = ["maria"]')
+    as_other(request_release(workspace, run_id, "for teaching"), "approved", "looked at it")
+    with pytest.raises(NotReleased, match="risk_measured"):
+        release(workspace, run_id, tmp_path / "out")
+    write_policy(workspace, tmp_path, more=f'waivers = ["{account(OTHER)}"]')
+    as_other(
+        request_release(workspace, run_id, "for teaching"), "approved", "looked at it", {"risk_measured": "simulated"}
+    )
+    release(workspace, run_id, tmp_path / "out")
+    kept = json.loads((tmp_path / "out/internal/examination.json").read_text("utf-8"))
+    assert {one["user"] for one in kept["waivers"]} == {account(OTHER)}
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b'{"reason": 1}', b'{"reason": "x", "waive": {"a": 1}}', b"[" * 100_000]
+)
+def test_an_answer_that_is_none_is_refused(workspace: Workspace, run_id: int, tmp_path: Path, content: bytes) -> None:
+    request = request_release(workspace, run_id, "for teaching")
+    with pytest.raises(BadInput, match="say why"):
+        request_release(workspace, run_id, " ")
+    request.with_name(request.name.replace("request", "answer")).write_bytes(content)
+    with pytest.raises((BadInput, NotReleased)):
+        release(workspace, run_id, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_policy_without_a_directory_for_requests_is_refused(
+    workspace: Workspace, run_id: int, tmp_path: Path
+) -> None:
+    for place in ("", "requests", str(tmp_path / "nowhere")):
+        (workspace.directory / "policy.toml").write_text(
+            f'[approval]\nsecond_person = true\ndirectory = "{place}"\n', "utf-8"
+        )
+        with pytest.raises(BadInput, match=r"approval\.directory"):
+            request_release(workspace, run_id, "for teaching")
+        with pytest.raises(BadInput, match=r"approval\.directory"):
+            release(workspace, run_id, tmp_path / "out")
