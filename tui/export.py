@@ -12,6 +12,7 @@ from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sfumato.workspace.disclosure import INTERNAL
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.reporting.words import printable
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 Lines = tuple[Sequence[str], Iterable[Sequence[object]]]
 """The heads of a table, and its rows."""
 PICTURES = (".svg", ".png")
+PUBLIC = "PUBLIC: what the policy of the workspace lets out"
 PNG_SCALE = 2.0
 
 
@@ -33,11 +35,31 @@ class NotExported(WorkspaceError):
 
 @dataclass(frozen=True)
 class Exportable:
-    """``name`` is the start of a file's name. ``table`` and ``figure`` may be slow; ``figure`` is None without a plot."""
+    """``name`` is the start of a file's name. ``table`` and ``figure`` may be slow; ``figure`` is None without a plot.
+
+    It is as confidential as the data; ``public`` gives what of the table the workspace's policy lets out, None where that is
+    nothing.
+    """
 
     name: str
     table: Callable[[], Lines]
     figure: Callable[[], Figure] | None = None
+    public: Callable[[], Lines] | None = None
+    is_public: bool = False
+
+    @property
+    def outside(self) -> Exportable | None:
+        """What of it may leave."""
+        return None if self.public is None else Exportable(self.name, self.public, is_public=True)
+
+    @property
+    def mark(self) -> str:
+        """What is said of it wherever it goes."""
+        return PUBLIC if self.is_public else INTERNAL
+
+    def file_name(self, suffix: str) -> str:
+        """``run-3-results-INTERNAL.csv``: a table has no other room to say so."""
+        return f"{self.name}-{self.mark.partition(':')[0]}{suffix}"
 
     @property
     def suffixes(self) -> tuple[str, ...]:
@@ -107,15 +129,17 @@ def save(exportable: Exportable, path: Path) -> JobDone:
         raise NotExported(f'"{path}" exists; name another file') from None
     finally:
         Path(aside).unlink(missing_ok=True)
-    return JobDone(f"Written to {path} ({len(content):,} bytes)")
+    return JobDone(f"Written to {path} ({len(content):,} bytes). {exportable.mark}")
 
 
 def _content(exportable: Exportable, suffix: str) -> bytes:
     if suffix == ".csv" or exportable.figure is None:
         return comma_separated(exportable.table()).encode()
+    from sfumato.workspace.plots.figure import marked_internal
     from sfumato.workspace.plots.svg import svg
 
-    drawing = f'<?xml version="1.0" encoding="UTF-8"?>\n{svg(exportable.figure(), exportable.name)}\n'
+    figure = marked_internal(exportable.figure())
+    drawing = f'<?xml version="1.0" encoding="UTF-8"?>\n{svg(figure, exportable.name)}\n'
     return drawing.encode() if suffix == ".svg" else _png(drawing)
 
 

@@ -42,6 +42,7 @@ from sfumato.workspace.views.runs import RunLine
 from ..terminal.painting import Backdrop, SinglePaintScreen
 
 NOTHING = "There is nothing here to write or to copy"
+NOT_PUBLIC = "Nothing of this may leave: it is as confidential as the data"
 
 
 class Exports(Widget):
@@ -50,6 +51,7 @@ class Exports(Widget):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("e", "export", "Write table or plot to a file", show=False, id="exhibit.export"),
         Binding("Y", "copy", "Copy the table", show=False, id="exhibit.copy"),
+        Binding("ctrl+y", "copy_public", "Copy what of it may leave", show=False, id="exhibit.copy_public"),
     ]
 
     def exportable(self) -> Exportable | None:
@@ -63,23 +65,31 @@ class Exports(Widget):
             app.say(NOTHING)
             return
 
-        def answered(path: Path | None) -> None:
-            if path is not None:
-                app.job(partial(save, exportable, path))
+        def answered(chosen: tuple[Exportable, Path] | None) -> None:
+            if chosen is not None:
+                app.job(partial(save, *chosen))
 
         await app.open(Export(exportable), answered)
 
     def action_copy(self) -> None:
         """Send the table that is shown, or the numbers of the plot, to the clipboard."""
-        app, exportable = app_of(self.app), self.exportable()
+        self._copy(self.exportable(), NOTHING)
+
+    def action_copy_public(self) -> None:
+        """Send what of the table the policy lets out to the clipboard."""
+        exportable = self.exportable()
+        self._copy(exportable and exportable.outside, NOTHING if exportable is None else NOT_PUBLIC)
+
+    def _copy(self, exportable: Exportable | None, without: str) -> None:
+        app = app_of(self.app)
         if exportable is None:
-            app.say(NOTHING)
+            app.say(without)
             return
-        app.job(partial(_copy, exportable, app.directory, partial(app.call_from_thread, app.copy_to_clipboard)))
+        app.job(partial(_copied, exportable, app.directory, partial(app.call_from_thread, app.copy_to_clipboard)))
 
 
-def _copy(exportable: Exportable, directory: Path, osc52: Callable[[str], None]) -> JobDone:
-    return JobDone(send(tab_separated(exportable.table()), directory, osc52))
+def _copied(exportable: Exportable, directory: Path, osc52: Callable[[str], None]) -> JobDone:
+    return JobDone(f"{send(tab_separated(exportable.table()), directory, osc52)}. {exportable.mark}")
 
 
 def grid_exportable(grid: Grid, name: str) -> Exportable | None:
@@ -275,14 +285,17 @@ class Dialog(SinglePaintScreen[ScreenResult], Reads, ModalScreen[ScreenResult]):
 KINDS = {".csv": ".csv          the numbers", ".svg": ".svg or .png  the plot"}
 
 
-class Export(Dialog[Path]):
-    """Answers a file that is not there yet, in a directory that is."""
+class Export(Dialog[tuple[Exportable, Path]]):
+    """Answers what is to be written, all of it or what may leave, and a file that is not there yet, in a directory that is."""
 
     AUTO_FOCUS = "Input"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+o", "other", "Internal or public", show=False, id="export.public"),
+    ]
 
     def __init__(self, exportable: Exportable) -> None:
         super().__init__()
-        self._exportable = exportable
+        self._whole = self._exportable = exportable
 
     def compose(self) -> ComposeResult:
         """What can be written, the file's name, and what is wrong with it."""
@@ -290,9 +303,28 @@ class Export(Dialog[Path]):
         with Vertical(classes="dialog"):
             yield Static("Write to a file   (enter writes, escape closes)", classes="dialog-title", markup=False)
             yield Static(f"{kinds}\n", markup=False)
-            name = f"{self._exportable.name}{self._exportable.suffixes[-2 if self._exportable.figure else 0]}"
-            yield Entry(str(Path.cwd() / name), suggester=PathName(), id="export-path")
+            yield Static(self._marking, id="export-mark", markup=False)
+            yield Entry(self._path, suggester=PathName(), id="export-path")
             yield Static("", id="export-wrong", markup=False)
+
+    @property
+    def _marking(self) -> str:
+        """Whether it may leave, and what the key for the other is."""
+        other = "all of it" if self._exportable.is_public else "only what may leave"
+        return f"{self._exportable.mark}\n" + (f"ctrl+o        {other}\n" if self._whole.public else "")
+
+    @property
+    def _path(self) -> str:
+        suffixes = self._exportable.suffixes
+        return str(Path.cwd() / self._exportable.file_name(suffixes[-2 if self._exportable.figure else 0]))
+
+    def action_other(self) -> None:
+        """Write what may leave in place of all, or all again."""
+        self._exportable = self._whole if self._exportable.is_public else self._whole.outside or self._whole
+        self.query_one("#export-mark", Static).update(self._marking)
+        entry = self.query_one("#export-path", Input)
+        entry.value = self._path
+        entry.cursor_position = len(entry.value)
 
     @on(Input.Changed)
     def _forget(self) -> None:
@@ -301,7 +333,7 @@ class Export(Dialog[Path]):
     @on(Input.Submitted)
     def _submit(self, event: Input.Submitted) -> None:
         try:
-            self.dismiss(check_path(self._exportable, event.value))
+            self.dismiss((self._exportable, check_path(self._exportable, event.value)))
         except NotExported as error:
             self.query_one("#export-wrong", Static).update(str(error))
 

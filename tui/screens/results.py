@@ -191,7 +191,15 @@ class Results(Pane):
             with Workspace.open(directory, read_only=True) as workspace:
                 return lines_of(Row, selected_rows(workspace, selection, 0, -1))
 
-        return Exportable(self.named("results"), lines)
+        run_id = selection.run_id
+
+        def public() -> Lines:
+            from sfumato.workspace.release.report import public_release_of
+
+            with Workspace.open(directory, read_only=True) as workspace:
+                return lines_of(Row, public_release_of(workspace, run_id).rows)
+
+        return Exportable(self.named("results"), lines, public=public)
 
     def take_focus(self) -> None:
         """The table takes the keys."""

@@ -108,4 +108,52 @@ async def test_a_comparison_can_be_written_and_help_names_the_keys(sit, director
         await seat.app.open(Compare(1, 1))
         await seat.press("shift", "e")
         assert isinstance(seat.app.screen, Export)
-        assert "runs-1-1-numbers.csv" in seat.app.screen.query_one(Input).value
+        assert "runs-1-1-numbers-INTERNAL.csv" in seat.app.screen.query_one(Input).value
+
+
+@pytest.mark.slow
+async def test_what_is_written_is_internal_unless_a_key_asks_for_what_may_leave(sit, built_data, tmp_path, size):
+    async with sit(built_data, "e", tab="results", size=size) as seat:
+        field = seat.app.screen.query_one(Input)
+        assert "INTERNAL: as confidential as the data" in seat.text
+        assert "ctrl+o" in seat.text
+        assert field.value.endswith("results-INTERNAL.csv")
+        await seat.press("ctrl+o")
+        assert "PUBLIC: what the policy of the workspace lets out" in " ".join(seat.text.split())
+        assert field.value.endswith("results-PUBLIC.csv")
+        await name_file(seat, tmp_path / "outside.csv")
+        assert "PUBLIC" in seat.app.notices[-1]
+        await seat.press("e", "ctrl+o", "ctrl+o")
+        await name_file(seat, tmp_path / "inside.csv")
+        assert "INTERNAL: as confidential as the data" in seat.app.notices[-1]
+    outside, inside = (
+        list(csv.DictReader((tmp_path / f"{name}.csv").read_text("utf-8").splitlines()))
+        for name in ("outside", "inside")
+    )
+    assert {row["family"] for row in outside} <= {"utility", "quality"}
+    assert {row["dataset"] for row in outside} == {"synthetic"}
+    assert max(len(row["value"].replace(".", "").lstrip("0")) for row in outside) <= 4
+    assert {"risk"} < {row["family"] for row in inside}
+    assert "confidential" in {row["dataset"] for row in inside}
+
+
+@pytest.mark.slow
+async def test_copies_are_internal_and_what_may_leave_has_a_key_of_its_own(sit, built_data, monkeypatch):
+    monkeypatch.delenv("TMUX", raising=False)
+    async with sit(built_data, "Y", tab="results") as seat:
+        assert seat.app.notices[-1].endswith("INTERNAL: as confidential as the data")
+        whole = seat.app.clipboard
+        await seat.press("ctrl+y")
+        assert seat.app.notices[-1].endswith("PUBLIC: what the policy of the workspace lets out")
+        assert "risk" in whole
+        assert "risk" not in seat.app.clipboard
+    async with sit(built_data, "ctrl+y", tab="verdicts") as seat:
+        assert seat.app.notices == ["Nothing of this may leave: it is as confidential as the data"]
+
+
+@pytest.mark.slow
+async def test_a_plot_says_that_it_is_internal(sit, directory, tmp_path):
+    async with sit(directory, "e", tab="sweep") as seat:
+        assert "ctrl+o" not in seat.text
+        await name_file(seat, tmp_path / "plot.svg")
+    assert "INTERNAL: as confidential as the data" in (tmp_path / "plot.svg").read_text("utf-8")
