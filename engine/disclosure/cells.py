@@ -100,3 +100,11 @@ def how_often(rows: Keys, among: Keys) -> NDArray[np.int64]:
         return np.zeros(len(rows), dtype=np.int64)
     place = np.searchsorted(held, rows).clip(max=len(held) - 1)
     return np.where(held[place] == rows, counts[place], 0).astype(np.int64)
+
+
+def places_in(values: Keys, rows: Keys) -> NDArray[np.int64]:
+    """Where each of the rows (k,) stands among values, ascending (n,); -1 where it is none of them."""
+    if not len(values):
+        return np.full(len(rows), -1, dtype=np.int64)
+    place = np.searchsorted(values, rows).clip(max=len(values) - 1)
+    return np.where(values[place] == rows, place, -1).astype(np.int64)

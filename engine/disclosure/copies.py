@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ..arrays import Floats, Integers
 from ..microdata import Microdata
 from ..schema import Kind
-from .cells import MISSING, Cells, Keys, comparable, how_often, rows_of
+from .cells import MISSING, Cells, Keys, comparable, how_often, places_in, rows_of
 from .likeness import Likeness, standard_error
 from .neighbours import MOST_RECORDS, Pairs, nearest_pairs
 
@@ -44,8 +44,8 @@ def equal_records(
     kept_rows, drawn_rows = rows_of(own, kept, n), rows_of(own, drawn, n)
     rows, names = kept_rows + drawn_rows, (*kept, *drawn)
     released = [rows_of(cells, names, len(next(iter(cells.values())))) for cells in releases]
-    value = float(np.mean([np.isin(one, rows).mean() for one in released]))
-    repeated = np.flatnonzero(np.isin(rows, np.concatenate(released)))
+    shares, taken = _taken(np.unique(rows), released)
+    value, repeated = float(np.mean(shares)), np.flatnonzero(places_in(taken, rows) >= 0)
     if any(len(one) == n and np.array_equal(np.sort(one), np.sort(rows)) for one in released):
         return Likeness(1.0, 0.0, records=repeated)
     if not kept:
@@ -133,13 +133,21 @@ def lone_values(own: Keys, releases: Sequence[Keys]) -> Likeness:
     lone, n = values[counts == 1], int(present.sum())
     if not len(lone):
         return Likeness(0.0, 0.0, 0.0)
-    cells = [one[one != MISSING] for one in releases]
-    value = float(np.mean([np.isin(one, lone).mean() if len(one) else 0.0 for one in cells]))
+    shares, taken = _taken(lone, [one[one != MISSING] for one in releases])
     twice = int((counts == 2).sum())
-    taken = np.intersect1d(lone, np.concatenate(cells))
-    return Likeness(
-        value, 2 * twice / n, len(lone) / n, 4 * float(np.sqrt(twice + 1)) / n, np.flatnonzero(np.isin(own, taken))
-    )
+    repeated = np.flatnonzero(places_in(taken, own) >= 0)
+    return Likeness(float(np.mean(shares)), 2 * twice / n, len(lone) / n, 4 * float(np.sqrt(twice + 1)) / n, repeated)
+
+
+def _taken(values: Keys, releases: Sequence[Keys]) -> tuple[list[float], Keys]:
+    """Of each release the share of its keys (k,) that are one of the values, ascending (n,), and which values some are."""
+    shares, taken = [], np.zeros(len(values), dtype=np.bool_)
+    for one in releases:
+        places = places_in(values, one)
+        found = places[places >= 0]
+        taken[found] = True
+        shares.append(len(found) / len(one) if len(one) else 0.0)
+    return shares, values[taken]
 
 
 def rare_levels(
