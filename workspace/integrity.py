@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from sfumato.engine.errors import EngineError
@@ -161,6 +162,18 @@ def hold(workspace: Workspace, run_id: int | str, *, strict: bool = False) -> Ru
     if wrong := (*chain.wrong, *found.wrong):
         raise NotAsSealed(run.id, wrong)
     return found
+
+
+def said_of_seal(directory: Path, run_id: int) -> str:
+    """What does not agree with a run's seal, in words; empty where all does or nothing can be looked at."""
+    try:
+        with Workspace.open(directory, read_only=True) as workspace:
+            hold(workspace, run_id)
+    except NotAsSealed as error:
+        return str(error)
+    except (sqlite3.Error, WorkspaceError, EngineError):
+        return ""  # what cannot be read, whoever shows it says
+    return ""
 
 
 def _heads(workspace: Workspace, noted: Sequence[Head] = ()) -> list[Head]:

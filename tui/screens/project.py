@@ -12,6 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.timer import Timer
 from textual.widgets import ContentSwitcher, Static
+from textual.worker import get_current_worker
 
 from sfumato.engine.errors import EngineError
 from sfumato.tui.export import Exportable
@@ -70,6 +71,8 @@ VIEWS = {
 """Screens above the tabs, for the runs that have something to show there: key, title, what it is."""
 
 
+ROWS_AT_HAND = 2_000
+"""A seal over so many rows is checked in a thread in less time than a process needs to start."""
 PAUSE_SECONDS = 0.1
 REST_SECONDS = 0.3
 """The row of the cursor is remembered once it has stood still for so long."""
@@ -225,15 +228,26 @@ class Project(Page):
 
     @work(thread=True, group="seal", exit_on_error=False)
     def _hold(self, run_id: int) -> None:
-        from sfumato.workspace.integrity import NotAsSealed, hold
+        """Beside the app where that takes long, which would hold up its keys."""
+        from sfumato.workspace.integrity import said_of_seal
+        from sfumato.workspace.jobs.processes import call_in_process
 
+        worker, directory = get_current_worker(), self.sfumato.directory
         try:
-            with Workspace.open(self.sfumato.directory, read_only=True) as workspace:
-                hold(workspace, run_id)
-        except NotAsSealed as error:
-            self.post_message(self.Answered(self._warn, (run_id, str(error))))
+            with Workspace.open(directory, read_only=True) as workspace:
+                query = "SELECT count(*) FROM result WHERE run_id = ?"
+                rows = workspace.connection.execute(query, (run_id,)).fetchone()[0]
+            said = (
+                said_of_seal(directory, run_id)
+                if rows <= ROWS_AT_HAND
+                else call_in_process(
+                    said_of_seal, directory, run_id, what="the check of the seal", unwanted=lambda: worker.is_cancelled
+                )
+            )
         except (sqlite3.Error, WorkspaceError, EngineError):
             return  # what cannot be read, the panes say
+        if said:
+            self.post_message(self.Answered(self._warn, (run_id, said)))
 
     def _warn(self, answer: tuple[int, str]) -> None:
         run_id, said = answer

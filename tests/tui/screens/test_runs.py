@@ -27,15 +27,29 @@ async def test_every_state_is_a_word_and_a_sign(sit, directory, size):
         assert "✗ 1 of 3 fail" in states[DONE] or size[0] == 80
 
 
-async def test_a_public_key_stands_in_the_header_and_below_the_list(sit, directory):
+async def test_a_public_key_stands_in_the_header_and_below_the_list(sit, directory, reseal):
     async with sit(directory, *keys_to(DONE)) as seat:
         assert "public key" in seat.text.splitlines()[0]
         assert "public key" in " ".join(seat.text.splitlines()[5:])
     with Workspace.open(directory) as workspace, workspace.writing() as connection:
         connection.execute("UPDATE run SET key_public = 0")
+    with Workspace.open(directory) as workspace:
+        reseal(workspace)
     async with sit(directory, tab="runs") as seat:
         assert "Household survey › run" in seat.text
         assert "public key" not in seat.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rows_at_hand", [2_000, -1], ids=["in a thread", "in a process"])
+async def test_a_run_that_is_not_as_it_was_sealed_says_so(sit, built_data, monkeypatch, rows_at_hand):
+    monkeypatch.setattr("sfumato.tui.screens.project.ROWS_AT_HAND", rows_at_hand)
+    async with sit(built_data, *keys_to(DONE)) as seat:
+        assert "not as it was sealed" not in seat.text, "the control"
+    with Workspace.open(built_data) as workspace, workspace.writing() as connection:
+        connection.execute("UPDATE result SET value = value + 1 WHERE run_id = ? AND draw IS NULL", (DONE,))
+    async with sit(built_data, tab="runs") as seat:
+        assert "not as it was sealed" in seat.text.splitlines()[0]
 
 
 async def test_a_running_run_shows_tasks_and_what_is_computed(sit, directory):
