@@ -175,7 +175,7 @@ def leave_one_out(
     knowledge = Knowledge.of(confidential, names, radius)
     total = np.zeros((len(records), len(names) + 1))
     for released in releases:
-        exact, within = knowledge.against(released)
+        exact, within = knowledge.agreeing(released)
         total += candidates_without([*exact, *within], records)
     mean = total / len(releases)
     matched = [*(name for name in names if name not in radius), *(name for name in names if name in radius)]
@@ -187,5 +187,5 @@ def matching_records(
     confidential: Microdata, released: Microdata, names: Sequence[str], radius: Mapping[str, Nearness], record: int
 ) -> NDArray[np.intp]:
     """The rows of a released dataset that match one confidential record, ascending."""
-    exact, within = Knowledge.of(confidential, names, radius).against(released)
+    exact, within = Knowledge.of(confidential, names, radius).agreeing(released)
     return Matcher.of(exact, (len(confidential), len(released))).members(within, [record])[0]

@@ -190,15 +190,22 @@ class Knowledge:
         return cls(confidential, chosen, windows)
 
     def against(self, released: Microdata) -> tuple[list[Exact], list[Within]]:
-        """The keys that must agree and the windows that must hold for a released record to match.
+        """The keys that must agree and the windows that must hold for a released record to match, its own one row i.
 
         NotComputable where records are not linked or were suppressed, released record i then being no longer that of
-        confidential record i, and where what was released agrees with no confidential value: class means of counts or
-        binary variables, and dates without their times of day, unless there is a window.
+        confidential record i, and like ``agreeing``.
         """
         released.require_linked()
         if suppressed := 0 if released.classes is None else int((released.classes < 0).sum()):
             raise NotComputable(f"{suppressed:,} records are suppressed, so records cannot be matched one to one")
+        return self.agreeing(released)
+
+    def agreeing(self, released: Microdata) -> tuple[list[Exact], list[Within]]:
+        """The same keys and windows, whosever the released records are.
+
+        NotComputable where what was released agrees with no confidential value: class means of counts or binary variables,
+        and dates without their times of day, unless there is a window.
+        """
         exact = [Exact(self.confidential.column(n), released.column(n)) for n in self.names if n not in self.windows]
         for name in self.names:
             if name not in self.windows:

@@ -153,7 +153,7 @@ _GUESS = "an intruder infers who has the release and knows nothing of a person"
 def inference_attack(confidential: Microdata, released: Microdata, spec: InferenceAttackSpec, run: Run) -> Measure:
     """The error of the attack, beside that of a bootstrap sample and of a guess.
 
-    ``per_record``, where records are linked: ``candidates`` (n,), with ``right`` (n,) the probability that the value is inferred,
+    ``per_record``, whosever the released records are: ``candidates`` (n,), ``right`` (n,) the probability that the value is inferred,
     ``error`` (n,), NaN where the number is missing.
     """
     names = sorted(spec.known)
@@ -172,7 +172,7 @@ def inference_attack(confidential: Microdata, released: Microdata, spec: Inferen
         baseline = float(np.mean(unprotected)) if unprotected else None
         estimates.append(Estimate(measure, value, spec.sensitive, baseline=baseline, reason=remark))
         estimates.append(Estimate(f"guess_{measure}", guessed.errors[measure], spec.sensitive, reason=target.remark))
-    return Measure(tuple(estimates), found.per_record if released.linked else {})
+    return Measure(tuple(estimates), found.per_record)
 
 
 def _codes(confidential: Microdata, released: Microdata, name: str, rule: Binning | None) -> tuple[Integers, Integers]:

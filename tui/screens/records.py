@@ -182,7 +182,11 @@ class Record(Dialog[None], Exports):
 def explanation(found: Candidates, records: int, own: Values | None, width: int) -> Content:
     """How many match and whether the own record is among them; then each known variable with what it contributes."""
     matching = len(found.matching)
-    among = "its own record is among them" if found.hit else "its own record is not among them"
+    among = {
+        None: "they are nobody's: nothing says whose record a released one is",
+        True: "its own record is among them",
+        False: "its own record is not among them",
+    }[found.hit]
     said = f"{matching:,} of {records:,} released records match; {among}." if matching else NOBODY
     driver = found.driver
     drives = (

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sfumato.engine.matching.intruder import Nearness
 from sfumato.engine.methods import method_called
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.record_risk import (
@@ -28,6 +29,7 @@ from sfumato.engine.record_risk import (
     matching_records,
     record_risk,
 )
+from sfumato.engine.statistics.binning import Binning
 
 from ..errors import NotFound, NotReady
 from ..reporting.records import RecordLine
@@ -176,7 +178,8 @@ class Candidates:
     """The released records of one dataset that match one confidential record: row numbers from 1, ascending.
 
     ``within`` has, for every variable that the intruder knows, how near a match must be ("equal" without a radius), and
-    ``alone`` how many candidates there would be without it.
+    ``alone`` how many candidates there would be without it. ``hit`` says whether the record's own released record is among them,
+    None where nothing says whose a released record is.
     """
 
     record: int
@@ -184,11 +187,7 @@ class Candidates:
     matching: tuple[int, ...]
     within: Mapping[str, str]
     alone: LeaveOneOut
-
-    @property
-    def hit(self) -> bool:
-        """Whether the record's own released record is among them."""
-        return self.record in self.matching
+    hit: bool | None
 
     @property
     def driver(self) -> Driver | None:
@@ -208,8 +207,13 @@ def candidates(workspace: Workspace, run_id: int, measure: RecordMeasure, record
     names, radius = knowledge_of(run.recipe, measure.item)
     rows = matching_records(confidential, released, names, radius, record - 1)
     alone = leave_one_out(confidential, [released], names, radius, [record - 1])
-    within = {name: str(radius[name].written) if name in radius else "equal" for name in names}
-    return Candidates(record, draw, tuple(int(row) + 1 for row in rows), within, alone)
+    within = {name: _near(radius[name]) if name in radius else "equal" for name in names}
+    hit = bool((released.records[rows] == record - 1).any()) if released.linked else None
+    return Candidates(record, draw, tuple(int(row) + 1 for row in rows), within, alone, hit)
+
+
+def _near(nearness: Nearness) -> str:
+    return f"one bin of {nearness.written}" if isinstance(nearness, Binning) else str(nearness.written)
 
 
 def values(

@@ -180,7 +180,10 @@ def test_order_of_records_and_of_names_changes_nothing_not_even_the_baseline(giv
         assert by_name(second)[name].value == pytest.approx(estimate.value)
         assert (estimate.baseline is None) == name.startswith("guess_")
         assert by_name(second)[name].baseline == pytest.approx(estimate.baseline)
-    assert not second.per_record, "a release whose records are nobody's says nothing of single records"
+    for name, array in first.per_record.items():
+        assert second.per_record[name] == pytest.approx(array[order]), (
+            "of each confidential record, whosever the released are"
+        )
     another = by_name(attacked(micro(frame, "confidential"), micro(theirs), seed=2, **given))
     assert [e.baseline for e in another.values()] != [e.baseline for e in by_name(first).values()]
 
@@ -204,8 +207,9 @@ def test_records_show_whose_value_is_inferred() -> None:
     risk = record_risk([parts])
     assert risk.probability.tolist() == arrays["right"].tolist()
     assert risk.unique is None
-    alone = leave_one_out(ours, [theirs], *knowledge_of(recipe, 0), range(80))
-    assert alone.candidates.tolist() == arrays["candidates"].tolist(), "bins count as the attack counts"
+    for released in (theirs, replace(theirs, linked=False)):
+        alone = leave_one_out(ours, [released], *knowledge_of(recipe, 0), range(80))
+        assert alone.candidates.tolist() == arrays["candidates"].tolist(), "bins count as the attack counts"
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,10 @@ from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.artefacts import read_records, write_records
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.records import _released as released_records
 from sfumato.workspace.views.records import candidates, drivers, find_measure, open_records, record_measures, values
 from sfumato.workspace.views.results import result_rows
+from sfumato.workspace.views.runs import find_run
 
 Enter = Callable[..., int]
 RISKS = [
@@ -223,3 +225,32 @@ def test_a_hundred_thousand_records_open_from_twenty_tables(
     assert records.risk.probability == pytest.approx(expected)
     assert records.lines(0, 1)[0].probability == expected.max()
     assert records.lines(0, 1)[0].confidential_probability is None
+
+
+@pytest.mark.slow
+def test_an_inference_attack_shows_whom_it_infers_from(workspace: Workspace, enter: Enter) -> None:
+    attack = {"method": "risk.inference_attack", "sensitive": "visits", "within": 2, "bins": {"age": "width 20"}}
+    run_id = enter(measure=[attack], threshold=[])
+    work(workspace.directory, idle=0)
+    (measure,) = record_measures(workspace, run_id)
+    records = open_records(workspace, run_id, measure)
+    numbers = [line.record for line in records.lines(0, 5)]
+    alone = drivers(workspace, records, numbers)
+    assert alone.candidates == pytest.approx([records.risk.candidates[number - 1] for number in numbers])
+    found = candidates(workspace, run_id, measure, numbers[0], 1)
+    assert found.within["age"] == "one bin of width 20"
+    assert found.hit == (numbers[0] in found.matching)
+
+
+def test_whether_the_own_record_matches_is_not_said_of_records_that_are_nobodys(
+    workspace: Workspace, enter: Enter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = enter(measure=[{"method": "risk.inference_attack", "sensitive": "visits", "within": 2}], threshold=[])
+    work(workspace.directory, idle=0)
+    (measure,) = record_measures(workspace, run_id)
+    linked = candidates(workspace, run_id, measure, 1, 1)
+    whole = released_records(workspace, find_run(workspace, run_id), 1)
+    monkeypatch.setattr("sfumato.workspace.views.records._released", lambda *_: replace(whole, linked=False))
+    nobodys = candidates(workspace, run_id, measure, 1, 1)
+    assert (linked.hit is None, nobodys.hit) == (False, None)
+    assert nobodys.matching == linked.matching

@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sfumato.engine.record_risk import LeaveOneOut
+from sfumato.tui.screens.records import explanation
+from sfumato.workspace.views.records import Candidates
+
+
+@pytest.mark.parametrize(
+    ("hit", "words"),
+    [
+        (True, "its own record is among them"),
+        (False, "its own record is not among them"),
+        (None, "they are nobody's: nothing says whose record a released one is"),
+    ],
+)
+def test_whose_the_matching_records_are_is_said_where_something_says_it(hit: bool | None, words: str) -> None:
+    alone = LeaveOneOut(("age",), np.array([2.0]), np.array([[5.0]]))
+    found = Candidates(1, 1, (1, 3), {"age": "one bin of width 5"}, alone, hit)
+    lines = explanation(found, 80, None, 120).plain.splitlines()
+    assert lines[0].rstrip() == f"2 of 80 released records match; {words}."
+    assert "within one bin of width" in lines[4]
