@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sfumato.workspace.views.records import Records as OpenRecords
 
 
-NAME, WITHIN, WITHOUT = 24, 12, 18
+NAME, WITHIN, WITHOUT = 24, 18, 18
 VALUE = 14
 NOBODY = "No released record of this dataset matches."
 Values = Mapping[str, str | int | float]

@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sfumato.engine.matching.intruder import Nearness
 from sfumato.engine.methods import method_called
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.record_risk import (
@@ -29,7 +28,6 @@ from sfumato.engine.record_risk import (
     matching_records,
     record_risk,
 )
-from sfumato.engine.statistics.binning import Binning
 
 from ..errors import NotFound, NotReady
 from ..reporting.records import RecordLine
@@ -207,13 +205,9 @@ def candidates(workspace: Workspace, run_id: int, measure: RecordMeasure, record
     names, radius = knowledge_of(run.recipe, measure.item)
     rows = matching_records(confidential, released, names, radius, record - 1)
     alone = leave_one_out(confidential, [released], names, radius, [record - 1])
-    within = {name: _near(radius[name]) if name in radius else "equal" for name in names}
+    within = {name: str(radius[name].written) if name in radius else "equal" for name in names}
     hit = bool((released.records[rows] == record - 1).any()) if released.linked else None
     return Candidates(record, draw, tuple(int(row) + 1 for row in rows), within, alone, hit)
-
-
-def _near(nearness: Nearness) -> str:
-    return f"one bin of {nearness.written}" if isinstance(nearness, Binning) else str(nearness.written)
 
 
 def values(

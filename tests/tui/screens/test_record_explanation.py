@@ -18,7 +18,7 @@ from sfumato.workspace.views.records import Candidates
 )
 def test_whose_the_matching_records_are_is_said_where_something_says_it(hit: bool | None, words: str) -> None:
     alone = LeaveOneOut(("age",), np.array([2.0]), np.array([[5.0]]))
-    found = Candidates(1, 1, (1, 3), {"age": "one bin of width 5"}, alone, hit)
+    found = Candidates(1, 1, (1, 3), {"age": "width 5"}, alone, hit)
     lines = explanation(found, 80, None, 120).plain.splitlines()
     assert lines[0].rstrip() == f"2 of 80 released records match; {words}."
-    assert "within one bin of width" in lines[4]
+    assert "within width 5 " in lines[4]

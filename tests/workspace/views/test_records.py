@@ -238,7 +238,7 @@ def test_an_inference_attack_shows_whom_it_infers_from(workspace: Workspace, ent
     alone = drivers(workspace, records, numbers)
     assert alone.candidates == pytest.approx([records.risk.candidates[number - 1] for number in numbers])
     found = candidates(workspace, run_id, measure, numbers[0], 1)
-    assert found.within["age"] == "one bin of width 20"
+    assert found.within["age"] == "width 20"
     assert found.hit == (numbers[0] in found.matching)
 
 
