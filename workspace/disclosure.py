@@ -29,6 +29,8 @@ INTERNAL = "INTERNAL: as confidential as the data"
 """What every internal page and file says of itself, and its name where it has no room."""
 MARKING = f"{INTERNAL}. It does not leave the building."
 """The same at the head of a page."""
+INFORMATION_LOSS = ("utility", "quality")
+"""The families whose measures may be public: risks and studies of risk stay inside, whatever a method declares."""
 GRADE = 0.05
 """The steps of a public grade."""
 
@@ -119,7 +121,8 @@ def _public_rows(rows: Iterable[Row], rules: DisclosureRules, records: int, rare
     for row in rows:
         method = method_called(row.method_key)
         outputs = () if method is None else method.outputs
-        public = next((output.public for output in outputs if output.name == row.measure), "")
+        declared = next((output.public for output in outputs if output.name == row.measure), "")
+        public = declared if row.family in INFORMATION_LOSS else ""
         averaged = row.dataset != "confidential" and row.draw is None and row.level is None and row.value is not None
         if method is None or not public or not averaged or not _rests_on_enough(row, rules, records, rare):
             continue

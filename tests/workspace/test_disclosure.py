@@ -155,6 +155,34 @@ def test_a_method_of_another_package_is_internal_unless_it_says_otherwise() -> N
     assert Output("mine", "whatever it is", "low").public == ""
 
 
+def test_a_risk_that_calls_itself_public_stays_inside(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sfumato.engine.methods import registry
+    from sfumato.workspace import disclosure
+
+    found = registry()["risk.identification"]
+    bold = replace(found, outputs=tuple(replace(output, public="score") for output in found.outputs))
+    monkeypatch.setattr(disclosure, "method_called", lambda _: bold)
+    assert public_rows([row("risk.identification.true_match_rate")], RULES, 1_000) == []
+    assert public_rows([row("utility.identification.true_match_rate")], RULES, 1_000), (
+        "the negative control: another family"
+    )
+
+
+def test_only_information_loss_is_declared_public() -> None:
+    from sfumato.engine.methods import registry
+
+    public = {
+        f"{method.key}.{output.name}" for method in registry().values() for output in method.outputs if output.public
+    }
+    assert {key.partition(".")[0] for key in public} == {"utility", "quality"}
+    assert not public & {
+        "quality.rilm.numerical",
+        "quality.ilm.ilm",
+        "utility.summary.quantile",
+        "utility.interval_overlap.estimate",
+    }
+
+
 def overlap_of(own: tuple[float, float], released: tuple[float, float]) -> float:
     common = min(own[1], released[1]) - max(own[0], released[0])
     return (common / (own[1] - own[0]) + common / (released[1] - released[0])) / 2

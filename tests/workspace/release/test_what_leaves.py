@@ -12,7 +12,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -246,6 +246,55 @@ def test_the_words_of_a_public_figure_hold_rounded_counts_alone(exported: dict[b
         counts = [float(one) for one in re.findall(r" ([\d.]+)(?:,|$)", said[1])]
         assert counts
         assert all(one % 5 == 0 and one >= 10 for one in counts)
+
+
+@pytest.mark.slow
+def test_an_anonymised_release_holds_neither_seed_nor_hash_nor_path(case: Case, tmp_path: Path) -> None:
+    """Its values are confidential ones made coarser, so that only what never belongs to data is searched for."""
+    changed = {"synthesis": [], "anonymisation": [{"method": "mondrian", "k": 5}], "release": {"seed": SEED}}
+    measures = [
+        {"method": "quality.pearson"},
+        {"method": "quality.rilm"},
+        {"method": "quality.ilm"},
+        {"method": "risk.anonymity"},
+    ]
+    recipe = Recipe.from_table({**RECIPE, **changed, "measure": measures, "threshold": []})
+    run_id = enter_run(case.workspace, recipe, Source("people.csv", b"canary bytes"), people())
+    work(case.workspace.directory, idle=0)
+    release(case.workspace, run_id, tmp_path / "out", "csv", REASON)
+    secrets = secrets_of(case.workspace, run_id, people())
+    assert leaks(tmp_path / "out/public", replace(secrets, numbers={})) == []
+    assert leaks(tmp_path / "out/internal", replace(secrets, numbers={})), "the negative control"
+    told = (tmp_path / "out/public/utility.csv").read_text("utf-8")
+    assert "quality.pearson.rho" in told
+    assert "ilm.ilm" not in told, "it divides by the range of the confidential values"
+    assert "anonymity" not in told
+
+
+@pytest.mark.slow
+def test_public_output_follows_the_policy_of_the_workspace(case: Case, tmp_path: Path) -> None:
+    def results() -> dict[str, Any]:
+        done = CliRunner().invoke(
+            sfumato, ["results", "1", "--public", "--json", "-", "--workspace", str(case.workspace.directory)]
+        )
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    before = results()
+    policy = case.workspace.directory / "policy.toml"
+    try:
+        policy.write_text("digits = 1\nsmallest_cell = 700\nrounding = 50\n")
+        after = results()
+    finally:
+        policy.unlink()
+    assert after["rules"] == {"smallest_cell": 700, "rounding": 50, "digits": 1}
+    scores = [row["value"] for row in after["rows"] if row["method"] == "propensity"]
+    assert scores
+    assert all(float(f"{one:.0e}") == one for one in scores)
+    terms = {str(row["params"].get("term")) for row in before["rows"]} - {
+        str(row["params"].get("term")) for row in after["rows"]
+    }
+    assert terms == {"region=south", "region=west"}, "every region has fewer than 700 records"
 
 
 def spellings(value: float) -> list[str]:

@@ -1,0 +1,91 @@
+"""The page for users of released data: its worked examples are right, and it says what the data are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.schema import Kind
+from sfumato.workspace.disclosure import DisclosureRules
+from sfumato.workspace.reporting.user_guide import PublicRelease, user_guide
+from sfumato.workspace.reporting.worked_example import bounded_mean, combined_mean
+
+VARIABLES: dict[str, Any] = {
+    "region": {"kind": "categorical", "role": "known"},
+    "age": {"kind": "count", "role": "known"},
+    "income": {"kind": "continuous", "role": "sensitive"},
+}
+STEP = {"target": "income", "method": "linear_regression", "predictors": ["region"]}
+COLUMNS = [np.array([1.0, 2.0, 4.0, np.nan]), np.array([2.0, 2.0, 5.0, 5.0]), np.array([0.0, 1.0, 6.0, 3.0])]
+
+
+def test_the_example_of_partial_synthesis_is_reiters_rule() -> None:
+    """q, u, b and T = u + b/m by hand; t with (m - 1)(1 + m u / b)^2 degrees of freedom."""
+    found = combined_mean("income", COLUMNS, "partial")
+    assert found is not None
+    assert found.combined is not None
+    q = [7 / 3, 3.5, 2.5]
+    u = [(7 / 3) / 3, 3.0 / 4, 7.0 / 4]
+    b, mean_u = float(np.var(q, ddof=1)), sum(u) / 3
+    total, degrees = mean_u + b / 3, 2 * (1 + 3 * mean_u / b) ** 2
+    assert found.means == pytest.approx(q)
+    assert found.variances == pytest.approx(u)
+    assert (found.between, found.combined.estimate) == (pytest.approx(b), pytest.approx(sum(q) / 3))
+    half = stats.t.ppf(0.975, degrees) * total**0.5
+    assert found.combined.interval() == pytest.approx((sum(q) / 3 - half, sum(q) / 3 + half))
+
+
+def test_one_dataset_and_too_few_values_have_no_combination() -> None:
+    alone = combined_mean("income", COLUMNS[:1], "partial")
+    assert alone is not None
+    assert alone.combined is None
+    assert combined_mean("income", [np.array([1.0, np.nan])], "partial") is None
+
+
+def test_the_example_of_intervals_gives_both_ends_of_the_mean() -> None:
+    labels = ["[20, 30)", "[30, 40)", "*", None, ">=65", "20-29"]
+    found = bounded_mean("age", labels, Kind.COUNT)
+    assert found is not None
+    assert (found.low, found.high, found.read, found.records) == (pytest.approx(70 / 3), pytest.approx(100 / 3), 3, 6)
+    assert bounded_mean("age", ["*", "old"], Kind.COUNT) is None
+
+
+def released(recipe: dict[str, Any], kept: tuple[str, ...], replaced: tuple[str, ...], **more: Any) -> PublicRelease:
+    made = Recipe.from_table({"variables": VARIABLES, **recipe})
+    return PublicRelease(made, made.m, 80, kept, replaced, (), DisclosureRules(), **more)
+
+
+def test_the_page_says_which_values_are_real_and_how_datasets_are_combined() -> None:
+    recipe = {"title": "Inside", "release": {"m": 3, "title": "Incomes <b>2020</b>"}, "synthesis": [STEP]}
+    example = combined_mean("income", COLUMNS, "partial")
+    page = user_guide(released(recipe, ("region", "age"), ("income",), example=example)).html()
+    for words in (
+        "SYNTHETIC DATA. PUBLIC: counts of fewer than 10", "The values of income are drawn from statistical models",
+        "The values of region and age are those of the confidential records", "T = u + b/m", "Reiter 2003", "combined estimate q",
+        "Incomes &lt;b&gt;2020&lt;/b&gt;", "Nothing was measured that may be said here",
+    ):  # fmt: skip
+        assert words in page, words
+    assert "Inside" not in page
+    assert "INTERNAL" not in page
+
+
+def test_full_synthesis_has_its_own_rule_and_one_dataset_a_warning() -> None:
+    recipe = {"release": {"m": 3}, "synthesis": [STEP]}
+    full = user_guide(released(recipe, (), ("income",))).markdown()
+    assert "b - u" in full
+    assert "No variable has values of confidential records" in full
+    one = user_guide(released({"release": {"m": 1}, "synthesis": [STEP]}, ("age",), ("income",))).markdown()
+    assert "Its standard errors are too small" in one
+    assert "Do not stack" not in one
+
+
+def test_an_anonymised_table_says_how_its_values_are_read() -> None:
+    recipe = {"anonymisation": [{"method": "mondrian", "k": 3, "quasi_identifiers": ["age"]}]}
+    found = bounded_mean("age", ["[20, 30)", "[30, 40)"], Kind.COUNT)
+    page = user_guide(released(recipe, ("region", "income"), ("age",), example=found)).html()
+    for words in ("ANONYMISED DATA", "confidential records whose values of age were made coarser", "as they were"):
+        assert words in page, words
