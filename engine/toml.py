@@ -13,7 +13,7 @@ def read_toml(text: str) -> dict[str, Any]:
     """The table of a TOML text; BadInput with the line where it is not TOML."""
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadInput("recipe", f"not valid TOML: {error}") from None
 
 

@@ -321,13 +321,18 @@ def verify_workspace(workspace: Workspace, noted: Sequence[Head] = ()) -> Verifi
 
 
 def _verified(workspace: Workspace, heads: Sequence[Head]) -> Verified:
+    if damaged := tuple(_database(workspace)):
+        with contextlib.suppress(sqlite3.Error):  # a log that can be read says where it was changed
+            off = broken(rows := audit_rows(workspace.connection), head_of(workspace.connection), heads)
+            return Verified(rows, (*([f"the audit log is broken: {off}"] if off else []), *damaged), ())
+        return Verified((), damaged, ())
     try:
         chain = Chain(workspace, heads)
     except NoKey as error:
         rows = audit_rows(workspace.connection)
         said = f"the seals cannot be looked at: {error}"
         return Verified(rows, tuple(filter(None, (broken(rows, head_of(workspace.connection), heads), said))), ())
-    wrong = [*chain.wrong, *chain.lack, *_database(workspace), *_stored(workspace, chain)]
+    wrong = [*chain.wrong, *chain.lack, *_stored(workspace, chain)]
     notes = []
     ended = {row.found.get("begun") for row in chain.rows if row.act in (Act.RUN_RELEASED, Act.RELEASE_UNDONE)}
     going = {row[0]: row[1] for row in workspace.connection.execute("SELECT number, run_id FROM releasing")}

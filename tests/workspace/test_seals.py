@@ -13,13 +13,15 @@ import pytest
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
 from sfumato.workspace.audit import AuditRow, Head, audit_rows, head_of, keep_head, verify
-from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.integrity import NotAsSealed, hold, verify_workspace
 from sfumato.workspace.jobs.queue import claim, fail, request_stop, resume
 from sfumato.workspace.jobs.runs import Entry, enter_again, enter_run, enter_runs, result_object
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.release.contents import plan_release
+from sfumato.workspace.release.gate import examine
 from sfumato.workspace.release.package import release
+from sfumato.workspace.release.policy import policy_of
 from sfumato.workspace.release.report import report_page
 from sfumato.workspace.store.adopting import adopt
 from sfumato.workspace.store.keys import NoKey, new_key, write_key
@@ -312,13 +314,19 @@ def test_a_sealing_key_lies_outside_and_is_there(sealed: Workspace, name: str) -
         assert opened.sealer
 
 
-def test_a_policy_that_has_changed_since_asks_for_a_reason(sealed: Workspace, tmp_path: Path) -> None:
+def test_the_gate_warns_of_a_policy_that_has_changed_since(sealed: Workspace) -> None:
+    assert findings(sealed)["policy_since_run"] == "pass"
     (sealed.directory / "policy.toml").write_text("smallest_cell = 1\n")
     found = verify_workspace(sealed)
     assert found.wrong == ()
     assert found.notes[0] == "run 1: the policy has changed since it ended"
-    with pytest.raises(WorkspaceError, match="the policy has changed since it ended"):
-        release(sealed, 1, tmp_path / "out")
+    assert (findings(sealed)["policy_since_run"], findings(sealed)["run_sealed"]) == ("warn", "pass")
+
+
+def findings(workspace: Workspace) -> dict[str, str]:
+    """What the gate says of the release of run 1, by check."""
+    plan = plan_release(workspace, 1)
+    return {one.check: one.status for one in examine(workspace, plan, policy_of(workspace.directory)).findings}
 
 
 def test_runs_of_an_earlier_version_say_so_and_are_no_error(sealed: Workspace, small: tuple[Recipe, Microdata]) -> None:
@@ -332,6 +340,7 @@ def test_runs_of_an_earlier_version_say_so_and_are_no_error(sealed: Workspace, s
         )
         assert "run 1 is not sealed: made by an earlier version" in hold(opened, 1, strict=True).said
         assert result_object(opened, 1)["rows"]
+        assert findings(opened)["run_sealed"] == "block", "it goes out for a reason only"
         resume(opened, 2)
         work(opened.directory, idle=0)
         assert hold(opened, 2).said == "", "one that ends under this version is sealed"

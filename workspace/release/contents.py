@@ -75,7 +75,6 @@ class ReleasePlan:
                 f"run {self.run.id} has a public key, so that whoever has the seed can repeat its random numbers and take "
                 "the datasets apart"
             )
-        said += filter(None, (self.seal.said, self.seal.since and f"{self.seal.since} (run {self.run.id})"))
         return tuple(said)
 
     @property

@@ -98,7 +98,7 @@ def read_policy(content: bytes) -> Policy:
     """A policy as it is written. Raises BadInput with the key that is wrong."""
     try:
         table = tomllib.loads(content.decode("utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadInput(POLICY_FILE, f"is not TOML: {error}") from None
     _known(table, (*PLAIN, *TABLES, "findings"), "")
     given: dict[str, Any] = {key: _checked(key, table[key], key) for key in PLAIN if key in table}

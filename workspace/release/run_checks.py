@@ -72,6 +72,18 @@ def _public_key(case: Case) -> Sighting:
     return Sighting(said, 1)
 
 
+def _sealed(case: Case) -> Sighting:
+    said = case.plan.seal.said
+    return Sighting(
+        said or "recipe, rows, verdicts and tables are what was sealed when the run ended", 1 if said else 0
+    )
+
+
+def _policy_since(case: Case) -> Sighting:
+    since = case.plan.seal.since
+    return Sighting(since or "it is examined under the policy that held when the run ended", 1 if since else 0)
+
+
 def _worst_records(case: Case) -> Sighting:
     worst: Sighting | None = None
     for measure in record_measures(case.workspace, case.plan.run.id):
@@ -146,6 +158,15 @@ RUN_CHECKS = (
     Check(
         "public_key", "random numbers that anybody can repeat", "keys", None, 0, "whoever can repeat a release can undo it",
         "run the recipe again in a workspace with a key of its own: sfumato init DIR", _public_key,
+    ),
+    Check(
+        "run_sealed", "runs that are not sealed", "runs", None, 0, "nobody can tell whether it was changed since it was made",
+        "run the recipe again", _sealed,
+    ),
+    Check(
+        "policy_since_run", "policies that changed since the run ended", "policies", 0, None,
+        "the run was made when another policy held; the release is examined under the one of today",
+        "see what was changed in policy.toml", _policy_since,
     ),
     Check(
         "worst_records", "the record that is most at risk", "probability", 0.5, 0.9,

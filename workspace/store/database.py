@@ -49,6 +49,18 @@ def open_to_look(path: Path) -> sqlite3.Connection:
     return connection
 
 
+_COMPUTED = """SELECT name FROM sqlite_schema WHERE type = 'view' OR sql LIKE '%VIRTUAL TABLE%' OR sql LIKE '%GENERATED%'
+               OR (type = 'table' AND sql LIKE '%) AS (%') LIMIT 1"""
+
+
+def check_stored(connection: sqlite3.Connection) -> None:
+    """Raises NotAWorkspace where something in the database is computed when it is read, by whoever made it: it may never end."""
+    if row := connection.execute(_COMPUTED).fetchone():
+        raise NotAWorkspace(
+            f'"{row[0]}" in its database is computed and not stored, so it is none of ours; it is left alone'
+        )
+
+
 def set_wal(connection: sqlite3.Connection) -> None:
     """Make the database one with a write-ahead log, once and for all.
 

@@ -22,7 +22,7 @@ def record(what: str) -> Callable[[Callable[Given, Value]], Callable[Given, Valu
         def read(*args: Given.args, **kwargs: Given.kwargs) -> Value:
             try:
                 return func(*args, **kwargs)
-            except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
+            except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError):
                 raise DamagedRecord(what) from None
 
         return read

@@ -21,7 +21,7 @@ from ..audit import BEFORE, HEAD_FILE, Act, append, head_of, keep_head, only_sto
 from ..errors import NotAWorkspace, NotFound, NotYours, WorkspaceError
 from ..plain_files import check_layout, owner_if_other, synchronise
 from ..release.policy import policy_of
-from .database import DATABASE, connect, migrate, open_to_look, set_wal, transaction
+from .database import DATABASE, check_stored, connect, migrate, open_to_look, set_wal, transaction
 from .keys import KEY_FILE, NoKey, fingerprint, key_of, new_key, read_key, sealing_key, sealing_key_outside, write_key
 from .records import check_texts, check_whole, record
 from .seals import Sealer
@@ -108,6 +108,7 @@ class Workspace:
         try:
             check_layout(directory)
             workspace.owner = owner_if_other(directory, DATABASE)
+            check_stored(workspace.connection)
             migrate(workspace.connection, look=bool(workspace.owner))
             if not workspace.owner:
                 workspace._settle_key()
