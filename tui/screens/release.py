@@ -18,18 +18,23 @@ from sfumato.tui.messages import ErrorMessage
 from sfumato.tui.widgets.entries import Entry, PathName
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
 from sfumato.tui.widgets.verdict_board import board
-from sfumato.workspace.reporting.words import printable, settings_apart
+from sfumato.workspace.reporting.findings import by_status, counts_text
+from sfumato.workspace.reporting.words import mark, printable, settings_apart
 
 from .dialogs import Confirm
+from .findings import Findings
 from .page import Dialog
 
 if TYPE_CHECKING:
     from sfumato.workspace.release.contents import ReleasePlan
+    from sfumato.workspace.release.gate import Examination
     from sfumato.workspace.release.package import PastRelease, Released
     from sfumato.workspace.release.tables import Form
     from sfumato.workspace.store.workspace import Workspace
 
 WHY = "Write below why it goes out all the same; the reason is kept in the audit log."
+EXAMINING = "The gate is looking at the tables …"
+UNEXAMINED = "The gate could not look at the tables: nothing can be released"
 NO_THRESHOLDS = "The recipe sets no thresholds: nothing has been judged."
 REASON, DIRECTORY = "release-reason", "release-directory"
 
@@ -42,6 +47,7 @@ class ReleaseScreen(Dialog[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("w,enter", "write", "Write", key_display="w", id="release.write"),
+        Binding("x", "findings", "Findings", id="release.findings"),
         Binding("f", "form", "CSV or Parquet", id="release.form"),
         Binding("tab", "app.focus_next", "Next field", id="release.next"),
     ]
@@ -55,6 +61,8 @@ class ReleaseScreen(Dialog[None]):
         self._form: Form = "csv"
         self._plan: ReleasePlan | None = None
         self._past: Sequence[PastRelease] = ()
+        self._examination: Examination | None = None
+        self._state = EXAMINING
         self._writing = False
 
     def compose(self) -> ComposeResult:
@@ -90,6 +98,26 @@ class ReleaseScreen(Dialog[None]):
         """Show it."""
         self._plan, self._past = answer
         self._show()
+        plan = self._plan
+
+        def query(workspace: Workspace) -> Examination:
+            from sfumato.workspace.release.gate import examine
+            from sfumato.workspace.release.policy import policy_of
+
+            return examine(workspace, plan, policy_of(workspace.directory))
+
+        self.compute(query, self._examined)
+
+    def _examined(self, examination: Examination) -> None:
+        self._examination = examination
+        self._show()
+
+    async def action_findings(self) -> None:
+        """Show what the gate found."""
+        if self._examination is None:
+            self.sfumato.say(self._state)
+        else:
+            await self.sfumato.open(Findings(self._run_id, self._examination.findings))
 
     def on_resize(self) -> None:
         """Lay the text out anew."""
@@ -100,7 +128,9 @@ class ReleaseScreen(Dialog[None]):
             return
         self._say(f"Release of run {self._plan.run.id} {printable(self._plan.run.title)} · datasets as {self._form}")
         width = max(40, self.size.width - 4)
-        self.query_one(Scroll).show(Content("\n").join(release_text(self._plan, self._past, self._form, width)))
+        self.query_one(Scroll).show(
+            Content("\n").join(release_text(self._plan, self._examination, self._past, self._form, width))
+        )
 
     def action_form(self) -> None:
         """Write the datasets as the other of CSV and Parquet."""
@@ -119,8 +149,11 @@ class ReleaseScreen(Dialog[None]):
         """Ask, then write the release; first go to a field that has to be filled in."""
         if self._plan is None or self._writing:
             return
+        if self._examination is None:
+            self.sfumato.say(self._state)
+            return
         reason, directory = (self.query_one(f"#{name}", Input).value.strip() for name in (REASON, DIRECTORY))
-        if self._plan.doubts and not reason:
+        if self._examination.blocking and not reason:
             self._ask_for(REASON, WHY)
         elif not directory:
             self._ask_for(DIRECTORY, "Name the directory to write the release to")
@@ -151,6 +184,7 @@ class ReleaseScreen(Dialog[None]):
     @on(ErrorMessage)
     def _fail(self) -> None:
         self._writing = False
+        self._state = UNEXAMINED
         self._show()
 
     def _finish(self, done: Released) -> None:
@@ -159,20 +193,34 @@ class ReleaseScreen(Dialog[None]):
         self.dismiss(None)
 
 
-def release_text(plan: ReleasePlan, past: Sequence[PastRelease], form: Form, width: int) -> list[Content]:
-    """The verdicts, what goes out, and what went out before, in lines of at most ``width`` cells."""
+def release_text(
+    plan: ReleasePlan, examination: Examination | None, past: Sequence[PastRelease], form: Form, width: int
+) -> list[Content]:
+    """The verdicts, what the gate found, what goes out, and what went out before, in lines of at most ``width`` cells."""
     lines = [
         board(plan.verdicts, width, settings_apart(plan.run.recipe_toml)) if plan.verdicts else Content(NO_THRESHOLDS)
     ]
-    if plan.doubts:
-        said = f"{'. '.join(doubt[0].upper() + doubt[1:] for doubt in plan.doubts)}. {WHY}"
-        lines += [Content.styled(line, "$warning bold") for line in wrap(printable(said), width)]
+    lines += [Content(""), *_gate_text(examination, width)]
     lines += [Content(""), Content.styled("What goes out", "bold")]
     for name, text in _contents(plan, form):
         lines += [Content(line) for line in wrap(f"{name}: {printable(text)}", width, subsequent_indent="  ")]
     if past:
         lines += [Content(""), Content.styled("Released before", "bold")]
         lines += [Content(line) for one in past for line in wrap(_past_text(one), width, subsequent_indent="  ")]
+    return lines
+
+
+def _gate_text(examination: Examination | None, width: int) -> list[Content]:
+    if examination is None:
+        return [Content(EXAMINING)]
+    lines = [Content.styled(f"The gate: {counts_text(examination.findings)} (x explains)", "bold")]
+    for one in by_status(examination.findings):
+        if one.status != "pass":
+            said = f"{mark(one.status)} {one.check}: {printable(one.said)}"
+            style = "$warning bold" if one.status == "block" else ""
+            lines += [Content.styled(line, style) for line in wrap(said, width, subsequent_indent="  ")]
+    if examination.blocking:
+        lines += [Content.styled(line, "$warning bold") for line in wrap(WHY, width)]
     return lines
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from .tables import Column, Table
 from .words import count, mark, number, printable
@@ -12,8 +12,8 @@ COLUMNS = (
     Column("status", "status", 7),
     Column("check", "check", 23),
     Column("value", "value", 10, "right"),
-    Column("baseline", "baseline", 10, "right", spare=2),
-    Column("held", "held", 9, "right", spare=3, full="held against the limit"),
+    Column("baseline", "baseline", 10, "right", spare=3),
+    Column("held", "held", 9, "right", spare=2, full="held against the limit"),
     Column("limit", "limit", 9, "right"),
     Column("unit", "unit of held and limit", 30, spare=1, grows=True),
 )
@@ -95,7 +95,10 @@ class Found(Protocol):
         ...
 
 
-def by_status(findings: Sequence[Found]) -> list[Found]:
+FoundT = TypeVar("FoundT", bound=Found)
+
+
+def by_status(findings: Sequence[FoundT]) -> list[FoundT]:
     """What blocks first, then what warns, each in the order of the checks."""
     return sorted(findings, key=lambda one: ("block", "warn", "pass").index(one.status))
 

@@ -5,6 +5,7 @@ import pytest
 from textual.widgets import Input
 
 from sfumato.tui.screens.dialogs import Confirm
+from sfumato.tui.screens.findings import Explained, Findings
 from sfumato.tui.screens.project import Project
 from sfumato.tui.screens.release import ReleaseScreen
 from sfumato.workspace.release.package import releases_of
@@ -106,4 +107,20 @@ async def test_the_palette_offers_the_release_of_the_run_under_the_cursor(sit, t
         commands = {command.title: command for command in seat.app.get_system_commands(seat.app.screen)}
         await commands["Release"].callback()
         await seat.press("shift")
+        assert isinstance(seat.app.screen, ReleaseScreen)
+
+
+async def test_the_findings_are_shown_and_one_is_explained(sit, tables, size):
+    async with sit(tables, "w", tab="verdicts", size=size) as seat:
+        assert "The gate: " in seat.text
+        assert "unmet_thresholds" in seat.text
+        await seat.press("x")
+        assert isinstance(seat.app.screen, Findings)
+        assert seat.text.splitlines()[0].strip().startswith("Run 1: ")
+        assert "block" in seat.text
+        assert max(map(len, seat.text.splitlines())) <= size[0]
+        await seat.press("enter")
+        assert isinstance(seat.app.screen, Explained)
+        assert "What mends it: " in seat.text
+        await seat.press("escape", "j", "enter", "q", "escape")
         assert isinstance(seat.app.screen, ReleaseScreen)

@@ -7,6 +7,7 @@ from sfumato.tui.state import AppState, save_state
 SCREENS = {
     "runs": ("runs", ()), "results": ("results", ()), "explain": ("results", ("enter",)),
     "verdicts": ("verdicts", ()), "trial": ("verdicts", ("t",)), "release": ("verdicts", ("w",)),
+    "findings": ("verdicts", ("w", "x")),
     "sweep": ("sweep", ("right",)), "sweep-numbers": ("sweep", ("t",)), "diagnostics": ("diagnostics", ()),
     "records": ("records", ()), "record": ("records", ("enter",)), "data": ("data", ()),
     "variable": ("data", ("enter",)), "plan": ("plan", ()), "step": ("plan", ("j", "enter")),
