@@ -144,10 +144,11 @@ def _content(exportable: Exportable, suffix: str) -> bytes:
 
 
 def _png(drawing: str) -> bytes:
-    try:
-        from cairosvg import svg2png
-    except (ImportError, OSError):
+    from sfumato.workspace.plots.png import png
+
+    picture = png(drawing, PNG_SCALE)
+    if picture is None:
         raise NotExported(
             'A PNG needs the package cairosvg, which is not installed here: pip install "sfumato[png]"; .svg works without'
-        ) from None
-    return bytes(svg2png(bytestring=drawing.encode(), scale=PNG_SCALE, background_color="white"))
+        )
+    return picture

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from ..reporting.release_summary import ROLES, Decision
 from .dossier import Dossier
+from .gate import ALL
 
 
 def decision_of(dossier: Dossier) -> Decision:
     """The gate's findings that are no pass, waivers, the reason, and the lines to sign on."""
     findings = [(one.status, one.title, one.said) for one in dossier.examination.findings if one.status != "pass"]
-    waivers = [(one["check"], one["user"], one["reason"]) for one in dossier.examination.to_table().get("waivers", [])]
+    waivers = [
+        ("every check" if one.check == ALL else one.check, one.user, one.reason) for one in dossier.examination.waivers
+    ]
     names = {"Owner of the data": dossier.judgements.get("owner", "")}
     people = [(role, names.get(role, "")) for role in ROLES]
     return Decision(dossier.examination.status, findings, waivers, dossier.reason, people)

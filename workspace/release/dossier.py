@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from sfumato.engine.results import Diagnostic
 from sfumato.engine.rows import Row
 
 from ..store.workspace import Dataset, Workspace
+from ..views.figures import figures_of
 from ..views.results import diagnostics_of, result_rows
+from ..views.runs import done_together
 from .contents import ReleasePlan
 from .gate import Examination
 from .judgements import judgements_of
@@ -19,6 +22,7 @@ from .policy import Policy
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ..plots.figure import Figure
     from .tables import Form
 
 
@@ -28,7 +32,8 @@ class Dossier:
 
     ``original`` describes the confidential table, which ``confidential()`` reads; ``released(l)`` reads the l-th stored
     dataset, from 0, with the columns and the order that it has in the workspace. ``rows`` are all results, those of single
-    datasets too. ``judgements`` is what people have said of it, by what they were asked.
+    datasets too. ``judgements`` is what people have said of it, by what they were asked;
+    ``figures()`` draws those of the report, once.
     """
 
     plan: ReleasePlan
@@ -42,6 +47,7 @@ class Dossier:
     confidential: Callable[[], pa.Table]
     released: Callable[[int], pa.Table]
     judgements: Mapping[str, str]
+    figures: Callable[[], Sequence[Figure]]
 
 
 def dossier_of(
@@ -61,4 +67,5 @@ def dossier_of(
         lambda: workspace.tables.read(original.table_sha256),
         lambda draw: workspace.tables.read(plan.tables[draw]),
         judgements_of(workspace.directory, plan.run.id),
+        cache(lambda: figures_of(workspace, done_together(workspace, plan.run.id))),
     )

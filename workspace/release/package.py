@@ -147,7 +147,8 @@ def _line(file: Written) -> dict[str, Any]:
 def _internal(workspace: Workspace, dossier: Dossier) -> Iterator[tuple[str, bytes]]:
     """The dossier of whoever answers for the release: as confidential as the data."""
     plan = dossier.plan
-    yield "report.html", report_page(workspace, plan.run.id, decision=decision_of(dossier)).encode()
+    page = report_page(workspace, plan.run.id, decision=decision_of(dossier), figures=dossier.figures())
+    yield "report.html", page.encode()
     yield "recipe.toml", plan.run.recipe_toml.encode()
     yield "results.json", _json(result_with_companions(workspace, plan.run.id))
     yield "examination.json", _internal_json({**dossier.examination.to_table(), "reason": dossier.reason})

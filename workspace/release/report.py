@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from sfumato.engine.errors import BadInput
@@ -10,6 +11,7 @@ from sfumato.engine.errors import BadInput
 from ..audit import Act, append
 from ..integrity import hold
 from ..jobs.runs import published_tables
+from ..plots.figure import Figure
 from ..reporting.page import ReportedRun, report
 from ..reporting.release_summary import Decision
 from ..reporting.user_guide import PublicRelease, user_guide
@@ -24,18 +26,25 @@ from .users import public_release
 
 
 def report_page(
-    workspace: Workspace, run_id: int | str, *, traces: bool = False, decision: Decision | None = None
+    workspace: Workspace,
+    run_id: int | str,
+    *,
+    traces: bool = False,
+    decision: Decision | None = None,
+    figures: Sequence[Figure] | None = None,
 ) -> str:
     """The report of a run that is done, with what the runs beside it found. Raises NotFound, NotReady, NotAsSealed and NoKey.
 
     The same run gives the same page, byte for byte. With ``traces`` it shows posterior draws, and is as confidential as
-    the data: a release has the page without them. ``decision`` is what was decided of the release that it goes with.
+    the data: a release has the page without them. ``decision`` is what was decided of the release that it goes with,
+    ``figures`` are its figures where they were drawn before.
     """
     runs = done_together(workspace, run_id)
     for run in runs:
         hold(workspace, run.id, strict=True)
     reported = [_reported(workspace, run, name, traces=traces) for run, name in zip(runs, names_of(runs), strict=True)]
-    return report(reported, figures_of(workspace, runs), published_tables(workspace, runs), decision)
+    drawn = figures_of(workspace, runs) if figures is None else figures
+    return report(reported, drawn, published_tables(workspace, runs), decision)
 
 
 def public_release_of(workspace: Workspace, run_id: int | str) -> PublicRelease:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .acro import acro
 from .croissant import croissant
 from .ddi_codebook import ddi_codebook
 from .disclosure_control import disclosure_control
@@ -11,7 +12,7 @@ from .written import Document, Written
 
 PUBLIC_DOCUMENTS: tuple[Document, ...] = (users_documents, ddi_codebook, croissant)
 """What leaves the building beside the datasets: nothing here may say more of the confidential data than they do."""
-INTERNAL_DOCUMENTS: tuple[Document, ...] = (risk_assessment, disclosure_control)
+INTERNAL_DOCUMENTS: tuple[Document, ...] = (risk_assessment, disclosure_control, acro)
 """What stays with whoever answers for the release: as confidential as the data."""
 
 __all__ = ["INTERNAL_DOCUMENTS", "PUBLIC_DOCUMENTS", "Document", "Written"]

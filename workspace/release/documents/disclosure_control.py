@@ -44,7 +44,7 @@ def record(dossier: Dossier, written: Sequence[Written]) -> dict[str, Any]:
         "thresholds": [one.to_table() for one in dossier.plan.run.recipe.thresholds],
         "verdicts": [one.to_dict() for one in dossier.plan.verdicts],
         "gate": {"status": dossier.examination.status, "findings": examination["findings"]},
-        "waivers": examination.get("waivers", []),
+        "waivers": examination["waivers"],
         "reason": dossier.reason,
         "questions": {name: "not measured" if name in open_questions else "measured" for name in QUESTIONS},
         "judgements": dict(dossier.judgements),
