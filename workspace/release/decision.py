@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..reporting.release_summary import ROLES, Decision
+from ..reporting.release_summary import OWNER, PREPARED, ROLES, Decision
 from .dossier import Dossier
 from .gate import ALL
 
@@ -13,6 +13,6 @@ def decision_of(dossier: Dossier) -> Decision:
     waivers = [
         ("every check" if one.check == ALL else one.check, one.user, one.reason) for one in dossier.examination.waivers
     ]
-    names = {"Owner of the data": dossier.judgements.get("owner", "")}
+    names = {PREPARED: dossier.user, OWNER: dossier.judgements.get("owner", "")}
     people = [(role, names.get(role, "")) for role in ROLES]
     return Decision(dossier.examination.status, findings, waivers, dossier.reason, people)

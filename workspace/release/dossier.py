@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from sfumato.engine.results import Diagnostic
 from sfumato.engine.rows import Row
 
+from ..audit import user
 from ..store.workspace import Dataset, Workspace
 from ..views.figures import figures_of
 from ..views.results import diagnostics_of, result_rows
@@ -33,7 +34,7 @@ class Dossier:
     ``original`` describes the confidential table, which ``confidential()`` reads; ``released(l)`` reads the l-th stored
     dataset, from 0, with the columns and the order that it has in the workspace. ``rows`` are all results, those of single
     datasets too. ``judgements`` is what people have said of it, by what they were asked;
-    ``figures()`` draws those of the report, once.
+    ``figures()`` draws those of the report, once. ``user`` is who releases.
     """
 
     plan: ReleasePlan
@@ -48,6 +49,7 @@ class Dossier:
     released: Callable[[int], pa.Table]
     judgements: Mapping[str, str]
     figures: Callable[[], Sequence[Figure]]
+    user: str
 
 
 def dossier_of(
@@ -68,4 +70,5 @@ def dossier_of(
         lambda draw: workspace.tables.read(plan.tables[draw]),
         judgements_of(workspace.directory, plan.run.id),
         cache(lambda: figures_of(workspace, done_together(workspace, plan.run.id))),
+        user(),
     )

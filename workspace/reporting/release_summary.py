@@ -20,7 +20,8 @@ GATE = {
     "warn": "The gate found things to look at; none of them blocks the release.",
     "block": "The gate found things that block the release; it went out for the reason given.",
 }
-ROLES = ("Prepared by", "Owner of the data", "Data protection officer")
+PREPARED, OWNER = "Prepared by", "Owner of the data"
+ROLES = (PREPARED, OWNER, "Data protection officer")
 """Who signs where nobody is named."""
 
 

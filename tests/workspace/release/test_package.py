@@ -78,12 +78,14 @@ def test_everything_goes_out_and_the_manifest_has_the_hash_of_every_file(
 ) -> None:
     found = release(workspace, done, tmp_path / "out")
     written = sorted(str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.*"))
+    folders = [name for name in written if name.startswith(("internal/acro/", "internal/crate/"))]
+    assert {name.split("/")[1] for name in folders} == {"acro", "crate"}
     assert written == sorted(found.files) == sorted(
         ["public/dataset-SYNTHETIC-01.csv", "public/dataset-SYNTHETIC-02.csv", "public/dataset-SYNTHETIC-03.csv",
          "public/codebook.csv", "public/manifest.json", "public/using-these-data.html", "public/utility.csv",
          "internal/report.html", "internal/recipe.toml",
          "internal/results.json", "internal/examination.json", "internal/commitments.json",
-         "internal/manifest.json", *DOCUMENTS]
+         "internal/manifest.json", *DOCUMENTS, *folders]
     )  # fmt: skip
     public, internal = (manifest_of(tmp_path / "out" / package) for package in ("public", "internal"))
     assert internal["public_manifest_sha256"] == sha256_of(tmp_path / "out/public/manifest.json")

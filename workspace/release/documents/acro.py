@@ -17,12 +17,12 @@ from typing import Any, Literal
 
 from sfumato.engine.rows import Row
 
+from ...disclosure import MARKING
 from ...plots.png import png
 from ...plots.svg import svg
 from ...reporting.words import FAMILIES, limit_text, settings_text
 from ..dossier import Dossier
 from ..tables import plain_cell
-from .risk_assessment import MARKING
 from .written import Written, json_document
 
 VERSION = "1.0.1"
