@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
 
-def png(drawing: str, scale: float = 1.0) -> bytes | None:
-    """The picture of an SVG document on white, ``scale`` pixels a unit; None where cairosvg is not installed."""
+HEAD = 33
+"""Bytes of the signature and of the first chunk, after which others may stand."""
+
+
+def png(drawing: str, scale: float = 1.0, note: str = "") -> bytes | None:
+    """The picture of an SVG document on white, ``scale`` pixels a unit; None where cairosvg is not installed.
+
+    ``note`` is kept in it as its description.
+    """
     try:
         from cairosvg import svg2png
     except (ImportError, OSError):
         return None
-    return bytes(svg2png(bytestring=drawing.encode(), scale=scale, background_color="white"))
+    picture = bytes(svg2png(bytestring=drawing.encode(), scale=scale, background_color="white"))
+    return picture[:HEAD] + _text("Description", note) + picture[HEAD:] if note else picture
+
+
+def _text(keyword: str, words: str) -> bytes:
+    """A chunk of text in UTF-8, not compressed (iTXt, PNG 11.3.4.5)."""
+    data = b"iTXt" + keyword.encode("latin-1") + b"\0\0\0\0\0" + words.encode()
+    return struct.pack(">I", len(data) - 4) + data + struct.pack(">I", zlib.crc32(data))

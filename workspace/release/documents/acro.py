@@ -136,9 +136,10 @@ def _figures(dossier: Dossier) -> list[Output]:
     """Every figure of the report as a picture; one line that says so where none can be drawn."""
     outputs = []
     for number, figure in enumerate(dossier.figures(), start=1):
-        picture = png(f'<?xml version="1.0" encoding="UTF-8"?>\n{svg(figure, f"figure-{number}")}\n')
+        drawing = f'<?xml version="1.0" encoding="UTF-8"?>\n{svg(figure, f"figure-{number}")}\n'
+        picture = png(drawing, note=MARKING)
         if picture is None:
-            note = f"{len(dossier.figures())} figures stand in report.html: no PNG could be drawn, for cairosvg is not installed\n"
+            note = f"{len(dossier.figures())} figures stand in report.html: no PNG could be drawn, for cairosvg is not installed. {MARKING}\n"
             return [Output("figures.txt", note.encode(), "review", "figures that are not here", "sfumato report")]
         said = f"{figure.title}. {figure.caption}".strip()
         outputs.append(Output(f"figure-{number:02}.png", picture, "review", said, "sfumato figures"))

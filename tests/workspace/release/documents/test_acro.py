@@ -84,6 +84,7 @@ def test_the_viewer_opens_the_release_of_every_shipped_recipe(name: str, shipped
     pictures = [one for one in names if one.endswith(".png")]
     assert pictures
     assert all(is_picture((folder / one).read_bytes()) for one in pictures)
+    assert all(b"INTERNAL: as confidential as the data" in (folder / one).read_bytes() for one in pictures)
 
 
 def test_status_and_exception_follow_the_gate_and_the_verdicts(
