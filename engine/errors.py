@@ -30,9 +30,18 @@ class BadInput(EngineError, ValueError):
     """Input that cannot be used. ``place`` says where (``synthesis[1].target``), the message what and how to mend it."""
 
     def __init__(self, place: str, message: str) -> None:
+        place, message = _short(place, PLACE_LETTERS), _short(message, MESSAGE_LETTERS)
         super().__init__(f"{place}: {message}" if place else message)
         self.place = place
         self.message = message
+
+
+PLACE_LETTERS, MESSAGE_LETTERS = 300, 1500
+
+
+def _short(text: str, most: int) -> str:
+    """A text without its middle where it quotes more than anybody reads; how to mend it stands at its end."""
+    return text if len(text) <= most else f"{text[: most // 2]} … {text[-most // 2 :]}"
 
 
 class NotInstalled(BadInput):

@@ -12,9 +12,30 @@ from .errors import BadInput, suggestion
 def read_toml(text: str) -> dict[str, Any]:
     """The table of a TOML text; BadInput with the line where it is not TOML."""
     try:
-        return tomllib.loads(text)
+        table = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadInput("recipe", f"not valid TOML: {error}") from None
+    if _deeper(table, DEEPEST):
+        raise BadInput("recipe", f"tables and lists are nested deeper than {DEEPEST}; no recipe needs that")
+    return table
+
+
+DEEPEST = 50
+
+
+def _deeper(table: Any, most: int) -> bool:
+    """Whether a value is nested deeper than this."""
+    level = [table]
+    for _ in range(most):
+        level = [
+            value
+            for one in level
+            for value in (one.values() if isinstance(one, dict) else one)
+            if isinstance(value, dict | list)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def known_keys(table: Mapping[str, Any], known: Sequence[str], place: str) -> None:
