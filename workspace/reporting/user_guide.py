@@ -76,11 +76,11 @@ def account(release: PublicRelease) -> str:
     if release.recipe.origin == "synthetic":
         return (
             f"{_datasets(release)}. The values of {_names(release.replaced)} are drawn from statistical models that were fitted to "
-            "confidential data: they are nobody's. "
+            "confidential data. A drawn value may be one that somebody has: models such as trees draw among the values of real records. "
             + (
-                f"The values of {_names(release.kept)} are those of the confidential records."
+                f"The values of {_names(release.kept)} are those of the confidential records, each row one person's."
                 if release.kept
-                else "No variable has values of confidential records."
+                else "No variable was kept from the confidential records."
             )
         )
     return (

@@ -65,7 +65,8 @@ def test_the_page_says_which_values_are_real_and_how_datasets_are_combined() -> 
     page = user_guide(released(recipe, ("region", "age"), ("income",), example=example)).html()
     for words in (
         "SYNTHETIC DATA. PUBLIC: counts of fewer than 10", "The values of income are drawn from statistical models",
-        "The values of region and age are those of the confidential records", "T = u + b/m", "Reiter 2003", "combined estimate q",
+        "The values of region and age are those of the confidential records, each row one person&#x27;s", "may be one that somebody has",
+        "T = u + b/m", "Reiter 2003", "combined estimate q",
         "Incomes &lt;b&gt;2020&lt;/b&gt;", "Nothing was measured that may be said here",
     ):  # fmt: skip
         assert words in page, words
@@ -77,7 +78,7 @@ def test_full_synthesis_has_its_own_rule_and_one_dataset_a_warning() -> None:
     recipe = {"release": {"m": 3}, "synthesis": [STEP]}
     full = user_guide(released(recipe, (), ("income",))).markdown()
     assert "b - u" in full
-    assert "No variable has values of confidential records" in full
+    assert "No variable was kept from the confidential records" in full
     one = user_guide(released({"release": {"m": 1}, "synthesis": [STEP]}, ("age",), ("income",))).markdown()
     assert "Its standard errors are too small" in one
     assert "Do not stack" not in one
