@@ -41,6 +41,7 @@ STRICT = [
 ]
 
 DOCUMENTS = (
+    "internal/structure-check.html",
     "public/codebook-ddi.xml",
     "public/croissant.json",
     "internal/risk-assessment.html",
