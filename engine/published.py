@@ -55,7 +55,7 @@ class Published:
         for key in ("source", "value", "dataset", "figure"):
             if key not in table:
                 raise BadInput(f"{place}.{key}", 'must be given, such as source = "Guo & Hu, Table 4"')
-        value, dataset, level = _text(table["value"], f"{place}.value"), table["dataset"], table.get("level")
+        value, dataset, level = str(table["value"]), table["dataset"], table.get("level")
         if value not in values:
             hint = suggestion(str(value), list(values)) or f"; measured: {', '.join(values) or 'nothing'}"
             raise BadInput(f"{place}.value", f'"{value}" is not measured by this recipe{hint}')

@@ -26,7 +26,7 @@ from sfumato.engine.errors import BadInput
 from ..errors import WorkspaceError
 from ..plain_files import open_to_add, room
 from ..reporting.words import printable
-from ..store.database import is_busy
+from ..store.database import DATABASE, is_busy
 from ..store.keys import NoKey
 from ..store.workspace import Workspace, check_own
 from .pool import IDLE_SECONDS, IN_PROCESS, THREAD_LIMITS, Pool, pool
@@ -147,6 +147,9 @@ class TaskLoop:
     def _drain(self, idle: float) -> None:
         empty_since = time.monotonic()
         while self.held or unfinished(self.workspace) or time.monotonic() - empty_since < idle:
+            if not (self.workspace.directory / DATABASE).exists():
+                log.error("the workspace is gone: nothing that is computed here could be read")
+                return
             self._claim()
             if not self.held:
                 time.sleep(POLL_SECONDS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -86,6 +87,21 @@ def _reported(workspace: Workspace, run: Run, name: str, *, traces: bool) -> Rep
     )
 
 
+def _write(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all: what was there stays where the disk is full."""
+    target = path.resolve()
+    if target.exists() and not target.is_file():
+        target.write_bytes(content)  # a device, such as standard output
+        return
+    aside = target.with_name(f".{target.name[:200]}.writing-{os.getpid()}")
+    try:
+        aside.write_bytes(content)
+        aside.replace(target)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+
+
 def write_report(
     workspace: Workspace, run_id: int | str, path: Path, *, force: bool = False, public: bool = False
 ) -> int:
@@ -100,7 +116,7 @@ def write_report(
         raise BadInput("-o", f'"{path}" exists; name another file, or add --force to replace it')
     made = public_report_page(workspace, run_id) if public else report_page(workspace, run_id, traces=True)
     page = made.encode()
-    path.write_bytes(page)
+    _write(path, page)
     subject = f"run {find_run(workspace, run_id).id}"
     with workspace.writing() as connection:
         append(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import sqlite3
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -387,3 +388,17 @@ def test_the_heart_beats_while_the_database_allows_and_survives_when_it_does_not
     assert claim(workspace, "me") is not None
     lease = workspace.connection.execute("SELECT max(lease_until) FROM task WHERE item = 0").fetchone()[0]
     assert lease > time.time() + 20
+
+
+def test_a_worker_whose_workspace_was_removed_ends(workspace: Workspace, enter: Callable[..., int]) -> None:
+    enter()
+    with closing(connect(workspace.directory / DATABASE)) as held:
+        held.execute("UPDATE task SET state = 'running', worker = 'another', lease_until = 9e12")
+    workspace.close()
+    thread = threading.Thread(target=work, args=(workspace.directory,), kwargs={"idle": 0}, daemon=True)
+    thread.start()
+    thread.join(1.0)
+    assert thread.is_alive(), "the control: it waits for what another worker holds"
+    shutil.rmtree(workspace.directory)
+    thread.join(20.0)
+    assert not thread.is_alive()
