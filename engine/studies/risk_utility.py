@@ -1,7 +1,7 @@
 """Risk and utility of differentially private synthesis along epsilon (Park & Ghosh §4.3-4.4, Figures 5 to 9).
 
-Each synthesiser makes all variables anew at each epsilon, which is that of one drawn record, or of one block of them for a
-synthesiser that resets. What is kept is measured by distances of distributions and of regression coefficients; what is given away by an inference attack, by
+Each synthesiser makes all variables anew at each epsilon, which is that of one drawn record: a block of ten with reset has ten times
+as much to spend (§3.4), so that all datasets at an epsilon cost the same. What is kept is measured by distances of distributions and of regression coefficients; what is given away by an inference attack, by
 records that equal a confidential one, and by records that nobody shares the known values with. The distances are means over the
 variables (or pairs, or models), and over ``replicates`` datasets.
 
@@ -103,7 +103,7 @@ class RiskUtilitySpec(StudySpec):
     synthesisers: Annotated[
         tuple[Synthesiser, ...], Param('methods with their settings, such as "perturbed_gibbs reset=true block=10"')
     ] = DEFAULT
-    epsilons: Annotated[tuple[float, ...], Param("of one drawn record or block", gt=0, le=10_000)] = (
+    epsilons: Annotated[tuple[float, ...], Param("what one drawn record costs", gt=0, le=10_000)] = (
         0.1,
         0.5,
         1,
@@ -181,7 +181,17 @@ def check(data: Microdata, target: str, spec: RiskUtilitySpec, place: str) -> No
     own = _narrowed(data, full.variables)
     for i, one in enumerate(spec.synthesisers):
         at = f"{place}.synthesisers[{i}]"
-        one.method(at).check_on(own, full.variables, _spec(one, spec.epsilons[0], full, at), at)
+        one.method(at).check_on(own, full.variables, _spec(one, 1.0, full, at), at)
+        _priced(own, one, max(spec.epsilons), full, at)
+
+
+def _priced(data: Microdata, one: Synthesiser, epsilon: float, spec: RiskUtilitySpec, place: str) -> Spec:
+    """The settings with which a record costs ``epsilon``: what a dataset costs is in proportion to the setting. Raises BadInput."""
+    account = one.method(place).account
+    assert account is not None
+    unit = account(data, spec.variables, _spec(one, 1.0, spec, place), spec.records, 1)
+    assert isinstance(unit, PrivacyAccount)
+    return _spec(one, epsilon * spec.records / unit.noise, spec, place)
 
 
 def _narrowed(data: Microdata, names: tuple[str, ...]) -> Microdata:
@@ -237,7 +247,7 @@ OUTPUTS = (
     Output("mean_absolute_error", "mean error of the number that an intruder infers", "high", range=NON_NEGATIVE, short="mean error"),
     Output("exact_copies", "share of the drawn records whose categories are all those of a confidential record", "low", "share", range=SHARE, short="exact copies"),
     Output("unique_records", "share of the drawn records that are alone with their known values", "none", "share", range=SHARE, short="unique records"),
-    Output("epsilon_release", "what such a dataset costs: that of its records or blocks together", "low", range=POSITIVE, short="eps of the release"),
+    Output("epsilon_release", "what such a dataset costs in all", "low", range=POSITIVE, short="eps of the release"),
     Output(
         "least_epsilon", "least epsilon from which on a measure of utility is within its limit", "low", range=POSITIVE, answer=True, on_axis=True,
         sentence="From epsilon {value:g} on it is within the limit", without="No epsilon is large enough",
@@ -258,7 +268,7 @@ OUTPUTS = (
     summarise=within_limits,
     axis=Axis(
         "epsilon",
-        "the differential privacy of one drawn record or block",
+        "what one drawn record costs in differential privacy",
         heading="Risk and utility by epsilon",
         values="over the datasets of a synthesiser",
         discrete=True,
@@ -288,9 +298,9 @@ def _measured(
 ) -> Iterator[Estimate]:
     """Every measure of one synthesiser at one epsilon, the mean over its datasets."""
     of = one.method("")
-    settings = _spec(one, epsilon, spec, one.key)
     learning, measuring = run.rng.spawn(2)
     data, fit = _learned(confidential, one, spec.variables, _bins_key(spec), int(learning.integers(2**63)))
+    settings = _priced(data, one, epsilon, spec, one.key)
     values: dict[str, list[Estimate]] = {}
     for index, rng in enumerate(measuring.spawn(spec.replicates)):
         drawn = of.drawn(fit, settings, spec.variables, data, data, index, rng, spec.records)
