@@ -19,8 +19,12 @@ FILES = [
     for path in sorted((ROOT / room).rglob("*.py"))
     if "recipes" not in path.parts and str(path.relative_to(ROOT)) not in ABOUT_ONE_STUDY
 ]
-EXAMPLES = {"tui/cli/main.py": {"risk.attribute"}}
-"""What a help text gives as an example."""
+EXAMPLES = {
+    "tui/cli/main.py": {"risk.attribute"},
+    "workspace/release/documents/acro.py": {"utility.summary"},
+    "workspace/release/documents/disclosure_control.py": {"anonymisation.suppression"},
+}
+"""What a help text gives as an example, and the keys of a document's format that are a method's name by chance."""
 PICTURES = {"ecdf"}
 """Names that are those of a kind of picture too, which is drawn of data whether the method is in the recipe or not."""
 
