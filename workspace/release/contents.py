@@ -59,25 +59,6 @@ class ReleasePlan:
         return tuple(name for name in self.kept if name in sensitive)
 
     @property
-    def doubts(self) -> tuple[str, ...]:
-        """What speaks against the release, in words: with any, it needs a reason."""
-        said = []
-        if self.unmet:
-            first = self.unmet[0]
-            of = f"{len(self.unmet)} of {len(self.verdicts)} thresholds of run {self.run.id}"
-            said.append(f"{of} are not met ({first.value}: {first.outcome})")
-        if self.exposed:
-            said.append(
-                f"sensitive variables would go out as they are in the confidential data ({', '.join(self.exposed)})"
-            )
-        if self.public_key:
-            said.append(
-                f"run {self.run.id} has a public key, so that whoever has the seed can repeat its random numbers and take "
-                "the datasets apart"
-            )
-        return tuple(said)
-
-    @property
     def public_key(self) -> bool:
         """Whether the datasets were made with random numbers that anybody can repeat."""
         return self.run.key_public and self.run.recipe.makes_release

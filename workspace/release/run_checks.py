@@ -145,11 +145,11 @@ RUN_CHECKS = (
     ),
     Check(
         "risk_measured", "measures of disclosure risk", "measures", None, 1, "what was not measured is not known to be low",
-        'measure one: [[measure]] method = "risk.identification"', _risk_measured, least=True,
+        'measure one: a [[measure]] of the family risk, as sfumato methods lists them', _risk_measured, least=True,
     ),
     Check(
         "utility_measured", "measures of utility or data quality", "measures", 1, None, "a release that is of no use is no reason to take a risk",
-        'measure one: [[measure]] method = "utility.ecdf"', _utility_measured, least=True,
+        'measure one: a [[measure]] of the families utility or quality, as sfumato methods lists them', _utility_measured, least=True,
     ),
     Check(
         "exposed_variables", "sensitive variables as they are", "variables", None, 0, "a release that keeps them gives them away",
