@@ -105,6 +105,8 @@ PLACES = {
     "compare": Place(("Compare",), "runs", ("G", "space", "k", "c"), data="census"),
     "audit": Place(("Audit",), "runs", ("A",)),
     "release": Place(("ReleaseScreen",), "verdicts", ("w",)),
+    "findings": Place(("Findings",), "verdicts", ("w", "x")),
+    "export": Place(("Export",), "results", ("e",)),
     "help": Place(("Scroll", "Dialog"), "runs", ("question_mark",), SCROLL),
     "new run": Place(("NewRun",), "runs", ("n",), {"new_run.up": ("j",)}),
     "confirm": Place(("Confirm",), "runs", ("G", "k", "k", "k", "x")),

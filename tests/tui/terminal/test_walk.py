@@ -117,14 +117,18 @@ def test_the_way_from_an_empty_workspace_to_a_release(terminal: Terminal, home: 
     assert terminal.ended
     confidential = pd.read_csv(home / "survey.csv")
     for number in range(1, DATASETS + 1):
-        released = pd.read_csv(home / "out" / f"dataset-{number:02}.csv")
+        released = pd.read_csv(home / "out" / "public" / f"dataset-SYNTHETIC-{number:02}.csv")
         assert list(released.columns) == list(confidential.columns)
         assert sorted(released["visits"]) == sorted(confidential["visits"])
         assert not set(released["income"]) & set(confidential["income"])
-    manifest = json.loads((home / "out" / "manifest.json").read_text())
+    manifest = json.loads((home / "out" / "public" / "manifest.json").read_text())
     for file in manifest["files"]:
-        assert hashlib.sha256((home / "out" / file["name"]).read_bytes()).hexdigest() == file["sha256"]
-    assert manifest["verdicts"] == {"pass": 1, "fail": 1, "not computed": 0}
+        assert hashlib.sha256((home / "out" / "public" / file["name"]).read_bytes()).hexdigest() == file["sha256"]
+    assert json.loads((home / "out" / "internal" / "manifest.json").read_text())["verdicts"] == {
+        "pass": 1,
+        "fail": 1,
+        "not computed": 0,
+    }
     assert REASON in audit(home, "list")
     assert "none changed" in audit(home, "verify")
 

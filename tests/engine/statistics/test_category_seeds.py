@@ -7,7 +7,7 @@ import pandas as pd
 
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.schema import Kind, Schema, Variable
-from sfumato.engine.synthesis._categories import categories_of, seeds_of
+from sfumato.engine.statistics.categories import categories_of, seeds_of
 
 SCHEMA = Schema((Variable("region", Kind.CATEGORICAL), Variable("size", Kind.ORDINAL, levels=("s", "m", "l"))))
 NAMES = SCHEMA.names
