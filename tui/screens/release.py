@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, ClassVar
@@ -27,16 +28,50 @@ from .page import Dialog
 
 if TYPE_CHECKING:
     from sfumato.workspace.release.contents import ReleasePlan
-    from sfumato.workspace.release.gate import Examination
+    from sfumato.workspace.release.gate import Examination, Finding
     from sfumato.workspace.release.package import PastRelease, Released
+    from sfumato.workspace.release.policy import Policy
     from sfumato.workspace.release.tables import Form
     from sfumato.workspace.store.workspace import Workspace
 
-WHY = "Write below why it goes out all the same; the reason is kept in the audit log."
+WHY = "Write below why it goes out all the same, or waive each check (x, w); reasons are kept in the audit log."
 EXAMINING = "The gate is looking at the tables …"
 UNEXAMINED = "The gate could not look at the tables: nothing can be released"
 NO_THRESHOLDS = "The recipe sets no thresholds: nothing has been judged."
 REASON, DIRECTORY = "release-reason", "release-directory"
+LOOKING = "reason; the gate is still looking"
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What the gate found under the policy, and what this user waives of it, a reason by check."""
+
+    policy: Policy
+    examination: Examination
+    waive: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def left(self) -> tuple[Finding, ...]:
+        """What blocks and is not waived by name."""
+        from sfumato.workspace.audit import user
+
+        return self.examination.waived_by(user(), self.waive).unwaived
+
+    @property
+    def refused(self) -> str:
+        """Why no reason helps against what is left; nothing where one does, or is not needed."""
+        from sfumato.workspace.audit import user
+        from sfumato.workspace.release.gate import why_not_waived
+
+        return next(filter(None, (why_not_waived(one, self.policy, user()) for one in self.left)), "")
+
+    @property
+    def wanted(self) -> str:
+        """What the reason is for, as the field for it says."""
+        left = ", ".join(one.check for one in self.left)
+        if not left:
+            return "reason; none is needed: nothing blocks that is not waived"
+        return f"a reason cannot help: {self.refused}" if self.refused else f"reason, since the gate blocks: {left}"
 
 
 class ReleaseScreen(Dialog[None]):
@@ -61,7 +96,7 @@ class ReleaseScreen(Dialog[None]):
         self._form: Form = "csv"
         self._plan: ReleasePlan | None = None
         self._past: Sequence[PastRelease] = ()
-        self._examination: Examination | None = None
+        self._looked: Looked | None = None
         self._state = EXAMINING
         self._writing = False
 
@@ -70,7 +105,7 @@ class ReleaseScreen(Dialog[None]):
         with Vertical(classes="whole"):
             yield Line(name="release-head")
             yield Scroll()
-            yield Entry(placeholder="reason, where something speaks against the release", id=REASON)
+            yield Entry(placeholder=LOOKING, id=REASON)
             yield Entry(
                 placeholder="directory, empty or not there yet; right completes the path",
                 suggester=PathName(),
@@ -100,24 +135,31 @@ class ReleaseScreen(Dialog[None]):
         self._show()
         plan = self._plan
 
-        def query(workspace: Workspace) -> Examination:
+        def query(workspace: Workspace) -> Looked:
             from sfumato.workspace.release.gate import examine
             from sfumato.workspace.release.policy import policy_of
 
-            return examine(workspace, plan, policy_of(workspace.directory))
+            policy = policy_of(workspace.directory)
+            return Looked(policy, examine(workspace, plan, policy))
 
         self.compute(query, self._examined)
 
-    def _examined(self, examination: Examination) -> None:
-        self._examination = examination
+    def _examined(self, looked: Looked) -> None:
+        self._looked = looked
+        self.query_one(f"#{REASON}", Input).placeholder = looked.wanted
         self._show()
 
     async def action_findings(self) -> None:
-        """Show what the gate found."""
-        if self._examination is None:
+        """Show what the gate found, where it can be waived."""
+        looked = self._looked
+        if looked is None:
             self.sfumato.say(self._state)
         else:
-            await self.sfumato.open(Findings(self._run_id, self._examination.findings))
+            await self.sfumato.open(Findings(looked.examination, looked.policy, looked.waive), self._waived)
+
+    def _waived(self, waive: dict[str, str] | None) -> None:
+        if self._looked is not None and waive is not None:
+            self._examined(replace(self._looked, waive=waive))
 
     def on_resize(self) -> None:
         """Lay the text out anew."""
@@ -129,7 +171,7 @@ class ReleaseScreen(Dialog[None]):
         self._say(f"Release of run {self._plan.run.id} {printable(self._plan.run.title)} · datasets as {self._form}")
         width = max(40, self.size.width - 4)
         self.query_one(Scroll).show(
-            Content("\n").join(release_text(self._plan, self._examination, self._past, self._form, width))
+            Content("\n").join(release_text(self._plan, self._looked, self._past, self._form, width))
         )
 
     def action_form(self) -> None:
@@ -149,11 +191,15 @@ class ReleaseScreen(Dialog[None]):
         """Ask, then write the release; first go to a field that has to be filled in."""
         if self._plan is None or self._writing:
             return
-        if self._examination is None:
+        looked = self._looked
+        if looked is None:
             self.sfumato.say(self._state)
             return
         reason, directory = (self.query_one(f"#{name}", Input).value.strip() for name in (REASON, DIRECTORY))
-        if self._examination.blocking and not reason:
+        alone = not looked.policy.second_person
+        if alone and looked.refused:
+            self.sfumato.say(looked.refused)
+        elif alone and looked.left and not reason:
             self._ask_for(REASON, WHY)
         elif not directory:
             self._ask_for(DIRECTORY, "Name the directory to write the release to")
@@ -167,13 +213,14 @@ class ReleaseScreen(Dialog[None]):
 
     def _write(self, directory: str, reason: str) -> None:
         run_id, form = self._run_id, self._form
+        waive = {} if self._looked is None else dict(self._looked.waive)
 
         def query(workspace: Workspace) -> Released:
             from sfumato.workspace.errors import NotReleased
             from sfumato.workspace.release.package import release
 
             try:
-                return release(workspace, run_id, Path(directory), form, reason)
+                return release(workspace, run_id, Path(directory), form, reason, waive)
             except OSError as error:
                 raise NotReleased(f"The release cannot be written: {error.strerror}") from None
 
@@ -194,13 +241,13 @@ class ReleaseScreen(Dialog[None]):
 
 
 def release_text(
-    plan: ReleasePlan, examination: Examination | None, past: Sequence[PastRelease], form: Form, width: int
+    plan: ReleasePlan, looked: Looked | None, past: Sequence[PastRelease], form: Form, width: int
 ) -> list[Content]:
     """The verdicts, what the gate found, what goes out, and what went out before, in lines of at most ``width`` cells."""
     lines = [
         board(plan.verdicts, width, settings_apart(plan.run.recipe_toml)) if plan.verdicts else Content(NO_THRESHOLDS)
     ]
-    lines += [Content(""), *_gate_text(examination, width)]
+    lines += [Content(""), *_gate_text(looked, width)]
     lines += [Content(""), Content.styled("What goes out", "bold")]
     for name, text in _contents(plan, form):
         lines += [Content(line) for line in wrap(f"{name}: {printable(text)}", width, subsequent_indent="  ")]
@@ -210,17 +257,19 @@ def release_text(
     return lines
 
 
-def _gate_text(examination: Examination | None, width: int) -> list[Content]:
-    if examination is None:
+def _gate_text(looked: Looked | None, width: int) -> list[Content]:
+    if looked is None:
         return [Content(EXAMINING)]
-    lines = [Content.styled(f"The gate: {counts_text(examination.findings)} (x explains)", "bold")]
-    for one in by_status(examination.findings):
+    findings, left = looked.examination.findings, looked.left
+    lines = [Content.styled(f"The gate: {counts_text(findings)} (x explains)", "bold")]
+    for one in by_status(findings):
         if one.status != "pass":
-            said = f"{mark(one.status)} {one.check}: {printable(one.said)}"
-            style = "$warning bold" if one.status == "block" else ""
+            waived = one.status == "block" and one not in left
+            said = f"{'waived' if waived else mark(one.status)} {one.check}: {printable(one.said)}"
+            style = "$warning bold" if one.status == "block" and not waived else ""
             lines += [Content.styled(line, style) for line in wrap(said, width, subsequent_indent="  ")]
-    if examination.blocking:
-        lines += [Content.styled(line, "$warning bold") for line in wrap(WHY, width)]
+    if left:
+        lines += [Content.styled(line, "$warning bold") for line in wrap(printable(looked.refused or WHY), width)]
     return lines
 
 

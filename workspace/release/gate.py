@@ -104,6 +104,10 @@ class Examination:
         named = {waiver.check for waiver in self.waivers}
         return tuple(one for one in self.blocking if not (one.waivable and not named.isdisjoint((one.check, ALL))))
 
+    def waived_by(self, name: str, waive: Mapping[str, str]) -> Examination:
+        """The same with what an account waives besides, a reason by check; whether it may is not asked here."""
+        return replace(self, waivers=(*self.waivers, *waivers_of(self, name, "", waive)))
+
     def to_table(self) -> dict[str, Any]:
         """As JSON holds it."""
         return {
@@ -169,13 +173,30 @@ def waived(
     check_waivers(examination, waive or {})
     found = waivers_of(examination, user(), reason, waive or {})
     if found and not may_waive(policy, user()):
-        raise NotReleased(f"{user()} may not waive findings; the policy lets {', '.join(policy.waivers)}")
+        raise NotReleased(_not_by(policy, user()))
     return replace(examination, waivers=tuple(found))
 
 
 def may_waive(policy: Policy, name: str) -> bool:
     """Whether an account may waive findings."""
     return not policy.waivers or name in policy.waivers
+
+
+def why_not_waived(finding: Finding, policy: Policy, name: str) -> str:
+    """Why an account cannot waive a finding, in words; nothing where it can."""
+    if finding.status != "block":
+        return f"{finding.check} does not block this release"
+    if not finding.waivable:
+        return _never(finding)
+    return "" if may_waive(policy, name) else _not_by(policy, name)
+
+
+def _never(finding: Finding) -> str:
+    return f"{finding.check} cannot be waived, says the policy: {finding.said}"
+
+
+def _not_by(policy: Policy, name: str) -> str:
+    return f"{name} may not waive findings; the policy lets {', '.join(policy.waivers)}"
 
 
 def waivers_of(examination: Examination, name: str, reason: str, waive: Mapping[str, str]) -> list[Waiver]:
@@ -199,7 +220,7 @@ def check_waivers(examination: Examination, waive: Mapping[str, str]) -> None:
         if key not in blocking:
             raise BadInput("--waive", f"{key} does not block this release; leave it out")
         if not blocking[key].waivable:
-            raise NotReleased(f"{key} cannot be waived, says the policy: {blocking[key].said}")
+            raise NotReleased(_never(blocking[key]))
 
 
 def check_passed(examination: Examination) -> None:

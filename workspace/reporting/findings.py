@@ -103,10 +103,10 @@ def by_status(findings: Sequence[FoundT]) -> list[FoundT]:
     return sorted(findings, key=lambda one: ("block", "warn", "pass").index(one.status))
 
 
-def finding_cells(finding: Found) -> tuple[str, ...]:
-    """A finding's cells by column."""
+def finding_cells(finding: Found, *, waived: bool = False) -> tuple[str, ...]:
+    """A finding's cells by column; one that is waived says so in place of its status."""
     return (
-        f"{mark(finding.status)} {finding.status}",
+        "waived" if waived else f"{mark(finding.status)} {finding.status}",
         finding.check,
         *("" if one is None else number(one) for one in (finding.value, finding.baseline, finding.held, finding.limit)),
         finding.unit,

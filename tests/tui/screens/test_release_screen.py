@@ -5,10 +5,13 @@ import pytest
 from textual.widgets import Input
 
 from sfumato.tui.screens.dialogs import Confirm
-from sfumato.tui.screens.findings import Explained, Findings
+from sfumato.tui.screens.findings import Explained, Findings, WaiverReason
 from sfumato.tui.screens.project import Project
 from sfumato.tui.screens.release import ReleaseScreen
+from sfumato.workspace.release.contents import plan_release
+from sfumato.workspace.release.gate import examine
 from sfumato.workspace.release.package import releases_of
+from sfumato.workspace.release.policy import policy_of
 from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = pytest.mark.slow
@@ -124,3 +127,92 @@ async def test_the_findings_are_shown_and_one_is_explained(sit, tables, size):
         assert "What mends it: " in seat.text
         await seat.press("escape", "j", "enter", "q", "escape")
         assert isinstance(seat.app.screen, ReleaseScreen)
+
+
+def given_policy(directory, text):
+    (directory / "policy.toml").write_text(text, "utf-8")
+
+
+def blocking(directory):
+    with Workspace.open(directory) as workspace:
+        examination = examine(workspace, plan_release(workspace, 1), policy_of(directory))
+    return [one.check for one in examination.blocking]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 50)])
+async def test_keys_alone_waive_what_blocks_and_the_release_has_the_waivers(sit, tables, tmp_path, size):
+    keys = blocking(tables)
+    assert "unmet_thresholds" in keys
+    async with sit(tables, "w", tab="verdicts", size=size) as seat:
+        assert f"since the gate blocks: {keys[0]}" in seat.text
+        await seat.press("x")
+        assert "w Waive" in seat.footer
+        for row, key in enumerate(keys):
+            await seat.press("g", *["j"] * row, "w")
+            assert isinstance(seat.app.screen, WaiverReason)
+            assert key in seat.text
+            await seat.press(*f"known{row}", "enter")
+            assert isinstance(seat.app.screen, Findings)
+        assert seat.text.splitlines()[0].rstrip().endswith(f"{len(keys)} waived")
+        assert sum(line.strip().startswith("waived ") for line in seat.text.splitlines()) == len(keys)
+        assert max(map(len, seat.text.splitlines())) <= size[0]
+        await seat.press("g", "x")
+        assert 'Waived here: "known0"' in seat.text
+        await seat.press("q", "escape")
+        assert "none is needed" in seat.text
+        await seat.press("w")
+        assert seat.app.focused.id == "release-directory"
+        await type_in(seat, "directory", str(tmp_path / "out"))
+        await seat.press("enter", "y")
+        assert "released to" in seat.app.notices[-1]
+    kept = json.loads((tmp_path / "out/internal/examination.json").read_text("utf-8"))
+    assert {one["check"]: one["reason"] for one in kept["waivers"]} == {
+        key: f"known{row}" for row, key in enumerate(keys)
+    }
+
+
+async def test_a_waiver_is_taken_back_and_needs_a_reason(sit, tables):
+    async with sit(tables, "w", "x", "g", "w", tab="verdicts") as seat:
+        await seat.press("enter")
+        assert "needs a reason" in seat.app.notices[-1]
+        await seat.press("w", *"known", "escape")
+        assert "waived" not in seat.text.splitlines()[0]
+        await seat.press("w", *"known", "enter")
+        assert "1 waived" in seat.text.splitlines()[0]
+        await seat.press("w", "ctrl+u", "enter")
+        assert "is waived no longer" in seat.app.notices[-1]
+        assert "waived" not in seat.text.splitlines()[0]
+        await seat.press("escape")
+        assert "since the gate blocks: " in seat.text
+
+
+async def test_what_does_not_block_is_not_waived(sit, tables):
+    async with sit(tables, "w", "x", "G", "w", tab="verdicts") as seat:
+        assert isinstance(seat.app.screen, Findings)
+        assert seat.app.notices[-1].endswith("does not block this release")
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [
+        ('[approval]\nwaivers = ["nobody-here"]\n', "may not waive findings; the policy lets nobody-here"),
+        ("[findings.unmet_thresholds]\nwaivable = false\n", "unmet_thresholds cannot be waived, says the policy"),
+    ],
+)
+async def test_a_waiver_that_the_policy_does_not_let_is_refused(sit, tables, tmp_path, policy, said):
+    given_policy(tables, policy)
+    row = blocking(tables).index("unmet_thresholds")
+    async with sit(tables, "w", tab="verdicts") as seat:
+        assert "a reason cannot help: " in seat.text
+        before = len(seat.app.notices)
+        await seat.press("x", "g", *["j"] * row, "w")
+        assert isinstance(seat.app.screen, Findings)
+        assert said in seat.app.notices[-1]
+        assert len(seat.app.notices) == before + 1
+        await seat.press("escape")
+        await type_in(seat, "reason", "all the same")
+        await type_in(seat, "directory", str(tmp_path / "out"))
+        await seat.press("w")
+        assert isinstance(seat.app.screen, ReleaseScreen)
+        assert said in seat.app.notices[-1]
+    assert not (tmp_path / "out").exists()
