@@ -26,6 +26,7 @@ from .runs import insert_rows
 LEASE_SECONDS = 30.0
 LOST_AT_MOST = 5
 LOST = f"the worker died {LOST_AT_MOST} times in the midst of one task; the machine may be short of memory"
+STUCK = "no task of it can ever be ready: the workspace was changed by other means than Sfumato; enter the run anew"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +64,19 @@ _READY = """SELECT task.id FROM task JOIN run ON run.id = task.run_id
             WHERE run.state IN ('queued', 'running') AND task.blockers = 0
               AND (task.state = 'waiting' OR (task.state = 'running' AND task.lease_until < :now))
             ORDER BY task.run_id, task.id LIMIT 1"""
+_STUCK = """SELECT id FROM run WHERE state IN ('queued', 'running') AND NOT EXISTS (
+              SELECT 1 FROM task WHERE run_id = run.id AND (state = 'running' OR (state = 'waiting' AND blockers = 0)))"""
 
 
 def claim(workspace: Workspace, worker: str) -> Claim | None:
     """Take the next task that is ready, or whose holder's lease has run out; None when there is none.
 
-    A task whose holders died ``LOST_AT_MOST`` times is not tried again: its run fails.
+    A task whose holders died ``LOST_AT_MOST`` times is not tried again: its run fails. So does a run whose tasks all wait for
+    each other, or for nothing there is.
     """
     now = time.time()
     if not workspace.connection.execute(_READY, {"now": now}).fetchall():
+        _end_stuck(workspace)
         return None
     with workspace.writing() as connection:
         _give_up(workspace, now)
@@ -109,6 +114,13 @@ def _give_up(workspace: Workspace, now: float) -> None:
     ).fetchall()
     for row in lost:
         _end_run(workspace, row["run_id"], RunState.FAILED, LOST)
+
+
+def _end_stuck(workspace: Workspace) -> None:
+    if workspace.connection.execute(_STUCK).fetchall():
+        with workspace.writing() as connection:
+            for row in connection.execute(_STUCK).fetchall():
+                _end_run(workspace, row["id"], RunState.FAILED, STUCK)
 
 
 _END = {
@@ -258,6 +270,21 @@ def release(workspace: Workspace, held: Claim) -> None:
                WHERE id = ? AND worker = ? AND attempt = ? AND state = 'running'""",
             (held.task_id, held.worker, held.attempt),
         )
+
+
+def shorten_leases(workspace: Workspace) -> int:
+    """Let leases that end later than any given now end with it: the clock was set back since, and they would be waited for.
+
+    A holder that lives extends its own by its heartbeat. Returns how many they were.
+    """
+    latest = time.time() + LEASE_SECONDS
+    beyond = "FROM task WHERE state = 'running' AND (lease_until > :latest OR lease_until IS NULL)"
+    if not workspace.connection.execute(f"SELECT 1 {beyond} LIMIT 1", {"latest": latest}).fetchall():
+        return 0
+    with workspace.writing() as connection:
+        return connection.execute(
+            f"UPDATE task SET lease_until = :latest WHERE id IN (SELECT id {beyond})", {"latest": latest}
+        ).rowcount
 
 
 def sign_on(workspace: Workspace, worker: str) -> None:

@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from sfumato.engine.errors import BadInput
+from sfumato.engine.errors import BadInput, EngineError
 
 from ..errors import WorkspaceError
 from ..plain_files import open_to_add, room
@@ -40,6 +40,7 @@ from .queue import (
     release,
     release_all,
     release_tasks_of_dead_workers,
+    shorten_leases,
     sign_on,
     still_held,
     unfinished,
@@ -78,6 +79,7 @@ class Heartbeat:
                 with Workspace.open(self.directory) as workspace:
                     extend_leases(workspace, self.worker)
                     release_tasks_of_dead_workers(workspace)
+                    shorten_leases(workspace)
             except (sqlite3.Error, WorkspaceError, OSError) as error:
                 log.warning("heartbeat missed: %s", type(error).__name__)
 
@@ -97,6 +99,7 @@ def work(
         workspace.tables.sweep()
         until_unlocked(partial(sign_on, workspace, worker))
         until_unlocked(partial(release_tasks_of_dead_workers, workspace))
+        until_unlocked(partial(shorten_leases, workspace))
         chosen = pool(jobs, dask) if opened is None else contextlib.nullcontext(opened)
         with Heartbeat(directory, worker), chosen as computing:
             TaskLoop(workspace, worker, computing).drain(idle)
@@ -165,7 +168,11 @@ class TaskLoop:
             task = until_unlocked(partial(claim, self.workspace, self.worker))
             if task is None:
                 return
-            needed = until_unlocked(partial(task_input, self.workspace, task))
+            try:
+                needed = until_unlocked(partial(task_input, self.workspace, task))
+            except (WorkspaceError, EngineError) as error:  # the run was deleted, or rows that it needs are gone
+                self._record(task, Failure(str(error)))
+                continue
             compute = partial(run_task, database=self.pool.local)
             self.held[self.pool.submit(compute, self.workspace.directory, needed)] = task
 

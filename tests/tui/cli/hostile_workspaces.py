@@ -142,6 +142,8 @@ def hostile_workspaces() -> Iterator[tuple[str, Change]]:
         WAITING, "INSERT OR IGNORE INTO task_need SELECT a.id, b.id FROM task a, task b WHERE a.run_id = 2 AND b.run_id = 2",
         "UPDATE task SET blockers = 1 WHERE run_id = 2")  # fmt: skip
     yield "a task that is never ready", sql(WAITING, "UPDATE task SET blockers = 7 WHERE run_id = 2")
+    yield "failed tasks of a run that waits", sql(WAITING, "UPDATE task SET state = 'failed' WHERE run_id = 2")
+    yield "a run without tasks", sql(WAITING, "DELETE FROM task WHERE run_id = 2")
     yield (
         "tasks of a kind that is none",
         sql(WAITING, "UPDATE task SET kind = 'shell', key = 'rm ' || id WHERE run_id = 2"),

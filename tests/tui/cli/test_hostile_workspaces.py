@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import shutil
 import signal
+import sqlite3
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -13,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from hostile_workspaces import Change, hostile_workspaces
+from terminals import APP, app_environment, kill_workers
 
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
@@ -68,6 +72,24 @@ def contents(directory: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in sorted(directory.rglob("*")) if path.is_file()}
 
 
+def tables_in(directory: Path) -> set[str]:
+    """Names of the files among a workspace's tables, also those left half written."""
+    place = directory / "tables"
+    return set() if place.is_symlink() or not place.is_dir() else {path.name for path in place.iterdir()}
+
+
+def orphans(directory: Path, before: set[str]) -> set[str]:
+    """Table files that were not there before, and that no row names."""
+    named: set[str] = set()
+    for query in ("SELECT table_sha256 FROM dataset", "SELECT sha256 FROM artefact"):
+        with (
+            contextlib.suppress(sqlite3.Error),
+            contextlib.closing(sqlite3.connect(f"file:{directory / 'workspace.db'}?mode=ro", uri=True)) as connection,
+        ):
+            named |= {f"{row[0]}.parquet" for row in connection.execute(query)}
+    return tables_in(directory) - before - named
+
+
 def status(arguments: tuple[str, ...]) -> int:
     try:
         main([*arguments])
@@ -114,7 +136,7 @@ def tried(
     shutil.rmtree(directory, ignore_errors=True)
     shutil.copytree(good, directory)
     change(directory, outside)
-    wrong = []
+    tables, wrong = tables_in(directory), []
     for command in COMMANDS:
         shutil.rmtree("out", ignore_errors=True)
         started = time.monotonic()
@@ -132,4 +154,63 @@ def tried(
         if time.monotonic() - started > SECONDS:
             wrong.append(f"{name}: {' '.join(command)}: took {time.monotonic() - started:.0f} s")
         counted[f"exit {ended}"] += 1
+    if left := orphans(directory, tables):
+        wrong.append(f"{name}: tables that no row names: {sorted(left)}")
     return wrong
+
+
+NEVER_DONE = {
+    "tasks that need each other": "no task of it can ever be ready",
+    "a task that is never ready": "no task of it can ever be ready",
+    "failed tasks of a run that waits": "no task of it can ever be ready",
+    "a run without tasks": "no task of it can ever be ready",
+    "tasks of a kind that is none": "failed",
+    "task SET kind to words": "failed",
+    "task SET item to words": "failed",
+    "a run of no dataset": "there is no dataset 99",
+    "a recipe that nests deeply": "not valid TOML",
+}
+"""Workspaces whose second run cannot be carried out, and what ``resume`` says of it."""
+
+
+def bounded() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+
+
+def resumed(directory: Path, home: Path) -> tuple[int, str]:
+    """How ``sfumato resume 2`` ends, and what it says; the command and its worker have so much address space at most."""
+    command = [*APP, "resume", "2", "--workspace", str(directory)]
+    try:
+        ended = subprocess.run(
+            command, capture_output=True, text=True, timeout=SECONDS, preexec_fn=bounded, check=False,
+            env=app_environment(home, OPENBLAS_NUM_THREADS="1"),
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return -1, f"no end within {SECONDS} s"
+    finally:
+        with contextlib.suppress(sqlite3.Error):
+            kill_workers(directory)
+    return ended.returncode, ended.stderr.strip()
+
+
+def test_resume_goes_on_with_a_good_run_in_the_same_bounds(good: Path, tmp_path: Path) -> None:
+    directory = tmp_path / "workspace"
+    shutil.copytree(good, directory)
+    before = tables_in(directory)
+    assert resumed(directory, tmp_path) == (0, "")
+    assert not orphans(directory, before)
+
+
+@pytest.mark.parametrize("name", NEVER_DONE)
+def test_resume_ends_with_one_message_where_a_run_can_never_be_done(name: str, good: Path, tmp_path: Path) -> None:
+    directory, outside = tmp_path / "workspace", tmp_path / "thesis.parquet"
+    shutil.copytree(good, directory)
+    dict(hostile_workspaces())[name](directory, outside)
+    before = tables_in(directory)
+    ended, said = resumed(directory, tmp_path)
+    assert ended == 2, said
+    assert NEVER_DONE[name] in said
+    assert said.count("\n") < 3
+    assert "internal error" not in said
+    assert "Traceback" not in said
+    assert not orphans(directory, before)

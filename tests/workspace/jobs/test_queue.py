@@ -18,7 +18,9 @@ from sfumato.engine.rows import Row
 from sfumato.engine.thresholds import Verdict
 from sfumato.workspace.jobs import queue
 from sfumato.workspace.jobs.queue import (
+    LEASE_SECONDS,
     LOST_AT_MOST,
+    STUCK,
     Claim,
     TaskResult,
     claim,
@@ -30,6 +32,7 @@ from sfumato.workspace.jobs.queue import (
     release_all,
     request_stop,
     resume,
+    shorten_leases,
     still_wanted,
     unfinished,
 )
@@ -198,6 +201,69 @@ def test_a_task_whose_workers_keep_dying_fails_its_run(workspace: Workspace, ent
     assert (run.state, "short of memory" in run.error) == (RunState.FAILED, True)
     assert resume(workspace, run_id)
     assert tasks_of(workspace, run_id)[0].state == "waiting"
+
+
+def test_a_lease_from_before_the_clock_was_set_back_is_waited_for_no_longer_than_one_given_now(
+    workspace: Workspace, enter: Enter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    enter()
+    clock = [2_000_000_000.0]
+    monkeypatch.setattr(queue.time, "time", lambda: clock[0])
+    held = list(iter(lambda: claim(workspace, "worker"), None))
+    assert held
+    assert shorten_leases(workspace) == 0, "the control: leases of this clock stay as they are"
+    clock[0] -= 86_400
+    assert claim(workspace, "another") is None
+    assert shorten_leases(workspace) == len(held)
+    assert shorten_leases(workspace) == 0
+    assert claim(workspace, "another") is None
+    clock[0] += LEASE_SECONDS + 1
+    again = take(workspace, "another")
+    assert (again.task_id, again.attempt) == (held[0].task_id, 2)
+    assert not finish(workspace, held[0], FULL)
+
+
+def test_a_holder_that_lives_keeps_its_task_when_the_clock_is_set_back(
+    workspace: Workspace, enter: Enter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    enter()
+    clock = [2_000_000_000.0]
+    monkeypatch.setattr(queue.time, "time", lambda: clock[0])
+    held = take(workspace)
+    clock[0] -= 86_400
+    shorten_leases(workspace)
+    clock[0] += LEASE_SECONDS - 1
+    extend_leases(workspace, "worker")
+    clock[0] += LEASE_SECONDS - 1
+    others = [task.task_id for task in iter(lambda: claim(workspace, "another"), None)]
+    assert held.task_id not in others
+    assert finish(workspace, held, FULL)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE task SET blockers = 1",
+        "UPDATE task SET state = 'failed'",
+        "UPDATE task SET state = 'done'",
+        "DELETE FROM task",
+    ],
+)
+def test_a_run_of_which_no_task_can_ever_be_ready_fails(workspace: Workspace, enter: Enter, change: str) -> None:
+    run_id = enter()
+    workspace.connection.execute(change)
+    assert claim(workspace, "worker") is None
+    run = find_run(workspace, run_id)
+    assert (run.state, run.error) == (RunState.FAILED, STUCK)
+    assert not unfinished(workspace)
+
+
+def test_a_run_whose_tasks_are_all_held_is_not_given_up(workspace: Workspace, enter: Enter) -> None:
+    run_id = enter()
+    held = list(iter(lambda: claim(workspace, "worker"), None))
+    assert held
+    assert claim(workspace, "another") is None
+    assert find_run(workspace, run_id).state is RunState.RUNNING
 
 
 def test_progress_is_seen_by_others(workspace: Workspace, enter: Enter) -> None:
