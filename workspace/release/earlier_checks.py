@@ -11,8 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.engine.arrays import Integers
+from sfumato.engine.budget import accounts_of
 from sfumato.engine.disclosure.cells import cells_of, how_often, rows_of
 from sfumato.engine.microdata import Microdata
+from sfumato.engine.privacy import PrivacyAccount, total
 
 from ..audit import Act
 from ..errors import NotFound
@@ -130,6 +132,31 @@ def _intersections(case: Case) -> Sighting:
     return worst
 
 
+def _privacy_spent(case: Case) -> Sighting:
+    """Epsilon of this release and of those of the same people before it, held against the recipe's budget."""
+    budget = case.recipe.form.epsilon
+    own = [account for _, account in accounts_of(case.recipe, case.confidential)]
+    if not own:
+        said = "no step keeps a privacy account, and the recipe sets no budget"
+        return Sighting(
+            said if budget is None else "no step keeps a privacy account", judged=0 if budget is None else np.inf
+        )
+    before = [one for one, _, _ in _related(case)]
+    found = [(f"run {case.plan.run.id}", own)]
+    found += [
+        (f"run {one.run.id}", [account for _, account in accounts_of(one.run.recipe, one.data)]) for one in before
+    ]
+    for named, accounts in found:
+        known = [account for account in accounts if isinstance(account, PrivacyAccount)]
+        if not accounts or len(known) < len(accounts) or total(known).release is None:
+            said = f"what {named} costs cannot be told, so neither can what all cost together; {ELSEWHERE}"
+            return Sighting(said, judged=0 if budget is None else np.inf, at_most="block")
+    spent = total([one for _, accounts in found for one in accounts if isinstance(one, PrivacyAccount)]).noise
+    runs = f"{len(found)} releases of these people" if len(found) > 1 else "this release"
+    said = f"epsilon of {runs}: {spent:g}{'' if budget is None else f', of a budget of {budget:g}'}; {ELSEWHERE}"
+    return Sighting(said, spent, budget, 0 if budget is None else round(spent / budget, 9))
+
+
 def _more_draws(case: Case) -> Sighting:
     related = [one for one, _, _ in _related(case)]
     deleted = len(_released_runs(case)) - len(list(_earlier(case)))
@@ -152,6 +179,12 @@ EARLIER_CHECKS = (
         "who is in one class of each table is in what both have in common (composition attack)",
         "release one of the tables, or coarser classes of the one before", _intersections,
         "Ganta, Kasiviswanathan & Smith (2008)", least=True,
+    ),
+    Check(
+        "privacy_budget", "epsilon of all releases of the same people", "of the recipe's budget", None, 1,
+        "what is released together adds up, and whoever set a budget set it for the people, not for a run",
+        "release fewer records or datasets, with less epsilon, or nothing more of these people", _privacy_spent,
+        "sequential composition: Dwork (2006)",
     ),
     Check(
         "released_before", "other releases of the same people", "releases", 0, None,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from io import StringIO
 from typing import Any
@@ -17,7 +18,7 @@ from sfumato.engine.schema import Kind
 
 from ..disclosure import DisclosureRules, public_rows, rare_variables
 from ..reporting.results import output_of
-from ..reporting.user_guide import PublicRelease
+from ..reporting.user_guide import PrivacyPromise, PublicRelease
 from ..reporting.words import DIRECTIONS, settings_text
 from ..reporting.worked_example import BoundedMean, CombinedMean, bounded_mean, combined_mean
 from .contents import ReleasePlan
@@ -29,7 +30,7 @@ NUMBERS = (Kind.CONTINUOUS, Kind.COUNT)
 def public_release(
     plan: ReleasePlan,
     rules: DisclosureRules,
-    rows: Iterable[Row],
+    rows: Sequence[Row],
     confidential: pa.Table,
     released: Callable[[int], pa.Table],
 ) -> PublicRelease:
@@ -44,7 +45,20 @@ def public_release(
         public_rows(rows, rules, confidential.num_rows, rare_variables(confidential, rules)),
         rules,
         _combined(plan, released) if recipe.origin == "synthetic" else _bounded(recipe, plan, released(0)),
+        promised(rows),
     )
+
+
+def promised(rows: Sequence[Row]) -> PrivacyPromise | None:
+    """What the privacy accounts among the results promise together; None where no step kept one."""
+    kept = {
+        name: [row.value for row in rows if row.family == "synthesis" and row.measure == name and row.draw is None]
+        for name in ("epsilon_release", "epsilon_substitution", "epsilon_noise")
+    }
+    if not any(kept.values()) or None in kept["epsilon_noise"]:
+        return None
+    totals = [None if None in kept[name] else math.fsum(v for v in kept[name] if v is not None) for name in kept]
+    return PrivacyPromise(totals[0], totals[1])
 
 
 def _combined(plan: ReleasePlan, released: Callable[[int], pa.Table]) -> CombinedMean | None:

@@ -28,6 +28,16 @@ FULL = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class PrivacyPromise:
+    """The epsilon of all files together, for one person's record more or less and for one that is changed; None where the proof
+    leaves out something that was learned from the confidential data.
+    """
+
+    epsilon: float | None
+    substitution: float | None
+
+
 @dataclass(frozen=True)
 class PublicRelease:
     """What the public may know of a release: how it was made in words, ``rows`` of what it keeps, and an example.
@@ -44,6 +54,7 @@ class PublicRelease:
     rows: Sequence[Row]
     rules: DisclosureRules
     example: CombinedMean | BoundedMean | None = None
+    privacy: PrivacyPromise | None = None
 
     @property
     def title(self) -> str:
@@ -63,12 +74,29 @@ def user_guide(release: PublicRelease, figures: Sequence[Figure] = ()) -> Docume
         Chapter("Variables", [_variables(release)]),
         Chapter("How to compute with them", _combining(release) if synthetic else _reading(release)),
         Chapter("What they keep of the confidential data", _kept(release)),
+        *([Chapter("What they promise of privacy", [Paragraph(promise(release.privacy))])] if release.privacy else []),
         Chapter("What not to do with them", [Items(limits(release))]),
     ]
     if figures:
         drawn = [Drawing(figure, i) for i, figure in enumerate(figures, start=1)]
         parts.append(Chapter("Figures", drawn))
     return Document(release.title, f"{release.recipe.origin.upper()} DATA. {release.rules.said}.", parts)
+
+
+def promise(privacy: PrivacyPromise) -> str:
+    """The privacy account in words for who has never heard of epsilon."""
+    if privacy.epsilon is None or privacy.substitution is None:
+        return (
+            "The values were drawn with noise, but more than what the noise covers was learned from the confidential data. No "
+            "guarantee of differential privacy is given."
+        )
+    return (
+        f"These data are differentially private with epsilon {number(privacy.epsilon)}, all files together: had any one person's "
+        f"record not been among the confidential data, nothing that these files may hold would have been more than "
+        f"exp({number(privacy.epsilon)}) times as likely or as unlikely. Had the record been another, it is "
+        f"exp({number(privacy.substitution)}). An epsilon of 0.1 promises that hardly anything can be learned of one person, one of 1 "
+        "that little can; from 10 on the promise alone protects nobody. Other releases of the same people add theirs."
+    )
 
 
 def account(release: PublicRelease) -> str:

@@ -15,6 +15,7 @@ import pytest
 from sfumato.engine.errors import BadInput
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.schema import Schema
 from sfumato.workspace.audit import Act, audit_rows
 from sfumato.workspace.errors import NotReleased
 from sfumato.workspace.ingest.files import Source
@@ -127,13 +128,13 @@ def test_small_classes_of_an_anonymised_table_block(workspace: Workspace, enter:
     assert found(workspace, runs[12], Policy(smallest_cell=20))["small_classes"].status == "warn"
 
 
-def households(rows: slice) -> Microdata:
+def households(rows: slice, schema: Schema) -> Microdata:
     import numpy as np
 
     rng = np.random.default_rng(20)
     frame = pd.DataFrame({"region": rng.choice(["north", "south", "west"], 80), "age": rng.integers(18, 90, 80),
                           "visits": rng.poisson(4, 80), "income": np.exp(rng.normal(7, 0.4, 80))})  # fmt: skip
-    return conform(frame[rows], Recipe.from_table({**RECIPE, "measure": []}).schema)
+    return conform(frame[rows], schema)
 
 
 RECIPE: dict[str, Any] = {
@@ -154,7 +155,9 @@ LINEAR = [
 
 def run_of(workspace: Workspace, rows: slice, content: bytes = b"households", **sections: Any) -> int:
     recipe = Recipe.from_table({**RECIPE, "synthesis": LINEAR, "release": {"m": 3, "seed": 7}, **sections})
-    return done(workspace, enter_run(workspace, recipe, Source("households.csv", content), households(rows)))
+    return done(
+        workspace, enter_run(workspace, recipe, Source("households.csv", content), households(rows, recipe.schema))
+    )
 
 
 @pytest.mark.slow
@@ -317,3 +320,40 @@ def test_a_policy_file_blocks_what_passed(workspace: Workspace, enter: Enter, tm
     with pytest.raises(NotReleased, match="may not waive"):
         release(workspace, run_id, tmp_path / "out", reason="please")
     assert not os.path.lexists(tmp_path / "out")
+
+
+def private(epsilon: float, records: int | None, budget: float | None, seed: int = 7) -> dict[str, Any]:
+    """Sections of a recipe that makes the households anew under differential privacy."""
+    bounds = {"age": [0, 120], "visits": [0, 60], "income": [0, 10_000]}
+    variables = {n: {**v, **({"bounds": bounds[n]} if n in bounds else {})} for n, v in RECIPE["variables"].items()}
+    release = {"m": 1, "seed": seed, "records": records, "epsilon": budget}
+    step = {
+        "method": "perturbed_gibbs", "target": ["region", "age", "visits", "income"], "epsilon": epsilon, "reset": True,
+        "bins": {"age": "width 20", "visits": "at 1, 3, 6", "income": "5 equal width"},
+    }  # fmt: skip
+    return {
+        "variables": variables,
+        "synthesis": [step],
+        "release": {name: value for name, value in release.items() if value is not None},
+        "measure": [{"method": "utility.ecdf"}, {"method": "risk.uniqueness", "keys": ["region"]}],
+    }
+
+
+@pytest.mark.slow
+def test_the_budget_is_of_the_people_and_not_of_a_run(workspace: Workspace, tmp_path: Path) -> None:
+    first = run_of(workspace, slice(0, 80), **private(1.0, 100, 15.0))
+    second = run_of(workspace, slice(0, 80), **private(1.0, 100, 15.0, seed=8))
+    finding = found(workspace, first)["privacy_budget"]
+    assert (finding.status, finding.value) == ("pass", 10.0)
+    assert found(workspace, second)["privacy_budget"].status == "pass", "nothing has left yet"
+    release(workspace, first, tmp_path / "first", reason="the first")
+    finding = found(workspace, second)["privacy_budget"]
+    assert (finding.status, finding.value, finding.baseline) == ("block", 20.0, 15.0)
+    guide = (tmp_path / "first/public/using-these-data.html").read_text("utf-8")
+    assert "differentially private with epsilon 10" in guide
+    unbounded = run_of(workspace, slice(0, 80), **private(1.0, None, None))
+    assert found(workspace, unbounded)["privacy_budget"].status == "pass"
+    release(workspace, unbounded, tmp_path / "third", reason="it promises nothing")
+    guide = (tmp_path / "third/public/using-these-data.html").read_text("utf-8")
+    assert "No guarantee of differential privacy" in guide
+    assert found(workspace, second)["privacy_budget"].status == "block", "what the third costs cannot be told"
