@@ -44,10 +44,14 @@ LOOKING = "reason; the gate is still looking"
 
 @dataclass(frozen=True)
 class Looked:
-    """What the gate found under the policy, and what this user waives of it, a reason by check."""
+    """What the gate found under the policy, and what this user waives of it, a reason by check.
+
+    ``open`` says why a second person, where the policy asks for one, has not approved it; the examination has the approval.
+    """
 
     policy: Policy
     examination: Examination
+    open: str = ""
     waive: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -68,6 +72,8 @@ class Looked:
     @property
     def wanted(self) -> str:
         """What the reason is for, as the field for it says."""
+        if self.policy.second_person:
+            return "reason of the request (r asks another account)"
         left = ", ".join(one.check for one in self.left)
         if not left:
             return "reason; none is needed: nothing blocks that is not waived"
@@ -83,6 +89,8 @@ class ReleaseScreen(Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("w,enter", "write", "Write", key_display="w", id="release.write"),
         Binding("x", "findings", "Findings", id="release.findings"),
+        Binding("r", "request", "Request", id="release.request"),
+        Binding("a", "answer", "Answer", id="release.answer"),
         Binding("f", "form", "CSV or Parquet", id="release.form"),
         Binding("tab", "app.focus_next", "Next field", id="release.next"),
     ]
@@ -134,20 +142,73 @@ class ReleaseScreen(Dialog[None]):
         self._plan, self._past = answer
         self._show()
         plan = self._plan
+        given = {} if self._looked is None else self._looked.waive
 
         def query(workspace: Workspace) -> Looked:
             from sfumato.workspace.release.gate import examine
             from sfumato.workspace.release.policy import policy_of
 
             policy = policy_of(workspace.directory)
-            return Looked(policy, examine(workspace, plan, policy))
+            examination = examine(workspace, plan, policy)
+            blocking = {one.check for one in examination.blocking}
+            kept = {check: reason for check, reason in given.items() if check in blocking}
+            return _with_answer(plan, Looked(policy, examination, waive=kept))
 
         self.compute(query, self._examined)
 
     def _examined(self, looked: Looked) -> None:
         self._looked = looked
         self.query_one(f"#{REASON}", Input).placeholder = looked.wanted
+        self.refresh_bindings()
         self._show()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A second person is asked where the policy says so."""
+        if action in ("request", "answer") and (self._looked is None or not self._looked.policy.second_person):
+            return False
+        return super().check_action(action, parameters)
+
+    async def action_request(self) -> None:
+        """Ask, then write the request for another account to answer; first go to the reason where there is none."""
+        looked, reason = self._looked, self.query_one(f"#{REASON}", Input).value.strip()
+        if looked is None or self._writing:
+            return
+        if not reason:
+            self._ask_for(REASON, "Write why the data are to be released, for whoever approves it")
+        else:
+            question = Confirm(
+                f"Ask another account for the release of run {self._run_id}?",
+                f"The request goes to {printable(looked.policy.approvals)}, and the audit log will have a row of it. "
+                "An answer to an earlier request holds no longer.",
+            )
+            await self.sfumato.open(question, lambda yes: self._request(looked, reason) if yes else None)
+
+    def _request(self, looked: Looked, reason: str) -> None:
+        run_id, waive = self._run_id, dict(looked.waive)
+
+        def query(workspace: Workspace) -> Path:
+            from sfumato.workspace.release.approval import request_release
+
+            return request_release(workspace, run_id, reason, waive)
+
+        self._writing = True
+        self._say(f"Asking for the release of run {run_id} …")
+        self.compute(query, self._requested)
+
+    def _requested(self, request: Path) -> None:
+        self._writing = False
+        self.sfumato.say(f"Asked for; another account answers with: sfumato approve {request} --reason TEXT")
+        self.reload()
+
+    def action_answer(self) -> None:
+        """Look for the answer of the other account."""
+        looked, plan = self._looked, self._plan
+        if looked is not None and plan is not None and not self._writing:
+            self.compute(lambda _: _with_answer(plan, looked), self._answered)
+
+    def _answered(self, looked: Looked) -> None:
+        self.sfumato.say(printable(answer_text(looked)))
+        self._examined(looked)
 
     async def action_findings(self) -> None:
         """Show what the gate found, where it can be waived."""
@@ -187,6 +248,14 @@ class ReleaseScreen(Dialog[None]):
             self.dismiss(None)
 
     @on(Input.Submitted)
+    async def _submitted(self, event: Input.Submitted) -> None:
+        """What the field is for: the reason of a request asks, all else writes."""
+        looked = self._looked
+        if event.input.id == REASON and looked is not None and looked.policy.second_person and looked.open:
+            await self.action_request()
+        else:
+            await self.action_write()
+
     async def action_write(self) -> None:
         """Ask, then write the release; first go to a field that has to be filled in."""
         if self._plan is None or self._writing:
@@ -197,8 +266,8 @@ class ReleaseScreen(Dialog[None]):
             return
         reason, directory = (self.query_one(f"#{name}", Input).value.strip() for name in (REASON, DIRECTORY))
         alone = not looked.policy.second_person
-        if alone and looked.refused:
-            self.sfumato.say(looked.refused)
+        if looked.open or (alone and looked.refused):
+            self.sfumato.say(printable(looked.open or looked.refused))
         elif alone and looked.left and not reason:
             self._ask_for(REASON, WHY)
         elif not directory:
@@ -240,6 +309,25 @@ class ReleaseScreen(Dialog[None]):
         self.dismiss(None)
 
 
+def _with_answer(plan: ReleasePlan, looked: Looked) -> Looked:
+    """With what the second person has answered by now, where the policy asks for one."""
+    from sfumato.workspace.release.approval import answered
+
+    if not looked.policy.second_person:
+        return looked
+    bare = replace(looked.examination, waivers=(), approval=None)
+    examination, open_for = answered(plan, looked.policy, bare)
+    return replace(looked, examination=examination, open=open_for)
+
+
+def answer_text(looked: Looked) -> str:
+    """How the second person's approval stands."""
+    approval = looked.examination.approval
+    if approval is None:
+        return f"A second person: {looked.open} (r asks, a looks for the answer)"
+    return f'A second person: {approval.approved_by} approved it: "{approval.approval_reason}"'
+
+
 def release_text(
     plan: ReleasePlan, looked: Looked | None, past: Sequence[PastRelease], form: Form, width: int
 ) -> list[Content]:
@@ -268,7 +356,10 @@ def _gate_text(looked: Looked | None, width: int) -> list[Content]:
             said = f"{'waived' if waived else mark(one.status)} {one.check}: {printable(one.said)}"
             style = "$warning bold" if one.status == "block" and not waived else ""
             lines += [Content.styled(line, style) for line in wrap(said, width, subsequent_indent="  ")]
-    if left:
+    if looked.policy.second_person:
+        style = "$warning bold" if looked.open else ""
+        lines += [Content.styled(line, style) for line in wrap(printable(answer_text(looked)), width)]
+    elif left:
         lines += [Content.styled(line, "$warning bold") for line in wrap(printable(looked.refused or WHY), width)]
     return lines
 

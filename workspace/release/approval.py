@@ -27,7 +27,7 @@ from ..errors import NotReleased
 from ..plain_files import open_plain
 from ..store.workspace import Workspace
 from .contents import ReleasePlan, plan_release
-from .gate import Approval, Examination, Waiver, check_waivers, examine, may_waive, waivers_of
+from .gate import Approval, Examination, Waiver, examine, may_waive, waived, waivers_of
 from .policy import POLICY_FILE, Policy, policy_of
 
 MOST_BYTES = 64 << 20
@@ -51,7 +51,8 @@ def request_release(
 ) -> Path:
     """Ask for the release of a run: writes the request where the policy says, for another account to approve, and a row of the audit log.
 
-    Raises BadInput without a reason, for a waiver that cannot be, and where the policy names no directory for it.
+    Raises BadInput without a reason, for a waiver that cannot be, and where the policy names no directory for it; NotReleased
+    where the policy does not let this account waive what it waives.
     """
     workspace.check_own()
     if not reason.strip():
@@ -59,7 +60,7 @@ def request_release(
     plan, policy = plan_release(workspace, run_id), policy_of(workspace.directory)
     directory = _directory(policy)
     examination = examine(workspace, plan, policy)
-    check_waivers(examination, waive or {})
+    waived(examination, policy, "", waive)
     subject = subject_of(plan, examination)
     said = {
         "disclosure": INTERNAL_MARK,
@@ -135,6 +136,15 @@ def approved(plan: ReleasePlan, policy: Policy, examination: Examination) -> Exa
             waivers += waivers_of(examination, account(uid), str(table["reason"]), dict(table["waive"]))
     approval = Approval(account(asked_by), str(said["reason"]), account(decided_by), str(found["reason"]))
     return replace(examination, waivers=tuple(waivers), approval=approval)
+
+
+def answered(plan: ReleasePlan, policy: Policy, examination: Examination) -> tuple[Examination, str]:
+    """``approved``, or the examination as it is and in words why it is not approved."""
+    try:
+        found = approved(plan, policy, examination)
+    except (NotReleased, BadInput) as error:
+        return examination, str(error)
+    return found, ""
 
 
 def _directory(policy: Policy) -> Path:

@@ -105,7 +105,12 @@ class Examination:
         return tuple(one for one in self.blocking if not (one.waivable and not named.isdisjoint((one.check, ALL))))
 
     def waived_by(self, name: str, waive: Mapping[str, str]) -> Examination:
-        """The same with what an account waives besides, a reason by check; whether it may is not asked here."""
+        """The same with what an account waives besides, a reason by check; whether it may is not asked here.
+
+        Nothing is added to what another account has approved.
+        """
+        if self.approval is not None:
+            return self
         return replace(self, waivers=(*self.waivers, *waivers_of(self, name, "", waive)))
 
     def to_table(self) -> dict[str, Any]:

@@ -104,7 +104,7 @@ PLACES = {
     "choose": Place(("Choose",), "map", ("x",)),
     "compare": Place(("Compare",), "runs", ("G", "space", "k", "c"), data="census"),
     "audit": Place(("Audit",), "runs", ("A",)),
-    "release": Place(("ReleaseScreen",), "verdicts", ("w",)),
+    "release": Place(("ReleaseScreen",), "verdicts", ("w",), data="second_person"),
     "findings": Place(("Findings",), "verdicts", ("w", "x")),
     "export": Place(("Export",), "results", ("e",)),
     "help": Place(("Scroll", "Dialog"), "runs", ("question_mark",), SCROLL),
@@ -206,6 +206,13 @@ def chained(built_data):
              ("effective_sample_size", "beta", 20.0, "at least 400", False)],
         )  # fmt: skip
     workspace.close()
+    return built_data
+
+
+@pytest.fixture
+def second_person(built_data, tmp_path):
+    """The workspace under a policy that asks for one."""
+    (built_data / "policy.toml").write_text(f'[approval]\nsecond_person = true\ndirectory = "{tmp_path}"\n', "utf-8")
     return built_data
 
 

@@ -1,9 +1,11 @@
 import json
+import os
 import shutil
 
 import pytest
 from textual.widgets import Input
 
+import sfumato.workspace.release.approval as approving
 from sfumato.tui.screens.dialogs import Confirm
 from sfumato.tui.screens.findings import Explained, Findings, WaiverReason
 from sfumato.tui.screens.project import Project
@@ -216,3 +218,82 @@ async def test_a_waiver_that_the_policy_does_not_let_is_refused(sit, tables, tmp
         assert isinstance(seat.app.screen, ReleaseScreen)
         assert said in seat.app.notices[-1]
     assert not (tmp_path / "out").exists()
+
+
+OTHER = 4_000_001
+
+
+@pytest.fixture
+def second(tables, tmp_path):
+    """The workspace with a policy that asks for a second person, and the directory for requests."""
+    (tmp_path / "asked").mkdir()
+    given_policy(tables, f'[approval]\nsecond_person = true\ndirectory = "{tmp_path}/asked"\n')
+    return tables
+
+
+@pytest.fixture
+def answer(monkeypatch):
+    """Answer the request of a directory as another account."""
+    owners, read = {}, approving._read
+    monkeypatch.setattr(
+        approving, "_read", lambda path: (read(path)[0], owners.get(path.name, read(path)[1]), *read(path)[2:])
+    )
+
+    def give(directory, decision, reason):
+        (request,) = directory.glob("*.request.json")
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "geteuid", lambda: OTHER)
+            owners[approving.decide(request, decision, reason).name] = OTHER
+        return json.loads(request.read_text("utf-8"))
+
+    return give
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 50)])
+async def test_keys_alone_ask_a_second_person_and_take_the_answer(sit, second, answer, tmp_path, size):
+    async with sit(second, "w", tab="verdicts", size=size) as seat:
+        for words in ("w Write", "r Request", "a Answer", "esc Close"):
+            assert words in " ".join(seat.footer.split())
+        assert "was not asked for" in seat.text + await seat.press("ctrl+d")
+        await seat.press("w")
+        assert "was not asked for" in seat.app.notices[-1]
+        await seat.press("x", "g", "w", *"known", "enter", "escape", "r")
+        assert seat.app.focused.id == "release-reason"
+        await seat.press(*"teaching", "enter", "y")
+        assert "sfumato approve" in seat.app.notices[-1]
+        await seat.press("shift+tab", "x")
+        assert "1 waived" in seat.text.splitlines()[0]
+        await seat.press("escape", "tab")
+        await seat.press("shift+tab", "a")
+        assert "waits for another account" in seat.app.notices[-1]
+        said = answer(tmp_path / "asked", "approved", "looked at it")
+        assert (said["reason"], list(said["waive"].values())) == ("teaching", ["known"])
+        await seat.press("a")
+        assert seat.app.notices[-1].endswith(f'{OTHER} approved it: "looked at it"')
+        await seat.press("x", "g", "w")
+        assert "ask for it anew" in seat.app.notices[-1]
+        await seat.press("escape")
+        await type_in(seat, "directory", str(tmp_path / "out"))
+        await seat.press("w", "y")
+        assert "released to" in seat.app.notices[-1]
+    kept = json.loads((tmp_path / "out/internal/examination.json").read_text("utf-8"))
+    assert kept["approval"]["approved_by"] == str(OTHER)
+
+
+async def test_a_refusal_of_the_second_person_is_told_and_holds(sit, second, answer, tmp_path):
+    async with sit(second, "w", "r", *"teaching", "enter", "y", tab="verdicts") as seat:
+        answer(tmp_path / "asked", "refused", "too early")
+        await seat.press("shift+tab", "a")
+        assert 'refused the release: "too early"' in seat.app.notices[-1]
+        await type_in(seat, "directory", str(tmp_path / "out"))
+        await seat.press("w")
+        assert isinstance(seat.app.screen, ReleaseScreen)
+        assert 'refused the release: "too early"' in seat.app.notices[-1]
+    assert not (tmp_path / "out").exists()
+
+
+async def test_where_no_second_person_is_asked_no_key_asks(sit, tables):
+    async with sit(tables, "w", tab="verdicts") as seat:
+        assert "Request" not in seat.footer
+        before = seat.text
+        assert await seat.press("r", "a") == before

@@ -158,6 +158,9 @@ def test_who_approves_may_waive_what_who_asks_may_not(
     work(workspace.directory, idle=0)
     (tmp_path / "requests").mkdir()
     write_policy(workspace, tmp_path, more='waivers = ["maria"]')
+    with pytest.raises(NotReleased, match="may not waive findings; the policy lets maria"):
+        request_release(workspace, run_id, "for teaching", {"risk_measured": "simulated"})
+    assert list((tmp_path / "requests").iterdir()) == []
     as_other(request_release(workspace, run_id, "for teaching"), "approved", "looked at it")
     with pytest.raises(NotReleased, match="risk_measured"):
         release(workspace, run_id, tmp_path / "out")

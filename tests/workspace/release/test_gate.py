@@ -24,7 +24,7 @@ from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.release import gate
 from sfumato.workspace.release.checks import Check, Sighting
 from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import ALL, CHECKS, Examination, Finding, Waiver, examine, waived
+from sfumato.workspace.release.gate import ALL, CHECKS, Approval, Examination, Finding, Waiver, examine, waived
 from sfumato.workspace.release.package import release
 from sfumato.workspace.release.policy import FindingLimit, Policy, policy_of, read_policy
 from sfumato.workspace.store.workspace import Workspace
@@ -219,6 +219,14 @@ def test_what_blocks_is_waived_one_by_one_or_all_at_once() -> None:
     assert whole.unwaived == ()
     assert whole.waivers == (Waiver(ALL, "agreed with the owner", gate.user()),)
     assert waived(made("pass", "warn"), Policy(), "just so").waivers == ()
+
+
+def test_nothing_is_waived_besides_what_was_approved() -> None:
+    one = made("block", "pass", "block")
+    first, _, second = (finding.check for finding in one.findings)
+    assert [left.check for left in one.waived_by("maria", {first: "known"}).unwaived] == [second]
+    approved = replace(one, approval=Approval("jo", "for teaching", "maria", "looked at it"))
+    assert approved.waived_by("jo", {first: "known"}) == approved
 
 
 @pytest.mark.parametrize(
