@@ -105,6 +105,8 @@ def _worst_records(case: Case) -> Sighting:
 def _above_confidential(case: Case) -> Sighting:
     rows = [row for row in _rows(case) if row.family == "risk" and row.value is not None]
     own = {row.series: row.value for row in rows if row.dataset == "confidential"}
+    resized = case.recipe.form.records not in (None, len(case.confidential))
+    size = f"; of {case.plan.records:,} records, where uniques are more of all" if resized else ""
     worst: Sighting | None = None
     for row in rows:
         ours = own.get(row.series)
@@ -112,8 +114,8 @@ def _above_confidential(case: Case) -> Sighting:
             continue
         ratio, sure = row.value / ours, (row.value if row.lower is None else row.lower) / ours
         target = f" of {row.target}" if row.target else ""
-        said = f"{row.key}{target} is {row.value:.4g}, {ours:.4g} in the confidential data"
-        one = Sighting(said, ratio, 1.0, at_most="block" if sure > 1 else "warn")
+        said = f"{row.key}{target} is {row.value:.4g}, {ours:.4g} in the confidential data{size}"
+        one = Sighting(said, ratio, 1.0, at_most="block" if sure > 1 and not resized else "warn")
         worst = (
             one if worst is None or (one.at_most == "block", ratio) > (worst.at_most == "block", worst.held) else worst
         )

@@ -365,3 +365,20 @@ def test_the_budget_is_of_the_people_and_not_of_a_run(workspace: Workspace, tmp_
     guide = (tmp_path / "third/public/using-these-data.html").read_text("utf-8")
     assert "No guarantee of differential privacy" in guide
     assert found(workspace, second)["privacy_budget"].status == "block", "what the third costs cannot be told"
+
+
+@pytest.mark.slow
+def test_a_smaller_release_is_not_blocked_for_having_more_uniques(workspace: Workspace) -> None:
+    sections = private(5.0, 12, None)
+    fewer = found(workspace, run_of(workspace, slice(0, 80), **{**sections, "measure": [UNIQUES]}))
+    whole = {**sections, "release": {"m": 1, "seed": 7}, "measure": [UNIQUES]}
+    finding = fewer["risk_above_confidential"]
+    assert (finding.status, finding.value is not None and finding.value > 1) == ("warn", True)
+    assert "of 12 records" in finding.said
+    assert (
+        "of 80 records"
+        not in found(workspace, run_of(workspace, slice(0, 80), **whole))["risk_above_confidential"].said
+    )
+
+
+UNIQUES = {"method": "risk.uniqueness", "keys": ["region", "visits"]}
