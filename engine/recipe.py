@@ -28,6 +28,8 @@ SECTIONS = (
 )  # fmt: skip
 
 MAKERS = ("synthesis", "anonymisation")
+AS_A_METHOD = {"synthesis": "cart", "anonymisation": "mondrian", "studies": "studies.intruder_uncertainty"}
+"""A method of a family as a step names it, for whoever has named none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +276,9 @@ def _step(
     table: Mapping[str, Any], place: str, families: tuple[str, ...], schema: Schema, measures: Sequence[Step]
 ) -> Step:
     if "method" not in table:
-        raise BadInput(place, 'needs a method, such as method = "risk.identification"')
+        raise BadInput(
+            place, f'needs a method, such as method = "{AS_A_METHOD.get(families[0], "risk.identification")}"'
+        )
     found = find(str(table["method"]), f"{place}.method", families)
     rest = {key: value for key, value in table.items() if key != "method"}
     spec = found.spec.from_table({**_inherited(found, rest, measures), **rest}, place)

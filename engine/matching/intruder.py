@@ -152,7 +152,9 @@ def check_radii(
         )
     for name in radius:
         if name not in matched:
-            raise BadInput(f"{place}.radius.{name}", f'"{name}" is not matched here; matched: {", ".join(matched)}')
+            raise BadInput(
+                f"{place}.radius.{name}", f'"{name}" is not matched here; matched: {", ".join(dict.fromkeys(matched))}'
+            )
         if schema[name].kind is Kind.DATE and radius[name].kind != "absolute":
             raise BadInput(f"{place}.radius.{name}", "a date has no share; give the radius in days, such as 5")
     for name in matched:

@@ -132,7 +132,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"synthesis": {}}, "synthesis", "must be tables, [[synthesis]]"),
     ({"synthesis": [5]}, "synthesis", "must be tables, [[synthesis]]"),
     ({"synthesis": [{"method": "linear_regression"}]}, "synthesis[0]", "needs a target"),
-    ({"synthesis": [{"target": "price"}]}, "synthesis[0]", "needs a method"),
+    ({"synthesis": [{"target": "price"}]}, "synthesis[0]", 'needs a method, such as method = "cart"'),
     ({"synthesis": [step(target="prices")]}, "synthesis[0].target", 'did you mean "price"?'),
     ({"synthesis": [step(target="room_type")]}, "synthesis[0].target", "produces count or continuous variables"),
     ({"synthesis": [step(method="linear_regresion")]}, "synthesis[0].method", 'no method "linear_regresion"'),
@@ -144,7 +144,11 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"synthesis": [step(predictors=["room_type", "room_type:log(price)"])]}, "synthesis[0].predictors[1]", "own"),
     ({"synthesis": [step(predictors=["availability_365"]), DAYS]}, "synthesis[0].predictors[0]", "by a later step"),
     ({"measure": [{"method": "synthesis.linear_regression"}]}, "measure[0].method", "no method"),
-    ({"measure": [{"method": "utility.ecdf"}, {"variables": []}]}, "measure[1]", "needs a method"),
+    (
+        {"measure": [{"method": "utility.ecdf"}, {"variables": []}]},
+        "measure[1]",
+        'needs a method, such as method = "risk.identification"',
+    ),
     ({"threshold": [{"value": "utility.ecdf.max", "max": 1}]}, "threshold[0].value", "is not measured by this recipe"),
 ]
 

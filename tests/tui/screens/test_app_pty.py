@@ -2,11 +2,12 @@
 
 import os
 import pty
+import re
 import signal
 import subprocess
 
 import pytest
-from terminals import APP, Pty, app_environment
+from terminals import APP, Pty, app_environment, kill_workers
 
 from sfumato.tui.terminal.device import HUNG_UP
 
@@ -60,3 +61,44 @@ def test_an_app_without_a_signal_ends_when_its_terminal_is_gone(directory, tmp_p
         pass
     os.close(master)
     assert app.wait(timeout=10) == HUNG_UP
+
+
+LONG_RUN = """
+[data]
+file = "people.csv"
+[variables]
+age = { kind = "count", role = "known" }
+cost = { kind = "continuous", role = "sensitive" }
+[release]
+m = 400
+[[synthesis]]
+target = "cost"
+method = "linear_regression"
+predictors = ["age"]
+[[measure]]
+method = "utility.ecdf"
+"""
+CODES = re.compile(rb"\x1b(\[[0-9;?<>=]*[a-zA-Z$]+|[=>78]|\][^\x07\x1b]*(\x07|\x1b\\\\))|[\r\n]")
+
+
+@pytest.mark.parametrize("moment", ["while it reads the file", "while the run is computed"])
+def test_q_during_a_run_from_a_data_file_leaves_nothing_on_the_terminal(tmp_path, moment):
+    rows = "\n".join(f"{20 + i % 40},{(i * 37) % 91 + 0.5}" for i in range(4000))
+    (tmp_path / "people.csv").write_text(f"age,cost\n{rows}\n")
+    (tmp_path / "recipe.toml").write_text(LONG_RUN)
+    workspace = tmp_path / "work"
+    workspace.mkdir()
+    app = Pty([*APP, "--workspace", str(workspace)], app_environment(tmp_path))
+    try:
+        app.see("No project yet").press("n").until_quiet().press("tab").type(str(tmp_path / "recipe.toml"))
+        app.see("recipe.toml").press("enter")
+        if moment == "while the run is computed":
+            app.see(r"[1-9][0-9]* %").press("q", "q")
+        else:
+            app.press("ctrl+q")
+        assert app.process.wait(30) == 0
+        left = app.until_quiet().received.rpartition(b"\x1b[?1049l")[2]
+        assert CODES.sub(b"", left) == b""
+    finally:
+        app.close()
+        kill_workers(workspace)

@@ -41,6 +41,7 @@ KEYS = {
     "enter": (b"\r", "Enter"), "escape": (b"\x1b", "Escape"), "tab": (b"\t", "Tab"), "space": (b" ", "Space"),
     "up": (b"\x1b[A", "Up"), "down": (b"\x1b[B", "Down"), "right": (b"\x1b[C", "Right"), "left": (b"\x1b[D", "Left"),
     "pagedown": (b"\x1b[6~", "NPage"), "ctrl+u": (b"\x15", "C-u"), "ctrl+p": (b"\x10", "C-p"), "ctrl+l": (b"\x0c", "C-l"),
+    "ctrl+q": (b"\x11", "C-q"),
 }  # fmt: skip
 """What a key sends, and what tmux calls it; any other is the character itself."""
 MESSAGE = "▌"

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import resource
 import signal
+import subprocess
+import sys
 import time
 import tomllib
 from collections import Counter
@@ -12,18 +15,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
+from near_recipes import near_recipes
 from odd_recipes import odd_recipes
 
+from sfumato.engine.contract.examples import SCHEMA, confidential, recipe_of
 from sfumato.engine.errors import EngineError
 from sfumato.engine.execution import plan
+from sfumato.engine.methods import registry
 from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.recipe import MAKERS, Recipe
 from sfumato.engine.run import PUBLIC
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.plan.prepare import prepare_run
 from sfumato.workspace.recipes import find_recipe, shipped_recipes
 
+__all__ = ["confidential"]
 pytestmark = pytest.mark.slow
 NUMBER, SECONDS, MOST_BYTES = 350, 30, 2 << 30
 
@@ -76,3 +84,61 @@ def test_odd_recipes_are_prepared_or_refused_with_the_place(
     assert not wrong, "\n".join(wrong)
     assert {path.name for path in tmp_path.iterdir()} == {"people.csv", "recipe.toml"}
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 < MOST_BYTES
+
+
+NEAR, AT_LEAST, FEW_SECONDS, LESS_BYTES = 256, 60, 10, 1 << 30
+LONG = ("synthesis.ctgan", "studies.calibration", "studies.risk_utility")
+"""Methods that take seconds on any table, or an extra."""
+
+
+def valid_tables() -> list[dict[str, Any]]:
+    """For every method a recipe with a step of it, and with a release that it looks at."""
+    made = []
+    for method in registry().values():
+        if method.key in LONG or method.package != "sfumato":
+            continue
+        recipe = recipe_of(method, SCHEMA)
+        table = recipe.to_table()
+        step = (*recipe.synthesis, *recipe.anonymisation, *recipe.measures, *recipe.studies)[0]
+        section = method.family if method.family in MAKERS else "study" if method.family == "studies" else "measure"
+        every_parameter = {key: value for key, value in step.spec.to_full_table().items() if value is not None}
+        table[section] = [{**every_parameter, **table[section][0]}]
+        if method.family not in MAKERS:
+            table["release"] = {"m": 2}
+            table["synthesis"] = [
+                {"target": "days", "method": "marginal_bootstrap"},
+                {"target": "income", "method": "linear_regression", "predictors": ["region", "visits"]},
+            ]
+        made.append(table)
+    return made
+
+
+def test_recipes_near_to_valid_ones_are_carried_out_or_refused_with_one_message(
+    tmp_path: Path, confidential: Microdata
+) -> None:
+    people, folder = tmp_path / "people.csv", tmp_path / "recipes"
+    pd.concat([confidential.frame] * 3).assign(number=range(3 * len(confidential))).to_csv(people, index=False)
+    folder.mkdir()
+    changes = {}
+    for i, (change, text) in enumerate(near_recipes(valid_tables(), NEAR)):
+        (folder / f"{i:03}.toml").write_text(text, "utf-8")
+        changes[f"{i:03}"] = change
+    command = [sys.executable, "-P", str(Path(__file__).with_name("carry_out.py")), str(folder), str(people)]
+    ended = subprocess.run([*command, str(FEW_SECONDS)], capture_output=True, text=True, check=False, timeout=300)
+    found = [json.loads(line) for line in ended.stdout.splitlines()]
+    counted = Counter(one["how"] for one in found)
+    longest, most = max(one["seconds"] for one in found), max(one["peak"] for one in found)
+    print(
+        f"{dict(counted)}; the longest {longest:.1f} s, in all {sum(one['seconds'] for one in found):.0f} s, {most / 1e6:.0f} MB"
+    )
+    wrong = [f"{changes[one['file']]}: {one['said']}" for one in found if one["how"] == "wrong"]
+    wrong += [f"{changes[one['file']]}: {one['said'][:200]}" for one in found if len(one["said"]) > 2000]
+    wrong += [
+        f"{changes[one['file']]}: no message"
+        for one in found
+        if one["how"] in ("refused", "failed") and not one["said"]
+    ]
+    assert not wrong, "\n".join(wrong)
+    assert len(found) == NEAR, ended.stderr[-2000:]
+    assert counted["done"] >= AT_LEAST, counted
+    assert most < LESS_BYTES

@@ -1,0 +1,55 @@
+"""Prepares and carries out the recipes of a folder, one after the other, and prints a line of JSON for each.
+
+python -P carry_out.py FOLDER DATA SECONDS
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from pathlib import Path
+
+from sfumato.engine.errors import EngineError
+from sfumato.engine.execution import execute
+from sfumato.engine.run import PUBLIC
+from sfumato.workspace.errors import WorkspaceError
+from sfumato.workspace.jobs.run_task import peak_bytes
+from sfumato.workspace.plan.prepare import prepare_run
+from sfumato.workspace.recipes import find_recipe
+
+
+def late(*_: object) -> None:
+    raise TimeoutError
+
+
+def outcome(path: Path, data: str, seconds: int) -> dict[str, object]:
+    """How it ended: refused, failed, done or wrong; with what was said."""
+    how = "refused"
+    signal.alarm(seconds)
+    try:
+        prepared = prepare_run(find_recipe(str(path)), data, key=PUBLIC)
+        how = "failed"
+        found = execute(prepared.recipe, prepared.data, key=PUBLIC)
+    except (EngineError, WorkspaceError) as error:
+        return {"how": how, "said": str(error)}
+    except Exception as error:  # noqa: BLE001
+        return {"how": "wrong", "said": f"{how}: {type(error).__name__} {error}"[:300]}
+    finally:
+        signal.alarm(0)
+    unexplained = [row.key for row in found.rows if row.value is None and not row.reason]
+    return {"how": "wrong" if unexplained else "done", "said": ", ".join(unexplained), "rows": len(found.rows)}
+
+
+def main() -> None:
+    folder, data, seconds = sys.argv[1:]
+    signal.signal(signal.SIGALRM, late)
+    for path in sorted(Path(folder).glob("*.toml")):
+        started = time.process_time()
+        found = outcome(path, data, int(seconds))
+        print(json.dumps({"file": path.stem, **found, "seconds": time.process_time() - started, "peak": peak_bytes()}))
+
+
+if __name__ == "__main__":
+    main()
