@@ -16,6 +16,7 @@ import os
 import stat
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -84,7 +85,7 @@ def decide(request: Path, decision: Decided, reason: str, waive: Mapping[str, st
     """Approve or refuse a request, as this account: writes the answer beside it. Raises BadInput."""
     if not reason.strip():
         raise BadInput("--reason", f"say why the release is {decision}")
-    content, owner, _ = _read(request)
+    content, owner, *_ = _read(request)
     if owner == os.geteuid():
         raise BadInput(str(request), "was asked for by this account; the policy wants another one to decide")
     said = {
@@ -111,12 +112,12 @@ def approved(plan: ReleasePlan, policy: Policy, examination: Examination) -> Exa
             f"the policy asks for a second person, and the release of run {plan.run.id} as it is now was not asked for: "
             f"sfumato release {plan.run.id} --request --reason TEXT"
         )
-    content, asked_by, _ = _read(request)
+    content, asked_by, _, asked = _read(request)
     if asked_by != os.geteuid():
         raise NotReleased(f"{request} belongs to {account(asked_by)}, not to this account; ask for the release anew")
     if not os.path.lexists(_answer(request)):
         raise NotReleased(f"run {plan.run.id} waits for another account: sfumato approve {request} --reason TEXT")
-    answer, decided_by, mode = _read(_answer(request))
+    answer, decided_by, mode, decided = _read(_answer(request))
     said, found = _table(request, content), _table(_answer(request), answer)
     if decided_by == asked_by:
         raise NotReleased("the release was approved by the account that asked for it; the policy wants another one")
@@ -126,7 +127,8 @@ def approved(plan: ReleasePlan, policy: Policy, examination: Examination) -> Exa
         )
     if policy.approvers and account(decided_by) not in policy.approvers:
         raise NotReleased(f"{account(decided_by)} may not approve; the policy lets {', '.join(policy.approvers)}")
-    if found.get("request_sha256") != hashlib.sha256(content).hexdigest():
+    digest = hashlib.sha256(content).hexdigest()
+    if found.get("request_sha256") != digest:
         raise NotReleased("the request was changed after it was approved; ask for the release anew")
     if found.get("decision") != "approved":
         raise NotReleased(f'{account(decided_by)} refused the release: "{found.get("reason", "")}"')
@@ -134,7 +136,10 @@ def approved(plan: ReleasePlan, policy: Policy, examination: Examination) -> Exa
     for table, uid in ((said, asked_by), (found, decided_by)):
         if may_waive(policy, account(uid)):
             waivers += waivers_of(examination, account(uid), str(table["reason"]), dict(table["waive"]))
-    approval = Approval(account(asked_by), str(said["reason"]), account(decided_by), str(found["reason"]))
+    approval = Approval(
+        account(asked_by), _moment(request, asked), str(said["reason"]), digest,
+        account(decided_by), _moment(_answer(request), decided), str(found["reason"]),
+    )  # fmt: skip
     return replace(examination, waivers=tuple(waivers), approval=approval)
 
 
@@ -180,8 +185,15 @@ def _write(path: Path, table: Mapping[str, Any]) -> None:
         raise BadInput(str(path), f"cannot be written: {error.strerror}") from None
 
 
-def _read(path: Path) -> tuple[bytes, int, int]:
-    """The bytes of a plain file, who owns it, and its mode. Raises BadInput and StrangeFile."""
+def _moment(path: Path, seconds: float) -> str:
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    except (OverflowError, ValueError, OSError):
+        raise BadInput(str(path), "has a time that cannot be; write it again") from None
+
+
+def _read(path: Path) -> tuple[bytes, int, int, float]:
+    """The bytes of a plain file, who owns it, its mode, and when it was written in seconds. Raises BadInput and StrangeFile."""
     try:
         with os.fdopen(open_plain(path), "rb") as file:
             found = os.fstat(file.fileno())
@@ -190,7 +202,7 @@ def _read(path: Path) -> tuple[bytes, int, int]:
         raise BadInput(str(path), f"cannot be read: {error.strerror}") from None
     if len(content) > MOST_BYTES:
         raise BadInput(str(path), "is too large for a request")
-    return content, found.st_uid, found.st_mode
+    return content, found.st_uid, found.st_mode, found.st_mtime
 
 
 def _table(path: Path, content: bytes) -> dict[str, Any]:

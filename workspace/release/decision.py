@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from ..reporting.release_summary import OWNER, PREPARED, ROLES, Decision
+from ..reporting.release_summary import APPROVED, OWNER, PREPARED, ROLES, Decision
 from .dossier import Dossier
 from .gate import ALL
+
+
+def approver_of(dossier: Dossier) -> str:
+    """The account that approved the release, and when; nothing where no second person was asked."""
+    approval = dossier.examination.approval
+    return "" if approval is None else f"{approval.approved_by}, {_minute(approval.approved_at)}"
+
+
+def _minute(time: str) -> str:
+    return f"{time[:16].replace('T', ' ')} UTC"
 
 
 def decision_of(dossier: Dossier) -> Decision:
@@ -15,4 +25,13 @@ def decision_of(dossier: Dossier) -> Decision:
     ]
     names = {PREPARED: dossier.user, OWNER: dossier.judgements.get("owner", "")}
     people = [(role, names.get(role, "")) for role in ROLES]
-    return Decision(dossier.examination.status, findings, waivers, dossier.reason, people)
+    approval = dossier.examination.approval
+    if approval is None:
+        return Decision(dossier.examination.status, findings, waivers, dossier.reason, people)
+    asked = f"asked for (request {approval.request_sha256[:12]})"
+    acts = [
+        (asked, approval.requested_by, _minute(approval.requested_at), approval.reason),
+        ("approved", approval.approved_by, _minute(approval.approved_at), approval.approval_reason),
+    ]
+    people.append((APPROVED, approver_of(dossier)))
+    return Decision(dossier.examination.status, findings, waivers, dossier.reason, people, acts)

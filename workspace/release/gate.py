@@ -67,11 +67,17 @@ ALL: Literal["*"] = "*"
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """Who asked for a release and why, and who approved it and why: accounts of the machine."""
+    """Who asked for a release, when and why, the SHA-256 of the request, and who approved it, when and why.
+
+    Who are accounts of the machine; when are the times of their files, ISO 8601 in UTC.
+    """
 
     requested_by: str
+    requested_at: str
     reason: str
+    request_sha256: str
     approved_by: str
+    approved_at: str
     approval_reason: str
 
 

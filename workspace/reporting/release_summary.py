@@ -20,7 +20,7 @@ GATE = {
     "warn": "The gate found things to look at; none of them blocks the release.",
     "block": "The gate found things that block the release; it went out for the reason given.",
 }
-PREPARED, OWNER = "Prepared by", "Owner of the data"
+PREPARED, OWNER, APPROVED = "Prepared by", "Owner of the data", "Approved by"
 ROLES = (PREPARED, OWNER, "Data protection officer")
 """Who signs where nobody is named."""
 
@@ -28,7 +28,8 @@ ROLES = (PREPARED, OWNER, "Data protection officer")
 @dataclass(frozen=True, slots=True)
 class Decision:
     """What was decided of a release: the worst ``status`` of the gate's findings, those that are no pass (status, check, words),
-    waivers (check, user, reason), the reason for the release as a whole, and who signs, by role; a name may be empty.
+    waivers (check, user, reason), the reason for the release as a whole, and who signs, by role; a name may be empty. Where a
+    second person was asked, ``acts`` are the request and the approval (what, account, time, reason).
     """
 
     status: str
@@ -36,13 +37,17 @@ class Decision:
     waivers: Sequence[tuple[str, str, str]] = ()
     reason: str = ""
     people: Sequence[tuple[str, str]] = tuple((role, "") for role in ROLES)
+    acts: Sequence[tuple[str, str, str, str]] = ()
 
     @property
     def tables(self) -> list[Table]:
-        """Findings and waivers, where there are any."""
+        """Findings, waivers, request and approval, where there are any."""
         parts = [
             table(("status", "check", "found"), [list(one) for one in self.findings], title="What the gate found"),
             table(("check", "waived by", "reason"), [list(one) for one in self.waivers], title="Waived"),
+            table(
+                ("what", "account", "time", "reason"), [list(one) for one in self.acts], title="Asked for and approved"
+            ),
         ]
         return [part for part in parts if part.rows]
 

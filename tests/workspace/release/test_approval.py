@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Callable
@@ -46,9 +47,9 @@ def as_other(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     owners: dict[str, int] = {}
     read = approving._read
 
-    def owned(path: Path) -> tuple[bytes, int, int]:
-        content, uid, mode = read(path)
-        return content, owners.get(path.name, uid), mode
+    def owned(path: Path) -> tuple[Any, ...]:
+        content, uid, *rest = read(path)
+        return content, owners.get(path.name, uid), *rest
 
     monkeypatch.setattr(approving, "_read", owned)
 
@@ -70,19 +71,42 @@ def test_a_release_is_asked_for_approved_and_written(
     request = request_release(workspace, run_id, "for teaching")
     with pytest.raises(NotReleased, match=r"waits for another account: sfumato approve"):
         release(workspace, run_id, tmp_path / "out")
-    as_other(request, "approved", "looked at it")
+    answer = as_other(request, "approved", "looked at it")
+    for path, seconds in ((request, 1_790_000_000), (answer, 1_790_000_060)):
+        os.utime(path, (seconds, seconds))
     release(workspace, run_id, tmp_path / "out")
     kept = json.loads((tmp_path / "out/internal/examination.json").read_text("utf-8"))
     expected = {
         "requested_by": user(),
+        "requested_at": "2026-09-21T14:13:20+00:00",
+        "request_sha256": hashlib.sha256(request.read_bytes()).hexdigest(),
+        "approved_at": "2026-09-21T14:14:20+00:00",
         "reason": "for teaching",
         "approved_by": account(OTHER),
         "approval_reason": "looked at it",
     }
     assert kept["approval"] == expected
+    control = json.loads((tmp_path / "out/internal/disclosure-control.json").read_text("utf-8"))
+    assert control["approval"] == expected
+    for name in ("report.html", "risk-assessment.html", "risk-assessment.md"):
+        page = (tmp_path / "out/internal" / name).read_text("utf-8")
+        for words in ("Approved by", f"{account(OTHER)}, 2026-09-21 14:14 UTC", "looked at it", "2026-09-21 14:13 UTC"):
+            assert words in page, (name, words)
+        assert f"asked for (request {expected['request_sha256'][:12]})" in page
     acts = {row.act: json.loads(row.details) for row in audit_rows(workspace.connection)}
     assert acts[Act.RELEASE_REQUESTED]["reason"] == "for teaching"
     assert expected.items() <= acts[Act.RUN_RELEASED].items()
+
+
+def test_a_time_that_cannot_be_is_one_message(
+    workspace: Workspace, run_id: int, tmp_path: Path, as_other: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_other(request_release(workspace, run_id, "for teaching"), "approved", "looked at it")
+    read = approving._read
+    monkeypatch.setattr(approving, "_read", lambda path: (*read(path)[:3], 1e18))
+    with pytest.raises(BadInput, match="has a time that cannot be"):
+        release(workspace, run_id, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_nobody_approves_their_own_request(workspace: Workspace, run_id: int, tmp_path: Path) -> None:
@@ -99,8 +123,6 @@ def test_nobody_approves_their_own_request(workspace: Workspace, run_id: int, tm
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 def test_the_owner_of_the_answer_is_who_the_system_says(workspace: Workspace, run_id: int, tmp_path: Path) -> None:
-    import hashlib
-
     request = request_release(workspace, run_id, "for teaching")
     answer = request.with_name(request.name.replace("request", "answer"))
     digest = hashlib.sha256(request.read_bytes()).hexdigest()

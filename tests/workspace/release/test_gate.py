@@ -225,7 +225,7 @@ def test_nothing_is_waived_besides_what_was_approved() -> None:
     one = made("block", "pass", "block")
     first, _, second = (finding.check for finding in one.findings)
     assert [left.check for left in one.waived_by("maria", {first: "known"}).unwaived] == [second]
-    approved = replace(one, approval=Approval("jo", "for teaching", "maria", "looked at it"))
+    approved = replace(one, approval=Approval("jo", "t", "for teaching", "0", "maria", "t", "looked at it"))
     assert approved.waived_by("jo", {first: "known"}) == approved
 
 

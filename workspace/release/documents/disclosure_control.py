@@ -1,4 +1,4 @@
-"""The record of disclosure control, for programs: policy, rules, requirements, thresholds, verdicts, findings and waivers.
+"""The record of disclosure control, for programs: policy, rules, requirements, thresholds, verdicts, findings, waivers and approval.
 
 ``disclosure-control.json`` follows ``disclosure-control.schema.json``, which goes with it. It is bound to what leaves the
 building by the hash of the public manifest, which has the hash of every public file (SATRE 2.0, 3.3.09).
@@ -45,6 +45,7 @@ def record(dossier: Dossier, written: Sequence[Written]) -> dict[str, Any]:
         "verdicts": [one.to_dict() for one in dossier.plan.verdicts],
         "gate": {"status": dossier.examination.status, "findings": examination["findings"]},
         "waivers": examination["waivers"],
+        **({"approval": examination["approval"]} if "approval" in examination else {}),
         "reason": dossier.reason,
         "questions": {name: "not measured" if name in open_questions else "measured" for name in QUESTIONS},
         "judgements": dict(dossier.judgements),

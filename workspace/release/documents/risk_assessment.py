@@ -16,7 +16,7 @@ from sfumato.engine.thresholds import Verdict
 from ...disclosure import MARKING
 from ...reporting.document import Chapter, Document, Items, Open, Paragraph, Part, Signatures, Terms, Words
 from ...reporting.questions import ASKS, answering, averages_of_risk, questions_of
-from ...reporting.release_summary import moment, summary_lines, what_goes_out
+from ...reporting.release_summary import APPROVED, moment, summary_lines, what_goes_out
 from ...reporting.results import method_title, output_of
 from ...reporting.tables import Cell, Line, table
 from ...reporting.words import (
@@ -30,7 +30,7 @@ from ...reporting.words import (
     settings_text,
     use_text,
 )
-from ..decision import decision_of
+from ..decision import approver_of, decision_of
 from ..dossier import Dossier
 from ..judgements import CONTEXT, DATA, GOVERNANCE, JUDGEMENTS, PUBLICATION, RESIDUAL, Asked
 from .written import Written
@@ -308,7 +308,11 @@ def _governance(dossier: Dossier) -> Chapter:
         (
             _answers(dossier, (*GOVERNANCE, *PUBLICATION)),
             Signatures(
-                [("Assessed by", ""), ("Owner of the risk", dossier.judgements.get("owner", "")), ("Approved by", "")]
+                [
+                    ("Assessed by", ""),
+                    ("Owner of the risk", dossier.judgements.get("owner", "")),
+                    (APPROVED, approver_of(dossier)),
+                ]
             ),
         ),
     )

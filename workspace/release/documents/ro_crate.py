@@ -190,12 +190,14 @@ def _disclosure_check(dossier: Dossier) -> Entity:
         "instrument": {"@id": "#policy"},
         "agent": {"@id": "#gate"},
         "actionStatus": FAILED if examination.unwaived else COMPLETED,
+        **({} if examination.approval is None else {"endTime": examination.approval.approved_at}),
     }
 
 
 def _sign_off(dossier: Dossier) -> Entity:
-    """The sign-off by whoever owns the risk: pending, since it is signed by hand."""
-    return {
+    """The sign-off: by the account that approved the release; else pending, since whoever owns the risk signs by hand."""
+    approval = dossier.examination.approval
+    pending = {
         "@id": "#sign-off",
         "@type": "AssessAction",
         "additionalType": {"@id": "https://w3id.org/shp#SignOff"},
@@ -205,13 +207,26 @@ def _sign_off(dossier: Dossier) -> Entity:
         "agent": {"@id": "#owner"},
         "actionStatus": POTENTIAL,
     }
+    if approval is None:
+        return pending
+    return {
+        **pending,
+        "name": f"Sign-off of the release: approved by the account {approval.approved_by}",
+        "description": approval.approval_reason,
+        "agent": {"@id": "#approver"},
+        "actionStatus": COMPLETED,
+        "endTime": approval.approved_at,
+    }
 
 
 def _context(dossier: Dossier) -> list[Entity]:
     """People, organisation, policy and files that the actions speak of."""
     policy, said = dossier.policy, dossier.judgements
     version = str(dossier.plan.run.versions.get("sfumato", ""))
+    approval = dossier.examination.approval
+    approver = {"@id": "#approver", "@type": "Person", "affiliation": {"@id": "#keeper"}}
     return [
+        *([] if approval is None else [{**approver, "name": approval.approved_by}]),
         {"@id": "#requester", "@type": "Person", "name": dossier.user or UNNAMED, "affiliation": {"@id": "#keeper"},
          "memberOf": [{"@id": "#project"}]},
         {"@id": "#owner", "@type": "Person", "name": said.get("owner", UNNAMED), "affiliation": {"@id": "#keeper"}},

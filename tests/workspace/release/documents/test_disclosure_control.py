@@ -20,7 +20,7 @@ from sfumato.workspace.release import documents
 from sfumato.workspace.release.documents.disclosure_control import SCHEMA, SCHEMA_FILE, record
 from sfumato.workspace.release.documents.written import Written, json_document
 from sfumato.workspace.release.dossier import Dossier
-from sfumato.workspace.release.gate import Examination, Finding
+from sfumato.workspace.release.gate import Approval, Examination, Finding
 from sfumato.workspace.release.package import release
 from sfumato.workspace.release.policy import read_policy
 from sfumato.workspace.store.workspace import Workspace
@@ -126,3 +126,19 @@ def test_hostile_words_hide_nothing_in_the_record(
 def test_a_number_that_json_has_not_is_never_written() -> None:
     with pytest.raises(ValueError, match="Out of range"):
         json_document({"value": float("nan")})
+
+
+def test_the_approval_of_a_second_person_follows_the_schema(
+    done: int, dossier_for: Read, validate: Callable[[Any], Any]
+) -> None:
+    dossier = dossier_for(done)
+    assert "approval" not in record(dossier, MANIFEST)
+    approval = Approval(
+        "jo", "2026-09-21T14:13:20+00:00", "why", "0" * 64, "maria", "2026-09-21T14:14:20+00:00", "looked"
+    )
+    approved = replace(dossier, examination=replace(dossier.examination, approval=approval))
+    found = json.loads(json_document(record(approved, MANIFEST)))
+    validate(found)
+    del found["approval"]["approved_at"]
+    with pytest.raises(fastjsonschema.JsonSchemaException):
+        validate(found)

@@ -15,7 +15,7 @@ from sfumato.workspace.recipes import shipped_recipes
 from sfumato.workspace.release.documents.ro_crate import bag, ro_crate
 from sfumato.workspace.release.documents.written import Written
 from sfumato.workspace.release.dossier import Dossier
-from sfumato.workspace.release.gate import ALL, Examination, Finding, Waiver
+from sfumato.workspace.release.gate import ALL, Approval, Examination, Finding, Waiver
 
 Read = Callable[..., Dossier]
 WRITTEN = (
@@ -141,6 +141,21 @@ def test_a_sign_off_is_pending_and_names_nobody_who_was_not_named(done: int, dos
     named = replace(dossier, judgements={"owner": "Maria Rossi"})
     found = entities(ro_crate(named, WRITTEN)["crate/data/ro-crate-metadata.json"])
     assert found["#owner"]["name"] == "Maria Rossi"
+
+
+def test_what_a_second_person_approved_is_signed_off_by_that_account_at_that_time(done: int, dossier_for: Read) -> None:
+    dossier = dossier_for(done)
+    time = "2026-09-21T14:14:20+00:00"
+    approval = Approval("jo", "2026-09-21T14:13:20+00:00", "for teaching", "0" * 64, "maria", time, "looked at it")
+    approved = replace(dossier, examination=replace(dossier.examination, approval=approval))
+    signed = action(approved, "SignOff")
+    assert signed["actionStatus"].endswith("CompletedActionStatus")
+    assert (signed["endTime"], signed["description"]) == (time, "looked at it")
+    found = entities(ro_crate(approved, WRITTEN)["crate/data/ro-crate-metadata.json"])
+    assert found[signed["agent"]["@id"]]["name"] == "maria"
+    assert action(approved, "DisclosureCheck")["endTime"] == time
+    for kind in ("SignOff", "DisclosureCheck"):
+        assert "endTime" not in action(dossier, kind)
 
 
 def test_the_same_dossier_gives_the_same_bag_and_another_release_another_identifier(
