@@ -230,7 +230,7 @@ class ReleaseScreen(Dialog[None]):
         if self._plan is None:
             return
         self._say(f"Release of run {self._plan.run.id} {printable(self._plan.run.title)} · datasets as {self._form}")
-        width = max(40, self.size.width - 4)
+        width = max(40, self.size.width - 6)
         self.query_one(Scroll).show(
             Content("\n").join(release_text(self._plan, self._looked, self._past, self._form, width))
         )

@@ -101,7 +101,7 @@ class Studies(Pane):
         Binding("left_square_bracket", "study(-1)", "Study before", show=False, id="study.previous"),
         Binding("y", "log", "Log scale", id="study.log"),
         Binding("t", "numbers", "Numbers", id="study.numbers"),
-        Binding("right,l", "place(1)", "Threshold", key_display="left, right", id="study.higher"),
+        Binding("right,l", "place(1)", "Level", key_display="left, right", id="study.higher"),
         Binding("left,h", "place(-1)", "Lower threshold", show=False, id="study.lower"),
         Binding("s", "suggested", "Suggested", id="study.suggested"),
         Binding("v", "part", "Next plot", id="study.part"),
