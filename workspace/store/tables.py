@@ -92,8 +92,11 @@ class Tables:
                     aside.unlink()
 
     def read(self, sha256: str) -> pa.Table:
-        """The table with this hash. Raises DamagedTable when it is gone or its bytes have changed."""
-        return pq.read_table(pa.BufferReader(self._content(sha256)))
+        """The table with this hash. Raises DamagedTable when it is gone or its bytes have changed.
+
+        Read without threads: one that still holds bytes of ours when Python ends makes the process abort.
+        """
+        return pq.ParquetFile(pa.BufferReader(self._content(sha256)), pre_buffer=False).read(use_threads=False)
 
     def verify(self, sha256: str) -> None:
         """Raises DamagedTable when the table with this hash is gone or its bytes have changed."""

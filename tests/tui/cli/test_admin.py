@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from terminals import APP, app_environment
 
 from sfumato.engine.run import PUBLIC
 from sfumato.workspace.jobs.queue import TaskResult, claim, finish
@@ -199,3 +201,11 @@ def test_what_cannot_be_deleted_is_said(
     assert sfumato("delete", *arguments, "--workspace", str(place)) == 2
     assert said in capsys.readouterr().err
     assert projects(entered)[0].runs == 1
+
+
+@pytest.mark.slow
+def test_doctor_ends_in_good_order_twenty_times_in_a_row(entered: Workspace, place: Path, tmp_path: Path) -> None:
+    command = [*APP, "doctor", "--workspace", str(place)]
+    for _ in range(20):
+        ended = subprocess.run(command, capture_output=True, text=True, check=False, env=app_environment(tmp_path))
+        assert (ended.returncode, ended.stderr) == (0, "")

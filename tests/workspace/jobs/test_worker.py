@@ -402,3 +402,17 @@ def test_a_worker_whose_workspace_was_removed_ends(workspace: Workspace, enter: 
     shutil.rmtree(workspace.directory)
     thread.join(20.0)
     assert not thread.is_alive()
+
+
+def test_a_task_held_before_a_restart_is_carried_out_though_the_clock_was_set_back_since(
+    workspace: Workspace, enter: Callable[..., int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = enter()
+    held = claim(workspace, "before")
+    assert held is not None
+    workspace.connection.execute("INSERT INTO worker VALUES ('before', 1, 0, 9e12, NULL)")
+    workspace.connection.execute("INSERT INTO worker_process VALUES ('before', 'the machine before its restart', '1')")
+    workspace.connection.execute("UPDATE task SET lease_until = ? WHERE id = ?", (time.time() + 86_400, held.task_id))
+    monkeypatch.setattr(queue, "LEASE_SECONDS", 0.5)
+    work(workspace.directory, idle=0)
+    assert find_run(workspace, run_id).state is RunState.DONE

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -162,3 +165,32 @@ def test_what_a_killed_writer_left_is_swept_after_a_day(tables: Tables) -> None:
     tables.sweep()
     assert sorted(tables.directory.iterdir()) == sorted([kept, new])
     Tables(tables.directory / "not there yet").sweep()
+
+
+THREADS = """
+import os, sys
+from pathlib import Path
+import pyarrow as pa
+import pyarrow.parquet as pq
+from sfumato.workspace.store.tables import Tables
+
+def threads():
+    return len(os.listdir("/proc/self/task"))
+
+path = Path(sys.argv[1])
+before = threads()
+Tables(path.parent).read(path.stem)
+after = threads()
+pq.read_table(pa.BufferReader(path.read_bytes()))
+print(before, after, threads())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are counted in /proc")
+def test_reading_a_table_starts_no_thread_that_could_outlive_python(tables: Tables) -> None:
+    path = tables.path(tables.write(pa.table({"a": range(1000), "b": ["x", "y"] * 500})))
+    said = subprocess.run([sys.executable, "-P", "-c", THREADS, str(path)], capture_output=True, text=True, check=True)
+    before, after, control = map(int, said.stdout.split())
+    assert after == before
+    assert control > before, "the control: the library's own way starts some"
