@@ -12,6 +12,12 @@ from ..places import keys_file
 from .options import WORKSPACE, check_run_named, check_seal, chosen_workspace, open_workspace, say_workspace
 from .speech import confirm, echo
 
+ENCRYPTED = ("tls://", "wss://")
+OPEN_CLUSTER = (
+    "the connection to {address} is open: whoever reaches that network can read what the tasks find and have them run anything; "
+    "use tls://HOST:PORT with Dask's own settings (distributed.comm.tls), or a network of your own"
+)
+
 
 @click.command()
 @click.argument("run_id", metavar="[RUN]", required=False)
@@ -109,6 +115,8 @@ def worker(directory: Path | None, jobs: int, idle: float, dask: str) -> None:
 
     workspace = open_workspace(directory)
     workspace.close()
+    if dask and not dask.startswith(ENCRYPTED):
+        echo(OPEN_CLUSTER.format(address=dask), err=True)
     try:
         serve(workspace.directory, jobs, idle, dask)
     except SystemExit as ended:
