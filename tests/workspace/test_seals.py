@@ -140,7 +140,7 @@ def test_a_released_table_that_is_swapped_for_the_confidential_one_is_named(seal
         ("UPDATE run SET finished = finished + 1", "times"),
         ("UPDATE run SET state = 'failed'", "its state, failed"),
         ("UPDATE dataset SET source_sha256 = 'x'", "data"),
-        ("UPDATE result SET value = value * 1.5 WHERE measure = 'true_match_rate' AND draw = 2", "true_match_rate"),
+        ("UPDATE result SET value = value + 0.125 WHERE measure = 'true_match_rate' AND draw = 2", "true_match_rate"),
         ("DELETE FROM result WHERE measure = 'true_match_rate' AND draw = 2", "are missing of"),
         ("INSERT INTO result SELECT NULL, run_id, task_id, family, method, measure, target, dataset, draw, level, 0, lower, upper,"
          " baseline, unit, status, reason, params FROM result LIMIT 1", "added to"),
