@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,21 @@ from ..arrays import Floats
 from ..errors import BadInput, NotComputable
 from ..microdata import Microdata
 from ..schema import Kind, Variable
+from ..spec import Param
 from .binning import Binning, check_binning
 
 Codes = NDArray[np.int64]
 Inside = Literal["uniform", "donor"]
 Seeds = Literal["uniform", "confidential"]
+
+BinsByVariable = Annotated[
+    Mapping[str, Binning],
+    Param('how numbers are cut: "10 equal width", "10 equal count", "width 5" or "at 18, 30, 65"', names="variables"),
+]
+InsideBin = Annotated[
+    Inside, Param("which number of its bin a record has: any, or that of a confidential record of the bin")
+]
+SeedPool = Annotated[Seeds, Param("where a record starts: at random categories, or at a confidential record")]
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,7 +36,7 @@ from ..schema import Role, Schema
 from ..spec import Param, Spec, StudySpec
 from ..statistics.binning import Binning
 from ..statistics.bounded_interval import NON_NEGATIVE, SHARE
-from ..statistics.categories import categories_of
+from ..statistics.categories import BinsByVariable, categories_of
 from ..statistics.estimation import Model
 from ._anonymising import own_tables
 
@@ -117,12 +117,7 @@ class RiskUtilitySpec(StudySpec):
     ] = ()
     records: Annotated[int, Param("records of each dataset", ge=2, le=10_000_000, told=True)] = 1000
     replicates: Annotated[int, Param("datasets of each synthesiser at each epsilon", ge=1)] = 1
-    bins: Annotated[
-        Mapping[str, Binning],
-        Param(
-            'how numbers are cut: "10 equal width", "10 equal count", "width 5" or "at 18, 30, 65"', names="variables"
-        ),
-    ] = field(default_factory=dict)
+    bins: BinsByVariable = field(default_factory=dict)
     given: Annotated[
         tuple[str, ...], Param("variables that the conditional distances are given", names="variables")
     ] = ()

@@ -27,8 +27,7 @@ from ..results import Diagnostic, Fit, NoTrace
 from ..run import Run
 from ..schema import Kind
 from ..spec import Param, Spec
-from ..statistics.binning import Binning
-from ..statistics.categories import Categories, Codes, Inside, categories_of, check_bins
+from ..statistics.categories import BinsByVariable, Categories, Codes, InsideBin, categories_of, check_bins
 from ._conditional_tables import LARGEST_KEY, Key
 
 CLOSED = "the posterior is a Dirichlet distribution: it is drawn from directly"
@@ -42,16 +41,8 @@ class DirichletMultinomialSpec(Spec):
     predictors: Annotated[
         tuple[str, ...], Param("variables that are kept: a record is drawn given its own values", names="variables")
     ] = ()
-    bins: Annotated[
-        Mapping[str, Binning],
-        Param(
-            'how numbers are cut: "10 equal width", "10 equal count", "width 5" or "at 18, 30, 65"', names="variables"
-        ),
-    ] = field(default_factory=dict)
-    inside: Annotated[
-        Inside,
-        Param("which number of its bin a record has: any, or that of a confidential record of the bin"),
-    ] = "uniform"
+    bins: BinsByVariable = field(default_factory=dict)
+    inside: InsideBin = "uniform"
 
     def predictor_terms(self, place: str) -> Iterator[tuple[str, str]]:
         """The predictors: a column is a term, and what holds for terms holds for them."""

@@ -34,8 +34,17 @@ from ..results import Diagnostic, Fit, NoTrace
 from ..run import Run
 from ..schema import Kind
 from ..spec import Param, Spec
-from ..statistics.binning import Binning
-from ..statistics.categories import Categories, Codes, Inside, Seeds, categories_of, check_bins, learned_of, seeds_of
+from ..statistics.categories import (
+    BinsByVariable,
+    Categories,
+    Codes,
+    InsideBin,
+    SeedPool,
+    categories_of,
+    check_bins,
+    learned_of,
+    seeds_of,
+)
 from ._conditional_tables import LARGEST_KEY, ConditionalTable, Key, mutual_information
 
 COUNTED = "tables of counts are counted, not sampled"
@@ -77,20 +86,9 @@ class PerturbedGibbsSpec(Spec):
     keys: Annotated[
         Mapping[str, tuple[str, ...]], Param("by target, the features that come first in its key", names="variables")
     ] = field(default_factory=dict)
-    seeds: Annotated[
-        Seeds,
-        Param("where a record starts: at random categories, or at a confidential record"),
-    ] = "uniform"
-    bins: Annotated[
-        Mapping[str, Binning],
-        Param(
-            'how numbers are cut: "10 equal width", "10 equal count", "width 5" or "at 18, 30, 65"', names="variables"
-        ),
-    ] = field(default_factory=dict)
-    inside: Annotated[
-        Inside,
-        Param("which number of its bin a record has: any, or that of a confidential record of the bin"),
-    ] = "uniform"
+    seeds: SeedPool = "uniform"
+    bins: BinsByVariable = field(default_factory=dict)
+    inside: InsideBin = "uniform"
     neighbours: Annotated[
         float,
         Param(

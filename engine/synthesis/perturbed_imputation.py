@@ -28,8 +28,17 @@ from ..results import Diagnostic, Fit, NoTrace
 from ..run import Run
 from ..schema import Kind
 from ..spec import Param, Spec
-from ..statistics.binning import Binning
-from ..statistics.categories import Categories, Codes, Inside, Seeds, categories_of, check_bins, learned_of, seeds_of
+from ..statistics.categories import (
+    BinsByVariable,
+    Categories,
+    Codes,
+    InsideBin,
+    SeedPool,
+    categories_of,
+    check_bins,
+    learned_of,
+    seeds_of,
+)
 
 MAXIMISED = "a penalised likelihood is maximised, not sampled"
 MOST_STEPS = 500
@@ -55,18 +64,9 @@ class PerturbedImputationSpec(Spec):
         tuple[str, ...],
         Param("variables that are kept, or were made before, to be regressed on too", names="variables"),
     ] = ()
-    seeds: Annotated[Seeds, Param("where a record starts: at random categories, or at a confidential record")] = (
-        "uniform"
-    )
-    bins: Annotated[
-        Mapping[str, Binning],
-        Param(
-            'how numbers are cut: "10 equal width", "10 equal count", "width 5" or "at 18, 30, 65"', names="variables"
-        ),
-    ] = field(default_factory=dict)
-    inside: Annotated[
-        Inside, Param("which number of its bin a record has: any, or that of a confidential record of the bin")
-    ] = "uniform"
+    seeds: SeedPool = "uniform"
+    bins: BinsByVariable = field(default_factory=dict)
+    inside: InsideBin = "uniform"
 
     def predictor_terms(self, place: str) -> Iterator[tuple[str, str]]:
         """The predictors: a column is a term, and what holds for terms holds for them."""
