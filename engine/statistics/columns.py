@@ -28,6 +28,11 @@ class Factors:
         with np.errstate(over="ignore"):
             return np.asarray(solve_triangular(self.triangle, on_q) / self.scales)
 
+    def coefficients_of(self, on_q: Floats) -> Floats:
+        """As ``coefficients``, of every column of ``on_q`` (K, k): (K, k)."""
+        with np.errstate(over="ignore"):
+            return np.asarray(solve_triangular(self.triangle, on_q) / self.scales[:, None])
+
     def errors(self, root: Floats) -> Floats:
         """Standard errors (K,) of coefficients of x, where those of q have the covariance ``root`` root', (K, K).
 

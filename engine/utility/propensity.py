@@ -47,7 +47,7 @@ from ..statistics.bounded_interval import NON_NEGATIVE, Range
 from ..statistics.class_trees import class_tree
 from ..statistics.columns import column_scales, filled_with_mean, independent_columns, with_own_level
 from ..statistics.combining import monte_carlo_mean
-from ..statistics.estimation import logistic_regression
+from ..statistics.logistic import logistic_regression
 
 Pmse = Callable[[Floats], float]
 """The pMSE of a classifier of y (N,), 0 or 1."""

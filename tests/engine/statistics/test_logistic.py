@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from sfumato.engine.statistics.columns import independent_columns
-from sfumato.engine.statistics.estimation import logistic_regression
+from sfumato.engine.statistics.logistic import logistic_regression
 
 
 def problem(n: int, beta: list[float], seed: int) -> tuple[np.ndarray, np.ndarray]:

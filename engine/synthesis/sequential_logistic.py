@@ -1,0 +1,267 @@
+"""Binary variables one after another, each by a logistic regression on those before it (Reiter, Wang & Zhang §3.1, eq. 5).
+
+The first target is a share with a Beta posterior (step 1: Dirichlet-binomial, a virtual records of each level). Each other target
+has a logistic regression on those before it, in the order of the recipe, fitted to all confidential records. ``order`` says which of its
+terms there are:
+
+    order = 1   main effects alone: no two-way interactions (N2WI, steps 2, 3' and 4')
+    order = 2   and all products of two: no three-way interactions (N3WI, steps 2 to 4)
+
+Coefficients are drawn from N(beta-hat, V-hat) for each dataset, beta-hat the maximum and V-hat the inverse of the information there; or are beta-hat in all of
+them, ``parameters = "mle"``, which partial synthesis may do (Reiter & Kinney 2012) and full synthesis may not: variances would be
+too small. With ``predictors``, terms of variables that are kept (§4), the first target is regressed too, and with order 2
+their products with one another and with the targets count.
+
+A combination of levels without a record of one of the two outcomes can separate them: the maximum is then infinite and V-hat says nothing. That is refused, unless
+``prior = "jeffreys"``, Firth's penalised likelihood (``sfumato.engine.statistics.logistic``), which always has a maximum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Annotated, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from ..arrays import Floats, Integers
+from ..checks import require_complete, require_full_rank
+from ..errors import BadInput
+from ..methods import method
+from ..microdata import Microdata, as_column
+from ..results import Diagnostic, Fit, NoTrace
+from ..run import Progress, Run
+from ..schema import Kind, Schema
+from ..spec import Param, Spec
+from ..statistics.columns import independent_columns
+from ..statistics.logistic import LogisticFit, LogisticPrior, logistic_regression
+from ..terms import Design, Term, parse_term
+
+DIRECT = "coefficients are drawn from a normal distribution, or are the maximum itself"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SequentialLogisticSpec(Spec):
+    """Which terms the regressions have, and how their coefficients are found."""
+
+    order: Annotated[
+        int, Param("1: main effects (no two-way interactions); 2: products of two as well", ge=1, le=2)
+    ] = 1
+    parameters: Annotated[
+        Literal["drawn", "mle"],
+        Param("coefficients drawn around the maximum for each dataset, or the maximum in all of them"),
+    ] = "drawn"
+    concentration: Annotated[
+        float, Param("virtual records a of each level of the first target, where there are no predictors", gt=0)
+    ] = 1.0
+    prior: Annotated[
+        LogisticPrior,
+        Param("none: the plain likelihood, refused where levels are separated; jeffreys: Firth's, which never is"),
+    ] = "none"
+    predictors: Annotated[tuple[str, ...], Param("terms of variables that are kept", names="terms")] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class SequentialModel:
+    """The regression of one target: of distinct rows, each so many records of which a share has the second level.
+
+    ``x`` (d, K) holds the columns ``kept`` (C,) of the design of ``terms``: a column that those before it determine is left out, such as the
+    product of two variables that no record has both. ``names`` (C,) are of all. ``records`` and ``ones`` (d,) count the
+    records and those of the second level.
+    """
+
+    target: str
+    terms: tuple[Term, ...]
+    names: tuple[str, ...]
+    kept: NDArray[np.bool_]
+    x: Floats
+    records: Floats
+    ones: Floats
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The columns that are left out."""
+        return tuple(name for name, kept in zip(self.names, self.kept, strict=True) if not kept)
+
+    def fit(self, prior: LogisticPrior) -> LogisticFit:
+        """The maximum, by distinct rows."""
+        return logistic_regression(self.x, self.ones / self.records, self.records, prior)
+
+
+def terms_of(target: str, targets: Sequence[str], spec: SequentialLogisticSpec, schema: Schema) -> tuple[Term, ...]:
+    """The terms that a target is regressed on: predictors, the targets before it, and with order 2 products of two of those."""
+    before = targets[: targets.index(target)]
+    terms = [parse_term(text, schema, "predictors") for text in (*spec.predictors, *before)]
+    if spec.order == 2:
+        single = [term for term in terms if len(term.factors) == 1]
+        there = {frozenset(map(str, term.factors)) for term in terms}
+        for a, b in combinations(single, 2):
+            product = Term((*a.factors, *b.factors))
+            if a.columns != b.columns and frozenset(map(str, product.factors)) not in there:
+                terms.append(product)
+    return tuple(terms)
+
+
+def sequential_models(
+    data: Microdata, targets: tuple[str, ...], spec: SequentialLogisticSpec, weights: Floats | None = None
+) -> tuple[SequentialModel, ...]:
+    """The regressions, in the order of the targets, those without a term left out: the first target where nothing is kept.
+
+    ``weights`` (n,), at least 0, are the influence of single records (a pseudo-likelihood); left out, each counts as one.
+    """
+    own = np.ones(len(data)) if weights is None else weights
+    found = []
+    for target in targets:
+        if terms := terms_of(target, targets, spec, data.schema):
+            rows, of = distinct_records(data, terms)
+            records = np.bincount(of, own, len(rows)).astype(np.float64)
+            ones = np.bincount(of, own * data.numbers(target), len(rows)).astype(np.float64)
+            design = Design.of(terms, data)
+            some = records > 0
+            x = design.matrix(Microdata(data.schema, data.frame.iloc[rows]))[some]
+            kept = independent_columns(x)
+            found.append(SequentialModel(target, terms, design.names, kept, x[:, kept], records[some], ones[some]))
+    return tuple(found)
+
+
+def distinct_records(data: Microdata, terms: Sequence[Term]) -> tuple[Integers, Integers]:
+    """One record of each combination of values that the terms read, (d,), sorted by value; and which each record has, (n,)."""
+    key = np.zeros(len(data), dtype=np.int64)
+    for name in dict.fromkeys(column for term in terms for column in term.columns):
+        codes, values = pd.factorize(data.numbers(name), sort=True)
+        key = pd.factorize(key * len(values) + codes, sort=True)[0].astype(np.int64)
+    _, first, of = np.unique(key, return_index=True, return_inverse=True)
+    return first.astype(np.int64), of.astype(np.int64)
+
+
+def share_of(data: Microdata, target: str, weights: Floats | None = None) -> tuple[float, float]:
+    """Records of the first and of the second level, by which the first target is drawn where it has no terms."""
+    own = np.ones(len(data)) if weights is None else weights
+    ones = float(own @ data.numbers(target))
+    return float(own.sum()) - ones, ones
+
+
+def check(data: Microdata, targets: tuple[str, ...], spec: SequentialLogisticSpec, place: str) -> None:
+    """BadInput where values are missing, a target has one level, terms are aliased, or levels are separated."""
+    for i, target in enumerate(targets):
+        at = f"{place}.target[{i}]" if len(targets) > 1 else f"{place}.target"
+        try:
+            require_complete(data, target, spec.predictors, place)
+        except BadInput as error:
+            raise BadInput(at if error.place.endswith(".target") else error.place, error.message) from None
+        if len(np.unique(data.numbers(target))) < 2:
+            raise BadInput(at, f'every value of "{target}" is the same; leave it out')
+    require_full_rank(data, spec.predictors, f"{place}.predictors")
+    for model in sequential_models(data, targets, spec):
+        i = targets.index(model.target)
+        at = f"{place}.target[{i}]" if len(targets) > 1 else f"{place}.target"
+        if plain := [name for name in model.left_out if ":" not in name]:
+            raise BadInput(
+                at,
+                f'"{plain[0]}", which "{model.target}" is regressed on, is determined by the terms before it; leave one of them out',
+            )
+        if model.fit(spec.prior).separated:
+            raise BadInput(
+                at,
+                f'what stands before "{model.target}" separates its two levels for some records, so that its regression has no finite '
+                f'maximum; use prior = "jeffreys"{", order = 1" if spec.order == 2 else ""}, another order of the targets, or fewer',
+            )
+
+
+def joint_draw(
+    fit: Fit,
+    spec: SequentialLogisticSpec,
+    targets: tuple[str, ...],
+    confidential: Microdata,
+    released: Microdata,
+    index: int,
+    records: int,
+    rng: np.random.Generator,
+) -> Mapping[str, NDArray[np.generic]]:
+    """The levels of each target, 0 or 1, given the drawn ones before it, with the coefficients of dataset ``index``."""
+    kept = {c for text in spec.predictors for c in parse_term(text, confidential.schema, "predictors").columns}
+    schema = Schema(tuple(v for v in confidential.schema if v.name in kept or v.name in targets))
+    frame = pd.DataFrame({name: released.frame[name] for name in schema.names if name in kept}, index=range(records))
+    found: dict[str, NDArray[np.generic]] = {}
+    for target in targets:
+        if terms := terms_of(target, targets, spec, confidential.schema):
+            design = Design.of(terms, confidential)
+            rows, of = distinct_records(Microdata(schema, frame), terms)
+            x = design.matrix(Microdata(schema, frame.iloc[rows]))[:, fit.arrays[f"{target}.kept"]]
+            coefficients = _of_dataset(fit.arrays[f"{target}.coefficients"], index)
+            probability = np.asarray(expit(x @ coefficients))[of]
+        else:
+            probability = np.full(records, float(_of_dataset(fit.arrays[f"{target}.share"], index)))
+        values = (rng.random(records) < probability).astype(np.float64)
+        found[target] = values
+        frame[target] = as_column(values, confidential, confidential.schema[target], target)
+    return found
+
+
+def _of_dataset(array: NDArray[np.generic], index: int) -> Floats:
+    """What the dataset uses of an array that has one entry a dataset, or one for all of them."""
+    return np.asarray(array[index if len(array) > 1 else 0], dtype=np.float64)
+
+
+@method(
+    "Sequential logistic regressions",
+    spec=SequentialLogisticSpec,
+    source="Reiter, Wang & Zhang §3.1; Reiter & Kinney 2012; Firth 1993",
+    joint_draw=joint_draw,
+    targets=(Kind.BINARY,),
+    check=check,
+)
+def sequential_logistic(
+    data: Microdata, targets: tuple[str, ...], spec: SequentialLogisticSpec, run: Run, draws: int
+) -> Fit:
+    """The regressions of all targets. Arrays of each: ``kept`` (C,) says which columns of its design have ``coefficients``
+    (draws, K); of a first target without predictors ``share`` (draws,) of its second level.
+
+    With ``parameters = "mle"`` they have one entry for all datasets. Diagnostics are the maximum and its standard errors.
+
+    Raises:
+        BadInput: what ``check`` refuses.
+    """
+    check(data, targets, spec, targets[0])
+    models = {model.target: model for model in sequential_models(data, targets, spec)}
+    arrays: dict[str, NDArray[np.generic]] = {}
+    said: list[Diagnostic] = []
+    for done, target in enumerate(targets, start=1):
+        if target not in models:
+            zeros, ones = share_of(data, target)
+            a = spec.concentration
+            drawn = run.rng.beta(ones + a, zeros + a, draws)
+            arrays[f"{target}.share"] = drawn if spec.parameters == "drawn" else np.array([ones / (zeros + ones)])
+            said.append(Diagnostic("share", target, ones / (zeros + ones)))
+        else:
+            model = models[target]
+            found = model.fit(spec.prior)
+            arrays |= {
+                f"{target}.kept": model.kept,
+                f"{target}.coefficients": coefficients_of(found, spec, run.rng, draws),
+            }
+            said += _diagnostics(model, found)
+        run.report(Progress(done, len(targets), "regressions"))
+    return Fit(arrays, tuple(said), NoTrace(DIRECT))
+
+
+def coefficients_of(found: LogisticFit, spec: SequentialLogisticSpec, rng: np.random.Generator, draws: int) -> Floats:
+    """Coefficients of each dataset, (draws, K), from N(beta-hat, V-hat); with ``"mle"`` beta-hat, (1, K)."""
+    if spec.parameters == "mle":
+        return found.coefficients[None, :]
+    root = np.linalg.cholesky(found.covariance / np.outer(found.errors, found.errors)) * found.errors[:, None]
+    return np.asarray(found.coefficients + rng.standard_normal((draws, len(found.coefficients))) @ root.T)
+
+
+def _diagnostics(model: SequentialModel, found: LogisticFit) -> list[Diagnostic]:
+    """The maximum and its standard errors, by the target and the column of its regression."""
+    said = [Diagnostic("columns_left_out", model.target, float(len(model.left_out)))]
+    names = [name for name, kept in zip(model.names, model.kept, strict=True) if kept]
+    for name, estimate, error in zip(names, found.coefficients, found.errors, strict=True):
+        said.append(Diagnostic("estimate", f"{model.target}: {name}", float(estimate)))
+        said.append(Diagnostic("standard_error", f"{model.target}: {name}", float(error)))
+    return said
