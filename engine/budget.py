@@ -6,9 +6,15 @@ from dataclasses import replace
 
 from .errors import BadInput
 from .microdata import Microdata
-from .privacy import NoAccount, PrivacyAccount, total
+from .privacy import NoAccount, PrivacyAccount, Uncovered, total
 from .recipe import Recipe, Step
 from .schema import Role
+
+LEAVE = "some variables leave as they are, or were made without an account"
+AS_MANY = Uncovered(
+    "as many records are released as there are (give a number, [release] records)",
+    "how many records are released was not fixed beforehand",
+)
 
 
 def accounts_of(recipe: Recipe, data: Microdata) -> tuple[tuple[Step, PrivacyAccount | NoAccount], ...]:
@@ -19,9 +25,9 @@ def accounts_of(recipe: Recipe, data: Microdata) -> tuple[tuple[Step, PrivacyAcc
     kept = [step for step in recipe.synthesis if step.method.account is not None]
     made = {name for step in kept for name in step.targets}
     others = [v.name for v in recipe.schema if v.role is not Role.IDENTIFIER and v.name not in made]
-    reasons = [f"{', '.join(others)} leave without an account"] if others else []
+    reasons = [Uncovered(f"{', '.join(others)} leave without an account", LEAVE)] if others else []
     if recipe.form.records is None:
-        reasons.append("as many records are released as there are (give a number, [release] records)")
+        reasons.append(AS_MANY)
     found: list[tuple[Step, PrivacyAccount | NoAccount]] = []
     for step in kept:
         assert step.method.account is not None
@@ -45,7 +51,7 @@ def check_budget(recipe: Recipe, data: Microdata) -> None:
             raise BadInput(place, f"what the run costs cannot be told: {account.reason}")
     whole = total([account for account in accounts if isinstance(account, PrivacyAccount)])
     if not accounts or whole.release is None:
-        why = f"the proof does not cover that {whole.uncovered[0]}" if accounts else "no step keeps an account"
+        why = f"the proof does not cover that {whole.uncovered[0].said}" if accounts else "no step keeps an account"
         raise BadInput(place, f"what the run costs cannot be told: {why}")
     if whole.release > budget * (1 + 1e-12):
         raise BadInput(

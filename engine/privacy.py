@@ -26,6 +26,14 @@ ACCOUNT = (
         short="eps a sample",
     ),
     Output(
+        "sample_records",
+        "how many records are drawn together at that cost: one, or a block",
+        "none",
+        unit="records",
+        range=POSITIVE,
+        short="records a sample",
+    ),
+    Output(
         "epsilon_release",
         "what all datasets cost together, for one confidential record more or less",
         "low",
@@ -51,17 +59,30 @@ ACCOUNT = (
 
 
 @dataclass(frozen=True, slots=True)
+class Uncovered:
+    """Something of the confidential data that a step uses outside its proof, as two read it.
+
+    ``said`` to who makes the release, with what would mend it; ``public`` to who uses it, so that it tells nothing of any
+    variable, level or record.
+    """
+
+    said: str
+    public: str
+
+
+@dataclass(frozen=True, slots=True)
 class PrivacyAccount:
     """``epsilon`` for each of ``samples`` independent draws of a dataset, and ``datasets`` of them.
 
-    ``uncovered`` says in words what was learned from the confidential data outside the proof: then the noise accounts for
-    ``noise``, and no epsilon of the release can be told.
+    ``uncovered`` is what was learned from the confidential data outside the proof: then the noise accounts for
+    ``noise``, and no epsilon of the release can be told. A draw makes ``together`` records.
     """
 
     epsilon: float
     samples: int
     datasets: int
-    uncovered: tuple[str, ...] = ()
+    uncovered: tuple[Uncovered, ...] = ()
+    together: int = 1
 
     @property
     def noise(self) -> float:
@@ -80,7 +101,11 @@ class PrivacyAccount:
 
     def estimates(self) -> tuple[Estimate, ...]:
         """The account as measures, those of ``ACCOUNT``."""
-        reason = f"the proof does not cover that {'; nor that '.join(self.uncovered)}" if self.uncovered else ""
+        reason = (
+            f"the proof does not cover that {'; nor that '.join(one.said for one in self.uncovered)}"
+            if self.uncovered
+            else ""
+        )
         sample = None if self.uncovered else self.epsilon
         covered = (
             ("epsilon_sample", sample),
@@ -90,6 +115,7 @@ class PrivacyAccount:
         return (
             *(Estimate(name, value, reason=reason) for name, value in covered),
             Estimate("epsilon_noise", self.noise),
+            Estimate("sample_records", self.together),
         )
 
 
@@ -124,5 +150,5 @@ def epsilon_of(alpha: float, features: int, largest: float = 1.0) -> float:
 
 def total(accounts: Sequence[PrivacyAccount]) -> PrivacyAccount:
     """The account of several steps of one release together (sequential composition)."""
-    uncovered = tuple(dict.fromkeys(reason for one in accounts for reason in one.uncovered))
+    uncovered = tuple(dict.fromkeys(found for one in accounts for found in one.uncovered))
     return PrivacyAccount(math.fsum(one.noise for one in accounts), 1, 1, uncovered)

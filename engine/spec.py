@@ -123,12 +123,16 @@ class Spec:
         """The table of every field, defaults included."""
         return {info.name: written(getattr(self, info.name)) for info in self.params()}
 
+    def told(self) -> dict[str, Any]:
+        """The table of every field as reports say it."""
+        return {info.name: told(getattr(self, info.name)) for info in self.params()}
+
     def settings(self, schema: Schema, released: tuple[str, ...]) -> dict[str, Any]:
         """How a number was made, as its row says it: every field that differs from its default, and those always told."""
         full = self.for_release(schema, released)
         given = self.to_table()
         return {
-            info.name: written(getattr(full, info.name)) if info.param.told else given[info.name]
+            info.name: told(getattr(full if info.param.told else self, info.name))
             for info in self.params()
             if info.param.told or info.name in given
         }
@@ -189,6 +193,11 @@ def written(value: object) -> Any:
     if isinstance(value, (tuple, list)):
         return [written(item) for item in value]
     return value
+
+
+def told(value: object) -> Any:
+    """A field's value as the rows of results say it: as written, but for types that are long and say themselves shorter (``told``)."""
+    return value.told if hasattr(value, "told") else written(value)
 
 
 def convert(value: object, kind: Any, param: Param, place: str) -> Any:

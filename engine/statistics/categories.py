@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from ..arrays import Floats
 from ..errors import BadInput, NotComputable
 from ..microdata import Microdata
+from ..privacy import Uncovered
 from ..schema import Kind, Variable
 from ..spec import Param
 from .binning import Binning, check_binning
 
 Codes = NDArray[np.int64]
 Inside = Literal["uniform", "donor"]
-Seeds = Literal["uniform", "confidential"]
 
 BinsByVariable = Annotated[
     Mapping[str, Binning],
@@ -31,7 +31,6 @@ BinsByVariable = Annotated[
 InsideBin = Annotated[
     Inside, Param("which number of its bin a record has: any, or that of a confidential record of the bin")
 ]
-SeedPool = Annotated[Seeds, Param("where a record starts: at random categories, or at a confidential record")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +45,7 @@ class Categories:
     size: int
     gaps: bool
     edges: Floats
-    learned: tuple[str, ...]
+    learned: tuple[Uncovered, ...]
 
     @property
     def ordered(self) -> bool:
@@ -105,31 +104,37 @@ class Categories:
         return np.where(count > 0, numbers[order][np.minimum(picked, len(order) - 1)], values)
 
 
+def _learned(said: str) -> Uncovered:
+    return Uncovered(
+        said, "which values there can be, or how numbers are grouped, was learned from the confidential data"
+    )
+
+
 def categories_of(data: Microdata, name: str, rule: Binning | None) -> Categories:
     """The categories of a variable of the confidential data, by the recipe's rule where it has numbers."""
     variable = data.schema[name]
     gaps = bool(data.missing(name).any())
-    learned = [f'"{name}" has missing values'] if gaps else []
+    learned = [_learned(f'"{name}" has missing values')] if gaps else []
     if variable.kind.has_levels:
         size = len(data.column(name).cat.categories)
         if not variable.levels:
-            learned.append(f'"{name}" has these levels (name them under [variables])')
+            learned.append(_learned(f'"{name}" has these levels (name them under [variables])'))
         return Categories(variable, size + gaps, gaps, np.empty(0), tuple(learned))
     assert rule is not None
     edges, from_data = _edges(data, variable, rule)
     return Categories(variable, len(edges) - 1 + gaps, gaps, edges, (*learned, *from_data))
 
 
-def _edges(data: Microdata, variable: Variable, rule: Binning) -> tuple[Floats, tuple[str, ...]]:
+def _edges(data: Microdata, variable: Variable, rule: Binning) -> tuple[Floats, tuple[Uncovered, ...]]:
     """The ends of the bins, ascending, and what of them the data have said: nothing where bounds and cuts are the recipe's."""
     values, learned = data.present(variable.name), []
     low, high = variable.lower, variable.upper
     if low is None or high is None:
-        learned.append(f'"{variable.name}" reaches from its smallest to its largest value (give it bounds)')
+        learned.append(_learned(f'"{variable.name}" reaches from its smallest to its largest value (give it bounds)'))
     low = float(values.min()) if low is None else low
     high = float(values.max()) if high is None else high
     if rule.kind == "equal count":
-        learned.append(f'"{variable.name}" is cut where equally many records lie (give cut points)')
+        learned.append(_learned(f'"{variable.name}" is cut where equally many records lie (give cut points)'))
     cuts = rule.fitted(values if rule.kind == "equal count" else np.array([low, high])).cuts
     if variable.kind in (Kind.COUNT, Kind.DATE):  # no bin without a whole number
         low, high, cuts = np.floor(low), np.floor(high), np.unique(np.ceil(cuts))
@@ -164,29 +169,9 @@ def learned_of(
     names: Sequence[str],
     bins: Mapping[str, Binning],
     *,
-    seeds: Seeds = "uniform",
     inside: Inside = "uniform",
-) -> tuple[str, ...]:
-    """What the confidential data alone have said of the categories, the seeds and the numbers of a step, in words."""
-    said = ["records start as confidential records"] if seeds == "confidential" else []
-    said += ["numbers are those of confidential records"] if inside == "donor" and bins else []
-    return tuple(said) + tuple(reason for name in names for reason in categories_of(data, name, bins.get(name)).learned)
-
-
-def seeds_of(
-    categories: Mapping[str, Categories],
-    targets: Sequence[str],
-    seeds: Seeds,
-    data: Microdata,
-    count: int,
-    rng: np.random.Generator,
-    *,
-    own: bool = False,
-) -> dict[str, Codes]:
-    """Where ``count`` records start: any categories, or those of confidential records; ``own``: each of its own."""
-    if seeds == "uniform":
-        return {name: rng.integers(categories[name].size, size=count) for name in targets}
-    found = {name: categories[name].codes(data) for name in targets}
-    # sorted, so that no random number points to a place in the file
-    rows = np.arange(count) if own else np.lexsort(tuple(found.values()))[rng.integers(len(data), size=count)]
-    return {name: codes[rows] for name, codes in found.items()}
+) -> tuple[Uncovered, ...]:
+    """What the confidential data alone have said of the categories and the numbers of a step."""
+    donors = Uncovered("numbers are those of confidential records", "numbers are those of confidential records")
+    said = (donors,) if inside == "donor" and bins else ()
+    return said + tuple(reason for name in names for reason in categories_of(data, name, bins.get(name)).learned)

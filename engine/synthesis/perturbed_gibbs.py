@@ -29,7 +29,7 @@ from ..arrays import Floats
 from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
-from ..privacy import ACCOUNT, NoAccount, PrivacyAccount, virtual_records
+from ..privacy import ACCOUNT, NoAccount, PrivacyAccount, Uncovered, virtual_records
 from ..results import Diagnostic, Fit, NoTrace
 from ..run import Run
 from ..schema import Kind
@@ -39,12 +39,11 @@ from ..statistics.categories import (
     Categories,
     Codes,
     InsideBin,
-    SeedPool,
     categories_of,
     check_bins,
     learned_of,
-    seeds_of,
 )
+from ..statistics.seed_pools import UNIFORM, SeedPoolParam, check_seeds, seeds_of, seeds_uncovered
 from ._conditional_tables import LARGEST_KEY, ConditionalTable, Key, mutual_information
 
 COUNTED = "tables of counts are counted, not sampled"
@@ -86,7 +85,7 @@ class PerturbedGibbsSpec(Spec):
     keys: Annotated[
         Mapping[str, tuple[str, ...]], Param("by target, the features that come first in its key", names="variables")
     ] = field(default_factory=dict)
-    seeds: SeedPool = "uniform"
+    seeds: SeedPoolParam = UNIFORM
     bins: BinsByVariable = field(default_factory=dict)
     inside: InsideBin = "uniform"
     neighbours: Annotated[
@@ -157,6 +156,7 @@ def check(data: Microdata, targets: tuple[str, ...], spec: PerturbedGibbsSpec, p
                     f"{place}.keys.{name}[{i}]", f'"{other}" must be another target or a predictor, named once'
                 )
     check_bins(data, (*targets, *spec.predictors), spec.bins, place)
+    check_seeds(data, targets, spec.seeds, f"{place}.seeds")
     features = features_of(data, targets, spec)
     for name in targets:
         size = features.categories[name].size
@@ -173,14 +173,25 @@ def account(
     if spec.epsilon is None:
         return NoAccount("l-diversity is no differential privacy: it has no epsilon")
     samples = math.ceil(records / spec.block) if spec.reset else records
-    return PrivacyAccount(spec.epsilon * spec.iterations, samples, datasets, uncovered(data, targets, spec))
+    drawn = spec.block if spec.reset else 1
+    return PrivacyAccount(spec.epsilon * spec.iterations, samples, datasets, uncovered(data, targets, spec), drawn)
 
 
-def uncovered(data: Microdata, targets: tuple[str, ...], spec: PerturbedGibbsSpec) -> tuple[str, ...]:
-    """What the confidential data have said beside the counts, in words."""
-    order = ("the order of the features was learned from them",) if spec.order == "mutual_information" else ()
+LEARNED_ORDER = Uncovered(
+    "the order of the features was learned from them",
+    "which variables are drawn given which others was learned from the confidential data",
+)
+
+
+def uncovered(data: Microdata, targets: tuple[str, ...], spec: PerturbedGibbsSpec) -> tuple[Uncovered, ...]:
+    """What the confidential data have said beside the counts."""
+    order = (LEARNED_ORDER,) if spec.order == "mutual_information" else ()
     names = (*targets, *spec.predictors)
-    return (*order, *learned_of(data, names, spec.bins, seeds=spec.seeds, inside=spec.inside))
+    return (
+        *order,
+        *seeds_uncovered(data, targets, spec.seeds),
+        *learned_of(data, names, spec.bins, inside=spec.inside),
+    )
 
 
 def joint_draw(

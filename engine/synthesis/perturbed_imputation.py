@@ -33,12 +33,11 @@ from ..statistics.categories import (
     Categories,
     Codes,
     InsideBin,
-    SeedPool,
     categories_of,
     check_bins,
     learned_of,
-    seeds_of,
 )
+from ..statistics.seed_pools import UNIFORM, SeedPoolParam, check_seeds, seeds_of, seeds_uncovered
 
 MAXIMISED = "a penalised likelihood is maximised, not sampled"
 MOST_STEPS = 500
@@ -64,7 +63,7 @@ class PerturbedImputationSpec(Spec):
         tuple[str, ...],
         Param("variables that are kept, or were made before, to be regressed on too", names="variables"),
     ] = ()
-    seeds: SeedPool = "uniform"
+    seeds: SeedPoolParam = UNIFORM
     bins: BinsByVariable = field(default_factory=dict)
     inside: InsideBin = "uniform"
 
@@ -74,8 +73,9 @@ class PerturbedImputationSpec(Spec):
 
 
 def check(data: Microdata, targets: tuple[str, ...], spec: PerturbedImputationSpec, place: str) -> None:
-    """BadInput where a number is not cut."""
+    """BadInput where a number is not cut, or seeds cannot be records of the data."""
     check_bins(data, (*targets, *spec.predictors), spec.bins, place)
+    check_seeds(data, targets, spec.seeds, f"{place}.seeds")
 
 
 def account(
@@ -84,8 +84,8 @@ def account(
     """One epsilon a record (Park & Ghosh §3.5), and what the proof leaves out."""
     if spec.epsilon is None:
         return NoAccount("nothing is perturbed: no epsilon was asked for")
-    learned = learned_of(data, (*targets, *spec.predictors), spec.bins, seeds=spec.seeds, inside=spec.inside)
-    return PrivacyAccount(spec.epsilon, records, datasets, learned)
+    learned = learned_of(data, (*targets, *spec.predictors), spec.bins, inside=spec.inside)
+    return PrivacyAccount(spec.epsilon, records, datasets, (*seeds_uncovered(data, targets, spec.seeds), *learned))
 
 
 def uniform_share(epsilon: float | None, features: int, size: int) -> float:

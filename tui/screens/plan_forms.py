@@ -59,7 +59,9 @@ def step_fields(method: Method, step: Mapping[str, Any], names: Sequence[str]) -
 
 def _field(info: ParamInfo, value: object, names: tuple[str, ...]) -> Field:
     kind, choices = _shape(info.type)
-    words = {"variables": names, "terms": (*names, *TERMS)}.get(info.param.names or "", ())
+    words = {"variables": names, "terms": (*names, *TERMS)}.get(info.param.names or "", ()) or getattr(
+        info.type, "words", ()
+    )
     asked = "; must be given" if info.required else ""
     limits = f"; {info.param.limits}" if info.param.limits else ""
     default = None if info.default is MISSING else written(info.default)

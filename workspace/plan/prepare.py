@@ -2,75 +2,25 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from sfumato.engine.checks import check_steps
 from sfumato.engine.errors import BadInput
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.overrides import with_settings
-from sfumato.engine.partition.hierarchies import rows_of_csv
 from sfumato.engine.recipe import MAKERS, Recipe
 from sfumato.engine.schema import Schema, Variable
 from sfumato.engine.toml import read_toml
 
-from ..errors import StrangeFile
 from ..ingest.files import Source, find_source, ingest
 from ..jobs.runs import Entry, enter_runs
-from ..plain_files import read_plain
 from ..recipes import RecipeFile, find_recipe
 from ..release.external import read_external
 from ..store.workspace import Dataset, Workspace
 from .drafts import Draft
-
-SECTIONS = ("anonymisation", "measure", "study")
-MOST_BYTES = 64 << 20
-
-
-def with_trees(table: Mapping[str, Any], beside: Path | None) -> dict[str, Any]:
-    """A copy of a recipe's table with trees in place of files' names: ``hierarchies = { education = "education.csv" }``.
-
-    Files have ARX's layout, a line a value: ``value;level 1;...;root``, in UTF-8, and lie beside the recipe. Raises
-    BadInput at ``anonymisation[0].hierarchies.education``.
-    """
-    return {key: _section(value, key, beside) if key in SECTIONS else value for key, value in table.items()}
-
-
-def _section(steps: Any, section: str, beside: Path | None) -> Any:
-    if not isinstance(steps, list):
-        return steps
-    return [_step(step, f"{section}[{i}].hierarchies", beside) for i, step in enumerate(steps)]
-
-
-def _step(step: Any, place: str, beside: Path | None) -> Any:
-    trees = step.get("hierarchies") if isinstance(step, Mapping) else None
-    if not isinstance(trees, Mapping):
-        return step
-    read = {
-        name: _rows(tree, f"{place}.{name}", beside) if isinstance(tree, str) else tree for name, tree in trees.items()
-    }
-    return {**step, "hierarchies": read}
-
-
-def _rows(name: str, place: str, beside: Path | None) -> list[list[str]]:
-    if beside is None:
-        raise BadInput(place, "names a file, and this recipe lies in no folder; give the tree as rows")
-    try:
-        folder, path = beside.resolve(), (beside / name).resolve()
-        if not path.is_relative_to(folder):
-            raise BadInput(place, f'"{name}" lies outside the folder of the recipe; put the file beside the recipe')
-        return [list(row) for row in rows_of_csv(read_plain(path, MOST_BYTES).decode("utf-8-sig"))]
-    except StrangeFile as error:
-        raise BadInput(place, f'"{name}" is {error.kind}, not a tree; a tree is a file with a line a value') from None
-    except csv.Error:
-        raise BadInput(place, f'"{name}" is not a table of values with semicolons') from None
-    except OSError:
-        raise BadInput(place, f'"{name}" cannot be read; a tree is a file beside the recipe, or rows') from None
-    except UnicodeDecodeError:
-        raise BadInput(place, f'"{name}" is not text in UTF-8') from None
+from .recipe_files import with_files
 
 
 class PreparedRun(Entry):
@@ -97,7 +47,7 @@ def prepare_run(
 
     ``key`` is that of the workspace which the run will be entered in: it decides beside the seed which records a sample has.
     """
-    table = with_trees(with_settings(recipe_file.table, _settings(settings, seed)), recipe_file.beside)
+    table = with_files(with_settings(recipe_file.table, _settings(settings, seed)), recipe_file.beside)
     if not (table.get("synthesis") or table.get("anonymisation")):
         raise BadInput(
             "synthesis",
@@ -123,7 +73,7 @@ def prepare_evaluation(
     The recipe's steps of synthesis or anonymisation, if it has any, only say which variables are released, and as what.
     Raises BadInput.
     """
-    table = with_trees(with_settings(recipe_file.table, settings), recipe_file.beside)
+    table = with_files(with_settings(recipe_file.table, settings), recipe_file.beside)
     recipe = Recipe.from_table(table)
     if not recipe.released:
         raise BadInput("release.released", 'name the variables that are released, such as ["price"]')
@@ -231,7 +181,7 @@ def _companion(main: PreparedRun, recipe_file: RecipeFile, name: str, shared: Se
     if (found.name, found.beside) == (recipe_file.name, recipe_file.beside):
         raise BadInput(place, f'"{name}" is this recipe itself; leave it out')
     try:
-        table = with_trees(with_settings(found.table, shared), found.beside)
+        table = with_files(with_settings(found.table, shared), found.beside)
         recipe = Recipe.from_table(_on_data_of(main, table))
         if recipe.schema != main.recipe.schema:
             raise BadInput("variables", "must be those of the recipe that it stands beside, in the same order")

@@ -11,7 +11,7 @@ import hashlib
 import hmac
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ..store.workspace import Dataset
@@ -26,7 +26,10 @@ IN_MANIFEST = "commitment"
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """What is committed of a run: its recipe as written and as understood, data, tables, seed, versions, policy and key."""
+    """What is committed of a run: its recipe as written and as understood, data, tables, seed, versions, policy and key.
+
+    ``files`` are the hashes of public files that the recipe took something from, by place; where there are none it is left out.
+    """
 
     recipe_sha256: str
     recipe_text_sha256: str
@@ -37,11 +40,16 @@ class Committed:
     versions: Mapping[str, str]
     policy_sha256: str
     key_fingerprint: str
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    def to_table(self) -> dict[str, Any]:
+        """All of it by name, as it is bound and as ``commitments.json`` says it."""
+        return {name: value for name, value in asdict(self).items() if name != "files" or value}
 
     def canonical(self, manifest: Mapping[str, Any]) -> bytes:
         """What is bound, with the public manifest that is without its commitment: JSON with sorted keys and no blanks."""
         bare = {key: value for key, value in manifest.items() if key != IN_MANIFEST}
-        return json.dumps([LABEL, asdict(self), bare], sort_keys=True, separators=(",", ":")).encode()
+        return json.dumps([LABEL, self.to_table(), bare], sort_keys=True, separators=(",", ":")).encode()
 
     def sealed(self, key: bytes, manifest: Mapping[str, Any]) -> str | None:
         """The HMAC in hexadecimal digits; None with a public key."""
@@ -60,6 +68,7 @@ def committed(run: Run, dataset: Dataset, tables: Sequence[str], policy_sha256: 
         dict(run.versions),
         policy_sha256,
         run.key_fingerprint,
+        run.recipe.files,
     )
 
 
@@ -75,5 +84,5 @@ def commitments_table(found: Committed, value: str | None) -> dict[str, Any]:
         "algorithm": ALGORITHM if value else None,
         "label": LABEL,
         "reason": "" if value else NO_COMMITMENT,
-        "committed": asdict(found),
+        "committed": found.to_table(),
     }

@@ -250,13 +250,11 @@ REPEATABLE = "whoever has the seed can repeat the random numbers, and so take th
 
 def _steps(recipe: Recipe) -> Markup | str:
     if recipe.anonymisation:
-        made = [[s.method.title, settings_text(s.spec.to_full_table()), s.method.source] for s in recipe.anonymisation]
+        made = [[s.method.title, settings_text(s.spec.told()), s.method.source] for s in recipe.anonymisation]
         return html(table(("method", "settings", "source"), made, title="Anonymisation, in this order"))
     if not recipe.synthesis:
         return element("p", "The released datasets were made by another tool and are scored here.")
-    rows = [
-        [s.target, s.method.title, settings_text(s.spec.to_full_table()), s.method.source] for s in recipe.synthesis
-    ]
+    rows = [[s.target, s.method.title, settings_text(s.spec.told()), s.method.source] for s in recipe.synthesis]
     return html(table(("variable", "model", "settings", "source"), rows, title="Synthesis, in this order"))
 
 
@@ -339,7 +337,7 @@ def _method_section(recipes: Sequence[Recipe]) -> Section:
     used: dict[str, tuple[Method, list[str]]] = {}
     for recipe in recipes:
         for step in (*recipe.synthesis, *recipe.anonymisation, *recipe.measures, *recipe.studies):
-            words = settings_text(step.spec.to_full_table())
+            words = settings_text(step.spec.told())
             said = f"{step.target}: {words}" if step.target else words
             known = used.setdefault(step.method.key, (step.method, []))[1]
             if said and said not in known:

@@ -19,20 +19,25 @@ from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.ingest import files, limits
 from sfumato.workspace.ingest.files import Source, find_source, read_frame, select_where
 from sfumato.workspace.jobs.processes import call_in_process
-from sfumato.workspace.plan.prepare import with_trees
+from sfumato.workspace.plan.recipe_files import with_files
 from sfumato.workspace.recipes import find_recipe
 
 FRAME = pd.DataFrame({"n": range(3000)})
 
 
 def trees_of(name: str, beside: Path | None) -> object:
-    return with_trees({"anonymisation": [{"hierarchies": {"region": name}}]}, beside)["anonymisation"]
+    return with_files({"anonymisation": [{"hierarchies": {"region": name}}]}, beside)["anonymisation"]
+
+
+def seeds_of(name: str, beside: Path | None) -> object:
+    return with_files({"synthesis": [{"seeds": name}]}, beside)["synthesis"]
 
 
 READERS: dict[str, Callable[[Path], object]] = {
     "data": lambda path: find_source(str(path)),
     "recipe": lambda path: find_recipe(str(path)),
     "hierarchy": lambda path: trees_of(path.name, path.parent),
+    "seeds": lambda path: seeds_of(path.name, path.parent),
     "keys": read_keymap,
 }
 KINDS: dict[str, Callable[[Path], object]] = {
@@ -47,7 +52,7 @@ KINDS: dict[str, Callable[[Path], object]] = {
 def test_what_is_no_plain_file_is_refused_at_once(tmp_path: Path, reader: str, kind: str) -> None:
     path = tmp_path / "given"
     KINDS[kind](path)
-    wanted = kind if (reader, kind) != ("hierarchy", "a device") else "outside the folder"
+    wanted = "outside the folder" if reader in ("hierarchy", "seeds") and kind == "a device" else kind
     started = time.monotonic()
     with pytest.raises((BadInput, BadKeymap), match=wanted):
         READERS[reader](path)
@@ -89,6 +94,31 @@ def test_hierarchies_lie_in_the_recipe_s_folder_or_below(tmp_path: Path) -> None
         assert "hunter2" not in str(caught.value)
     with pytest.raises(BadInput, match="give the tree as rows"):
         trees_of("region.csv", None)
+
+
+def test_a_pool_of_seeds_lies_in_the_recipe_s_folder_or_below_and_is_small(tmp_path: Path) -> None:
+    folder = tmp_path / "study"
+    (folder / "below").mkdir(parents=True)
+    (folder / "below" / "pool.csv").write_text("\ufeffa,b\r\n1,2\r\n\r\n3,4\r\n", "utf-8")
+    (tmp_path / "secret.csv").write_text("hunter2\n1\n", "utf-8")
+    (folder / "link.csv").symlink_to(tmp_path / "secret.csv")
+    (folder / "bytes.csv").write_bytes(b"a\n\xff\n")
+    (folder / "large.csv").write_bytes(b"a\n" * (300 << 10))
+    (folder / "empty.csv").write_text("hunter2\n", "utf-8")
+    assert seeds_of("below/pool.csv", folder) == [{"seeds": ["a,b", "1,2", "3,4"]}]
+    assert seeds_of("uniform", None) == [{"seeds": "uniform"}]
+    refused = {
+        "../secret.csv": "outside the folder", str(tmp_path / "secret.csv"): "outside the folder", "link.csv": "outside the folder",
+        "bytes.csv": "not text in UTF-8", "large.csv": "larger than 512 KiB", "empty.csv": "has no records",
+        "unifrom": 'say "uniform" or "confidential", or name a CSV file', "a\0b": "cannot be read",
+    }  # fmt: skip
+    for name, message in refused.items():
+        with pytest.raises(BadInput, match=message) as caught:
+            seeds_of(name, folder)
+        assert caught.value.place == "synthesis[0].seeds"
+        assert "hunter2" not in str(caught.value)
+    with pytest.raises(BadInput, match="this one lies in no folder"):
+        seeds_of("pool.csv", None)
 
 
 @pytest.mark.parametrize("content", [b"Ann Smith,1971-03-02,52000\nBob,1980-01-01,1\n", b"Ann,Ann,52000\nBob,x,1\n"])

@@ -104,7 +104,7 @@ def _rule(dossier: Dossier, step: Step) -> dict[str, Any]:
         "method": step.method.key,
         "title": step.method.title,
         "source": step.method.source,
-        "settings": step.spec.to_full_table(),
+        "settings": step.spec.told(),
     }
 
 

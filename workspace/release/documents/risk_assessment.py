@@ -279,7 +279,7 @@ def _mitigation(dossier: Dossier) -> Chapter:
             step.target or ", ".join(recipe.released),
             "synthetic data" if step.target else "anonymisation",
             step.method.title,
-            settings_text(step.spec.to_full_table()),
+            settings_text(step.spec.told()),
             step.method.source,
         ]
         for step in (*recipe.synthesis, *recipe.anonymisation)

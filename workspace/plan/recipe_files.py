@@ -1,0 +1,96 @@
+"""Files that a recipe names and that lie beside it: trees of generalisation and pools of seeds, read into the recipe.
+
+    hierarchies = { education = "education.csv" }     # ARX's layout, a line a value: value;level 1;...;root
+    seeds = "pool.csv"                                # a CSV table with a column a target, public already
+
+A recipe may come from others: only plain files in UTF-8 in its folder or below are read, up to a size.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sfumato.engine.errors import BadInput
+from sfumato.engine.partition.hierarchies import rows_of_csv
+from sfumato.engine.statistics.seed_pools import MOST_BYTES as MOST_OF_SEEDS
+from sfumato.engine.statistics.seed_pools import SeedPool
+
+from ..errors import StrangeFile
+from ..plain_files import read_plain
+
+SECTIONS = ("synthesis", "anonymisation", "measure", "study")
+MOST_BYTES = 64 << 20
+
+
+def with_files(table: Mapping[str, Any], beside: Path | None) -> dict[str, Any]:
+    """A copy of a recipe's table with what files hold in place of their names, ``beside`` being the folder that they lie in.
+
+    Raises BadInput at ``anonymisation[0].hierarchies.education`` or ``synthesis[0].seeds``.
+    """
+    return {key: _section(value, key, beside) if key in SECTIONS else value for key, value in table.items()}
+
+
+def _section(steps: Any, section: str, beside: Path | None) -> Any:
+    if not isinstance(steps, list):
+        return steps
+    return [_step(step, f"{section}[{i}]", beside) for i, step in enumerate(steps)]
+
+
+def _step(step: Any, place: str, beside: Path | None) -> Any:
+    if not isinstance(step, Mapping):
+        return step
+    read: dict[str, Any] = {}
+    if isinstance(trees := step.get("hierarchies"), Mapping):
+        at = f"{place}.hierarchies"
+        read["hierarchies"] = {
+            name: _tree(tree, f"{at}.{name}", beside) if isinstance(tree, str) else tree for name, tree in trees.items()
+        }
+    seeds = step.get("seeds")
+    if isinstance(seeds, str) and seeds not in SeedPool.words:
+        read["seeds"] = _seeds(seeds, f"{place}.seeds", beside)
+    return {**step, **read}
+
+
+def _tree(name: str, place: str, beside: Path | None) -> list[list[str]]:
+    if beside is None:
+        raise BadInput(place, "names a file, and this recipe lies in no folder; give the tree as rows")
+    text = _text(name, place, beside, MOST_BYTES, "a tree", "a tree is a file with a line a value")
+    try:
+        return [list(row) for row in rows_of_csv(text)]
+    except csv.Error:
+        raise BadInput(place, f'"{name}" is not a table of values with semicolons') from None
+
+
+def _seeds(name: str, place: str, beside: Path | None) -> str | list[str]:
+    known = " or ".join(f'"{word}"' for word in SeedPool.words)
+    if beside is None:
+        raise BadInput(
+            place, f'"{name}" is not {known}; a file of seeds lies beside a recipe, and this one lies in no folder'
+        )
+    text = _text(
+        name, place, beside, MOST_OF_SEEDS, "a seed pool", f"say {known}, or name a CSV file beside the recipe"
+    )
+    try:
+        return SeedPool.of_text(text).written
+    except ValueError as error:
+        raise BadInput(place, str(error)) from None
+
+
+def _text(name: str, place: str, beside: Path, most: int, what: str, advice: str) -> str:
+    """The text of a plain file in the folder of the recipe or below. Raises BadInput."""
+    try:
+        folder, path = beside.resolve(), (beside / name).resolve()
+        if not path.is_relative_to(folder):
+            raise BadInput(place, f'"{name}" lies outside the folder of the recipe; put the file beside the recipe')
+        return read_plain(path, most).decode("utf-8-sig")
+    except StrangeFile as error:
+        raise BadInput(place, f'"{name}" is {error.kind}, not {what}; {advice}') from None
+    except BadInput:
+        raise
+    except UnicodeDecodeError:
+        raise BadInput(place, f'"{name}" is not text in UTF-8') from None
+    except (OSError, ValueError):  # no path has a NUL
+        raise BadInput(place, f'"{name}" cannot be read; {advice}') from None
