@@ -81,8 +81,9 @@ class Audit(Dialog[None], Exports):
         self._show(None if whole else _row_named(said))
 
     def on_resize(self) -> None:
-        """Give the columns their new widths."""
-        self._show(None)
+        """Give the columns their new widths, once there are rows."""
+        if self._rows:
+            self._show(None)
 
     def _show(self, want: int | None) -> None:
         columns = fitted(COLUMNS, self.size.width - 1, ("details",))

@@ -38,6 +38,12 @@ class SinglePaintScreen(Screen[ScreenResult]):
         if is_on(SINGLE_PAINT):
             event.refresh_styles = event.refresh_styles and bool(self._compositor.size)
 
+    def _on_screen_suspend(self) -> None:
+        """The first picture of the screen above has this one in it, which Textual paints once more when its time comes."""
+        super()._on_screen_suspend()
+        if is_on(SINGLE_PAINT):
+            self._repaint_required = False
+
     def _screen_resized(self, size: Size, *others: Any) -> None:
         """Lay out what is not laid out for this size: the screens below are, when another screen opens."""
         if not is_on(SINGLE_PAINT) or self is self.app.screen or size != self._compositor.size:

@@ -43,6 +43,7 @@ SINGLE_PAINT = Part(
     "a screen that opens is laid out and painted once",
     {
         "textual.screen:Screen._on_screen_resume": "self event",
+        "textual.screen:Screen._on_screen_suspend": "self",
         "textual.screen:Screen._screen_resized": "self size",
         "textual._compositor:Compositor": "",
         "textual.events:ScreenResume": "refresh_styles",
