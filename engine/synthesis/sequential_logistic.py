@@ -18,9 +18,8 @@ A combination of levels without a record of one of the two outcomes can separate
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Annotated, Literal
 
 import numpy as np
@@ -28,7 +27,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from ..arrays import Floats, Integers
+from ..arrays import Floats
 from ..checks import require_complete, require_full_rank
 from ..errors import BadInput
 from ..methods import method
@@ -37,9 +36,15 @@ from ..results import Diagnostic, Fit, NoTrace
 from ..run import Progress, Run
 from ..schema import Kind, Schema
 from ..spec import Param, Spec
-from ..statistics.columns import independent_columns
-from ..statistics.logistic import LogisticFit, LogisticPrior, logistic_regression
-from ..terms import Design, Term, parse_term
+from ..statistics.logistic import LogisticFit, LogisticPrior
+from ..statistics.sequential_regressions import (
+    SequentialModel,
+    distinct_records,
+    sequential_models,
+    sequential_terms,
+    share_of,
+)
+from ..terms import Design, parse_term
 
 DIRECT = "coefficients are drawn from a normal distribution, or are the maximum itself"
 
@@ -65,86 +70,6 @@ class SequentialLogisticSpec(Spec):
     predictors: Annotated[tuple[str, ...], Param("terms of variables that are kept", names="terms")] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class SequentialModel:
-    """The regression of one target: of distinct rows, each so many records of which a share has the second level.
-
-    ``x`` (d, K) holds the columns ``kept`` (C,) of the design of ``terms``: a column that those before it determine is left out, such as the
-    product of two variables that no record has both. ``names`` (C,) are of all. ``records`` and ``ones`` (d,) count the
-    records and those of the second level.
-    """
-
-    target: str
-    terms: tuple[Term, ...]
-    names: tuple[str, ...]
-    kept: NDArray[np.bool_]
-    x: Floats
-    records: Floats
-    ones: Floats
-
-    @property
-    def left_out(self) -> tuple[str, ...]:
-        """The columns that are left out."""
-        return tuple(name for name, kept in zip(self.names, self.kept, strict=True) if not kept)
-
-    def fit(self, prior: LogisticPrior) -> LogisticFit:
-        """The maximum, by distinct rows."""
-        return logistic_regression(self.x, self.ones / self.records, self.records, prior)
-
-
-def terms_of(target: str, targets: Sequence[str], spec: SequentialLogisticSpec, schema: Schema) -> tuple[Term, ...]:
-    """The terms that a target is regressed on: predictors, the targets before it, and with order 2 products of two of those."""
-    before = targets[: targets.index(target)]
-    terms = [parse_term(text, schema, "predictors") for text in (*spec.predictors, *before)]
-    if spec.order == 2:
-        single = [term for term in terms if len(term.factors) == 1]
-        there = {frozenset(map(str, term.factors)) for term in terms}
-        for a, b in combinations(single, 2):
-            product = Term((*a.factors, *b.factors))
-            if a.columns != b.columns and frozenset(map(str, product.factors)) not in there:
-                terms.append(product)
-    return tuple(terms)
-
-
-def sequential_models(
-    data: Microdata, targets: tuple[str, ...], spec: SequentialLogisticSpec, weights: Floats | None = None
-) -> tuple[SequentialModel, ...]:
-    """The regressions, in the order of the targets, those without a term left out: the first target where nothing is kept.
-
-    ``weights`` (n,), at least 0, are the influence of single records (a pseudo-likelihood); left out, each counts as one.
-    """
-    own = np.ones(len(data)) if weights is None else weights
-    found = []
-    for target in targets:
-        if terms := terms_of(target, targets, spec, data.schema):
-            rows, of = distinct_records(data, terms)
-            records = np.bincount(of, own, len(rows)).astype(np.float64)
-            ones = np.bincount(of, own * data.numbers(target), len(rows)).astype(np.float64)
-            design = Design.of(terms, data)
-            some = records > 0
-            x = design.matrix(Microdata(data.schema, data.frame.iloc[rows]))[some]
-            kept = independent_columns(x)
-            found.append(SequentialModel(target, terms, design.names, kept, x[:, kept], records[some], ones[some]))
-    return tuple(found)
-
-
-def distinct_records(data: Microdata, terms: Sequence[Term]) -> tuple[Integers, Integers]:
-    """One record of each combination of values that the terms read, (d,), sorted by value; and which each record has, (n,)."""
-    key = np.zeros(len(data), dtype=np.int64)
-    for name in dict.fromkeys(column for term in terms for column in term.columns):
-        codes, values = pd.factorize(data.numbers(name), sort=True)
-        key = pd.factorize(key * len(values) + codes, sort=True)[0].astype(np.int64)
-    _, first, of = np.unique(key, return_index=True, return_inverse=True)
-    return first.astype(np.int64), of.astype(np.int64)
-
-
-def share_of(data: Microdata, target: str, weights: Floats | None = None) -> tuple[float, float]:
-    """Records of the first and of the second level, by which the first target is drawn where it has no terms."""
-    own = np.ones(len(data)) if weights is None else weights
-    ones = float(own @ data.numbers(target))
-    return float(own.sum()) - ones, ones
-
-
 def check(data: Microdata, targets: tuple[str, ...], spec: SequentialLogisticSpec, place: str) -> None:
     """BadInput where values are missing, a target has one level, terms are aliased, or levels are separated."""
     for i, target in enumerate(targets):
@@ -156,7 +81,7 @@ def check(data: Microdata, targets: tuple[str, ...], spec: SequentialLogisticSpe
         if len(np.unique(data.numbers(target))) < 2:
             raise BadInput(at, f'every value of "{target}" is the same; leave it out')
     require_full_rank(data, spec.predictors, f"{place}.predictors")
-    for model in sequential_models(data, targets, spec):
+    for model in sequential_models(data, targets, spec.predictors, spec.order):
         i = targets.index(model.target)
         at = f"{place}.target[{i}]" if len(targets) > 1 else f"{place}.target"
         if plain := [name for name in model.left_out if ":" not in name]:
@@ -188,7 +113,7 @@ def joint_draw(
     frame = pd.DataFrame({name: released.frame[name] for name in schema.names if name in kept}, index=range(records))
     found: dict[str, NDArray[np.generic]] = {}
     for target in targets:
-        if terms := terms_of(target, targets, spec, confidential.schema):
+        if terms := sequential_terms(target, targets, spec.predictors, spec.order, confidential.schema):
             design = Design.of(terms, confidential)
             rows, of = distinct_records(Microdata(schema, frame), terms)
             x = design.matrix(Microdata(schema, frame.iloc[rows]))[:, fit.arrays[f"{target}.kept"]]
@@ -227,7 +152,7 @@ def sequential_logistic(
         BadInput: what ``check`` refuses.
     """
     check(data, targets, spec, targets[0])
-    models = {model.target: model for model in sequential_models(data, targets, spec)}
+    models = {model.target: model for model in sequential_models(data, targets, spec.predictors, spec.order)}
     arrays: dict[str, NDArray[np.generic]] = {}
     said: list[Diagnostic] = []
     for done, target in enumerate(targets, start=1):

@@ -19,8 +19,9 @@ from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.run import PUBLIC, Run
 from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.statistics.sequential_regressions import SequentialModel, sequential_models
 from sfumato.engine.synthesis import sequential_logistic as model
-from sfumato.engine.synthesis.sequential_logistic import SequentialLogisticSpec, sequential_models
+from sfumato.engine.synthesis.sequential_logistic import SequentialLogisticSpec
 
 TARGETS = ("y1", "y2", "y3", "y4")
 SCHEMA = Schema(tuple(Variable(name, Kind.BINARY, levels=("0", "1")) for name in TARGETS))
@@ -47,6 +48,12 @@ def paper_table(seed: int) -> np.ndarray:
     return np.column_stack([(cells >> (3 - i)) & 1 for i in range(4)]).astype(float)
 
 
+def models_of(
+    data: Microdata, targets: tuple[str, ...], spec: SequentialLogisticSpec, weights: np.ndarray | None = None
+) -> tuple[SequentialModel, ...]:
+    return sequential_models(data, targets, spec.predictors, spec.order, weights)
+
+
 def fitted(data: Microdata, spec: SequentialLogisticSpec, draws: int = 5, seed: int = 1) -> model.Fit:
     return model.sequential_logistic(data, data.schema.names, spec, Run(np.random.default_rng(seed)), draws)
 
@@ -61,7 +68,7 @@ DESIGNS = {
 @pytest.mark.parametrize("order", [1, 2])
 def test_maximum_and_covariance_are_those_of_statsmodels_on_the_terms_of_the_paper(order: int) -> None:
     rows = paper_table(3)
-    models = sequential_models(table(rows), TARGETS, SequentialLogisticSpec(order=order))
+    models = models_of(table(rows), TARGETS, SequentialLogisticSpec(order=order))
     assert [one.target for one in models] == ["y2", "y3", "y4"]
     for one, terms in zip(models, DESIGNS[order][1:], strict=True):
         columns = [rows[:, t] if isinstance(t, int) else rows[:, t[0]] * rows[:, t[1]] for t in terms]
@@ -75,15 +82,15 @@ def test_maximum_and_covariance_are_those_of_statsmodels_on_the_terms_of_the_pap
 def test_weights_of_records_are_those_of_statsmodels_and_a_weight_of_two_is_a_record_twice() -> None:
     rows, rng = records(300, 5), np.random.default_rng(6)
     weights = rng.random(300) + 0.1
-    one = sequential_models(table(rows), TARGETS, SequentialLogisticSpec(), weights)[-1].fit("none")
+    one = models_of(table(rows), TARGETS, SequentialLogisticSpec(), weights)[-1].fit("none")
     x = sm.add_constant(rows[:, :3])
     theirs = sm.GLM(rows[:, 3], x, family=sm.families.Binomial(), var_weights=weights).fit(tol=1e-14)
     assert one.coefficients == pytest.approx(theirs.params, abs=1e-8)
     assert one.covariance == pytest.approx(theirs.cov_params(), abs=1e-8)
     whole = rng.integers(0, 3, 300)
     for prior in ("none", "jeffreys"):
-        weighted = sequential_models(table(rows), TARGETS, SequentialLogisticSpec(order=2), whole.astype(float))
-        repeated = sequential_models(table(np.repeat(rows, whole, axis=0)), TARGETS, SequentialLogisticSpec(order=2))
+        weighted = models_of(table(rows), TARGETS, SequentialLogisticSpec(order=2), whole.astype(float))
+        repeated = models_of(table(np.repeat(rows, whole, axis=0)), TARGETS, SequentialLogisticSpec(order=2))
         for a, b in zip(weighted, repeated, strict=True):
             assert a.fit(prior).coefficients == pytest.approx(b.fit(prior).coefficients, abs=1e-8)
             assert a.fit(prior).covariance == pytest.approx(b.fit(prior).covariance, abs=1e-8)
@@ -92,7 +99,7 @@ def test_weights_of_records_are_those_of_statsmodels_and_a_weight_of_two_is_a_re
 def test_drawn_coefficients_have_the_moments_of_the_paper_and_a_wrong_covariance_is_noticed() -> None:
     data, spec = table(records(200, 7)), SequentialLogisticSpec(order=2)
     fit = fitted(data, spec, draws=4000)
-    one = sequential_models(data, TARGETS, spec)[-1].fit("none")
+    one = models_of(data, TARGETS, spec)[-1].fit("none")
     drawn = fit.arrays["y4.coefficients"]
     assert drawn.shape == (4000, 7)
     root = np.linalg.cholesky(np.linalg.inv(one.covariance))
@@ -161,7 +168,7 @@ def test_separated_levels_are_refused_with_what_to_write_and_jeffreys_has_the_cl
     assert caught.value.place == "synthesis[0].target[1]"
     spec = SequentialLogisticSpec(prior="jeffreys")
     model.check(data, ("y1", "y2"), spec, "synthesis[0]")
-    found = sequential_models(data, ("y1", "y2"), spec)[0].fit("jeffreys")
+    found = models_of(data, ("y1", "y2"), spec)[0].fit("jeffreys")
     p0, p1 = 15.5 / 41, 0.5 / 21
     assert found.coefficients == pytest.approx([np.log(p0 / (1 - p0)), np.log(p1 / (1 - p1)) - np.log(p0 / (1 - p0))])
     v0, v1 = 1 / (40 * p0 * (1 - p0)), 1 / (20 * p1 * (1 - p1))
@@ -169,7 +176,7 @@ def test_separated_levels_are_refused_with_what_to_write_and_jeffreys_has_the_cl
 
 
 def test_without_separation_the_default_is_the_plain_maximum_and_jeffreys_is_near_it() -> None:
-    models = sequential_models(table(records(4000, 4)), TARGETS, SequentialLogisticSpec())
+    models = models_of(table(records(4000, 4)), TARGETS, SequentialLogisticSpec())
     for one in models:
         plain, jeffreys = one.fit("none"), one.fit("jeffreys")
         assert np.abs(plain.coefficients - jeffreys.coefficients).max() < 0.02
@@ -182,7 +189,7 @@ def test_a_product_that_no_record_has_is_left_out_and_a_copy_of_a_variable_is_re
     data = table(rows)
     spec = SequentialLogisticSpec(order=2, prior="jeffreys")
     model.check(data, TARGETS, spec, "synthesis[0]")
-    last = sequential_models(data, TARGETS, spec)[-1]
+    last = models_of(data, TARGETS, spec)[-1]
     assert last.left_out == ("y1=1:y2=1",)
     assert set(drawn(data, spec, 500).ravel()) == {0.0, 1.0}
     rows[:, 1] = rows[:, 0]
@@ -206,8 +213,8 @@ def test_partial_synthesis_keeps_the_predictors_and_uses_steps_3_and_4() -> None
     for released in outcome.releases:
         assert released.frame[["y1", "y2"]].equals(data.frame[["y1", "y2"]])
         assert not released.frame[["y3", "y4"]].equals(data.frame[["y3", "y4"]])
-    full = sequential_models(data, TARGETS, SequentialLogisticSpec(order=2))[1:]
-    kept = sequential_models(data, ("y3", "y4"), SequentialLogisticSpec(order=2, predictors=("y1", "y2")))
+    full = models_of(data, TARGETS, SequentialLogisticSpec(order=2))[1:]
+    kept = models_of(data, ("y3", "y4"), SequentialLogisticSpec(order=2, predictors=("y1", "y2")))
     for a, b in zip(full, kept, strict=True):
         assert a.names == b.names
         assert a.fit("none").coefficients == pytest.approx(b.fit("none").coefficients, abs=1e-10)
