@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from .anonymisation._partition import check_limits
 from .budget import accounts_of
 from .errors import NotComputable
+from .guesses import ReleaseModel
 from .methods import Method, registry
 from .microdata import Microdata, as_column
 from .recipe import Recipe
 from .release_form import AnonymisationSpec, Anonymised
-from .results import Diagnostic, Estimate, Fit, Measure, StudyPoint
+from .results import Diagnostic, Estimate, Fit, Measure, StudyPoint, WholeMeasure
 from .rows import Row, averages, from_estimate, with_confidential_baseline
 from .run import Progress, Run, silent
 from .streams import making_streams, measuring_streams
@@ -76,12 +77,26 @@ def _tasks(recipe: Recipe) -> Iterator[Task]:
         if step.method.confidential:
             yield Task(f"measure/{j}/confidential", TaskKind.MEASURE, j)
     for draw in range(1, recipe.m + 1):
-        for j in range(len(recipe.measures)):
-            needs = draws[draw - 1 : draw]
-            yield Task(f"measure/{j}/{draw}", TaskKind.MEASURE, j, draw, needs=needs)
+        for j, step in enumerate(recipe.measures):
+            if not step.method.whole:
+                yield Task(f"measure/{j}/{draw}", TaskKind.MEASURE, j, draw, needs=draws[draw - 1 : draw])
+    for j, step in enumerate(recipe.measures):
+        if step.method.whole:
+            blocks = tuple(Task(block_name(j, b), TaskKind.MEASURE, j, point=b, needs=draws) for b in step.spec.grid())
+            yield from blocks
+            yield Task(f"measure/{j}/whole", TaskKind.MEASURE, j, needs=tuple(block.key for block in blocks))
     for s, step in enumerate(recipe.studies):
         for p, point in enumerate(step.spec.grid()):
             yield Task(f"study/{s}/{p}", TaskKind.STUDY, s, point=point, needs=draws)
+
+
+NOT_COMPUTED = "not computed"
+"""The one array of a block that has no answer."""
+
+
+def block_name(item: int, block: float) -> str:
+    """The task of one block of a measure of a whole release, and what it leaves."""
+    return f"measure/{item}/block/{block:g}"
 
 
 Report = Callable[[Progress], None]
@@ -184,6 +199,56 @@ def measure_dataset(
     return measure, rows_of(step.method, measure, released.origin, draw, settings=recipe.settings(step))
 
 
+def measure_block(
+    recipe: Recipe,
+    item: int,
+    block: float,
+    confidential: Microdata,
+    releases: Sequence[Microdata],
+    report: Report = silent,
+    *,
+    key: bytes,
+) -> Mapping[str, NDArray[Any]]:
+    """One block of a measure of all released datasets: its arrays, or ``NOT_COMPUTED`` with the reason."""
+    step = recipe.measures[item]
+    run = Run(measuring_streams(recipe, confidential, key).generator("measure", item, 0), report=report)
+
+    def models(data: Microdata) -> tuple[ReleaseModel, ...]:
+        made = [(made, made.method.release_model) for made in recipe.synthesis]
+        return tuple(of(data, made.targets, made.spec, releases, run) for made, of in made if of is not None)
+
+    spec = step.spec.for_release(recipe.schema, recipe.released)
+    try:
+        return step.method.measure_block(confidential, releases, models, spec, int(block), run)
+    except NotComputable as error:
+        return {NOT_COMPUTED: np.asarray(error.reason)}
+
+
+def gather_blocks(
+    recipe: Recipe,
+    item: int,
+    confidential: Microdata,
+    releases: Sequence[Microdata],
+    parts: Sequence[Mapping[str, NDArray[Any]]],
+) -> tuple[WholeMeasure, list[Row]]:
+    """What all blocks of a measure say together: rows of the whole release, and of each dataset alone."""
+    step = recipe.measures[item]
+    assert step.method.gather is not None
+    spec = step.spec.for_release(recipe.schema, recipe.released)
+    try:
+        for part in parts:
+            if NOT_COMPUTED in part:
+                raise NotComputable(str(part[NOT_COMPUTED]))
+        found = step.method.gather(confidential, releases, spec, parts)
+    except NotComputable as error:
+        found = WholeMeasure(_without_values(step.method, error))
+    settings = recipe.settings(step)
+    rows = rows_of(step.method, found.whole, recipe.origin, None, settings=settings)
+    for draw, alone in enumerate(found.datasets, start=1):
+        rows += rows_of(step.method, alone, recipe.origin, draw, settings=settings)
+    return found, rows
+
+
 def _computed(method: Method, compute: Callable[[], Measure]) -> Measure:
     try:
         return compute()
@@ -274,6 +339,8 @@ def combined_rows(rows: Sequence[Row], records: int | None = None) -> list[Row]:
     found: list[Row] = []
     for (key, *_), group in groups.items():
         method = registry()[key]
+        if method.whole:  # what it says of all datasets is no average
+            continue
         if method.combine is not None:
             found += method.combine(group, records)
             continue
@@ -322,8 +389,13 @@ def execute(
         if step.method.confidential:
             rows.extend(measure_dataset(recipe, j, confidential, confidential, None, report, key=key)[1])
     for draw, released in enumerate(releases, start=1):
-        for j in range(len(recipe.measures)):
-            rows.extend(measure_dataset(recipe, j, confidential, released, draw, report, key=key)[1])
+        for j, step in enumerate(recipe.measures):
+            if not step.method.whole:
+                rows.extend(measure_dataset(recipe, j, confidential, released, draw, report, key=key)[1])
+    for j, step in enumerate(recipe.measures):
+        if step.method.whole:
+            parts = [measure_block(recipe, j, b, confidential, releases, report, key=key) for b in step.spec.grid()]
+            rows.extend(gather_blocks(recipe, j, confidential, releases, parts)[1])
     for s, step in enumerate(recipe.studies):
         for point in step.spec.grid():
             rows.extend(study_point(recipe, s, point, confidential, releases, report, key=key))

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from .guesses import Models, ReleaseModel
     from .microdata import Microdata
     from .privacy import NoAccount, PrivacyAccount
     from .release_form import Anonymised
-    from .results import Fit, Measure, StudyPoint
+    from .results import Fit, Measure, StudyPoint, WholeMeasure
     from .run import Run
 
 MEASURES = ("utility", "quality", "risk")
@@ -99,6 +100,17 @@ class Account(Protocol[S_contra]):
     ) -> PrivacyAccount | NoAccount: ...
 
 
+class ReleaseModelOf(Protocol[S_contra]):
+    """The model of a synthesis step as an intruder uses it who has the m ``releases`` and guesses at single records.
+
+    It is fitted to ``data`` as the method fits it, and the releases hold what the steps before made.
+    """
+
+    def __call__(
+        self, data: Microdata, targets: tuple[str, ...], spec: S_contra, releases: Sequence[Microdata], run: Run, /
+    ) -> ReleaseModel: ...
+
+
 class Tables(Protocol[S_contra]):
     """Learns a whole table at once; what it gives makes a table of all variables of the data, of any size.
 
@@ -124,6 +136,37 @@ class MeasureMethod(Protocol[S_contra]):
     """
 
     def __call__(self, confidential: Microdata, released: Microdata, spec: S_contra, run: Run, /) -> Measure: ...
+
+
+class WholeMeasureMethod(Protocol[S_contra]):
+    """Measures all released datasets at once by the models that made them: block ``block`` of ``spec.grid()``, a task of its own.
+
+    It gives arrays for ``Gather``. Every block has the same ``run.rng``.
+    """
+
+    def __call__(
+        self,
+        confidential: Microdata,
+        releases: Sequence[Microdata],
+        models: Models,
+        spec: S_contra,
+        block: int,
+        run: Run,
+        /,
+    ) -> Mapping[str, NDArray[Any]]: ...
+
+
+class Gather(Protocol[S_contra]):
+    """What the arrays of all blocks say together."""
+
+    def __call__(
+        self,
+        confidential: Microdata,
+        releases: Sequence[Microdata],
+        spec: S_contra,
+        parts: Sequence[Mapping[str, NDArray[Any]]],
+        /,
+    ) -> WholeMeasure: ...
 
 
 class StudyMethod(Protocol[S_contra]):
@@ -161,5 +204,10 @@ class Summarise(Protocol):
 
 
 Function = (
-    SynthesisMethod[Any] | JointSynthesisMethod[Any] | AnonymisationMethod[Any] | MeasureMethod[Any] | StudyMethod[Any]
+    SynthesisMethod[Any]
+    | JointSynthesisMethod[Any]
+    | AnonymisationMethod[Any]
+    | MeasureMethod[Any]
+    | WholeMeasureMethod[Any]
+    | StudyMethod[Any]
 )

@@ -31,14 +31,17 @@ from .families import (
     Combine,
     Draw,
     Function,
+    Gather,
     JointCheck,
     JointDraw,
     JointSynthesisMethod,
     MeasureMethod,
+    ReleaseModelOf,
     StudyMethod,
     Summarise,
     SynthesisMethod,
     Tables,
+    WholeMeasureMethod,
 )  # fmt: skip
 from .outputs import Axis, Output, Plane, RecordArray, Split
 from .spec import Spec, StudySpec
@@ -77,6 +80,8 @@ class Method:
     draw: Draw[Any] | None = None
     joint_draw: JointDraw[Any] | None = None
     account: Account[Any] | None = None
+    release_model: ReleaseModelOf[Any] | None = None
+    gather: Gather[Any] | None = None
     confidential: bool = False
     targets: tuple[str, ...] = ()
     check: Check[Any] | JointCheck[Any] | None = None
@@ -147,6 +152,11 @@ class Method:
             cast("Check[Any]", self.check)(data, targets[0] if targets else "", spec, place)
 
     @property
+    def whole(self) -> bool:
+        """Whether it is a measure of all released datasets at once, by the models that made them."""
+        return self.gather is not None
+
+    @property
     def anonymise(self) -> AnonymisationMethod[Any]:
         """The function of an anonymisation method."""
         return cast("AnonymisationMethod[Any]", self.func)
@@ -155,6 +165,11 @@ class Method:
     def measure(self) -> MeasureMethod[Any]:
         """The function of a measure."""
         return cast("MeasureMethod[Any]", self.func)
+
+    @property
+    def measure_block(self) -> WholeMeasureMethod[Any]:
+        """The function of a measure of a whole release."""
+        return cast("WholeMeasureMethod[Any]", self.func)
 
     @property
     def point(self) -> StudyMethod[Any]:
@@ -214,6 +229,7 @@ def method(
     targets: tuple[str, ...] = ...,
     check: Check[S] | None = ...,
     tables: Tables[S] | None = ...,
+    release_model: ReleaseModelOf[S] | None = ...,
     extra: Extra | None = ...,
 ) -> Callable[[SynthesisMethod[S]], SynthesisMethod[S]]: ...
 @overload
@@ -227,6 +243,7 @@ def method(
     check: JointCheck[S] | None = ...,
     account: Account[S] | None = ...,
     outputs: tuple[Output, ...] = ...,
+    release_model: ReleaseModelOf[S] | None = ...,
     extra: Extra | None = ...,
 ) -> Callable[[JointSynthesisMethod[S]], JointSynthesisMethod[S]]: ...
 @overload
@@ -255,6 +272,18 @@ def method(
     spec: type[S],
     source: str,
     outputs: tuple[Output, ...],
+    gather: Gather[S],
+    check: Check[S] | None = ...,
+    extra: Extra | None = ...,
+    per_record: tuple[RecordArray, ...] = ...,
+) -> Callable[[WholeMeasureMethod[S]], WholeMeasureMethod[S]]: ...
+@overload
+def method(
+    title: str,
+    *,
+    spec: type[S],
+    source: str,
+    outputs: tuple[Output, ...],
     confidential: bool = ...,
     check: Check[S] | None = ...,
     combine: Combine | None = ...,
@@ -266,7 +295,7 @@ def method(title: str, *, spec: type[Spec], source: str, **rest: Any) -> Callabl
 
     ``source`` cites paper and section. ``confidential`` asks for a row of the confidential data scored against
     themselves. ``targets`` are the kinds of variable that a synthesis method can produce; with a ``joint_draw`` it produces several variables in one step, and
-    its ``account`` says what they cost. ``check`` is the method's own
+    its ``account`` says what they cost. ``release_model`` is what an intruder makes of a release of it; a measure with ``gather`` reads those of all steps. ``check`` is the method's own
     check of the confidential data. ``axis``, ``planes`` and ``split`` are a study's; ``per_record`` declares the arrays of a
     ``Measure`` with one value a record. ``extra`` is the part of the package that it needs.
     """

@@ -145,6 +145,8 @@ class Recipe:
         )
         for step in (*measures, *studies):
             step.spec.check_release(schema, released, step.place)
+            if step.method.whole:
+                _require_models(step, synthesis)
         if not stored:
             _refuse_twice((*measures, *studies), schema, released)
         counted = (*(step for step in synthesis if step.method.outputs), *measures, *studies)
@@ -295,6 +297,22 @@ def _step(
     spec = found.spec.from_table({**_inherited(found, rest, measures), **rest}, place)
     spec.check(schema, place)
     return Step(place, found, spec)
+
+
+def _require_models(step: Step, synthesis: Sequence[Step]) -> None:
+    """BadInput where a measure asks for the models of the release, and a step has none or there are no steps."""
+    if not synthesis:
+        raise BadInput(
+            f"{step.place}.method", f"{step.method.key} asks the models that made the release; add [[synthesis]] steps"
+        )
+    for made in synthesis:
+        if made.method.release_model is None:
+            able = [found.name for found in registry().values() if found.release_model is not None]
+            raise BadInput(
+                f"{step.place}.method",
+                f"{step.method.key} cannot ask {made.method.key} ({made.place}) how probable the release is; "
+                f"it can ask {', '.join(able)}",
+            )
 
 
 def _refuse_twice(steps: Sequence[Step], schema: Schema, released: tuple[str, ...]) -> None:

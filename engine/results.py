@@ -55,6 +55,19 @@ class Measure:
     per_record: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class WholeMeasure:
+    """What a measure of a whole release says: of all datasets together, and of each alone.
+
+    ``guesses`` are arrays of what an intruder would think of single records, most likely first: values of the data, and as
+    confidential as they are.
+    """
+
+    whole: Measure
+    datasets: tuple[Measure, ...] = ()
+    guesses: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
     """One convergence statistic of a fitted model: ``name`` of ``parameter``, its value and whether it passes.

@@ -145,7 +145,7 @@ class Spec:
         return self
 
     def grid(self) -> tuple[float, ...]:
-        """The points that a study is computed at; empty for everything else."""
+        """The points that a study is computed at, or the blocks of a measure of a whole release; empty for everything else."""
         return ()
 
     def check(self, schema: Schema, place: str) -> None:

@@ -27,13 +27,22 @@ RECORDS = 120
 SYNTHESISED = ("days", "income")
 DRAWS = 3
 
+MODEL = {
+    "method": "dirichlet_multinomial",
+    "target": list(SYNTHESISED),
+    "predictors": ["region"],
+    "bins": {"days": "3 equal width", "income": "4 equal count"},
+}
+"""What makes the release where a measure asks for its models."""
+
 SETTINGS: dict[str, dict[str, Any]] = {}
 """What a table cannot be derived for from the declared parameters, by method key: from the file ``sfumato_examples``."""
 
 every_method = pytest.mark.sfumato_contract(*FAMILIES)
 every_synthesis = pytest.mark.sfumato_contract("synthesis")
 every_anonymisation = pytest.mark.sfumato_contract("anonymisation")
-every_measure = pytest.mark.sfumato_contract(*MEASURES)
+every_measure = pytest.mark.sfumato_contract(*MEASURES, whole=False)
+every_whole_measure = pytest.mark.sfumato_contract(*MEASURES, whole=True)
 every_study = pytest.mark.sfumato_contract("studies")
 
 SCHEMA = Schema(
@@ -156,6 +165,9 @@ def recipe_of(method: Method, schema: Schema, kind: Kind | None = None) -> Recip
         table["study"] = [step]
     else:
         table["measure"] = [step]
+        if method.whole:
+            table["release"] = {"m": DRAWS}
+            table["synthesis"] = [dict(MODEL)]
     return Recipe.from_table(table)
 
 

@@ -14,23 +14,25 @@ import pandas as pd
 import pytest
 
 from ..errors import BadInput, NotComputable
-from ..execution import anonymise, combined_rows, execute, rows_of
+from ..execution import anonymise, combined_rows, execute, gather_blocks, measure_block, rows_of
 from ..families import MEASURES
 from ..methods import Method
 from ..microdata import Microdata
 from ..recipe import Recipe
-from ..results import Estimate, Measure
+from ..results import Estimate, Measure, WholeMeasure
 from ..rows import Row
 from ..run import PUBLIC, Run
 from ..schema import Schema
 from ..spec import ParamInfo
 from .examples import (
+    MODEL,
     SETTINGS,
     SYNTHESISED,
     answers,
     assert_sound,
     every_measure,
     every_study,
+    every_whole_measure,
     recipe_of,
     refuses_missing,
     run_of,
@@ -192,6 +194,69 @@ def test_arrays_of_single_records_are_declared(
     assert set(measure.per_record) <= {array.name for array in method.per_record}
 
 
+def whole_measure(method: Method, data: Microdata, releases: list[Microdata]) -> WholeMeasure:
+    """What a measure of a whole release says, by the models of the examples' recipe."""
+    recipe = recipe_of(method, data.schema)
+    parts = [measure_block(recipe, 0, block, data, releases, key=PUBLIC) for block in recipe.measures[0].spec.grid()]
+    return gather_blocks(recipe, 0, data, releases, parts)[0]
+
+
+@every_whole_measure
+def test_measure_of_a_whole_release_is_sound(
+    method: Method, confidential: Microdata, releases: list[Microdata]
+) -> None:
+    before = confidential.frame.copy(deep=True), releases[0].frame.copy(deep=True)
+    found = whole_measure(method, confidential, releases)
+    assert len(found.datasets) == len(releases)
+    for measure in (found.whole, *found.datasets):
+        assert_sound(method, measure.estimates)
+        assert set(measure.per_record) <= {array.name for array in method.per_record}
+        assert all(len(array) == len(confidential) for array in measure.per_record.values())
+    assert answers(found.whole) == answers(whole_measure(method, confidential, releases).whole)
+    pd.testing.assert_frame_equal(confidential.frame, before[0])
+    pd.testing.assert_frame_equal(releases[0].frame, before[1])
+
+
+@every_whole_measure
+def test_measure_of_a_whole_release_in_any_order_is_the_same(
+    method: Method, confidential: Microdata, releases: list[Microdata]
+) -> None:
+    first = whole_measure(method, confidential, releases)
+    second = whole_measure(method, confidential, [shuffled(release, linked=False) for release in releases])
+    for one, other in zip((first.whole, *first.datasets), (second.whole, *second.datasets), strict=True):
+        assert [e.value for e in other.estimates] == pytest.approx([e.value for e in one.estimates], nan_ok=True)
+
+
+@every_whole_measure
+def test_measure_of_a_whole_release_answers_or_says_why_on_few_records(
+    method: Method, confidential: Microdata, releases: list[Microdata]
+) -> None:
+    for records in (1, 2):
+        few = Microdata(confidential.schema, confidential.frame.head(records))
+        same = Microdata(confidential.schema, releases[0].frame.head(records), "synthetic")
+        assert_sound(method, whole_measure(method, few, [same]).whole.estimates)
+
+
+@every_whole_measure
+def test_measure_of_a_whole_release_is_sound_where_values_are_missing(
+    method: Method, confidential: Microdata, releases: list[Microdata]
+) -> None:
+    data = with_missing(confidential, 1)
+    found = whole_measure(method, data, [with_missing(release, seed) for seed, release in enumerate(releases, 2)])
+    assert_sound(method, found.whole.estimates)
+
+
+@every_whole_measure
+def test_measure_of_a_whole_release_asks_for_its_models(method: Method, confidential: Microdata) -> None:
+    table = recipe_of(method, confidential.schema).to_table()
+    release = {**{k: v for k, v in table.items() if k != "synthesis"}, "release": {"m": 2, "released": ["days"]}}
+    with pytest.raises(BadInput, match=r"measure\[0\].method: .* asks the models"):
+        Recipe.from_table(release)
+    other = [{"target": "days", "method": "cart", "predictors": ["region"]}]
+    with pytest.raises(BadInput, match=r"measure\[0\].method: .* cannot ask synthesis.cart"):
+        Recipe.from_table({**table, "synthesis": other})
+
+
 @pytest.mark.slow
 @every_study
 def test_study_is_sound_at_every_point(method: Method, confidential: Microdata, releases: list[Microdata]) -> None:
@@ -250,11 +315,12 @@ def another(info: ParamInfo, value: Any, schema: Schema) -> list[Any]:
 def recipe_with(method: Method, schema: Schema, steps: list[dict[str, Any]]) -> Recipe:
     """A recipe with these steps of the method."""
     section = "study" if method.family == "studies" else "measure"
+    made = {"release": {"m": 2}, "synthesis": [dict(MODEL)]}
     return Recipe.from_table(
         {
             "title": method.title,
             "variables": {variable.name: variable.to_table() for variable in schema},
-            "release": {"m": 2, "released": list(SYNTHESISED)},
+            **(made if method.whole else {"release": {"m": 2, "released": list(SYNTHESISED)}}),
             section: [{"method": method.key, **step} for step in steps],
         }
     )

@@ -78,6 +78,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     methods = [found for found in chosen_methods(metafunc.config) if found.family in mark.args]
     if mark.kwargs.get("confidential"):
         methods = [found for found in methods if found.confidential]
+    if "whole" in mark.kwargs:
+        methods = [found for found in methods if found.whole == mark.kwargs["whole"]]
     names, params = ["method"], [pytest.param(found, id=found.key) for found in methods]
     if "kind" in metafunc.fixturenames:
         names.append("kind")

@@ -62,6 +62,17 @@ class Categories:
         """Whether values are whole numbers."""
         return self.variable.kind in (Kind.COUNT, Kind.DATE)
 
+    @property
+    def log_widths(self) -> Floats:
+        """How many values a category has, (size,), as a logarithm: of bins their whole numbers, or their width; 0 of one value."""
+        widths = np.ones(self.size)
+        if len(self.edges):
+            low, high = self.edges[:-1], self.edges[1:]
+            widths[: self.present] = (
+                np.append(np.ceil(high[:-1]), np.floor(high[-1]) + 1) - np.ceil(low) if self.whole else high - low
+            )
+        return np.log(np.where(widths > 0, widths, 1.0))
+
     def codes(self, data: Microdata) -> Codes:
         """The category of every record, (n,)."""
         numbers, missing = data.numbers(self.variable.name), data.missing(self.variable.name)

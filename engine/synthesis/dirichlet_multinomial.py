@@ -13,14 +13,17 @@ A small ``a`` copies the table, and a cell of one record may come out as it is; 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
+from ..arrays import Floats
 from ..errors import BadInput
+from ..guesses import Guesses, Plausibility
 from ..methods import method
 from ..microdata import Microdata
 from ..results import Diagnostic, Fit, NoTrace
@@ -68,7 +71,7 @@ def _key(categories: Mapping[str, Categories]) -> Key:
 
 
 def _cells(categories: Mapping[str, Categories], data: Microdata) -> Codes:
-    """The number of each record's cell, (n,)."""
+    """The number of each record's cell, (n,); 0 without variables."""
     return _key(categories).of({name: one.codes(data) for name, one in categories.items()}, len(data))
 
 
@@ -151,6 +154,104 @@ def _fresh(group: Codes, starts: Codes, cells: Codes, space: int, rng: np.random
     return found
 
 
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """How many records the cells of a table have: ``names`` (c,) ascending with ``counts``, ``groups`` (g,) with ``totals``.
+
+    A cell's name is ``group * space + cell``.
+    """
+
+    space: int
+    names: Codes
+    counts: Codes
+    groups: Codes
+    totals: Codes
+
+    @classmethod
+    def of(cls, groups: Codes, cells: Codes, space: int) -> Cells:
+        """Of records (n,)."""
+        names, counts = np.unique(groups * space + cells, return_counts=True)
+        return cls(space, names, counts, *np.unique(groups, return_counts=True))
+
+    def of_cells(self, groups: Codes, cells: Codes) -> Floats:
+        """How many records each of these cells has, (k,)."""
+        return _looked_up(self.names, self.counts, groups * self.space + cells)
+
+    def of_groups(self, groups: Codes) -> Floats:
+        """How many records each of these groups has, (k,)."""
+        return _looked_up(self.groups, self.totals, groups)
+
+    def log_probability(self, released: Cells, concentration: float) -> float:
+        """Log p(z | n) of released records in their order."""
+        alpha = concentration + _looked_up(self.names, self.counts, released.names)
+        total = concentration * self.space + _looked_up(self.groups, self.totals, released.groups)
+        cells = gammaln(alpha + released.counts) - gammaln(alpha)
+        return float(cells.sum() - (gammaln(total + released.totals) - gammaln(total)).sum())
+
+
+def _looked_up(names: Codes, counts: Codes, asked: Codes) -> Floats:
+    places = np.minimum(np.searchsorted(names, asked), len(names) - 1)
+    return np.where(names[places] == asked, counts[places], 0).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class CountedRelease:
+    """A release of this model as an intruder weighs it: its marginal likelihood is closed, and nothing is approximate.
+
+    With alpha = n + a for the counts n of the cells and z for those of a dataset, p(z | n) is the product of
+    Gamma(A) / Gamma(A + N) over groups, A and N their sums, and of Gamma(alpha + z) / Gamma(alpha) over cells. One record more
+    in a cell multiplies it by (alpha + z) / alpha * A / (A + N).
+    """
+
+    data: Microdata
+    targets: tuple[str, ...]
+    spec: DirichletMultinomialSpec
+    releases: Sequence[Microdata]
+    absolute: bool = True
+    approximate: bool = False
+    remarks: tuple[str, ...] = ()
+
+    def refitted(self, data: Microdata) -> CountedRelease:
+        """The same of other confidential data."""
+        return replace(self, data=data)
+
+    def weigh(self, guesses: Guesses) -> Plausibility:
+        """By the closed form, all guesses at once."""
+        own, given = (
+            _categories(self.data, self.targets, self.spec),
+            _categories(self.data, self.spec.predictors, self.spec),
+        )
+        space, a, shape = _key(own).space, self.spec.concentration, guesses.shape
+        guessed = guesses.table(self.data)
+        group, cell = _cells(given, guessed), _cells(own, guessed)
+        truth = tuple(np.repeat(_cells(of, guesses.own(self.data)), shape[1]) for of in (given, own))
+        in_group = group == truth[0]
+        counts = Cells.of(_cells(given, self.data), _cells(own, self.data), space)
+        alpha = a + counts.of_cells(group, cell) - (in_group & (cell == truth[1]))
+        total = a * space + counts.of_groups(group) - in_group
+        without = a + counts.of_cells(*truth) - 1, a * space + counts.of_groups(truth[0]) - 1
+        found = np.empty((*shape, len(self.releases)))
+        for draw, release in enumerate(self.releases):
+            z = Cells.of(_cells(given, release), _cells(own, release), space)
+            more = _log_factor(alpha, total, z.of_cells(group, cell), z.of_groups(group))
+            less = _log_factor(*without, z.of_cells(*truth), z.of_groups(truth[0]))
+            found[..., draw] = counts.log_probability(z, a) + np.reshape(more - less, shape)
+        widths = sum(categories.log_widths[categories.codes(guessed)] for categories in own.values())
+        return Plausibility(found, np.reshape(np.log(alpha) - np.log(total) - widths, shape))
+
+
+def _log_factor(alpha: Floats, total: Floats, z: Floats, released: Floats) -> Floats:
+    """By what one record more in a cell multiplies the probability of the release, as a logarithm."""
+    return np.asarray(np.log1p(z / alpha) - np.log1p(released / total))
+
+
+def release_model(
+    data: Microdata, targets: tuple[str, ...], spec: DirichletMultinomialSpec, releases: Sequence[Microdata], run: Run
+) -> CountedRelease:
+    """The releases as an intruder weighs them."""
+    return CountedRelease(data, targets, spec, releases)
+
+
 @method(
     "Dirichlet-multinomial",
     spec=DirichletMultinomialSpec,
@@ -158,6 +259,7 @@ def _fresh(group: Codes, starts: Codes, cells: Codes, space: int, rng: np.random
     joint_draw=joint_draw,
     targets=tuple(Kind),
     check=check,
+    release_model=release_model,
 )
 def dirichlet_multinomial(
     data: Microdata, targets: tuple[str, ...], spec: DirichletMultinomialSpec, run: Run, draws: int

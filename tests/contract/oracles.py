@@ -874,6 +874,8 @@ ORACLES: dict[str, Callable[..., dict[str, Answers]]] = {
 
 # Outputs for which no closed reference is possible, and why; a method's key stands for all of its outputs.
 NO_ORACLE: dict[str, str] = {
+    "risk.bayesian_posterior": "it asks the models of the release; tests/engine/risk/test_bayesian_posterior.py sums over all guesses "
+    "by brute force",
     "studies.calibration": "its tables come from a trained generator (trees, or ctgan); the scores are those of quality.*, "
     "which have oracles, and tests/engine/studies/test_calibration.py counts what is made of them",
     "studies.minimisation": "its sub-samples are drawn at random and anonymised; the scores are those of quality.*, which have "

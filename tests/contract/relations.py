@@ -205,6 +205,14 @@ EXPECTATIONS: dict[str, Expected] = {
     "risk.attribute.risk": LEARNT,
     "risk.attribute.risk_excluding_self": ALONE,
     **{f"risk.identification.{name}": expected for name, expected in IDENTIFIED.items()},
+    **{
+        f"risk.bayesian_posterior.{name}": Expected(*[free("it asks the models of the release: its own tests change tables")] * 8)
+        for name in (
+            *("posterior_risk", "prior_risk", "posterior_of_truth", "nearly_certain", "right_both", "gained", "lost"),
+            *("wrong_both", "risk_ratio", "largest_risk_ratio", "expected_difference", "posterior_risk_of_first"),
+            *("step_error", "effective_draws"),
+        )
+    },
     "risk.inference_attack.misclassification": Expected(doubled=same, copy=same, permuted=higher, noise=equals(1)),
     "risk.inference_attack.mean_absolute_error": Expected(doubled=same, copy=same, permuted=higher, noise=higher),
     "risk.inference_attack.guess_misclassification": Expected(doubled=same, copy=same, permuted=same, noise=equals(1)),

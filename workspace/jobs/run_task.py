@@ -29,7 +29,16 @@ from sfumato.engine.rows import Row
 from sfumato.engine.run import Progress, silent
 
 from ..errors import WorkspaceError
-from ..store.artefacts import classes_name, read_released, records_name, trace_name, write_records, write_trace
+from ..store.artefacts import (
+    classes_name,
+    guesses_name,
+    read_released,
+    records_name,
+    trace_name,
+    whole_records_name,
+    write_records,
+    write_trace,
+)
 from ..store.database import is_busy
 from ..store.disk import disk_error
 from ..store.keys import key_of_run
@@ -63,7 +72,8 @@ def peak_bytes() -> int:
 class TaskInput:
     """A claimed task, its run's recipe, the confidential table with its schema, and what earlier tasks left.
 
-    ``tables`` gives the hash of each fit and released dataset, and of the classes of anonymised ones; ``rows`` are those to combine.
+    ``tables`` gives the hash of each fit, released dataset and block of a measure, and of the classes of anonymised datasets; ``rows``
+    are those to combine.
     Of the key only the fingerprint is here: whoever computes reads the key from the workspace.
     """
 
@@ -82,7 +92,7 @@ def task_input(workspace: Workspace, held: Claim) -> TaskInput:
     dataset = workspace.dataset(run.dataset_id)
     left = workspace.connection.execute(
         """SELECT name, sha256 FROM artefact
-           WHERE run_id = ? AND (name LIKE 'fit/%' OR name LIKE 'draw/%' OR name LIKE 'classes/%')""",
+           WHERE run_id = ? AND (name LIKE 'fit/%' OR name LIKE 'draw/%' OR name LIKE 'classes/%' OR name LIKE 'measure/%')""",
         (run.id,),
     )
     rows = raw_rows(workspace, run.id) if held.kind == TaskKind.COMBINE else ()
@@ -214,13 +224,33 @@ def _compute_anonymise(tables: Tables, given: TaskInput, report: Report, key: by
 
 def _compute_measure(tables: Tables, given: TaskInput, report: Report, key: bytes) -> TaskResult:
     held, confidential = given.held, _confidential(tables, given)
-    released = confidential if held.draw is None else _released(tables, given, held.draw)
     recipe = _recipe(given.recipe)
+    if recipe.measures[held.item].method.whole:
+        return _compute_whole_measure(tables, given, report, key)
+    released = confidential if held.draw is None else _released(tables, given, held.draw)
     measure, rows = execution.measure_dataset(recipe, held.item, confidential, released, held.draw, report, key=key)
     if not measure.per_record:
         return TaskResult(rows=rows)
     sha256 = write_records(tables, measure.per_record)
     return TaskResult(rows=rows, artefacts={records_name(held.item, held.draw): sha256})
+
+
+def _compute_whole_measure(tables: Tables, given: TaskInput, report: Report, key: bytes) -> TaskResult:
+    """A block of a measure of all released datasets, or what its blocks say together."""
+    held, confidential, recipe = given.held, _confidential(tables, given), _recipe(given.recipe)
+    releases = [_released(tables, given, draw) for draw in range(1, recipe.m + 1)]
+    if held.point is not None:
+        part = execution.measure_block(recipe, held.item, held.point, confidential, releases, report, key=key)
+        return TaskResult(artefacts={held.key: tables.write_arrays(part)})
+    names = [execution.block_name(held.item, block) for block in recipe.measures[held.item].spec.grid()]
+    parts = [tables.read_arrays(given.tables[name]) for name in names]
+    found, rows = execution.gather_blocks(recipe, held.item, confidential, releases, parts)
+    left = {guesses_name(held.item): tables.write_arrays(found.guesses)} if found.guesses else {}
+    for draw, measure in enumerate((found.whole, *found.datasets)):
+        if measure.per_record:
+            name = records_name(held.item, draw) if draw else whole_records_name(held.item)
+            left[name] = write_records(tables, measure.per_record)
+    return TaskResult(rows=rows, artefacts=left)
 
 
 def _compute_study(tables: Tables, given: TaskInput, report: Report, key: bytes) -> TaskResult:

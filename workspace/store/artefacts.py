@@ -57,6 +57,16 @@ def records_name(item: int, draw: int | None) -> str:
     return f"records/{item}/{'confidential' if draw is None else draw}"
 
 
+def whole_records_name(item: int) -> str:
+    """``records/0/whole``: what measure 0 left of all released datasets together."""
+    return f"records/{item}/whole"
+
+
+def guesses_name(item: int) -> str:
+    """``guesses/0``: what an intruder would think of single records by measure 0; values of the data."""
+    return f"guesses/{item}"
+
+
 def write_records(tables: Tables, per_record: Mapping[str, NDArray[Any]]) -> str:
     """Store arrays (n,) by name as columns; returns the hash of the table."""
     return tables.write(pa.table({name: _small(values) for name, values in per_record.items()}))

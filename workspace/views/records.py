@@ -36,14 +36,16 @@ from ..store.workspace import Workspace
 from .runs import Run, find_run
 
 NO_VALUE = "(no value)"
-_NAME = re.compile(r"records/(\d+)/(confidential|\d+)")
+WHOLE, CONFIDENTIAL = "whole", "confidential"
+_NAME = re.compile(rf"records/(\d+)/({CONFIDENTIAL}|{WHOLE}|\d+)")
 
 
 @dataclass(frozen=True)
 class RecordMeasure:
     """A measure of a run that left a risk for every record: its place in the recipe, and the hashes of its tables.
 
-    ``draws`` has the table of every released dataset by number, ``confidential`` that of the data scored themselves.
+    ``draws`` has the table of every released dataset by number, ``confidential`` that of the data scored themselves, ``whole``
+    that of all datasets together where the measure has them weighed together rather than averaged.
     """
 
     item: int
@@ -51,6 +53,7 @@ class RecordMeasure:
     params: Mapping[str, Any]
     draws: Mapping[int, str]
     confidential: str | None
+    whole: str | None = None
 
     @property
     def place(self) -> str:
@@ -70,12 +73,13 @@ def record_measures(workspace: Workspace, run_id: int) -> list[RecordMeasure]:
             tables.setdefault(int(named[1]), {})[named[2]] = row["sha256"]
     found = []
     for item, by_dataset in sorted(tables.items()):
-        draws = {int(name): by_dataset[name] for name in by_dataset if name != "confidential"}
+        draws = {int(name): by_dataset[name] for name in by_dataset if name not in (CONFIDENTIAL, WHOLE)}
         step = steps[item]
         if draws and has_record_risk(list(_arrays(workspace, step.method.key, draws[min(draws)]))):
             params = step.spec.to_table()
             ordered = dict(sorted(draws.items()))
-            found.append(RecordMeasure(item, step.method.key, params, ordered, by_dataset.get("confidential")))
+            others = by_dataset.get(CONFIDENTIAL), by_dataset.get(WHOLE)
+            found.append(RecordMeasure(item, step.method.key, params, ordered, *others))
     return found
 
 
@@ -133,11 +137,12 @@ class Records:
 
 
 def open_records(workspace: Workspace, run_id: int, measure: RecordMeasure, draw: int | None = None) -> Records:
-    """Every record's risk: the average over the datasets that are there, or dataset ``draw`` alone.
+    """Every record's risk: of all datasets together, their average where the measure has none such, or of dataset ``draw`` alone.
 
     Raises NotFound when there is no such dataset, DamagedTable.
     """
-    chosen = measure.draws.values() if draw is None else [_table(measure, run_id, draw)]
+    together = measure.draws.values() if measure.whole is None else [measure.whole]
+    chosen = together if draw is None else [_table(measure, run_id, draw)]
     risk = record_risk([_arrays(workspace, measure.key, sha256) for sha256 in chosen])
     own = None if measure.confidential is None else record_risk([_arrays(workspace, measure.key, measure.confidential)])
     return Records(run_id, measure, draw, risk, own, risk.ranking())

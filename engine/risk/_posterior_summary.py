@@ -1,0 +1,217 @@
+"""What the posteriors of single records come to: R and PR, how beliefs moved, and R over the datasets of a release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from statsmodels.stats.proportion import proportion_confint
+
+from ..arrays import Floats
+from ..microdata import Microdata
+from ..outputs import Output
+from ..results import Estimate, Measure, WholeMeasure
+from ..statistics.bounded_interval import AT_LEAST_ONE, NON_NEGATIVE, SHARE
+
+Arrays = Mapping[str, NDArray[Any]]
+NEARLY = 0.95
+
+OUTPUTS = (
+    Output(
+        "posterior_risk",
+        "share of the records whose truth is the most likely guess once the release is known (R)",
+        "low",
+        "share",
+        range=SHARE,
+        short="R",
+        questions=("inference",),
+    ),
+    Output(
+        "prior_risk",
+        "share of the records whose truth is the most likely guess before (PR)",
+        "none",
+        "share",
+        range=SHARE,
+        short="PR",
+    ),
+    Output(
+        "posterior_of_truth",
+        "probability of the truth once the release is known, mean of the records",
+        "low",
+        range=SHARE,
+        questions=("inference",),
+    ),
+    Output(
+        "nearly_certain",
+        f"share of the records whose truth has a posterior probability of {NEARLY} or more",
+        "low",
+        "share",
+        range=SHARE,
+        questions=("inference",),
+    ),
+    Output("right_both", "records guessed right before and after the release", "none", "records", range=NON_NEGATIVE),
+    Output(
+        "gained", "records guessed wrong before the release and right after it", "low", "records", range=NON_NEGATIVE
+    ),
+    Output(
+        "lost", "records guessed right before the release and wrong after it", "none", "records", range=NON_NEGATIVE
+    ),
+    Output("wrong_both", "records guessed wrong before and after the release", "none", "records", range=NON_NEGATIVE),
+    Output(
+        "risk_ratio",
+        "posterior over prior probability of the truth, geometric mean of the records that are guessed right",
+        "low",
+        range=NON_NEGATIVE,
+    ),
+    Output(
+        "largest_risk_ratio",
+        "posterior over prior probability of the truth, largest of a record",
+        "low",
+        range=NON_NEGATIVE,
+    ),
+    Output(
+        "expected_difference",
+        "distance of a number's posterior mean from the truth, mean of the records",
+        "high",
+        range=NON_NEGATIVE,
+    ),
+    Output(
+        "posterior_risk_of_first",
+        "R by the first so many datasets of the release",
+        "low",
+        "share",
+        range=SHARE,
+        short="R of first",
+    ),
+    Output(
+        "step_error",
+        "error of log p(Z | guess) by a step from the fit, largest of some records at which the models were fitted anew",
+        "none",
+        range=NON_NEGATIVE,
+    ),
+    Output(
+        "effective_draws",
+        "draws of the other lacking records that bear the posterior, mean of the records",
+        "high",
+        range=AT_LEAST_ONE,
+    ),
+)
+
+
+def summarised(
+    data: Microdata, parts: Sequence[Arrays], numbers: Sequence[str], by: str | None, drawn: bool
+) -> WholeMeasure:
+    """All records together, and by the values of ``by``; ``drawn``: the records asked about are a random part of all."""
+    whole = [part for part in parts if "record" in part]
+    found = {name: np.concatenate([part[name] for part in whole]) for name in whole[0] if name not in OWN}
+    remark = "; ".join(dict.fromkeys(str(text) for part in parts for text in part["remarks"]))
+    if found["bounded"].any():
+        remark = "; ".join(
+            filter(None, [remark, f"of {int(found['bounded'].sum()):,} records the posterior is an upper bound"])
+        )
+    estimates = list(_of(found, drawn, remark, {}))
+    if by is not None:
+        for value, own in _groups(data, by, found["record"]):
+            estimates += _of({name: array[own] for name, array in found.items()}, drawn, remark, {by: value})
+    estimates += _numbers(found, numbers, remark)
+    for first, right in enumerate(found["first_right"].T, start=1):
+        estimates.append(
+            _share("posterior_risk_of_first", right, drawn, remark, {"datasets": first}, found["prior_right"])
+        )
+    estimates += _computing(parts, found, drawn)
+    datasets = tuple(
+        Measure(
+            (
+                _share("posterior_risk", right, drawn, remark, {}, found["prior_right"]),
+                Estimate("posterior_of_truth", float(own.mean()), baseline=float(found["prior"].mean()), reason=remark),
+            ),
+            _per_record(data, found, own),
+        )
+        for right, own in zip(found["alone_right"].T, found["alone_probability"].T, strict=True)
+    )
+    kept = {
+        name: array
+        for name, array in found.items()
+        if name.startswith("top") or name in ("record", "probability", "prior")
+    }
+    return WholeMeasure(Measure(tuple(estimates), _per_record(data, found, found["probability"])), datasets, kept)
+
+
+OWN = ("step_error", "remarks")
+
+
+def _per_record(data: Microdata, found: Arrays, probability: Floats) -> Arrays:
+    arrays = {"probability": probability, "candidates": found["candidates"].astype(np.float64), "prior": found["prior"]}
+    spread = {name: np.full(len(data), np.nan) for name in arrays}
+    for name, values in arrays.items():
+        spread[name][found["record"]] = values
+    return spread
+
+
+def _groups(data: Microdata, by: str, records: NDArray[np.intp]) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    values = data.frame[by].astype(str).to_numpy()[records]
+    for value in sorted(set(values)):
+        yield value, values == value
+
+
+def _share(
+    name: str, right: Floats, drawn: bool, remark: str, params: Mapping[str, Any], before: Floats | None = None
+) -> Estimate:
+    """A share of records; with Wilson's interval where they are a random part of all."""
+    value = float(right.mean())
+    low, high = proportion_confint(right.sum(), len(right), method="wilson") if drawn else (None, None)
+    baseline = None if before is None else float(before.mean())
+    return Estimate(name, value, lower=low, upper=high, baseline=baseline, reason=remark, params=params)
+
+
+def _of(found: Arrays, drawn: bool, remark: str, params: Mapping[str, Any]) -> Iterator[Estimate]:
+    after, before = found["right"], found["prior_right"]
+    yield _share("posterior_risk", after, drawn, remark, params, before)
+    yield _share("prior_risk", before, drawn, remark, params)
+    own, prior = found["probability"], found["prior"]
+    yield Estimate("posterior_of_truth", float(own.mean()), baseline=float(prior.mean()), reason=remark, params=params)
+    yield _share(
+        "nearly_certain",
+        (own >= NEARLY).astype(np.float64),
+        drawn,
+        remark,
+        params,
+        (prior >= NEARLY).astype(np.float64),
+    )
+    for name, share in (
+        ("right_both", before * after),
+        ("gained", (1 - before) * after),
+        ("lost", before * (1 - after)),
+        ("wrong_both", (1 - before) * (1 - after)),
+    ):
+        yield Estimate(name, float(share.sum()), reason=remark, params=params)
+    ratio = own / np.maximum(prior, np.finfo(float).tiny)
+    guessed = after > 0
+    if guessed.any():
+        weight = np.log(np.maximum(ratio[guessed], np.finfo(float).tiny))
+        yield Estimate("risk_ratio", float(np.exp(weight.mean())), baseline=1.0, reason=remark, params=params)
+    else:
+        yield Estimate.not_computed("risk_ratio", "no record is guessed right", **params)
+    yield Estimate("largest_risk_ratio", float(ratio.max()), baseline=1.0, reason=remark, params=params)
+
+
+def _numbers(found: Arrays, numbers: Sequence[str], remark: str) -> Iterator[Estimate]:
+    for v, name in enumerate(numbers):
+        if not name:
+            continue
+        after, before = (np.abs(found[which][:, v]) for which in ("difference", "prior_difference"))
+        yield Estimate(
+            "expected_difference", float(np.nanmean(after)), name, baseline=float(np.nanmean(before)), reason=remark
+        )
+
+
+def _computing(parts: Sequence[Arrays], found: Arrays, drawn: bool) -> Iterator[Estimate]:
+    errors = np.concatenate([part["step_error"] for part in parts])
+    if len(errors):
+        yield Estimate(
+            "step_error", float(errors.max()), reason=f"of {len(errors)} records; median {np.median(errors):.2g}"
+        )
+    if found["effective"].max() > 1:
+        yield Estimate("effective_draws", float(found["effective"].mean()))

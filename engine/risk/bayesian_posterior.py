@@ -1,0 +1,377 @@
+"""What the strongest intruder learns: the posterior of a record's values, given the release and all other records.
+
+Reiter, Wang & Zhang, eq. 1: p(Y_i | Z, X, D_-i) is proportional to p(Z | Y_i, X, D_-i) p(Y_i | X, D_-i). The intruder knows every
+record but one, its values that are released unchanged, and the models of the release with their settings; each guess at the rest is weighed
+by how well the release bears it out. R (eq. 2) is the share of the records whose most likely guess is the truth, where q guesses are
+equally likely 1/q of a record; PR (eq. 13) is the same by the prior alone. Against the paper's open problem nothing is fitted anew for a
+guess: ``sfumato.engine.guesses`` asks each model for all guesses of a record at once.
+
+An intruder who lacks several records averages over what they may be: p(Z | D_-S, Y_i) is the mean over draws of the other lacking records
+from what is known.
+
+What is wrong with a low R: an intruder with another prior, or who asks about a guess that ``observed`` leaves out, is not weighed here, and
+R says nothing of a record alone: ``posterior_of_truth`` and the records do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from ..arrays import Floats
+from ..errors import BadInput, NotComputable
+from ..guesses import Guesses, Models, Plausibility, ReleaseModel, weighed, with_records
+from ..methods import method
+from ..microdata import Microdata
+from ..outputs import RecordArray
+from ..results import WholeMeasure
+from ..run import Progress, Run
+from ..schema import Schema
+from ..spec import Param, Spec
+from ._guess_space import GuessSpace, OpenGuesses, Space, expected
+from ._posterior_summary import OUTPUTS, summarised
+
+SAME = 1e-7
+"""Two logarithms of probabilities that differ by less are the same: what rounding leaves."""
+CELLS = 2_000_000
+"""Guesses times datasets that are weighed at a time."""
+SHOWN = 5
+"""The guesses of a record that are kept."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BayesianPosteriorSpec(Spec):
+    """The intruder's prior and guesses, whose records are asked about, and how many the intruder lacks."""
+
+    prior: Annotated[
+        Literal["model", "marginal", "uniform"],
+        Param(
+            "what the intruder believes before: what the models predict from all other records, how many other records have "
+            "the guess (and one more, shared by all guesses), or nothing",
+            told=True,
+        ),
+    ] = "model"
+    guesses: Annotated[
+        Space,
+        Param(
+            "combinations that records have, within the strata; all combinations; or those that differ from the truth in one variable"
+        ),
+    ] = "observed"
+    strata: Annotated[
+        tuple[str, ...],
+        Param("kept variables: a record is guessed among the combinations of its own stratum", names="variables"),
+    ] = ()
+    by: Annotated[str | None, Param("kept variable by whose values R and PR are also told", names="variables")] = None
+    points: Annotated[int, Param("guesses at a number", ge=2, le=1000)] = 25
+    largest: Annotated[int, Param("most guesses at a record", ge=2, selects=True)] = 5000
+    records: Annotated[int | None, Param("records asked about, at random; left out, all", ge=1)] = None
+    lacks: Annotated[int, Param("records that the intruder does not know, the one asked about among them", ge=1)] = 1
+    draws: Annotated[int, Param("draws of what other lacking records may be", ge=2, le=10_000)] = 50
+    stop_after: Annotated[
+        int | None,
+        Param(
+            "a record is done once so many guesses are more likely than the truth, before and after: its posterior is then an upper bound",
+            ge=1,
+        ),
+    ] = None
+    refits: Annotated[
+        int,
+        Param(
+            "records at which models that take a step are fitted anew, to tell the error of the step",
+            ge=0,
+            selects=True,
+        ),
+    ] = 16
+    blocks: Annotated[int, Param("tasks that the records are divided among", ge=1, le=1000, selects=True)] = 8
+
+    def grid(self) -> tuple[float, ...]:
+        """The numbers of the blocks."""
+        return tuple(map(float, range(self.blocks)))
+
+    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
+        """BadInput when strata are not kept, or settings contradict each other."""
+        for i, name in enumerate(self.strata):
+            if name in released:
+                raise BadInput(f"{place}.strata[{i}]", f'"{name}" is made anew; name kept variables')
+        if self.by in released:
+            raise BadInput(f"{place}.by", f'"{self.by}" is made anew; name a kept variable')
+        if self.guesses == "neighbours" and self.prior == "marginal":
+            raise BadInput(
+                f"{place}.prior", 'neighbours have no marginal counts; use "model" or "uniform", or other guesses'
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Kernels:
+    """Logarithms of what posteriors are proportional to, of t records with g guesses: ``prior`` (t, g), and with the release ``alone`` (t, g, m),
+    by each dataset, and ``first`` (t, g, m), by the first 1 to m of them. ``effective`` (t,) is how many draws of the other lacking
+    records bear the last of them at the truth, 1 for an intruder who lacks one.
+    """
+
+    prior: Floats
+    alone: Floats
+    first: Floats
+    effective: Floats
+
+    def join(self, other: Kernels) -> Kernels:
+        """With more guesses at the same records."""
+        return Kernels(
+            np.concatenate([self.prior, other.prior], axis=1),
+            np.concatenate([self.alone, other.alone], axis=1),
+            np.concatenate([self.first, other.first], axis=1),
+            self.effective,
+        )
+
+    def of(self, rows: NDArray[np.bool_]) -> Kernels:
+        """Those of some of the records."""
+        return Kernels(self.prior[rows], self.alone[rows], self.first[rows], self.effective[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class _Intruder:
+    """``models`` are fitted to the data or, where several records are lacking, to each draw of what the others may be."""
+
+    spec: BayesianPosteriorSpec
+    models: tuple[tuple[ReleaseModel, ...], ...]
+
+    def kernels(self, opened: OpenGuesses) -> Kernels:
+        """Of the guesses at some records."""
+        found = [weighed(models, opened.guesses) for models in self.models]
+        priors = [self._prior(one, opened) for one in found]
+        alone = [prior[..., None] + one.likelihood for prior, one in zip(priors, found, strict=True)]
+        first = [prior[..., None] + one.likelihood.cumsum(axis=2) for prior, one in zip(priors, found, strict=True)]
+        return Kernels(_mean(priors), _mean(alone), _mean(first), _effective(first, opened.truth))
+
+    def _prior(self, found: Plausibility, opened: OpenGuesses) -> Floats:
+        if self.spec.prior == "model":
+            return found.prior + opened.log_width
+        if self.spec.prior == "uniform":
+            return np.zeros(opened.others.shape)
+        return np.asarray(np.log(opened.others + 1 / opened.size))
+
+    def scored(self, opened: OpenGuesses) -> dict[str, NDArray[Any]]:
+        """What becomes of t records: arrays of first axis t."""
+        if self.spec.stop_after is None:
+            return _scored(opened, self.kernels(opened))
+        t, g = opened.others.shape
+        order = np.argsort(np.arange(g)[None, :] != opened.truth[:, None], axis=1, kind="stable")  # the truth first
+        rows, upto = np.arange(t), 1
+        kernels = self.kernels(opened.take(rows, order[:, :1]))
+        parts: list[tuple[NDArray[np.intp], dict[str, NDArray[Any]]]] = []
+        while len(rows):
+            more = order[rows, upto : 2 * upto + FIRST_LOOK]
+            kernels = kernels.join(self.kernels(opened.take(rows, more))) if more.shape[1] else kernels
+            upto += more.shape[1]
+            done = self._beaten(kernels) if upto < g else np.ones(len(rows), dtype=np.bool_)
+            if done.any():
+                parts.append((rows[done], _scored(opened.take(rows[done], order[rows[done], :upto]), kernels.of(done))))
+            rows, kernels = rows[~done], kernels.of(~done)
+        where = np.argsort(np.concatenate([rows for rows, _ in parts]))
+        return {name: np.concatenate([part[name] for _, part in parts])[where] for name in parts[0][1]}
+
+    def _beaten(self, kernels: Kernels) -> NDArray[np.bool_]:
+        """Which records have so many guesses above the truth, in the first column, whatever of the release is asked."""
+        asked = [kernels.alone, kernels.first, *([kernels.prior[..., None]] if self.spec.prior != "uniform" else [])]
+        above = [(one > one[:, :1] + SAME).sum(axis=1).min(axis=1) for one in asked]
+        return np.asarray(np.min(above, axis=0) >= (self.spec.stop_after or np.inf))
+
+
+FIRST_LOOK = 32
+
+
+def _effective(first: Sequence[Floats], truth: NDArray[np.intp]) -> Floats:
+    """How many draws of the other lacking records bear the release at the truth, (t,)."""
+    if len(first) == 1 or (truth < 0).any():
+        return np.ones(len(truth))
+    own = np.stack([np.take_along_axis(one[..., -1], truth[:, None], 1)[:, 0] for one in first])
+    weight = np.exp(own - own.max(axis=0))
+    return np.asarray(weight.sum(axis=0) ** 2 / (weight**2).sum(axis=0))
+
+
+def _scored(opened: OpenGuesses, kernels: Kernels) -> dict[str, NDArray[Any]]:
+    """The posterior of the truth, whether it is the most likely guess, and the most likely guesses."""
+    truth = opened.truth
+    last = kernels.first[..., -1]
+    posterior, prior = _normalised(last), _normalised(kernels.prior)
+    top = np.argsort(-posterior, axis=1, kind="stable")[:, :SHOWN]
+    numbers = list(opened.guesses.values)
+    after, before = (expected(opened.guesses.values, weight, numbers) for weight in (posterior, prior))
+    own = np.column_stack([np.take_along_axis(v, truth[:, None], 1)[:, 0] for v in opened.guesses.values.values()])
+    whole = opened.size
+    uniform = np.ptp(kernels.prior, axis=1) < SAME  # of what has not been looked at too
+    right = np.where(uniform, 1 / whole, _right(kernels.prior[..., None], truth)[:, 0])
+    found = {
+        "record": opened.guesses.records,
+        "probability": _at(posterior, truth),
+        "prior": np.where(uniform, 1 / whole, _at(prior, truth)),
+        "right": _right(last[..., None], truth)[:, 0],
+        "prior_right": right,
+        "candidates": (last >= _at(last, truth)[:, None] - SAME).sum(axis=1),
+        "alone_right": _right(kernels.alone, truth),
+        "alone_probability": np.stack(
+            [_at(_normalised(one), truth) for one in np.moveaxis(kernels.alone, 2, 0)], axis=1
+        ),
+        "first_right": _right(kernels.first, truth),
+        "effective": kernels.effective,
+        "difference": after - own,
+        "prior_difference": before - own,
+        "bounded": np.full(len(truth), last.shape[1] < whole),
+        "top_probability": _padded(np.take_along_axis(posterior, top, 1)),
+        "top_prior": _padded(np.take_along_axis(prior, top, 1)),
+    }
+    for name, values in opened.guesses.values.items():
+        found[f"top.{name}"] = _padded(np.take_along_axis(values, top, 1))
+    return found
+
+
+def _normalised(logs: Floats) -> Floats:
+    return np.asarray(np.exp(logs - logsumexp(logs, axis=1, keepdims=True)))
+
+
+def _at(values: Floats, truth: NDArray[np.intp]) -> Floats:
+    return np.take_along_axis(values, truth[:, None], 1)[:, 0]
+
+
+def _right(logs: Floats, truth: NDArray[np.intp]) -> Floats:
+    """1 / q where the truth is one of the q most likely guesses, (t, k) of logarithms (t, g, k)."""
+    most = logs >= logs.max(axis=1, keepdims=True) - SAME
+    own = np.take_along_axis(most, truth[:, None, None], 1)[:, 0]
+    return np.asarray(own / most.sum(axis=1))
+
+
+def _padded(values: Floats) -> Floats:
+    """With SHOWN columns, NaN where there are fewer guesses."""
+    return np.pad(values, ((0, 0), (0, SHOWN - values.shape[1])), constant_values=np.nan)
+
+
+def _mean(logs: Sequence[Floats]) -> Floats:
+    """The logarithm of the mean of what these are the logarithms of."""
+    return logs[0] if len(logs) == 1 else np.asarray(logsumexp(np.stack(logs), axis=0) - np.log(len(logs)))
+
+
+def gather(
+    confidential: Microdata,
+    releases: Sequence[Microdata],
+    spec: BayesianPosteriorSpec,
+    parts: Sequence[Mapping[str, NDArray[Any]]],
+) -> WholeMeasure:
+    """R and PR of all blocks, how beliefs moved, R of each dataset alone and of the first of them."""
+    names = [
+        name.removeprefix("top.") for name in next(one for one in parts if "record" in one) if name.startswith("top.")
+    ]
+    numbers = [name if not confidential.schema[name].kind.has_levels else "" for name in names]
+    drawn = spec.records is not None and spec.records < len(confidential)
+    return summarised(confidential, parts, numbers, spec.by, drawn)
+
+
+@method(
+    "Strongest intruder",
+    spec=BayesianPosteriorSpec,
+    source="Reiter, Wang & Zhang, eq. 1-15",
+    outputs=OUTPUTS,
+    gather=gather,
+    per_record=(
+        RecordArray("probability", "posterior probability of the truth", worse="high", part="probability"),
+        RecordArray("candidates", "guesses that are at least as likely as the truth", "guesses", "low", "candidates"),
+        RecordArray("prior", "probability of the truth before the release", worse="none"),
+    ),
+)
+def bayesian_posterior(
+    confidential: Microdata,
+    releases: Sequence[Microdata],
+    models: Models,
+    spec: BayesianPosteriorSpec,
+    block: int,
+    run: Run,
+) -> Mapping[str, NDArray[Any]]:
+    """The records of one block: arrays with one row a record, and ``step_error`` (r,) of those at which models were fitted anew."""
+    choosing, *own = run.rng.spawn(1 + spec.blocks)
+    rng = own[block]
+    n = len(confidential)
+    chosen = np.arange(n)
+    if spec.records is not None and spec.records < n:
+        chosen = np.sort(choosing.choice(n, spec.records, replace=False))
+    records = np.array_split(chosen, spec.blocks)[block]
+    fitted = models(confidential)
+    names = tuple(name for model in fitted for name in model.targets)
+    space = GuessSpace.of(confidential, names, spec.guesses, spec.points, spec.strata, spec.largest)
+    intruder = _Intruder(spec, tuple(_backgrounds(fitted, space, records, spec, rng)))
+    cells = CELLS // (len(releases) * len(intruder.models))
+    found, done = [], 0
+    for group in space.groups(records, cells):
+        found.append(intruder.scored(space.at(group)))
+        run.report(Progress(done := done + len(group), len(records), "records"))
+    errors = _step_errors(fitted, confidential, space, records[rng.permutation(len(records))], spec, rng)
+    remarks = np.array(tuple(dict.fromkeys(remark for model in fitted for remark in model.remarks)), dtype=str)
+    arrays = {name: np.concatenate([one[name] for one in found]) for name in found[0]} if found else {}
+    return {**arrays, "step_error": errors, "remarks": remarks}
+
+
+def _backgrounds(
+    fitted: tuple[ReleaseModel, ...],
+    space: GuessSpace,
+    records: NDArray[np.intp],
+    spec: BayesianPosteriorSpec,
+    rng: np.random.Generator,
+) -> Iterator[tuple[ReleaseModel, ...]]:
+    """The models fitted to the data or, where the intruder lacks several records, to draws of the others from known ones of their strata."""
+    if spec.lacks == 1:
+        yield fitted
+        return
+    if not all(model.absolute for model in fitted):
+        raise NotComputable(
+            "a model of the release cannot compare data that differ in several records; leave lacks at 1"
+        )
+    data = space.data
+    outside = np.setdiff1d(np.arange(len(data)), records)
+    if len(outside) < spec.lacks:
+        raise NotComputable(
+            f"{len(outside):,} records are in other blocks, not as many as are lacking; take more blocks"
+        )
+    lacking = rng.choice(outside, spec.lacks - 1, replace=False)
+    known = np.setdiff1d(outside, lacking)  # none of those asked about, whose values would be given away
+    for _ in range(spec.draws):
+        donors = np.empty(len(lacking), dtype=np.intp)
+        for s in np.unique(space.stratum[lacking]):
+            here = space.stratum[lacking] == s
+            of = known[space.stratum[known] == s]
+            donors[here] = rng.choice(of if len(of) else known, int(here.sum()))
+        values = {one.name: data.numbers(one.name)[donors] for one in space.variables}
+        changed = with_records(data, lacking, values)
+        yield tuple(model.refitted(changed) for model in fitted)
+
+
+def _step_errors(
+    fitted: tuple[ReleaseModel, ...],
+    data: Microdata,
+    space: GuessSpace,
+    records: NDArray[np.intp],
+    spec: BayesianPosteriorSpec,
+    rng: np.random.Generator,
+) -> Floats:
+    """By how much log p(Z | D_y) - log p(Z | D) of a step differs from that of fits anew, at one guess of each of some records, (r,)."""
+    if not any(model.approximate for model in fitted):
+        return np.empty(0)
+    found = []
+    for record in records[: -(-spec.refits // spec.blocks)]:
+        opened = space.at(np.array([record]))
+        others = np.setdiff1d(np.arange(opened.size), opened.truth)
+        if not len(others):
+            continue
+        pair = opened.take(np.array([0]), np.array([opened.truth[0], rng.choice(others)]))
+        guess = {name: values[:, 1:] for name, values in pair.guesses.values.items()}
+        steps = weighed(fitted, pair.guesses).likelihood[0]
+        changed = with_records(data, pair.guesses.records, {name: values[:, 0] for name, values in guess.items()})
+        anew = tuple(model.refitted(changed) for model in fitted)
+        if all(model.absolute for model in fitted):
+            exact = weighed(anew, Guesses(pair.guesses.records, guess)).likelihood[0, 0] - steps[0]
+        else:  # the way back, from the other data
+            back = weighed(anew, pair.guesses).likelihood[0]
+            exact = back[1] - back[0]
+        found.append(abs(float((steps[1] - steps[0] - exact).sum())))
+    return np.array(found)

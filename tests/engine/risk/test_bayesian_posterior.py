@@ -1,0 +1,338 @@
+"""The strongest intruder against brute force, known answers and simulated releases (Reiter, Wang & Zhang §2-3)."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.engine.errors import BadInput
+from sfumato.engine.execution import execute, gather_blocks, measure_block
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.results import WholeMeasure
+from sfumato.engine.run import PUBLIC
+
+Row = tuple[str, ...]
+
+
+def recipe(
+    names: Sequence[str] = ("a", "b"),
+    levels: Sequence[str] = ("0", "1"),
+    *,
+    kept: Sequence[str] = (),
+    m: int = 2,
+    model: dict[str, Any] | None = None,
+    **measure: Any,
+) -> Recipe:
+    step = {"method": "dirichlet_multinomial", "target": list(names), "concentration": 1.0, "predictors": list(kept)}
+    return Recipe.from_table(
+        {
+            "title": "a table",
+            "variables": {name: {"kind": "categorical", "levels": list(levels)} for name in (*kept, *names)},
+            "release": {"m": m},
+            "synthesis": [{**step, **(model or {})}],
+            "measure": [{"method": "risk.bayesian_posterior", "guesses": "all", "blocks": 2, **measure}],
+        }
+    )
+
+
+def table(of: Recipe, rows: Sequence[Row], origin: str = "confidential") -> Microdata:
+    frame = pd.DataFrame(list(rows), columns=list(of.schema.names))
+    return Microdata(of.schema, conform(frame, of.schema).frame, origin)  # type: ignore[arg-type]
+
+
+def weighed(of: Recipe, data: Microdata, releases: Sequence[Microdata]) -> WholeMeasure:
+    parts = [measure_block(of, 0, block, data, releases, key=PUBLIC) for block in of.measures[0].spec.grid()]
+    return gather_blocks(of, 0, data, releases, parts)[0]
+
+
+def value(found: WholeMeasure, name: str, **params: Any) -> float:
+    (only,) = [e.value for e in found.whole.estimates if e.measure == name and e.params == params]
+    assert only is not None
+    return only
+
+
+def urn(release: Sequence[Row], data: Sequence[Row], kept: int, cells: int, a: Fraction) -> Fraction:
+    """P(release | data): each record is drawn from the data's counts and those drawn before it, within what is kept."""
+    probability, counts, totals = Fraction(1), Counter(data), Counter(row[:kept] for row in data)
+    for row in release:
+        probability *= (counts[row] + a) / (totals[row[:kept]] + a * cells)
+        counts[row] += 1
+        totals[row[:kept]] += 1
+    return probability
+
+
+def brute_force(
+    data: Sequence[Row], releases: Sequence[Sequence[Row]], kept: int, levels: Sequence[str], a: Fraction, prior: str
+) -> list[tuple[Fraction, Fraction]]:
+    """The posterior of each record's truth and the share of it that is the most likely guess."""
+    found = []
+    for i, own in enumerate(data):
+        others = [row for j, row in enumerate(data) if j != i]
+        weights = {}
+        for guess in product(levels, repeat=len(own) - kept):
+            row = (*own[:kept], *guess)
+            changed = [*data[:i], row, *data[i + 1 :]]
+            cells = len(levels) ** (len(own) - kept)
+            weight = math.prod((urn(z, changed, kept, cells, a) for z in releases), start=Fraction(1))
+            if prior == "model":
+                weight *= urn([row], others, kept, cells, a)
+            elif prior == "marginal":
+                weight *= sum(other[kept:] == guess for other in others) + Fraction(1, cells)
+            weights[row] = weight
+        most = max(weights.values())
+        ties = sum(weight == most for weight in weights.values())
+        right = Fraction(int(weights[own] == most), ties)
+        found.append((weights[own] / sum(weights.values()), right))
+    return found
+
+
+rows_of = lambda wide, size: st.lists(st.tuples(*[st.sampled_from(["0", "1"])] * wide), min_size=size, max_size=size)  # noqa: E731
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    rows_of(3, 5),
+    st.lists(rows_of(2, 5), min_size=1, max_size=2),
+    st.sampled_from([Fraction(1), Fraction(1, 3), Fraction(1, 10_000)]),
+    st.sampled_from(["uniform", "marginal", "model"]),
+    st.sampled_from([0, 1]),
+)
+def test_every_posterior_is_the_sum_over_all_guesses(
+    rows: list[Row], drawn: list[list[Row]], a: Fraction, prior: str, kept: int
+) -> None:
+    names = ("k", "a", "b")
+    data = [row if kept else row[1:] for row in rows]
+    releases = [
+        [(*row[:kept], *own) for row, own in zip(rows, release, strict=True)] if kept else release for release in drawn
+    ]
+    of = recipe(names[1:], kept=names[:kept], m=len(releases), model={"concentration": float(a)}, prior=prior)
+    found = weighed(of, table(of, data), [table(of, release, "synthetic") for release in releases])
+    expected = brute_force(data, releases, kept, ("0", "1"), a, prior)
+    assert found.whole.per_record["probability"] == pytest.approx([float(p) for p, _ in expected], rel=1e-9)
+    assert value(found, "posterior_risk") == pytest.approx(float(sum(r for _, r in expected) / len(rows)), rel=1e-9)
+    for release, alone in zip(releases, found.datasets, strict=True):
+        single = brute_force(data, [release], kept, ("0", "1"), a, prior)
+        assert alone.per_record["probability"] == pytest.approx([float(p) for p, _ in single], rel=1e-9)
+        assert alone.estimates[0].value == pytest.approx(float(sum(r for _, r in single) / len(rows)), rel=1e-9)
+
+
+def test_the_oracle_tells_a_wrong_model_apart() -> None:
+    data, release = [("0", "0"), ("0", "1"), ("1", "1")], [("0", "0"), ("0", "0"), ("1", "1")]
+    of = recipe(m=1, prior="uniform")
+    found = weighed(of, table(of, data), [table(of, release, "synthetic")])
+    wrong = brute_force(data, [release], 0, ("0", "1"), Fraction(1, 2), "uniform")
+    assert found.whole.per_record["probability"] != pytest.approx([float(p) for p, _ in wrong], rel=1e-3)
+
+
+def sixteen(rng: np.random.Generator, n: int = 200) -> list[Row]:
+    cells = list(product("01", repeat=4))
+    return [cells[k] for k in rng.choice(16, n, p=rng.dirichlet(np.ones(16)))]
+
+
+def test_a_release_that_copies_the_data_gives_every_record_away() -> None:
+    """Cells of a prior without weight: only what is in the data can be drawn, and its share is the share in the data."""
+    data = [("0", "0"), ("0", "1"), ("1", "0"), ("1", "1")]
+    of = recipe(m=40, prior="uniform", model={"concentration": 1e-4})
+    found = weighed(of, table(of, data), [table(of, data, "synthetic")] * 40)
+    assert value(found, "posterior_risk") == 1
+    assert value(found, "nearly_certain") == 1
+
+
+@pytest.mark.parametrize("prior", ["model", "marginal", "uniform"])
+def test_a_release_that_knows_nothing_of_the_data_gives_nothing_away(prior: str) -> None:
+    """With a prior as heavy as this the released records are drawn without the data."""
+    rng = np.random.default_rng(3)
+    of = recipe(("a", "b", "c", "d"), m=3, prior=prior, model={"concentration": 1e9})
+    data = table(of, sixteen(rng))
+    draws = execute(of, data, key=PUBLIC)
+    risk, before = (next(r for r in draws.rows if r.measure == name) for name in ("posterior_risk", "prior_risk"))
+    assert risk.baseline == before.value
+    if prior != "uniform":
+        assert risk.value == before.value
+    mean = next(r for r in draws.rows if r.measure == "posterior_of_truth")
+    assert mean.value == pytest.approx(mean.baseline, abs=1e-6)
+
+
+def calibration(a: float, assumed: float, simulations: int = 60, n: int = 40) -> tuple[float, float]:
+    """Over simulated data and releases: how often guesses are right, and how often they say that they are."""
+    rng = np.random.default_rng(5)
+    of = recipe(("a", "b", "c", "d"), m=2, model={"concentration": assumed})
+    made = recipe(("a", "b", "c", "d"), m=2, model={"concentration": a})
+    cells = list(product("01", repeat=4))
+    right, said = [], []
+    for _ in range(simulations):
+        p = rng.dirichlet(np.full(16, a))
+        data = table(of, [cells[k] for k in rng.choice(16, n, p=p)])
+        counts = np.bincount(
+            [int("".join(map(str, row)), 2) for row in data.frame.astype(str).to_numpy()], minlength=16
+        )
+        releases = [
+            table(made, [cells[k] for k in rng.choice(16, n, p=rng.dirichlet(counts + a))], "synthetic")
+            for _ in range(2)
+        ]
+        found = weighed(of, data, releases)
+        top = found.guesses["top_probability"][:, 0]
+        said.append(float(top.mean()))
+        right.append(value(found, "posterior_risk"))
+    return float(np.mean(right)), float(np.mean(said))
+
+
+@pytest.mark.slow
+def test_of_guesses_given_probability_p_a_share_p_is_right() -> None:
+    right, said = calibration(0.5, 0.5)
+    assert right == pytest.approx(said, abs=0.02)
+
+
+@pytest.mark.slow
+def test_an_intruder_with_a_wrong_model_is_not_calibrated() -> None:
+    right, said = calibration(0.5, 0.02)
+    assert abs(right - said) > 0.02
+
+
+def test_records_in_any_order_and_blocks_of_any_number_say_the_same() -> None:
+    rng = np.random.default_rng(7)
+    of, other = (recipe(("a", "b", "c", "d"), m=2, blocks=blocks) for blocks in (1, 7))
+    data = table(of, sixteen(rng))
+    releases = [table(of, sixteen(rng), "synthetic") for _ in range(2)]
+    places = rng.permutation(len(data))
+    shuffled = Microdata(data.schema, data.frame.iloc[places].reset_index(drop=True))
+    first, second = weighed(of, data, releases), weighed(other, shuffled, releases)
+    assert second.whole.per_record["probability"] == pytest.approx(first.whole.per_record["probability"][places])
+    assert [e.value for e in second.whole.estimates] == pytest.approx([e.value for e in first.whole.estimates])
+
+
+def test_stopping_early_changes_no_share_and_bounds_what_it_did_not_finish() -> None:
+    rng = np.random.default_rng(8)
+    names = ("a", "b", "c", "d", "e", "f", "g")
+    of, screened = (recipe(names, m=3, **more) for more in ({}, {"stop_after": 2}))
+    rows = [tuple("01"[bit] for bit in rng.integers(0, 2, 7)) for _ in range(150)]
+    data = table(of, rows)
+    releases = execute(of, data, key=PUBLIC).releases
+    whole, early = weighed(of, data, releases), weighed(screened, data, releases)
+    for name in ("posterior_risk", "prior_risk", "gained", "lost"):
+        assert value(early, name) == pytest.approx(value(whole, name))
+    assert (early.whole.per_record["probability"] >= whole.whole.per_record["probability"] - 1e-12).all()
+    assert any("upper bound" in e.reason for e in early.whole.estimates)
+    assert not any("upper bound" in e.reason for e in whole.whole.estimates)
+
+
+def test_an_intruder_who_lacks_more_learns_less() -> None:
+    rng = np.random.default_rng(9)
+    strongest, average = (
+        recipe(("a", "b"), m=5, model={"concentration": 0.01}, prior="uniform", **more)
+        for more in ({}, {"lacks": 20, "draws": 200, "blocks": 4})
+    )
+    rows = [("0", "0")] * 30 + [("1", "1")] * 29 + [("0", "1")]
+    data = table(strongest, rows)
+    releases = execute(strongest, data, key=PUBLIC).releases
+    assert any((release.frame.to_numpy() == ["0", "1"]).all(axis=1).any() for release in releases)
+    strong, weak = weighed(strongest, data, releases), weighed(average, data, releases)
+    assert strong.whole.per_record["probability"][-1] > 0.95
+    assert weak.whole.per_record["probability"][-1] < strong.whole.per_record["probability"][-1]
+    assert value(weak, "effective_draws") > 1
+
+
+def test_lacking_records_are_summed_over_as_brute_force_does() -> None:
+    """Two unknown records, the other drawn from the known ones: with draws enough the mean is the sum."""
+    data: list[Row] = [("0", "0"), ("0", "1"), ("1", "1"), ("1", "1")]
+    release: list[Row] = [("0", "0"), ("0", "1"), ("1", "1"), ("0", "1")]
+    of = recipe(m=1, prior="uniform", lacks=2, draws=4000, blocks=2, model={"concentration": 0.5})
+    found = weighed(of, table(of, data), [table(of, release, "synthetic")])
+    for block in ((0, 1), (2, 3)):
+        outside = [i for i in range(4) if i not in block]
+        fits = []
+        for lacking in outside:
+            known = [data[i] for i in outside if i != lacking]
+            posteriors = []
+            for target in block:
+                weights = {
+                    guess: sum(
+                        urn(
+                            release,
+                            [guess if i == target else row if i == lacking else data[i] for i in range(4)],
+                            0,
+                            4,
+                            Fraction(1, 2),
+                        )
+                        for row in known
+                    )
+                    for guess in product("01", repeat=2)
+                }
+                posteriors.append(float(weights[data[target]] / sum(weights.values())))
+            fits.append(posteriors)
+        own = found.whole.per_record["probability"][list(block)]
+        assert min(np.abs(own - fit).max() for fit in fits) < 0.01
+
+
+def test_strata_bound_what_is_guessed() -> None:
+    of = recipe(
+        ("a", "b"), kept=("k",), m=1, guesses="observed", strata=["k"], prior="uniform", model={"predictors": []}
+    )
+    rows = [("0", "0", "0"), ("0", "0", "1"), ("1", "1", "1"), ("1", "1", "1")]
+    data = table(of, rows)
+    found = weighed(of, data, [table(of, rows, "synthetic")])
+    assert found.whole.per_record["probability"][2:] == pytest.approx([1, 1])
+    assert found.whole.per_record["probability"][0] < 1
+
+
+@pytest.mark.parametrize(
+    ("measure", "message"),
+    [
+        ({"strata": ["a"]}, r"measure\[0\].strata\[0\]: \"a\" is made anew"),
+        ({"by": "b"}, r"measure\[0\].by: \"b\" is made anew"),
+        ({"guesses": "neighbours", "prior": "marginal"}, r"measure\[0\].prior: neighbours"),
+    ],
+)
+def test_what_contradicts_is_refused(measure: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        recipe(**measure)
+
+
+def test_too_many_guesses_are_said_and_not_computed() -> None:
+    of = recipe(("a", "b", "c", "d"), m=1, largest=10)
+    data = table(of, sixteen(np.random.default_rng(1)))
+    found = weighed(of, data, [data])
+    assert all(e.value is None and "16 guesses" in e.reason for e in found.whole.estimates)
+
+
+def test_numbers_are_guessed_on_a_grid() -> None:
+    rng = np.random.default_rng(4)
+    of = Recipe.from_table(
+        {
+            "title": "numbers",
+            "variables": {
+                "age": {"kind": "count", "bounds": [0, 99]},
+                "pay": {"kind": "continuous", "bounds": [0, 100]},
+            },
+            "release": {"m": 5},
+            "synthesis": [
+                {
+                    "method": "dirichlet_multinomial",
+                    "target": ["age", "pay"],
+                    "concentration": 0.001,
+                    "bins": {"age": "width 5", "pay": "width 10"},
+                }
+            ],
+            "measure": [{"method": "risk.bayesian_posterior", "prior": "uniform", "points": 40, "blocks": 2}],
+        }
+    )
+    age = rng.integers(0, 100, 300)
+    data = conform(pd.DataFrame({"age": age, "pay": np.clip(age + rng.normal(0, 5, 300), 0, 100)}), of.schema)
+    rows = execute(of, data, key=PUBLIC).rows
+    found = {(r.measure, r.target): r for r in rows if r.draw is None and r.method == "bayesian_posterior"}
+    for name in ("age", "pay"):
+        row = found["expected_difference", name]
+        assert row.value is not None
+        assert row.baseline is not None
+        assert row.value < row.baseline
