@@ -228,7 +228,6 @@ def test_stopping_early_changes_no_share_and_bounds_what_it_did_not_finish() -> 
 
 
 def test_an_intruder_who_lacks_more_learns_less() -> None:
-    rng = np.random.default_rng(9)
     strongest, average = (
         recipe(("a", "b"), m=5, model={"concentration": 0.01}, prior="uniform", **more)
         for more in ({}, {"lacks": 20, "draws": 40, "blocks": 4})
