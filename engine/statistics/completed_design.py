@@ -1,0 +1,101 @@
+"""A design matrix without gaps and in units of its own, so that a penalty means the same for every column.
+
+Numbers are standardised by the mean and standard deviation of the confidential values; indicators stay 0 and 1. Where a term lacks
+values, its columns stand at their means beside an indicator of who is missing: a missing value is a level of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import Floats
+from ..errors import BadInput
+from ..microdata import Microdata
+from ..terms import Design, Term, parse_term
+from .columns import column_scales, independent_columns
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """The columns (k) of one term: what fills gaps, by which they are shifted and divided (k,), and whether gaps are told."""
+
+    design: Design
+    fill: Floats
+    shift: Floats
+    divisor: Floats
+    gaps: bool
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        gap = (f"{self.design.terms[0]} missing",) if self.gaps else ()
+        return (*self.design.names[1:], *gap)
+
+    def matrix(self, data: Microdata) -> Floats:
+        x = self.design.matrix(data)[:, 1:]
+        missing = np.asarray(np.isnan(x).any(axis=1))
+        x = (np.where(missing[:, None], self.fill, x) - self.shift) / self.divisor
+        return np.column_stack([x, missing]) if self.gaps else x
+
+
+@dataclass(frozen=True, eq=False)
+class CompletedDesign:
+    """The design of an intercept and terms; ``names`` (p,) name its columns."""
+
+    blocks: tuple[_Block, ...]
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, terms: Sequence[str], data: Microdata) -> CompletedDesign:
+        """The design of these terms, with what fills and scales its columns learned from this table."""
+        blocks = tuple(_block(parse_term(text, data.schema, text), data) for text in terms)
+        return cls(blocks, ("intercept", *(name for block in blocks for name in block.names)))
+
+    def matrix(self, data: Microdata) -> Floats:
+        """The matrix (n, p) for the records of ``data``, which may be synthetic."""
+        return np.column_stack([np.ones(len(data)), *(block.matrix(data) for block in self.blocks)])
+
+
+def _block(term: Term, data: Microdata) -> _Block:
+    design = Design.of([term], data)
+    x = design.matrix(data)[:, 1:]
+    missing = np.asarray(np.isnan(x).any(axis=1))
+    present = np.sort(x[~missing], axis=0)  # a sum in this order does not depend on that of the records
+    scale = column_scales(present) if len(present) else np.ones(x.shape[1])
+    mean = (present / scale).mean(axis=0) * scale if len(present) else np.zeros(x.shape[1])
+    numbers = any(not data.schema[name].kind.has_levels for name in term.columns)
+    shift, divisor = np.zeros(x.shape[1]), np.ones(x.shape[1])
+    if numbers and len(present):
+        sd = (present / scale).std(axis=0) * scale
+        shift, divisor = mean, np.where(sd > 0, sd, 1.0)
+    return _Block(design, mean, shift, divisor, bool(missing.any()))
+
+
+def require_determined(data: Microdata, terms: Sequence[str], place: str) -> None:
+    """BadInput at ``place[j]`` when term j has a column that the intercept and the terms before it already determine.
+
+    Indicators of missing values are left aside: two variables may lack the same records.
+    """
+    design = CompletedDesign.of(terms, data)
+    x = design.matrix(data)
+    owners = np.repeat(np.arange(len(terms)), [len(block.names) for block in design.blocks])
+    told = np.concatenate([[False], *(_told(block) for block in design.blocks)])
+    order = np.argsort(told, kind="stable")
+    dependent = np.empty(x.shape[1], dtype=np.bool_)
+    dependent[order] = ~independent_columns(x[:, order])
+    wrong = np.flatnonzero(dependent & ~told)
+    if len(wrong):
+        j = int(owners[wrong[0] - 1])
+        raise BadInput(
+            f"{place}[{j}]",
+            f'"{terms[j]}" is aliased: the intercept and the terms before it determine a column of it, or no record has '
+            "one of its levels; leave it out",
+        )
+
+
+def _told(block: _Block) -> NDArray[np.bool_]:
+    """Which columns of a block say only who is missing."""
+    return np.asarray(np.arange(len(block.names)) >= len(block.fill))

@@ -1,0 +1,118 @@
+"""Strata, and in each the records and columns of a multinomial logit of its own.
+
+A stratum is a value of a variable, or a group of its levels; levels that no group names make one group more. Only classes
+that records of the stratum have are drawn in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import Floats, Integers
+from ..errors import BadInput, suggestion
+from ..microdata import Microdata
+from .categories import categories_of
+from .columns import independent_columns
+from .completed_design import CompletedDesign
+from .multinomial_logit import MultinomialLogit, fit
+
+Groups = Mapping[str, tuple[str, ...]]
+OTHERS = "others"
+
+
+@dataclass(frozen=True, eq=False)
+class StratumRecords:
+    """The r records of one stratum that a model is fitted to.
+
+    ``rows`` (r,) are their places in the table, ``x`` (r, p) the columns ``kept`` (C,) of the design: those before it in the
+    stratum determine the others. ``y`` (r,) are codes of the target, ``classes`` (K,) those that occur, ascending; a missing value has the code after the
+    last level.
+    """
+
+    number: int
+    name: str
+    rows: Integers
+    kept: NDArray[np.bool_]
+    x: Floats
+    y: Integers
+    classes: Integers
+
+    @property
+    def coefficients(self) -> int:
+        """How many coefficients its model has, K p."""
+        return int(len(self.classes) * self.x.shape[1])
+
+    def fit(self, penalty: float, weights: Floats | None = None) -> MultinomialLogit:
+        """Its model; ``weights`` (n,) are those of all records of the table, not of the stratum alone."""
+        return fit(self.x, self.y, self.classes, penalty, None if weights is None else weights[self.rows])
+
+
+def strata_of(data: Microdata, variable: str | None, groups: Groups) -> Integers:
+    """The stratum of each record, (n,): the group of its level, the level itself where there are no groups, 0 without a variable.
+
+    A missing value is a level of its own; with groups it is of the others.
+    """
+    if variable is None:
+        return np.zeros(len(data), dtype=np.int64)
+    categories = categories_of(data, variable, None)
+    codes = categories.codes(data)
+    if not groups:
+        return codes
+    group = {level: i for i, levels in enumerate(groups.values()) for level in levels}
+    levels = [group.get(str(level), len(groups)) for level in data.column(variable).cat.categories]
+    return np.array([*levels, len(groups)], dtype=np.int64)[codes]
+
+
+def stratum_name(number: int, data: Microdata, variable: str | None, groups: Groups) -> str:
+    """What a stratum is called: its group, or the level."""
+    if variable is None:
+        return ""
+    if groups:
+        return [*groups, OTHERS][number]
+    levels = [str(level) for level in data.column(variable).cat.categories]
+    return f"{variable}={[*levels, 'missing'][number]}"
+
+
+def check_groups(data: Microdata, variable: str, groups: Groups, place: str) -> None:
+    """BadInput where a group names a level that the variable does not have, or that another group has."""
+    levels = [str(level) for level in data.column(variable).cat.categories]
+    seen: set[str] = set()
+    for name, group in groups.items():
+        for i, level in enumerate(group):
+            at = f"{place}.{name}[{i}]"
+            if level not in levels:
+                raise BadInput(at, f'"{variable}" has no level "{level}"{suggestion(level, levels)}')
+            if level in seen:
+                raise BadInput(at, f'"{level}" stands in two groups, or twice in one')
+            seen.add(level)
+
+
+def stratified_records(
+    data: Microdata,
+    target: str,
+    predictors: Sequence[str],
+    variable: str | None = None,
+    groups: Groups | None = None,
+    *,
+    filled: bool = False,
+) -> tuple[StratumRecords, ...]:
+    """The records of each stratum, in the order of the strata's numbers.
+
+    ``filled``: records without a value of the target are left out of the fits, rather than of a class of their own.
+    """
+    groups = groups or {}
+    categories = categories_of(data, target, None)
+    y, strata = categories.codes(data), strata_of(data, variable, groups)
+    x = CompletedDesign.of(predictors, data).matrix(data)
+    found = []
+    for number in np.unique(strata):
+        inside = strata == number
+        rows = np.flatnonzero(inside & (y < categories.present) if filled else inside)
+        kept = independent_columns(x[rows]) if len(rows) else np.zeros(x.shape[1], dtype=np.bool_)
+        name = stratum_name(int(number), data, variable, groups)
+        found.append(StratumRecords(int(number), name, rows, kept, x[np.ix_(rows, kept)], y[rows], np.unique(y[rows])))
+    return tuple(found)

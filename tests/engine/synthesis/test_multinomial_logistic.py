@@ -1,0 +1,253 @@
+"""The multinomial logit synthesiser against statsmodels, its strata, its missing values, and what would leave as it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from scipy import stats
+
+from sfumato.engine.checks import check_steps
+from sfumato.engine.errors import BadInput
+from sfumato.engine.execution import execute
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC, Run
+from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
+from sfumato.engine.statistics.completed_design import CompletedDesign
+from sfumato.engine.statistics.stratified_logit import stratified_records
+from sfumato.engine.synthesis import multinomial_logistic as model
+from sfumato.engine.synthesis.multinomial_logistic import MultinomialLogisticSpec
+
+SCHEMA = Schema(
+    (
+        Variable("home", Kind.CATEGORICAL, levels=("a", "b", "c", "d", "e", "f")),
+        Variable("race", Kind.CATEGORICAL, levels=("x", "y", "z")),
+        Variable("age", Kind.COUNT),
+        Variable("sex", Kind.BINARY, levels=("f", "m")),
+    )
+)
+GROUPS = {"large": ("e", "f")}
+
+
+def frame(n: int, seed: int) -> pd.DataFrame:
+    """Homes that depend on age and sex, races that depend on the home."""
+    rng = np.random.default_rng(seed)
+    age, sex = rng.integers(12, 20, n), rng.integers(0, 2, n)
+    scores = np.column_stack([k * 0.3 * (age - 15) * (-1) ** k + 0.5 * sex * (k == 2) for k in range(6)])
+    home = (scores / 2 + rng.gumbel(size=(n, 6))).argmax(axis=1)
+    race = (np.column_stack([home * 0.4, 0.1 * (age - 15), np.full(n, 0.8)]) + rng.gumbel(size=(n, 3))).argmax(axis=1)
+    return pd.DataFrame(
+        {
+            "home": np.array(list("abcdef"))[home],
+            "race": np.array(list("xyz"))[race],
+            "age": age,
+            "sex": np.array(["f", "m"])[sex],
+        }
+    )
+
+
+def table(n: int = 800, seed: int = 1) -> Microdata:
+    return conform(frame(n, seed), SCHEMA)
+
+
+def fitted(data: Microdata, target: str, spec: MultinomialLogisticSpec, draws: int = 3) -> model.Fit:
+    model.check(data, target, spec, "synthesis[0]")
+    return model.multinomial_logistic(data, target, spec, Run(np.random.default_rng(1)), draws)
+
+
+def drawn(data: Microdata, target: str, spec: MultinomialLogisticSpec, released: Microdata | None = None) -> np.ndarray:
+    fit = fitted(data, target, spec)
+    return np.asarray(model.draw(fit, spec, target, data, released or data, 0, np.random.default_rng(2)))
+
+
+def test_the_maximum_in_each_stratum_is_that_of_statsmodels() -> None:
+    data, spec = table(), MultinomialLogisticSpec(predictors=("age", "home"), strata="sex", penalty=0.0)
+    fit = fitted(data, "race", spec)
+    raw = data.frame
+    for number, sex in enumerate("fm"):
+        own = raw[raw["sex"] == sex]
+        x = sm.add_constant(
+            pd.get_dummies(own["home"], drop_first=True).astype(float).assign(age=own["age"].astype(float))
+        )
+        theirs = sm.MNLogit(own["race"].cat.codes, x).fit(method="newton", disp=0, tol=1e-14, maxiter=100)
+        design = CompletedDesign.of(spec.predictors, data).matrix(data)[(raw["sex"] == sex).to_numpy()]
+        scores = design @ fit.arrays[f"{number}.coefficients"][0].T
+        p = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+        assert p == pytest.approx(np.asarray(theirs.predict()), abs=1e-8)
+
+
+def test_units_of_a_number_and_the_order_of_levels_change_no_probability() -> None:
+    raw = frame(500, 2)
+    data = conform(raw, SCHEMA)
+    days = conform(raw.assign(age=raw["age"] * 365), SCHEMA)
+    turned = Schema((SCHEMA["home"], Variable("race", Kind.CATEGORICAL, levels=("z", "y", "x")), *SCHEMA.variables[2:]))
+    spec = MultinomialLogisticSpec(predictors=("age", "sex"), penalty=2.0)
+
+    def probabilities(one: Microdata) -> np.ndarray:
+        (records,) = model.records_of(one, "race", spec)
+        return np.exp(records.fit(2.0).log_probabilities(records.x))
+
+    assert probabilities(days) == pytest.approx(probabilities(data), abs=1e-10)
+    assert probabilities(conform(raw, turned))[:, ::-1] == pytest.approx(probabilities(data), abs=1e-10)
+    shuffled = conform(raw.sample(frac=1, random_state=1), SCHEMA)
+    assert np.sort(probabilities(shuffled), axis=0) == pytest.approx(np.sort(probabilities(data), axis=0), abs=1e-10)
+
+
+def test_datasets_have_the_probabilities_of_the_model() -> None:
+    data, spec = table(3000, 3), MultinomialLogisticSpec(predictors=("age", "sex"))
+    (records,) = model.records_of(data, "race", spec)
+    expected = np.exp(records.fit(spec.penalty).log_probabilities(records.x))
+    fit, rng, counts = fitted(data, "race", spec), np.random.default_rng(4), np.zeros((2, 3))
+    young = data.numbers("age") < 15
+    for _ in range(30):
+        values = model.draw(fit, spec, "race", data, data, 0, rng).astype(int)
+        for half, inside in enumerate((young, ~young)):
+            counts[half] += np.bincount(values[inside], minlength=3)
+    for half, inside in enumerate((young, ~young)):
+        assert stats.chisquare(counts[half], expected[inside].sum(axis=0) * 30).pvalue > 1e-4
+        wrong = expected[~inside].sum(axis=0) * inside.sum() / (~inside).sum() * 30
+        assert stats.chisquare(counts[half], wrong).pvalue < 1e-4, "the negative control"
+
+
+def test_groups_of_the_target_keep_records_in_their_group_and_draw_its_levels_alone() -> None:
+    data, spec = table(), MultinomialLogisticSpec(predictors=("age", "sex"), groups=GROUPS)
+    values, own = drawn(data, "home", spec), data.numbers("home")
+    large = np.isin(own, [4, 5])
+    assert np.isin(values[large], [4, 5]).all()
+    assert np.isin(values[~large], [0, 1, 2, 3]).all()
+    assert set(values) == set(range(6))
+    assert (values != own).mean() > 0.3
+    free = drawn(data, "home", MultinomialLogisticSpec(predictors=("age", "sex")))
+    assert not np.isin(free[large], [4, 5]).all(), "without groups they are left"
+    fit = fitted(data, "home", spec)
+    assert fit.arrays["0.classes"].tolist() == [4, 5]
+    assert {d.parameter for d in fit.diagnostics} == {"large", "others"}
+
+
+def test_only_levels_that_a_stratum_has_are_drawn_in_it() -> None:
+    raw = frame(600, 5)
+    raw.loc[(raw["sex"] == "f") & (raw["race"] == "z"), "race"] = "x"
+    data = conform(raw, SCHEMA)
+    values = drawn(data, "race", MultinomialLogisticSpec(predictors=("age",), strata="sex"))
+    assert set(values[(raw["sex"] == "f").to_numpy()]) == {0, 1}
+    assert set(values[(raw["sex"] == "m").to_numpy()]) == {0, 1, 2}
+
+
+RECIPE: dict[str, Any] = {
+    "title": "homes",
+    "variables": {
+        "home": {"kind": "categorical", "levels": list("abcdef")},
+        "race": {"kind": "categorical"},
+        "age": {"kind": "count"},
+        "sex": {"kind": "binary"},
+    },
+    "release": {"m": 2},
+    "synthesis": [
+        {"target": "home", "method": "multinomial_logistic", "predictors": ["age", "sex"], "groups": {"large": ["e", "f"]}},
+        {"target": "race", "method": "multinomial_logistic", "predictors": ["age", "sex", "home"], "strata": "home", "groups": {"large": ["e", "f"]}},
+    ],
+}  # fmt: skip
+
+
+def test_the_second_variable_is_drawn_given_the_synthetic_values_of_the_first() -> None:
+    """Races go with the synthetic home as they went with the confidential one, and not with the confidential one any more."""
+    data, recipe = table(4000, 6), Recipe.from_table(RECIPE)
+    assert Recipe.from_toml(recipe.to_toml()) == recipe
+    check_steps(recipe, data)
+    (released, other) = execute(recipe, data, key=PUBLIC).releases
+    assert not released.frame.equals(other.frame)
+
+    def share(home: pd.Series) -> float:
+        return float((released.frame["race"][home == "a"] == "x").mean())
+
+    before = float((data.frame["race"][data.frame["home"] == "a"] == "x").mean())
+    assert share(released.frame["home"]) == pytest.approx(before, abs=0.05)
+    assert share(data.frame["home"]) > before + 0.06
+
+
+@pytest.mark.parametrize(
+    ("changed", "place", "message"),
+    [
+        ({"groups": {"large": ["e", "q"]}}, "synthesis[0].groups.large[1]", 'no level "q"'),
+        ({"groups": {"large": ["e", "f"], "small": ["f"]}}, "synthesis[0].groups.small[0]", "two groups"),
+        ({"groups": {"one": ["e"]}}, "synthesis[0].groups", "would leave as they are"),
+        ({"predictors": ["age", "age"]}, "synthesis[0].predictors[1]", "aliased"),
+        ({"penalty": 0.0, "predictors": ["age", "separates"]}, "synthesis[0].penalty", "give a penalty"),
+    ],
+)
+def test_what_cannot_be_fitted_or_would_be_copied_is_refused(changed: dict[str, Any], place: str, message: str) -> None:
+    raw = frame(300, 7)
+    raw["separates"] = np.where(raw["home"] == "b", "1", "0")
+    data = conform(raw, Schema((*SCHEMA.variables, Variable("separates", Kind.BINARY))))
+    variables = {**RECIPE["variables"], "separates": {"kind": "binary"}}
+    step = {"target": "home", "method": "multinomial_logistic", "predictors": ["age"], **changed}
+    recipe = Recipe.from_table({**RECIPE, "variables": variables, "synthesis": [step]})
+    with pytest.raises(BadInput, match=message) as caught:
+        check_steps(recipe, data)
+    assert caught.value.place == place
+
+
+def test_strata_that_are_the_target_or_that_a_later_step_makes_are_refused() -> None:
+    first, second = RECIPE["synthesis"]
+    with pytest.raises(BadInput, match="its own confidential value"):
+        Recipe.from_table({**RECIPE, "synthesis": [{**first, "strata": "home"}]})
+    with pytest.raises(BadInput, match="synthesised by a later step"):
+        Recipe.from_table({**RECIPE, "synthesis": [second, first]})
+
+
+def test_a_release_has_as_few_copies_as_independent_draws_and_a_single_valued_stratum_would_copy() -> None:
+    data, spec = table(2000, 8), MultinomialLogisticSpec(predictors=("age", "sex"))
+    (records,) = model.records_of(data, "home", spec)
+    p = np.exp(records.fit(spec.penalty).log_probabilities(records.x))
+    own = data.numbers("home").astype(int)
+    same = int((drawn(data, "home", spec) == own).sum())
+    assert stats.binomtest(same, 2000, float(p[np.arange(2000), own].mean())).pvalue > 1e-3
+
+
+def with_gaps(n: int = 600) -> Microdata:
+    raw, rng = frame(n, 9).astype("object"), np.random.default_rng(10)
+    for name, share in (("race", 0.1), ("age", 0.15), ("sex", 0.1)):
+        raw.loc[rng.random(n) < share, name] = None
+    return conform(raw, SCHEMA, MissingPolicy.KEEP)
+
+
+def test_missing_values_are_drawn_as_a_level_or_filled() -> None:
+    data = with_gaps()
+    kept = drawn(data, "race", MultinomialLogisticSpec(predictors=("age", "sex")))
+    assert np.isnan(kept).mean() == pytest.approx(data.missing("race").mean(), abs=0.05)
+    filled = drawn(data, "race", MultinomialLogisticSpec(predictors=("age", "sex"), missing="filled"))
+    assert not np.isnan(filled).any()
+    (records,) = stratified_records(data, "race", ("age", "sex"), filled=True)
+    assert len(records.rows) == int((~data.missing("race")).sum())
+    names = CompletedDesign.of(("age", "sex"), data).names
+    assert names == ("intercept", "age", "age missing", "sex=m", "sex missing")
+
+
+def test_variables_that_lack_the_same_records_are_no_aliases() -> None:
+    raw = frame(300, 11).astype("object")
+    raw.loc[:30, ["age", "sex"]] = None
+    data = conform(raw, SCHEMA, MissingPolicy.KEEP)
+    spec = MultinomialLogisticSpec(predictors=("age", "sex"))
+    fit = fitted(data, "race", spec)
+    assert fit.arrays["0.kept"].tolist() == [True, True, True, True, False]
+
+
+def test_drawn_parameters_differ_by_dataset_and_say_where_the_penalty_speaks() -> None:
+    raw = frame(400, 12)
+    data = conform(raw, SCHEMA)
+    spec = MultinomialLogisticSpec(predictors=("age", "sex"), parameters="drawn")
+    fit = fitted(data, "race", spec, draws=4)
+    assert fit.arrays["0.coefficients"].shape == (4, 3, 3)
+    assert len(np.unique(fit.arrays["0.coefficients"][:, 0, 1])) == 4
+    shift = next(d for d in fit.diagnostics if d.name == "prior_shift")
+    assert shift.passed
+    raw["sex"] = np.where(raw["race"] == "x", "f", "m")
+    separated = fitted(conform(raw, SCHEMA), "race", spec)
+    assert next(d for d in separated.diagnostics if d.name == "prior_shift").passed is False
+    mle = fitted(conform(raw, SCHEMA), "race", MultinomialLogisticSpec(predictors=("age", "sex")))
+    assert all(d.passed is not False for d in mle.diagnostics)
+    assert next(d for d in mle.diagnostics if d.name == "largest_coefficient").value < 10  # type: ignore[operator]
