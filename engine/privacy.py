@@ -121,7 +121,7 @@ class PrivacyAccount:
 
 @dataclass(frozen=True, slots=True)
 class NoAccount:
-    """There is no epsilon, and why not."""
+    """There is no epsilon, and why not: in words that the public may read, naming no variable and nothing of the data."""
 
     reason: str
 

@@ -19,11 +19,13 @@ from .contents import ReleasePlan
 from .gate import Examination
 from .judgements import judgements_of
 from .policy import Policy
+from .users import promised
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..plots.figure import Figure
+    from ..reporting.privacy_promise import PrivacyPromise
     from .tables import Form
 
 
@@ -33,7 +35,7 @@ class Dossier:
 
     ``original`` describes the confidential table, which ``confidential()`` reads; ``released(l)`` reads the l-th stored
     dataset, from 0, with the columns and the order that it has in the workspace. ``rows`` are all results, those of single
-    datasets too. ``judgements`` is what people have said of it, by what they were asked;
+    datasets too; ``promise()`` is what they promise of privacy, read once. ``judgements`` is what people have said of it, by what they were asked;
     ``figures()`` draws those of the report, once. ``user`` is who releases.
     """
 
@@ -48,6 +50,7 @@ class Dossier:
     confidential: Callable[[], pa.Table]
     released: Callable[[int], pa.Table]
     judgements: Mapping[str, str]
+    promise: Callable[[], PrivacyPromise | None]
     figures: Callable[[], Sequence[Figure]]
     user: str
 
@@ -57,6 +60,7 @@ def dossier_of(
 ) -> Dossier:
     """Read what there is on a run that is to be released; tables are read when they are asked for."""
     original = workspace.dataset(plan.run.dataset_id)
+    rows = tuple(result_rows(workspace, plan.run.id))
     return Dossier(
         plan,
         policy,
@@ -64,11 +68,12 @@ def dossier_of(
         form,
         reason,
         original,
-        tuple(result_rows(workspace, plan.run.id)),
+        rows,
         tuple(diagnostics_of(workspace, plan.run.id)),
         lambda: workspace.tables.read(original.table_sha256),
         lambda draw: workspace.tables.read(plan.tables[draw]),
         judgements_of(workspace.directory, plan.run.id),
+        cache(lambda: promised(plan.run.recipe, workspace.read(original), rows)),
         cache(lambda: figures_of(workspace, done_together(workspace, plan.run.id))),
         user(),
     )

@@ -23,7 +23,7 @@ from ..views.results import diagnostics_of, result_rows, verdicts_of
 from ..views.runs import Run, done_together, find_run, names_of
 from .contents import plan_release
 from .policy import policy_of
-from .users import public_release
+from .users import promised, public_release
 
 
 def report_page(
@@ -51,9 +51,13 @@ def report_page(
 def public_release_of(workspace: Workspace, run_id: int | str) -> PublicRelease:
     """What the public may know of a run, by the workspace's policy. Raises NotFound, NotReady and BadInput."""
     plan, policy = plan_release(workspace, run_id), policy_of(workspace.directory)
-    confidential = workspace.tables.read(workspace.dataset(plan.run.dataset_id).table_sha256)
+    original = workspace.dataset(plan.run.dataset_id)
+    confidential = workspace.tables.read(original.table_sha256)
     rows = result_rows(workspace, plan.run.id)
-    return public_release(plan, policy.rules, rows, confidential, lambda draw: workspace.tables.read(plan.tables[draw]))
+    privacy = promised(plan.run.recipe, workspace.read(original), rows)
+    return public_release(
+        plan, policy.rules, rows, confidential, lambda draw: workspace.tables.read(plan.tables[draw]), privacy
+    )
 
 
 def public_report_page(workspace: Workspace, run_id: int | str) -> str:

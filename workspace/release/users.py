@@ -12,13 +12,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sfumato.engine.budget import accounts_of
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.privacy import NoAccount, PrivacyAccount
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.rows import Row
 from sfumato.engine.schema import Kind
 
 from ..disclosure import DisclosureRules, public_rows, rare_variables
+from ..reporting.privacy_promise import PrivacyPromise, SampleCost, promise
 from ..reporting.results import output_of
-from ..reporting.user_guide import PrivacyPromise, PublicRelease
+from ..reporting.user_guide import PublicRelease
 from ..reporting.words import DIRECTIONS, settings_text
 from ..reporting.worked_example import BoundedMean, CombinedMean, bounded_mean, combined_mean
 from .contents import ReleasePlan
@@ -33,6 +37,7 @@ def public_release(
     rows: Sequence[Row],
     confidential: pa.Table,
     released: Callable[[int], pa.Table],
+    privacy: PrivacyPromise | None,
 ) -> PublicRelease:
     """What the public may know of a run's release. ``released(l)`` reads its l-th stored dataset, from 0."""
     recipe = plan.run.recipe
@@ -45,20 +50,34 @@ def public_release(
         public_rows(rows, rules, confidential.num_rows, rare_variables(confidential, rules)),
         rules,
         _combined(plan, released) if recipe.origin == "synthetic" else _bounded(recipe, plan, released(0)),
-        promised(rows),
+        privacy,
     )
 
 
-def promised(rows: Sequence[Row]) -> PrivacyPromise | None:
-    """What the privacy accounts among the results promise together; None where no step kept one."""
-    kept = {
-        name: [row.value for row in rows if row.family == "synthesis" and row.measure == name and row.draw is None]
-        for name in ("epsilon_release", "epsilon_substitution", "epsilon_noise")
-    }
-    if not any(kept.values()) or None in kept["epsilon_noise"]:
+def promised(recipe: Recipe, confidential: Microdata, rows: Sequence[Row]) -> PrivacyPromise | None:
+    """What the privacy accounts of a run promise together; None where no step keeps one.
+
+    The totals are those among its results. Why there is none is told anew, in words that name nothing of the data: reasons
+    among results stay inside.
+    """
+    accounts = [account for _, account in accounts_of(recipe, confidential)]
+    if not accounts:
         return None
-    totals = [None if None in kept[name] else math.fsum(v for v in kept[name] if v is not None) for name in kept]
-    return PrivacyPromise(totals[0], totals[1])
+    totals = [_total(rows, name) for name in ("epsilon_release", "epsilon_substitution")]
+    known = [one for one in accounts if isinstance(one, PrivacyAccount)]
+    reasons = [one.reason for one in accounts if isinstance(one, NoAccount)] + [
+        found.public for one in known for found in one.uncovered
+    ]
+    if None in totals or reasons:
+        return PrivacyPromise(None, None, (), tuple(dict.fromkeys(reasons)))
+    samples = tuple(SampleCost(one.epsilon, one.together) for one in known)
+    return PrivacyPromise(totals[0], totals[1], samples, (), recipe.data.sample is not None)
+
+
+def _total(rows: Sequence[Row], measure: str) -> float | None:
+    """The sum of an account's measure over the steps that have it; None where one is not computed, or there is none."""
+    found = [row.value for row in rows if row.family == "synthesis" and row.measure == measure and row.draw is None]
+    return math.fsum(one for one in found if one is not None) if found and None not in found else None
 
 
 def _combined(plan: ReleasePlan, released: Callable[[int], pa.Table]) -> CombinedMean | None:
@@ -96,7 +115,19 @@ def public_results(release: PublicRelease) -> dict[str, Any]:
         "replaced": list(release.replaced),
         "kept": list(release.kept),
         "rules": rules,
+        **({} if release.privacy is None else {"privacy": privacy_table(release.privacy)}),
         "rows": [row.to_dict() for row in release.rows],
+    }
+
+
+def privacy_table(privacy: PrivacyPromise) -> dict[str, Any]:
+    """The promise as JSON has it; ``epsilon`` is left out where there is none."""
+    costs = {"epsilon": privacy.epsilon, "epsilon_substitution": privacy.substitution}
+    return {
+        **{name: value for name, value in costs.items() if value is not None},
+        "samples": [asdict(one) for one in privacy.samples],
+        "not_covered": list(privacy.reasons),
+        "said": promise(privacy),
     }
 
 

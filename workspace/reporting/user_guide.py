@@ -11,6 +11,7 @@ from sfumato.engine.rows import Row
 from ..disclosure import DisclosureRules
 from ..plots.figure import Figure
 from .document import Chapter, Document, Drawing, Items, Paragraph, Part, Terms
+from .privacy_promise import PrivacyPromise, promise
 from .results import method_title, output_of
 from .tables import Line, Table, table
 from .words import DIRECTIONS, count, interval, measured, number
@@ -26,16 +27,6 @@ FULL = (
     "degree of freedom, take u with a normal interval, times the released records for each confidential one where these differ in "
     "number (Reiter 2002)"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class PrivacyPromise:
-    """The epsilon of all files together, for one person's record more or less and for one that is changed; None where the proof
-    leaves out something that was learned from the confidential data.
-    """
-
-    epsilon: float | None
-    substitution: float | None
 
 
 @dataclass(frozen=True)
@@ -74,29 +65,13 @@ def user_guide(release: PublicRelease, figures: Sequence[Figure] = ()) -> Docume
         Chapter("Variables", [_variables(release)]),
         Chapter("How to compute with them", _combining(release) if synthetic else _reading(release)),
         Chapter("What they keep of the confidential data", _kept(release)),
-        *([Chapter("What they promise of privacy", [Paragraph(promise(release.privacy))])] if release.privacy else []),
+        *([Chapter("What they promise of privacy", [Items(promise(release.privacy))])] if release.privacy else []),
         Chapter("What not to do with them", [Items(limits(release))]),
     ]
     if figures:
         drawn = [Drawing(figure, i) for i, figure in enumerate(figures, start=1)]
         parts.append(Chapter("Figures", drawn))
     return Document(release.title, f"{release.recipe.origin.upper()} DATA. {release.rules.said}.", parts)
-
-
-def promise(privacy: PrivacyPromise) -> str:
-    """The privacy account in words for who has never heard of epsilon."""
-    if privacy.epsilon is None or privacy.substitution is None:
-        return (
-            "The values were drawn with noise, but more than what the noise covers was learned from the confidential data. No "
-            "guarantee of differential privacy is given."
-        )
-    return (
-        f"These data are differentially private with epsilon {number(privacy.epsilon)}, all files together: had any one person's "
-        f"record not been among the confidential data, nothing that these files may hold would have been more than "
-        f"exp({number(privacy.epsilon)}) times as likely or as unlikely. Had the record been another, it is "
-        f"exp({number(privacy.substitution)}). An epsilon of 0.1 promises that hardly anything can be learned of one person, one of 1 "
-        "that little can; from 10 on the promise alone protects nobody. Other releases of the same people add theirs."
-    )
 
 
 def account(release: PublicRelease) -> str:

@@ -281,6 +281,41 @@ def test_an_anonymised_release_holds_neither_seed_nor_hash_nor_path(case: Case, 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("covered", [True, False])
+def test_what_is_promised_of_privacy_holds_no_secret(case: Case, tmp_path: Path, covered: bool) -> None:
+    bounds = {
+        "age": {"bounds": [0, 120]},
+        "income": {"bounds": [0, 2_000_000]},
+        "region": {"levels": ["north", "south", "west"]},
+    }
+    variables = {name: {**own, **(bounds.get(name, {}) if covered else {})} for name, own in VARIABLES.items()}
+    step = {
+        "method": "perturbed_gibbs", "target": list(VARIABLES), "epsilon": 2.0,
+        "bins": {"age": "width 10", "visits": "at 1, 300", "income": "5 equal width"},
+    }  # fmt: skip
+    release_part = {"m": 1, "seed": SEED, "title": "Visits, drawn anew"} | ({"records": 700} if covered else {})
+    plan = {
+        "variables": variables,
+        "synthesis": [step],
+        "release": release_part,
+        "measure": [{"method": "utility.ecdf"}],
+    }
+    recipe = Recipe.from_table({**RECIPE, **plan, "threshold": []})
+    data = people()
+    run_id = enter_run(
+        case.workspace, recipe, Source("people.csv", b"canary bytes"), conform(data.frame, recipe.schema)
+    )
+    work(case.workspace.directory, idle=0)
+    release(case.workspace, run_id, tmp_path / "out", "csv", REASON)
+    said = (tmp_path / "out/public/privacy.txt").read_text("utf-8")
+    assert said.startswith("These data are differentially private" if covered else "No guarantee")
+    secrets = secrets_of(case.workspace, run_id, data)
+    assert leaks(tmp_path / "out/public", secrets) == []
+    (tmp_path / "out/public/privacy.txt").write_text(f"{said} The largest income is 987,654.321.\n", "utf-8")
+    assert {leak.file for leak in leaks(tmp_path / "out/public", secrets)} == {"privacy.txt"}, "the negative control"
+
+
+@pytest.mark.slow
 def test_public_output_follows_the_policy_of_the_workspace(case: Case, tmp_path: Path) -> None:
     def results() -> dict[str, Any]:
         done = CliRunner().invoke(

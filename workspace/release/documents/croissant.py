@@ -68,7 +68,7 @@ def dataset(about: Described, form: str) -> dict[str, Any]:
         "rai:dataCollectionType": f"{about.kind.capitalize()} microdata",
         "rai:dataManipulationProtocol": [f"{one.name}: {one.made}" for one in about.columns],
         "rai:dataLimitations": list(about.limits),
-        "rai:personalSensitiveInformation": about.account,
+        "rai:personalSensitiveInformation": [about.account, *about.privacy] if about.privacy else about.account,
         "distribution": [_file(one, form) for one in about.files],
         "recordSet": [*_levels(about), *(_records(about, one, number) for number, one in enumerate(about.files, 1))],
     }

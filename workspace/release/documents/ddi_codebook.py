@@ -52,6 +52,9 @@ def _study(about: Described) -> Markup:
             element("conditions", about.licence) if about.licence else "",
             element("disclaimer", " ".join(about.limits)),
         ),
+        element("notes", " ".join(about.privacy), type="privacy", subject="differential privacy")
+        if about.privacy
+        else "",
     )
     return element("stdyDscr", citation, info, access)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from sfumato.engine.schema import Variable
 
+from ...reporting.privacy_promise import promise
 from ...reporting.user_guide import PublicRelease, account, limits
 from ...reporting.words import count
 from ..dossier import Dossier
@@ -39,12 +40,16 @@ class Column:
 
 @dataclass(frozen=True)
 class Described:
-    """A release as its users may know it. ``limits`` say what not to do with it; ``files`` are the datasets, in their order."""
+    """A release as its users may know it. ``limits`` say what not to do with it, ``privacy`` what is promised of it, if anything is.
+
+    ``files`` are the datasets, in their order.
+    """
 
     title: str
     kind: str
     account: str
     limits: Sequence[str]
+    privacy: Sequence[str]
     datasets: int
     records: int
     files: Sequence[Written]
@@ -67,6 +72,7 @@ def described(dossier: Dossier, written: Sequence[Written]) -> Described:
         kind,
         account(release),
         limits(release),
+        [] if (privacy := dossier.promise()) is None else promise(privacy),
         plan.datasets,
         plan.records,
         [one for one in written if one.package == "public" and one.name.startswith("dataset-")],

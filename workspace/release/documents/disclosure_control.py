@@ -17,6 +17,7 @@ from sfumato.engine.recipe import Step
 from ...disclosure import MARKING
 from ...reporting.questions import unmeasured
 from ..dossier import Dossier
+from ..users import privacy_table
 from .written import Written, json_document
 
 SCHEMA = "urn:sfumato:disclosure-control:1"
@@ -46,6 +47,7 @@ def record(dossier: Dossier, written: Sequence[Written]) -> dict[str, Any]:
         "gate": {"status": dossier.examination.status, "findings": examination["findings"]},
         "waivers": examination["waivers"],
         **({"approval": examination["approval"]} if "approval" in examination else {}),
+        **({} if (privacy := dossier.promise()) is None else {"privacy": privacy_table(privacy)}),
         "reason": dossier.reason,
         "questions": {name: "not measured" if name in open_questions else "measured" for name in QUESTIONS},
         "judgements": dict(dossier.judgements),

@@ -16,6 +16,7 @@ from typing import Any
 
 from ...disclosure import MARKING
 from ...plots.markup import seen
+from ...reporting.privacy_promise import promise
 from ..dossier import Dossier
 from .disclosure_control import record
 from .written import Written, json_document
@@ -162,6 +163,7 @@ def _run(dossier: Dossier, results: Sequence[Entity]) -> Entity:
         "instrument": {"@id": "workflow/"},
         "object": [{"@id": "#confidential-file"}],
         "result": [{"@id": one["@id"]} for one in results],
+        **({} if (privacy := dossier.promise()) is None else {"description": " ".join(promise(privacy))}),
     }
 
 

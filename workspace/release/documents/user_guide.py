@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...plots.markup import seen
+from ...reporting.privacy_promise import promise
 from ...reporting.user_guide import user_guide
 from ..dossier import Dossier
 from ..users import public_release, utility_csv
 from .written import Written
 
-GUIDE, UTILITY = "using-these-data.html", "utility.csv"
+GUIDE, UTILITY, PRIVACY = "using-these-data.html", "utility.csv", "privacy.txt"
 
 
 def users_documents(dossier: Dossier, written: Sequence[Written]) -> dict[str, bytes]:
-    """``using-these-data.html`` and ``utility.csv``."""
-    release = public_release(dossier.plan, dossier.policy.rules, dossier.rows, dossier.confidential(), dossier.released)
-    return {GUIDE: user_guide(release).html().encode(), UTILITY: utility_csv(release)}
+    """``using-these-data.html``, ``utility.csv``, and beside the codebook ``privacy.txt`` where a run keeps a privacy account."""
+    privacy = dossier.promise()
+    release = public_release(
+        dossier.plan, dossier.policy.rules, dossier.rows, dossier.confidential(), dossier.released, privacy
+    )
+    files = {GUIDE: user_guide(release).html().encode(), UTILITY: utility_csv(release)}
+    if privacy is not None:
+        files[PRIVACY] = "".join(f"{seen(line)}\n" for line in promise(privacy)).encode()
+    return files

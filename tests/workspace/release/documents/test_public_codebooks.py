@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 import pytest
+from ddi_structure import SPACE, check_structure
 
 from sfumato.workspace.recipes import shipped_recipes
 from sfumato.workspace.release.documents.croissant import CONFORMS, croissant
@@ -25,40 +26,8 @@ from sfumato.workspace.store.workspace import Workspace
 
 Read = Callable[..., Dossier]
 NAMES = [recipe.name for recipe in shipped_recipes()]
-SPACE = "{ddi:codebook:2_5}"
-ORDER = {
-    "codeBook": ("stdyDscr", "fileDscr", "dataDscr"),
-    "stdyDscr": ("citation", "stdyInfo", "dataAccs"),
-    "citation": ("titlStmt", "prodStmt", "distStmt"),
-    "titlStmt": ("titl",),
-    "prodStmt": ("producer", "software"),
-    "distStmt": ("distrbtr",),
-    "stdyInfo": ("abstract", "sumDscr"),
-    "sumDscr": ("dataKind",),
-    "dataAccs": ("useStmt",),
-    "useStmt": ("conditions", "disclaimer"),
-    "fileDscr": ("fileTxt",),
-    "fileTxt": ("fileName", "fileCont", "dimensns", "fileType"),
-    "dimensns": ("caseQnty", "varQnty"),
-    "dataDscr": ("var",),
-    "var": ("labl", "txt", "catgry", "varFormat"),
-    "catgry": ("catValu", "labl", "txt"),
-}
-"""Of the elements that are written, those that may stand in them, in the order that DDI-Codebook 2.5 gives."""
 WRITTEN = (Written("public", "dataset-SYNTHETIC-01.csv", 3, "a" * 64),)
 pytestmark = pytest.mark.slow
-
-
-def check_structure(element: ET.Element) -> None:
-    """What the schema asks of the elements that are written: known ones, in its order."""
-    tag = element.tag.removeprefix(SPACE)
-    assert element.tag.startswith(SPACE)
-    places = [ORDER.get(tag, ()).index(child.tag.removeprefix(SPACE)) for child in element]
-    assert places == sorted(places), tag
-    if places:
-        assert not (element.text or "").strip()
-    for child in element:
-        check_structure(child)
 
 
 def released(out: Path) -> dict[str, list[str]]:

@@ -1,0 +1,208 @@
+"""What is promised of privacy stands in every public document in the same words, and nowhere where nothing is promised."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import fastjsonschema
+import numpy as np
+import pandas as pd
+import pytest
+from ddi_structure import SPACE, check_structure
+
+from sfumato.engine.execution import account_rows
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.recipe import Recipe
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.release import documents
+from sfumato.workspace.release.documents.disclosure_control import SCHEMA_FILE
+from sfumato.workspace.release.package import release
+from sfumato.workspace.release.users import privacy_table, promised
+from sfumato.workspace.reporting.privacy_promise import promise
+from sfumato.workspace.store.workspace import Workspace
+
+Write = Callable[..., Path]
+STEP: dict[str, Any] = {
+    "method": "perturbed_gibbs", "target": ["area", "age", "pay"], "epsilon": 0.5, "bins": {"age": "width 20", "pay": "width 1000"},
+}  # fmt: skip
+VARIABLES: dict[str, Any] = {
+    "area": {"kind": "categorical", "levels": ["zoonotown", "village"]},
+    "age": {"kind": "count", "bounds": [0, 99]},
+    "pay": {"kind": "count", "bounds": [0, 5000]},
+}
+UNBOUNDED = {**VARIABLES, "area": {"kind": "categorical"}, "age": {"kind": "count"}}
+CLAIMS = re.compile(r"epsilon|differential|privacy|guarantee|anonym", re.IGNORECASE)
+pytestmark = pytest.mark.slow
+
+
+def planned(
+    step: dict[str, Any],
+    records: int | None = 40,
+    variables: dict[str, Any] = VARIABLES,
+    gaps: bool = False,
+    **data: Any,
+) -> tuple[Recipe, Microdata]:
+    """A recipe of one step and 90 records, some of which lack an age where there are ``gaps``."""
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame(
+        {
+            "area": rng.choice(["zoonotown", "village"], 90),
+            "age": np.where(rng.random(90) < 0.2 * gaps, np.nan, rng.integers(0, 100, 90)),
+            "pay": rng.integers(0, 5001, 90),
+        }
+    )
+    table = {
+        "variables": variables, "data": {"missing": "keep", **data}, "synthesis": [step],
+        "release": {"m": 1, "seed": 1} | ({} if records is None else {"records": records}), "measure": [{"method": "utility.ecdf"}],
+    }  # fmt: skip
+    recipe = Recipe.from_table(table)
+    return recipe, conform(frame, recipe.schema, recipe.data.missing)
+
+
+def step_of(**changes: Any) -> dict[str, Any]:
+    """The step with other settings; None leaves one out."""
+    full = {**STEP, **changes}
+    full["bins"] = {name: rule for name, rule in STEP["bins"].items() if name in full["target"]}
+    return {name: value for name, value in full.items() if value is not None}
+
+
+@pytest.fixture
+def written(workspace: Workspace, tmp_path: Path) -> Write:
+    """The folder of a release of such a recipe."""
+
+    def write(step: dict[str, Any], *args: Any, **more: Any) -> Path:
+        recipe, data = planned(step, *args, **more)
+        run_id = enter_run(workspace, recipe, Source("x.csv", b"x"), data)
+        work(workspace.directory, idle=0)
+        out = tmp_path / f"out-{run_id}"
+        release(workspace, run_id, out, reason="a test")
+        return out
+
+    return write
+
+
+def said_in(public: Path) -> dict[str, str]:
+    """What each public document says of privacy, as one text."""
+    codebook = ET.parse(public / "codebook-ddi.xml").getroot()
+    check_structure(codebook)
+    croissant = json.loads((public / "croissant.json").read_text("utf-8"))["rai:personalSensitiveInformation"]
+    page = html.unescape((public / "using-these-data.html").read_text("utf-8"))
+    chapter = re.search(r"What they promise of privacy</h2>\s*<ul>(.*?)</ul>", page, re.DOTALL)
+    notes = "".join(note.text or "" for note in codebook.iter(f"{SPACE}notes"))
+    text = (public / "privacy.txt").read_text("utf-8") if (public / "privacy.txt").exists() else ""
+    return {
+        "text": text.strip().replace("\n", " "),
+        "page": " ".join(re.findall(r"<li>(.*?)</li>", chapter[1])) if chapter else "",
+        "ddi": notes,
+        "croissant": " ".join(croissant[1:]) if isinstance(croissant, list) else "",
+    }
+
+
+def crate_says(out: Path) -> str:
+    graph = json.loads((out / "internal/crate/data/ro-crate-metadata.json").read_text("utf-8"))["@graph"]
+    return "".join(one.get("description", "") for one in graph if one["@type"] == "CreateAction")
+
+
+def recorded(out: Path) -> Any:
+    """What the record of disclosure control has of privacy; it follows its schema."""
+    found = json.loads((out / "internal/disclosure-control.json").read_text("utf-8"))
+    fastjsonschema.compile(json.loads(files(documents).joinpath(SCHEMA_FILE).read_text("utf-8")))(found)
+    return found.get("privacy")
+
+
+def test_what_is_promised_is_the_same_in_all(written: Write) -> None:
+    out = written(STEP)
+    said = said_in(out / "public")
+    assert len(set(said.values())) == 1
+    text = said["ddi"]
+    for words in (
+        "differentially private with epsilon 20, all datasets together", "Had a record been another one, epsilon is 40.",
+        "Each record was drawn at an epsilon of 0.5", "measured without noise", "several records", "other releases of the same people",
+    ):  # fmt: skip
+        assert words in text, words
+    assert crate_says(out) == text
+    assert (recorded(out)["epsilon"], recorded(out)["samples"]) == (20.0, [{"epsilon": 0.5, "records": 1}])
+    assert (out / "public/codebook.csv").read_text("utf-8").splitlines()[0] == "variable,title,kind,code,label"
+    assert not CLAIMS.search((out / "public/codebook.csv").read_text("utf-8"))
+
+
+def test_a_block_says_what_it_costs_and_a_sample_whose_promise_it_is(written: Write) -> None:
+    said = said_in(written({**STEP, "reset": True, "block": 8}, sample=90) / "public")
+    assert (
+        "A block of 8 records, drawn together, costs an epsilon of 0.5, and a single record of it no less"
+        in said["text"]
+    )
+    assert "with epsilon 2.5, all datasets" in said["text"]
+    assert "larger file" in said["text"]
+    assert len(set(said.values())) == 1
+
+
+@pytest.mark.parametrize(
+    ("step", "more", "why"),
+    [
+        ({}, {"records": None}, ["how many records are released was not fixed beforehand"]),
+        ({"seeds": "confidential"}, {}, ["each record was drawn starting from a record of the confidential data"]),
+        ({"inside": "donor"}, {}, ["numbers are those of confidential records"]),
+        ({"order": "mutual_information"}, {}, ["which variables are drawn given which others was learned from the"]),
+        ({}, {"variables": UNBOUNDED, "gaps": True}, ["which values there can be, or how numbers are grouped, was learned"]),
+        ({"target": ["area", "age"]}, {"records": None}, ["some variables leave as they are, or were made without an account"]),
+        ({"epsilon": None, "privacy": "l_diversity", "l": 1.5}, {}, ["l-diversity is no differential privacy: it has no epsilon"]),
+    ],
+    ids=["number", "seeds", "donors", "order", "levels", "kept", "l-diversity"],
+)  # fmt: skip
+def test_where_there_is_no_epsilon_it_says_why_and_nothing_of_the_data(
+    step: dict[str, Any], more: dict[str, Any], why: list[str]
+) -> None:
+    recipe, data = planned(step_of(**step), **more)
+    privacy = promised(recipe, data, account_rows(recipe, 0, data))
+    assert privacy is not None
+    text = " ".join(promise(privacy))
+    assert text.startswith("No guarantee of differential privacy is given: ")
+    assert all(words in text for words in why)
+    assert not re.search(r"differentially private|\d|area|age\b|pay|zoonotown|village", text)
+
+
+def test_the_documents_of_a_release_without_an_epsilon_say_why_too(written: Write) -> None:
+    out = written(STEP, variables=UNBOUNDED, gaps=True)
+    said = said_in(out / "public")
+    assert len(set(said.values())) == 1
+    assert said["text"].startswith("No guarantee of differential privacy is given: which values there can be")
+    assert crate_says(out) == said["text"]
+    assert "epsilon" not in recorded(out)
+    assert recorded(out)["not_covered"]
+
+
+def test_a_run_without_an_account_claims_nothing(written: Write) -> None:
+    out = written({"method": "dirichlet_multinomial", "target": STEP["target"], "bins": STEP["bins"]})
+    assert set(said_in(out / "public").values()) == {""}
+    assert not (out / "public/privacy.txt").exists()
+    for path in (out / "public").iterdir():
+        claim = CLAIMS.search(path.read_bytes().decode("utf-8", "ignore"))
+        assert claim is None, (path.name, claim)
+    assert recorded(out) is None
+    assert crate_says(out) == ""
+
+
+def test_results_without_an_epsilon_promise_none_whatever_is_told_anew() -> None:
+    """Rows of a run that were stored without an epsilon are what counts, and a promise is never more than theirs."""
+    recipe, data = planned(STEP)
+    rows = account_rows(recipe, 0, data)
+    found = promised(recipe, data, rows)
+    assert found is not None
+    assert (found.epsilon, found.substitution) == (20.0, 40.0)
+    without = [replace(row, value=None) if row.measure == "epsilon_release" else row for row in rows]
+    for fewer in (without, []):
+        found = promised(recipe, data, fewer)
+        assert found is not None
+        assert found.epsilon is None
+        assert privacy_table(found)["said"][0] == "No guarantee of differential privacy is given."

@@ -1,0 +1,46 @@
+"""What a release promises of privacy, in words: no number smaller than it is, and no promise where there is none."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.workspace.reporting.privacy_promise import PrivacyPromise, SampleCost, promise, upwards
+
+
+@given(st.floats(1e-6, 1e6))
+def test_a_promise_is_never_rounded_down(value: float) -> None:
+    said = float(upwards(value).replace(",", ""))
+    assert value * (1 - 1e-9) <= said <= value * 1.001
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [(10.0, "10"), (0.1, "0.1"), (1.00001, "1.001"), (99.999, "100"), (12345.6, "12,350")]
+)
+def test_numbers_as_they_are_said(value: float, said: str) -> None:
+    assert upwards(value) == said
+
+
+def test_the_factor_is_told_as_a_number_where_it_is_small() -> None:
+    said = promise(PrivacyPromise(1.0, 2.0, (SampleCost(0.01, 1),)))
+    assert f"more than {upwards(math.e)} (exp of epsilon) times as likely" in said[0]
+    assert "2.719" in said[0]
+    assert "exp(100) times" in promise(PrivacyPromise(100.0, 200.0))[0]
+
+
+def test_steps_that_cost_the_same_are_told_once() -> None:
+    one, block = SampleCost(0.5, 1), SampleCost(1.0, 10)
+    said = " ".join(promise(PrivacyPromise(3.0, 6.0, (one, one, block))))
+    assert len(re.findall("Each record was drawn", said)) == 1
+    assert "A block of 10 records" in said
+
+
+def test_without_an_epsilon_there_is_no_promise() -> None:
+    said = " ".join(promise(PrivacyPromise(None, None, (), ("levels were learned", "records were kept"))))
+    assert said.startswith("No guarantee of differential privacy is given: levels were learned; records were kept.")
+    assert "differentially private" not in said
+    assert not re.search(r"\d", said)

@@ -1,0 +1,91 @@
+"""What a release promises of privacy, in words for who has never heard of epsilon: said here, shown in every public document.
+
+Nothing in it follows from the confidential data: the recipe's epsilons, and what kinds of things are outside the proof.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .words import count, number
+
+LARGEST_FACTOR = 12.0
+"""Above it exp(epsilon) is only a large number."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampleCost:
+    """The ``epsilon`` that so many ``records`` cost which a step draws together: one, or a block."""
+
+    epsilon: float
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyPromise:
+    """The epsilon of all datasets together, for one record more or less and for one that is changed; None where there is none.
+
+    ``samples`` are what single draws cost, where there is one; ``reasons`` why there is none; ``sampled``: the confidential records were
+    sampled from a file.
+    """
+
+    epsilon: float | None
+    substitution: float | None
+    samples: tuple[SampleCost, ...] = ()
+    reasons: tuple[str, ...] = ()
+    sampled: bool = False
+
+
+def promise(privacy: PrivacyPromise) -> list[str]:
+    """What is promised, sentence by sentence: the release, a draw, what the proof covers, what it does not."""
+    if privacy.epsilon is None or privacy.substitution is None:
+        why = f": {'; '.join(privacy.reasons)}" if privacy.reasons else ""
+        return [
+            f"No guarantee of differential privacy is given{why}.",
+            "Noise alone is no guarantee: do not take these data for private because values were drawn with it.",
+        ]
+    epsilon = upwards(privacy.epsilon)
+    return [
+        f"These data are differentially private with epsilon {epsilon}, all datasets together: had any one record not been among the "
+        f"confidential data, no datasets would have been more than {_factor(privacy.epsilon)} times as likely or as unlikely.",
+        f"Had a record been another one, epsilon is {upwards(privacy.substitution)}.",
+        *map(_drawn, dict.fromkeys(privacy.samples)),
+        "An epsilon of 0.1 promises that hardly anything can be learned of one person, one of 1 that little can; from 10 on the promise "
+        "alone protects nobody.",
+        "It is proved for the counts that values were drawn from, and so for all that anybody computes from the datasets, whatever else they know.",
+        f"The proof does not cover {'; '.join(_outside(privacy))}.",
+    ]
+
+
+def _outside(privacy: PrivacyPromise) -> Sequence[str]:
+    return (
+        "what holds of everybody alike, and so of each person, in the data or not",
+        "a person who has several records, each of which costs as much",
+        "other releases of the same people: theirs adds to this one",
+        "what is said of how well these data keep the confidential ones, which was measured without noise",
+        "the choice of this release among others that were tried",
+        *(("which records of a larger file were taken: it is of those that were",) if privacy.sampled else ()),
+    )
+
+
+def _drawn(sample: SampleCost) -> str:
+    if sample.records == 1:
+        return f"Each record was drawn at an epsilon of {upwards(sample.epsilon)}; what is drawn adds up."
+    return (
+        f"A block of {count(sample.records, 'record')}, drawn together, costs an epsilon of {upwards(sample.epsilon)}, and a single record of it "
+        "no less; what is drawn adds up, block by block."
+    )
+
+
+def _factor(epsilon: float) -> str:
+    if epsilon > LARGEST_FACTOR:
+        return f"exp({upwards(epsilon)})"
+    return f"{upwards(math.exp(epsilon))} (exp of epsilon)"
+
+
+def upwards(value: float) -> str:
+    """Four significant digits, never less than the value: a promise is not rounded down."""
+    step = 10.0 ** (math.floor(math.log10(value)) - 3)
+    return number(math.ceil(round(value / step, 6)) * step)
