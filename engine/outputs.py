@@ -86,8 +86,9 @@ class Axis:
     """The levels along which a study goes: ``label`` heads them, and is ``meaning``, in ``unit``.
 
     ``heading`` is what its curves show, ``values`` what their values are, ``bands`` what their bands are. A row's parameter ``point`` stands on the axis in
-    place of its level. ``discrete`` levels have nothing between them. ``uses`` are the parameters that name one use of
-    the study, ``curve`` the one that tells the curves of a use apart.
+    place of its level. ``discrete`` levels have nothing between them; ``log`` levels, all above 0, are drawn on a logarithmic
+    axis. ``uses`` are the parameters that name one use of the study, ``curve`` the one that tells the curves of a use apart.
+    ``together`` says that these are drawn in one picture, a plane at a time, and ``limit`` is the row parameter with the limit that one is held against.
     """
 
     label: str
@@ -100,6 +101,9 @@ class Axis:
     discrete: bool = False
     uses: tuple[str, ...] = ()
     curve: str = ""
+    log: bool = False
+    together: bool = False
+    limit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +112,9 @@ class Plane:
 
     Without ``across`` the output ``up`` is drawn along the axis. ``chance`` is what a guess would give: the diagonal, for a
     curve that starts where both are 0, or the answer that is the same at every level. ``label`` heads the horizontal axis.
+
+    Where curves are drawn together, ``each`` are row parameters of which each value has a plane of its own, which the title names in
+    braces; planes of one ``heading`` are the panels of one figure.
     """
 
     title: str
@@ -115,6 +122,8 @@ class Plane:
     up: str
     chance: str = ""
     label: str = ""
+    each: tuple[str, ...] = ()
+    heading: str = ""
 
 
 @dataclass(frozen=True, slots=True)

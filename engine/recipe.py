@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ from .published import Published, read_published
 from .release_form import KEYS as FORM_KEYS
 from .release_form import AnonymisationSpec, ReleaseForm
 from .schema import MissingPolicy, Origin, Role, Schema, Variable
-from .spec import Spec
+from .spec import Spec, StudySpec
 from .terms import parse_term
 from .thresholds import Threshold
 from .toml import known_keys, names_of, read_toml, section_of, tables_of, text_of, whole_number
@@ -141,7 +141,8 @@ class Recipe:
             for i, t in enumerate(tables_of(table, "measure"))
         )
         studies = tuple(
-            _step(t, f"study[{i}]", ("studies",), schema, measures) for i, t in enumerate(tables_of(table, "study"))
+            _of_recipe(_step(t, f"study[{i}]", ("studies",), schema, measures), synthesis)
+            for i, t in enumerate(tables_of(table, "study"))
         )
         for step in (*measures, *studies):
             step.spec.check_release(schema, released, step.place)
@@ -313,6 +314,12 @@ def _require_models(step: Step, synthesis: Sequence[Step]) -> None:
                 f"{step.method.key} cannot ask {made.method.key} ({made.place}) how probable the release is; "
                 f"it can ask {', '.join(able)}",
             )
+
+
+def _of_recipe(study: Step, synthesis: Sequence[Step]) -> Step:
+    assert isinstance(study.spec, StudySpec)
+    made = [(step.method.key, step.targets, step.spec) for step in synthesis]
+    return replace(study, spec=study.spec.of_recipe(made))
 
 
 def _refuse_twice(steps: Sequence[Step], schema: Schema, released: tuple[str, ...]) -> None:

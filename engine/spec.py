@@ -14,7 +14,7 @@ import functools
 import math
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -167,10 +167,18 @@ class Spec:
                 yield from _texts(getattr(self, info.name), f"{place}.{info.name}")
 
 
+Made = tuple[str, tuple[str, ...], Spec]
+"""A synthesis step of a recipe: the method's key, the variables that it makes, its parameters."""
+
+
 class StudySpec(Spec):
     """Base of the parameters of studies: ``grid`` says at which points one is computed."""
 
     __slots__ = ()
+
+    def of_recipe(self, steps: Sequence[Made]) -> Self:
+        """The parameters with what they mean by the recipe's own synthesis ``steps``. Called as a recipe is read."""
+        return self
 
 
 def _texts(value: object, place: str) -> Iterator[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -9,6 +10,7 @@ from textual.content import Content
 
 from sfumato.engine.outputs import Plane
 from sfumato.workspace.plots.figure import Figure, Panel
+from sfumato.workspace.plots.planes import together
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.results import curve_table, split_table
 from sfumato.workspace.reporting.tables import Column, text
@@ -16,6 +18,7 @@ from sfumato.workspace.reporting.words import mark, number
 from sfumato.workspace.views.studies import Study
 
 from .export import Lines
+from .study_planes import TogetherView
 from .study_views import Numbers, StudyView, figure_of
 from .widgets.glyphs import glyphs_named
 
@@ -60,7 +63,8 @@ class LimitView(StudyView):
     def drawn(self, picture: int) -> Panel:
         """The measures with their limits and the answer."""
         axis = self.study.axis
-        return Panel("", tuple(limit_series(self.study, self.chosen(picture))), axis.label, axis.values)
+        series = tuple(limit_series(self.study, self.chosen(picture)))
+        return Panel("", series, axis.label, axis.values, log_x=axis.log)
 
     def numbers(self, picture: int) -> Numbers:
         """A row a point, all measures whatever is drawn."""
@@ -270,25 +274,10 @@ def plane_drawn(study: Study, name: str, plane: Plane, at: int) -> Panel:
         curve = Series(words[plane.up], study.points, _gapped(up))
         found = study.on_axis(name)
         if found is None or found.value is None:
-            return Panel(
-                plane.title,
-                (
-                    curve,
-                    *here,
-                ),
-                x_label,
-            )
+            return Panel(plane.title, (curve, *here), x_label, log_x=study.axis.log)
         title = study.method.output(found.measure).title
         upright = Series(f"{title} {number(found.value)}", [found.value] * 2, [0.0, max(value for _, value in known)])
-        return Panel(
-            plane.title,
-            (
-                curve,
-                upright,
-                *here,
-            ),
-            x_label,
-        )
+        return Panel(plane.title, (curve, upright, *here), x_label, log_x=study.axis.log)
     downward = [*([(0.0, 0.0)] if plane.chance == "diagonal" else []), *reversed(known)]
     series = [Series(name, [a for a, _ in downward], [b for _, b in downward]), *_chance(study, name, plane)]
     return Panel(plane.title, (*series, *here), x_label, words[plane.up])
@@ -307,7 +296,8 @@ def slider(study: Study, name: str, at: int, width: int) -> str:
     low, high = study.points[0], study.points[-1]
 
     def cell(point: float) -> int:
-        return round((point - low) / ((high - low) or 1.0) * (width - 1))
+        first, last, at = (math.log(value) if study.axis.log else value for value in (low, high, point))
+        return round((at - first) / ((last - first) or 1.0) * (width - 1))
 
     track = ["-" if glyphs_named().name == "ascii" else "─"] * width
     found = study.on_axis(name)
@@ -339,4 +329,6 @@ def tables_text(study: Study, shown: str) -> str:
 
 def view_of(study: Study) -> StudyView:
     """How a study that sums its points up is shown."""
+    if together(study.method):
+        return TogetherView(study)
     return PlaneView(study) if study.method.planes and study.points else LimitView(study)

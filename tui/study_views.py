@@ -45,6 +45,10 @@ class StudyView:
         """What the study answers, in words; None where it answers nothing by itself."""
         return None
 
+    def said(self, picture: int) -> Content | None:
+        """What is said above a picture: the study's answer."""
+        return self.answer
+
     def drawn(self, picture: int) -> Panel:
         """What is drawn along the axis."""
         raise NotImplementedError
@@ -116,7 +120,7 @@ class CurveView(StudyView):
     def drawn(self, picture: int) -> Panel:
         """The curves of a measure."""
         series = [as_series(curve) for curve in self.shown(picture)]
-        return Panel("", tuple(series), self.axis.label, self.pictures[picture])
+        return Panel("", tuple(series), self.axis.label, self.pictures[picture], log_x=self.axis.log)
 
     def numbers(self, picture: int) -> Numbers:
         """A row a level."""

@@ -244,6 +244,7 @@ EXPECTATIONS: dict[str, Expected] = {
         for name in (
             *("marginal", "conditional", "regression", "misclassification", "mean_absolute_error", "exact_copies"),
             *("unique_records", "epsilon_release", "least_epsilon", "largest_epsilon"),
+            *("conditional_given", "coefficient_deviation"),
         )
     },
     **{

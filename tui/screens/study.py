@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -21,7 +22,9 @@ from sfumato.tui.study_views import CurveView, StudyView, by_study
 from sfumato.tui.widgets.grid import LiveGrid
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
 from sfumato.tui.widgets.plot import Plot
+from sfumato.workspace.plots.axes import AxisUnit
 from sfumato.workspace.plots.figure import Panel
+from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.tables import cells, fitted
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import RunLine
@@ -33,6 +36,13 @@ NONE = "This run has no study. Add [[study]] tables to its recipe to sweep what 
 HINT = "left and right move the cursor, + - zoom, z Z zoom up and down, 0 shows all"
 PLOT, NUMBERS, PLANES = "study-plot", "study-numbers", "study-planes"
 NARROW = 100
+
+
+def on_axis(panel: Panel) -> tuple[Sequence[Series], AxisUnit]:
+    """A panel's series as a plot draws them, over logarithms where its axis has them, and the unit of that axis."""
+    if not panel.log_x:
+        return panel.series, panel.x_unit
+    return [replace(one, x=np.log10(one.x)) for one in panel.series], "log10"
 
 
 class PlanePlot(Plot, can_focus=False):
@@ -84,7 +94,8 @@ class Planes(Container, can_focus=True):
         plots = [part for part in self._parts if isinstance(part, Plot)]
         spare = [Panel("", ())] * len(plots)
         for plot, one in zip(plots, [*view.planes(picture, at), *spare], strict=False):
-            plot.set_series(one.series, title=one.title, x_label=one.x_label, y_label=one.y_label)
+            unit = on_axis(one)[1]
+            plot.set_series(on_axis(one)[0], title=one.title, x_label=one.x_label, y_label=one.y_label, x_unit=unit)
         self.query_one(Scroll).show(tables_text(view.study, view.pictures[picture]))
 
 
@@ -124,6 +135,7 @@ class Studies(Pane):
         self._drawn_run: int | None = None
         self._marked: tuple[int, ...] = ()
         self._over: Mapping[int, Sequence[Curve]] = {}
+        self._axis: tuple[str, AxisUnit] = "", "number"
 
     def compose(self) -> ComposeResult:
         """The answer, what is drawn, the drawing or its numbers, the place on the axis, and what is said there."""
@@ -209,7 +221,12 @@ class Studies(Pane):
             self.take_focus()
         plot, drawn = self.query_one(f"#{PLOT}", Plot), view.drawn(self._picture)
         log = view.logarithmic and self.sfumato.state.log
-        plot.set_series(drawn.series, x_label=drawn.x_label, y_label=drawn.y_label, log_y=log, keep_view=keep_view)
+        series, unit = on_axis(drawn)
+        keep_view = keep_view and self._axis == (drawn.x_label, unit)
+        self._axis = drawn.x_label, unit
+        plot.set_series(
+            series, x_label=drawn.x_label, y_label=drawn.y_label, log_y=log, x_unit=unit, keep_view=keep_view
+        )
         self._fill_numbers()
         self._say(plot.cursor)
 
@@ -220,7 +237,7 @@ class Studies(Pane):
         self.query_one("#study-reading", Line).say(place_text(view.study, name, at))
 
     def _say_answer(self) -> None:
-        answer, line = self.view.answer if self.view else None, self.query_one("#study-answer", Line)
+        answer, line = self.view.said(self._picture) if self.view else None, self.query_one("#study-answer", Line)
         line.display = answer is not None
         if answer is not None:
             line.say(Content.assemble(self._run_words, answer))
@@ -259,6 +276,8 @@ class Studies(Pane):
 
     def _say(self, x: float | None) -> None:
         """Read what is drawn at the cursor, in its own unit whatever the scale."""
+        if x is not None and self.view is not None:
+            x = 10.0**x if self.view.drawn(self._picture).log_x else x
         text = HINT if x is None or self.view is None else self.view.reading(self._picture, x)
         self.query_one("#study-reading", Line).say(text)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -289,8 +289,9 @@ def with_cursor(chart: Chart, series: Sequence[Series], labels: Labels, x: float
             draft.put(*at, mark(order), CURSOR)
         if order < frame.key.shown:
             row, column = frame.key.at(order)
+            told = reading if frame.key.banded else replace(reading, lower=None, upper=None)
             draft.put(
-                row + frame.titled, column + SAMPLE + frame.key.name + 2, reading_text(reading, labels.y_unit), STRONG
+                row + frame.titled, column + SAMPLE + frame.key.name + 2, reading_text(told, labels.y_unit), STRONG
             )
     column_of_x = frame.cell(x, frame.y.low)
     if frame.axis and column_of_x is not None:

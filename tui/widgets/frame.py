@@ -51,7 +51,8 @@ class Labels:
 class Key:
     """The legend: ``rows`` rows of ``across`` entries, each ``slot`` cells wide, names in ``name`` cells.
 
-    The first ``shown`` of the series have an entry; ``more`` have none, and those that look like another need none.
+    The first ``shown`` of the series have an entry; ``more`` have none, and those that look like another need none. Where all
+    have one only without the ends of bands beside their values, these are left out, and it is not ``banded``.
     """
 
     rows: int
@@ -60,6 +61,7 @@ class Key:
     name: int
     shown: int
     more: int
+    banded: bool = False
 
     def at(self, order: int) -> tuple[int, int]:
         """The (row, column), within the key, of the entry of the ``order``-th series."""
@@ -128,13 +130,20 @@ def layout(
 def _key(series: Sequence[Series], width: int, most_rows: int) -> Key:
     series = [one for one in series if not one.thin]
     name = min(LONGEST_NAME, max((cell_len(printable(s.name)) for s in series), default=0))
-    banded = any(s.lower is not None for s in series)
-    slot = SAMPLE + 1 + name + 1 + VALUE + BAND * banded
+    if any(s.lower is not None for s in series):
+        banded = _of_slot(len(series), name, BAND, width, most_rows)
+        if not banded.more:
+            return banded
+    return _of_slot(len(series), name, 0, width, most_rows)
+
+
+def _of_slot(count: int, name: int, band: int, width: int, most_rows: int) -> Key:
+    slot = SAMPLE + 1 + name + 1 + VALUE + band
     across = max(1, (width + 2) // (slot + 2))
-    rows = min(most_rows, -(-len(series) // across))
+    rows = min(most_rows, -(-count // across))
     room = rows * across
-    shown = len(series) if len(series) <= room else max(room - 1, min(room, 1))
-    return Key(rows, across, slot, name, shown, len(series) - shown)
+    shown = count if count <= room else max(room - 1, min(room, 1))
+    return Key(rows, across, slot, name, shown, count - shown, banded=bool(band))
 
 
 def _y_ticks(scale: Scale, rows: int, glyphs: Glyphs, unit: AxisUnit) -> tuple[tuple[int, str], ...]:

@@ -74,7 +74,7 @@ def _sweep_panels(rows: Sequence[Named], measure: str, axis: Axis) -> list[Panel
     unit = chosen[0][1].unit
     sides = ((title, released), (f"{title}, confidential data", [one for one in own if one.x.size][:1]))
     drawn = [(heading, tuple(one for one in series if one.x.size)) for heading, series in sides]
-    return [Panel(heading, series, axis.label, unit) for heading, series in drawn if series]
+    return [Panel(heading, series, axis.label, unit, log_x=axis.log) for heading, series in drawn if series]
 
 
 def _curve(name: str, rows: Sequence[Row]) -> Series:

@@ -108,6 +108,12 @@ class Figure:
         own = (series.marker for panel in self.panels for series in panel.series if series.name == name)
         return next((marker for marker in own if marker), self.marker)
 
+    def colour_of(self, name: str) -> str | None:
+        """The colour that the series of this name asks for."""
+        return next(
+            (one.style for panel in self.panels for one in panel.series if one.name == name and one.style), None
+        )
+
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all series, each once, the confidential data first."""
@@ -150,6 +156,8 @@ def _words(series: Series, panel: Panel) -> str:
         )
     series = series.located
     points = [f"{_place(x, panel)} {_value(series, i)}" for i, x in enumerate(series.x.tolist())]
+    if series.stops:
+        points = [f"{point} [{stop}]" if stop else point for point, stop in zip(points, series.stops, strict=True)]
     return f"{series.name}, " + ", ".join(points)
 
 

@@ -33,7 +33,8 @@ class Series:
     A steps series keeps the value of a point until the next, as a distribution function does; without a ``marker`` it is drawn
     as its figure's are, else as a line. A ``thin`` one is one of several of a name: it looks like the first of that name which
     is not, is drawn faintly and is not in the key. ``style`` is a colour (``"green"``, ``"#56b4e9"``), or None for the next of
-    the palette. Raises ValueError for unequal lengths.
+    the palette. ``stops`` name the points of a path, one a point, which a picture on paper joins in their order and names at its ends.
+    Raises ValueError for unequal lengths.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Series:
     marker: Marker | None = None
     thin: bool = False
     style: str | None = None
+    stops: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -55,6 +57,7 @@ class Series:
         marker: Marker | None = None,
         thin: bool = False,
         style: str | None = None,
+        stops: tuple[str, ...] = (),
     ) -> None:
         if marker not in (None, *get_args(Marker)):
             raise ValueError(f"marker must be one of {', '.join(get_args(Marker))}, not {marker!r}")
@@ -63,9 +66,11 @@ class Series:
         given = {"x": x, "y": y, "lower": lower, "upper": upper}
         columns = {key: None if value is None else _column(value) for key, value in given.items()}
         sizes = {key: column.size for key, column in columns.items() if column is not None}
+        sizes |= {"stops": len(stops)} if stops else {}
         if len(set(sizes.values())) > 1:
             raise ValueError(f"series {name!r}: lengths differ: {sizes}")
-        for key, value in {"name": name, "marker": marker, "thin": thin, "style": style, **columns}.items():
+        told = {"name": name, "marker": marker, "thin": thin, "style": style, "stops": stops}
+        for key, value in {**told, **columns}.items():
             object.__setattr__(self, key, value)
 
     @cached_property
@@ -83,7 +88,8 @@ class Series:
         x, y, lower, upper = (None if column is None else column[known] for column in columns)
         assert x is not None
         assert y is not None
-        return Series(self.name, x, y, lower, upper, self.marker, self.thin, self.style)
+        stops = tuple(stop for stop, here in zip(self.stops, known.tolist(), strict=False) if here)
+        return Series(self.name, x, y, lower, upper, self.marker, self.thin, self.style, stops)
 
     @cached_property
     def order(self) -> NDArray[np.intp]:

@@ -5,26 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.workspace.plots.axes import AxisUnit, Limits, limits, log_ticks, short_number, unit_ticks
-from sfumato.workspace.plots.figure import (
-    CONFIDENTIAL,
-    SHADES,
-    SIDES,
-    Cells,
-    Figure,
-    Panel,
-    Shading,
-    description,
-    percent,
-    shading,
-)
+from sfumato.workspace.plots.figure import CONFIDENTIAL, Figure, Panel, description, shading
 from sfumato.workspace.plots.markup import Markup, element, joined
 from sfumato.workspace.plots.series import Series
+from sfumato.workspace.plots.shades import cell_marks, shade_legend
 
 Floats = NDArray[np.float64]
 
@@ -95,48 +85,6 @@ def y_scale(figure: Figure, panel: Panel, start: float, end: float) -> Scale:
     return Scale(low if from_zero else low - margin, high + margin, start, end, unit=panel.y_unit)
 
 
-MANY = ("#deebf7", "#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#08519c", "#08306b", "#041c40")
-"""ColorBrewer's blues (Harrower and Brewer 2003)."""
-MORE = ("#fdd0a2", "#fd8d3c", "#d94801", "#7f2704")
-FEWER = ("#c6dbef", "#6baed6", "#2171b5", "#08306b")
-
-
-def colour_of(step: int, *, signed: bool) -> str:
-    """The colour of a step; blue is few or fewer, orange more."""
-    if not signed:
-        return MANY[step - 1]
-    return MORE[step - 1] if step > 0 else FEWER[-step - 1]
-
-
-def cell_marks(cells: Cells, shades: Shading, left: float, top: float, right: float, bottom: float) -> Iterator[Markup]:
-    """The bins with a share, each run of one shade in a row as one rectangle."""
-    rows, columns = cells.shares.shape
-    width, height = (right - left) / columns, (bottom - top) / rows
-    for row, steps in enumerate(shades.of(cells.shares).tolist()):
-        start = 0
-        for step, run in groupby(steps):
-            count = len(list(run))
-            if step:
-                yield element(
-                    "rect", x=left + start * width, y=bottom - (row + 1) * height, width=count * width,
-                    height=height, fill=colour_of(step, signed=shades.signed), shape_rendering="crispEdges",
-                )  # fmt: skip
-            start += count
-
-
-def shade_legend(shades: Shading, x: float, y: float) -> Iterator[Markup]:
-    """Patches from the least step to the greatest, with the ends in per cent."""
-    steps = [*range(-SIDES, 0), *range(1, SIDES + 1)] if shades.signed else list(range(1, SHADES + 1))
-    low = f"-{percent(float(shades.ends[-1]))}" if shades.signed else f"up to {percent(float(shades.ends[0]))}"
-    high = f"{'+' if shades.signed else ''}{percent(float(shades.ends[-1]))}"
-    start = x + 90
-    yield element("text", low, x=start - 6, y=y + 10, text_anchor="end", font_size=10)
-    for place, step in enumerate(steps):
-        fill = colour_of(step, signed=shades.signed)
-        yield element("rect", x=start + 16 * place, y=y, width=16, height=12, fill=fill)
-    yield element("text", high, x=start + 16 * len(steps) + 6, y=y + 10, font_size=10)
-
-
 WIDTH = 760.0
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#aa4499", "#56b4e9", "#997700")
 """After Okabe and Ito, darkened where a line on white would be too pale; the confidential data are black."""
@@ -144,7 +92,7 @@ DASHES = ("7 3", "2 2", "9 3 2 3", "4 2 1 2", "12 4", "1 3")
 HATCHES = ("M-1,1 l2,-2 M0,6 l6,-6 M5,7 l2,-2", "M-1,5 l2,2 M0,0 l6,6 M5,-1 l2,2", "M0,3 h6", "M3,0 v6")
 LEFT, RIGHT, TOP, BOTTOM, GAP = 56.0, 20.0, 26.0, 44.0, 14.0
 LEGEND_ROW = 20.0
-LETTER = 6.6
+LETTER, BOLD = 6.6, 7.0
 FAINT, INK = "#d9d9d9", "#333333"
 
 
@@ -158,12 +106,13 @@ class _Style:
     fill: str
 
     @classmethod
-    def of(cls, name: str, names: Sequence[str], ident: str) -> _Style:
+    def of(cls, name: str, figure: Figure, ident: str) -> _Style:
         if name == CONFIDENTIAL:
             return cls(0, "#000000", None, "#bdbdbd")
-        order = [one for one in names if one != CONFIDENTIAL].index(name)
+        order = [one for one in figure.names if one != CONFIDENTIAL].index(name)
         fill = f"url(#{ident}-hatch-{order % len(HATCHES)})"
-        return cls(order + 1, COLOURS[order % len(COLOURS)], DASHES[order % len(DASHES)], fill)
+        colour = figure.colour_of(name) or COLOURS[order % len(COLOURS)]
+        return cls(order + 1, colour, DASHES[order % len(DASHES)], fill)
 
 
 @dataclass(frozen=True)
@@ -239,7 +188,7 @@ def _legend(figure: Figure, ident: str) -> list[Markup]:
     return [
         joined(
             [
-                _sample(figure, name, _Style.of(name, figure.names, ident), x, 12 + row * LEGEND_ROW),
+                _sample(figure, name, _Style.of(name, figure, ident), x, 12 + row * LEGEND_ROW),
                 _text(name, x + 40, 16 + row * LEGEND_ROW),
             ]
         )
@@ -274,16 +223,22 @@ def _panel(figure: Figure, panel: Panel, ident: str, x: float, y: float, width: 
     drawn = [
         mark
         for one in sorted(panel.series, key=lambda one: not one.thin)
-        for mark in _series(figure, panel, one, _Style.of(one.name, figure.names, ident), box)
+        for mark in _series(figure, panel, one, _Style.of(one.name, figure, ident), box)
     ]
     if panel.cells is not None:
         shades = shading([p.cells for p in figure.panels if p.cells and p.cells.signed == panel.cells.signed])
         drawn = [*cell_marks(panel.cells, shades, left, top, right, bottom), *shade_legend(shades, x, y + height - 14)]
-    head = element("text", panel.title, x=left, y=y + 16, font_weight="bold")
+    head = element("text", _cut(panel.title, width - LEFT), x=left, y=y + 16, font_weight="bold")
     unit = _text(panel.y_label, left, top - 6, size=10) if panel.y_label else ""
     foot = _text(panel.x_label, right, bottom + 34, "end", 10) if panel.x_label else ""
     note = _text(panel.note, left, bottom + (34 if panel.x_names else 48), size=10) if panel.note else ""
     return element("g", head, unit, list(_axes(figure, panel, box)), drawn, foot, note)
+
+
+def _cut(words: str, room: float) -> list[str | Markup]:
+    """Bold words as far as there is room for them, with all of them to be pointed at where there is not."""
+    letters = int(room / BOLD)
+    return [words] if len(words) <= letters else [f"{words[: letters - 1]}…", element("title", words)]
 
 
 def _axes(figure: Figure, panel: Panel, box: _Box) -> Iterator[Markup]:
@@ -326,6 +281,7 @@ def _series(figure: Figure, panel: Panel, one: Series, style: _Style, box: _Box)
         names = [series.name for series in panel.series if (series.marker or figure.marker) == "bars"]
         yield from _bars(panel, one, style, box, names)
     elif marker == "points":
+        yield from _stops(one, style, box)
         yield from _cloud(one, style, box) if figure.kind == "scatter" else _points(one, style, box)
     else:
         yield from _band(one, style, box)
@@ -426,6 +382,16 @@ def _points(one: Series, style: _Style, box: _Box) -> Iterator[Markup]:
                 "path", d=_whisker(at, box.y.at(ends[0]), box.y.at(ends[1])), stroke=style.colour, stroke_width=1.6
             )
         yield element("path", d=_shape(style.order, at, box.y.at(y)), fill=style.colour)
+
+
+def _stops(one: Series, style: _Style, box: _Box) -> Iterator[Markup]:
+    """The path through points that have names, and the names of its ends."""
+    if not one.stops:
+        return
+    places = [(box.x.at(x), box.y.at(y)) for x, y in zip(one.x.tolist(), one.y.tolist(), strict=True)]
+    yield _polyline(places, style, thin=True)
+    for (x, y), name in {places[0]: one.stops[0], places[-1]: one.stops[-1]}.items():
+        yield _text(name, x, y - 7, "middle", 9, fill=style.colour)
 
 
 def _whisker(x: float, low: float, high: float) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sfumato.engine.methods import Method, registry
+from sfumato.engine.methods import Method, method_called, registry
 from sfumato.engine.published import SourceTable
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.results import Diagnostic, Trace
@@ -17,12 +17,14 @@ from sfumato.engine.thresholds import Verdict
 from ..disclosure import MARKING
 from ..plots.figure import Figure
 from ..plots.markup import Child, Markup, element
+from ..plots.planes import together
 from ..plots.svg import svg
 from ..plots.traces import plots_of, trace_figure
 from .diagnostics import ALL, ParameterLine, parameter_lines, parameter_table, statistic_table, worst_first
 from .document import definitions, html_page, signature_lines
 from .release_summary import Decision, fates, moment, summary_lines, what_goes_out
 from .results import result_tables, source_table, sums_up, sweep_table, sweeps_in, verdict_table
+from .study_curves import together_tables
 from .tables import html, table
 from .words import (
     DIRECTIONS,
@@ -168,7 +170,7 @@ def _beside(run: ReportedRun) -> list[Section]:
 def _found(run: ReportedRun, of: str) -> list[Section]:
     """The measures by family, then the sweeps by study, each with what its numbers mean."""
     apart = settings_apart(run.recipe_toml)
-    plain = [row for row in run.rows if row.level is None]
+    plain = [row for row in run.rows if row.level is None and not together(method_called(row.method_key))]
     sections = [
         section(f"{one.title}{of}", html(replace(one, title="")), _meanings(own))
         for one, own in result_tables(plain, run.recipe.published, apart)
@@ -179,6 +181,18 @@ def _found(run: ReportedRun, of: str) -> list[Section]:
         method = registry().get(key)
         tables = [html(sweep_table(one, apart)) for one in sweeps_in(own)]
         sections.append(section(f"{method.title if method else key}{of}", tables, _meanings(own)))
+    return [*sections, *_studies(run, of)]
+
+
+def _studies(run: ReportedRun, of: str) -> list[Section]:
+    """The studies whose curves are drawn together, each with its tables."""
+    sections = []
+    for step in run.recipe.studies:
+        key = step.method.key
+        own = [row for row in run.rows if row.method_key == key and run.recipe.step_of(key, row.params) is step]
+        if together(step.method) and own:
+            tables = [html(one) for one in together_tables(step.method, own)]
+            sections.append(section(f"{step.method.title}{of}", tables, _meanings(own)))
     return sections
 
 

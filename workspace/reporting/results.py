@@ -15,6 +15,8 @@ from sfumato.engine.published import Published, SourceTable, figure_beside, rati
 from sfumato.engine.rows import Row
 from sfumato.engine.thresholds import Verdict
 
+from ..plots.planes import together
+from .study_curves import together_tables
 from .tables import Cell, Column, Line, Table, table
 from .words import (
     FAMILIES,
@@ -269,6 +271,8 @@ class Told(Protocol):
 
 def study_parts(method: Method, rows: Sequence[Row], published: Sequence[Published] = ()) -> list[Table | str]:
     """What a study says that sums its points up: its answers, a sentence each or in tables, and its points."""
+    if together(method):
+        return [*together_tables(method, rows)]
     found = [row for row in rows if row.level is None]
     beside = {id(row): figure for row in found if (figure := figure_beside(row, published)) is not None}
     curve, by = method.axis.curve if method.axis else "", method.split.by if method.split else ""

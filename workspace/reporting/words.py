@@ -33,12 +33,14 @@ _MARKS = {
     "pass": "✓", "fail": "✗", "not computed": "?", "queued": "○", "running": "●", "done": "✓", "failed": "✗",
     "interrupted": "‖", "cancelled": "–", "stalled": "!", "into": "›", "plus or minus": "±",
     "warn": "!", "block": "✗",
+    "at least": "≥", "at most": "≤",
     "cursor": "▌", "bar": "━", "track": "─", "limit": "┃",
 }  # fmt: skip
 ASCII_MARKS = {
     "pass": "+", "fail": "x", "not computed": "?", "queued": "o", "running": "*", "done": "+", "failed": "x",
     "interrupted": "=", "cancelled": "-", "stalled": "!", "into": ">", "plus or minus": "+/-",
     "warn": "!", "block": "x",
+    "at least": ">=", "at most": "<=",
     "cursor": ">", "bar": "=", "track": "-", "limit": "|",
 }  # fmt: skip
 

@@ -13,6 +13,7 @@ from ..disclosure import DisclosureRules
 from ..plots.curves import RunRows, interval_figures, sweep_figures
 from ..plots.distributions import Group, distribution_figure
 from ..plots.figure import Figure, marked_internal
+from ..plots.planes import plane_figures
 from ..store.artefacts import released_dataset
 from ..store.workspace import Workspace
 from .columns_beside import columns_beside
@@ -32,7 +33,7 @@ def figures_of(
     bin_widths: Mapping[str, float] | None = None,
     rules: DisclosureRules | None = None,
 ) -> list[Figure]:
-    """Distributions of the released variables, pairs of them, intervals and sweeps, of runs on the same data; the first is the main one.
+    """Distributions of the released variables, pairs of them, intervals, sweeps and planes of studies, of runs on the same data; the first is the main one.
 
     ``datasets`` of each run are drawn; ``bin_widths`` are in the unit of the variable. With ``rules`` the figures are public:
     distributions alone, and of the confidential data what the rules leave. Else they are internal, and say so. Raises BadInput.
@@ -52,6 +53,7 @@ def figures_of(
         *_pairs(workspace, runs[0]),
         *interval_figures(rows),
         *sweep_figures(rows),
+        *plane_figures(rows),
     ]
     return [marked_internal(figure) for figure in figures]
 

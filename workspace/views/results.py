@@ -130,6 +130,11 @@ def result_rows(workspace: Workspace, run_id: int) -> list[Row]:
     return _rows(workspace, "task.kind = 'combine'", run_id) or raw_rows(workspace, run_id)
 
 
+def study_averages(workspace: Workspace, run_id: int) -> list[Row]:
+    """The averages and answers of the studies of a finished run, in a fixed order."""
+    return _rows(workspace, "task.kind = 'combine' AND result.family = 'studies' AND result.draw IS NULL", run_id)
+
+
 def _rows(workspace: Workspace, which: str, run_id: int) -> list[Row]:
     rows = workspace.connection.execute(
         f"""SELECT {_COLUMNS} FROM result JOIN task ON task.id = result.task_id

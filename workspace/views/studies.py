@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sfumato.engine.methods import Method, method_called
 from sfumato.engine.outputs import Axis, Output
+from sfumato.engine.rows import Row
 from sfumato.engine.spec import Spec
 
+from ..plots.planes import together
 from ..store.workspace import Workspace
-from .results import SHARE_OF_BAND, has_averages
+from .results import SHARE_OF_BAND, has_averages, study_averages
 from .runs import Run, RunState, find_run
+
+if TYPE_CHECKING:
+    from sfumato.engine.recipe import Recipe, Step
 
 
 @dataclass(frozen=True)
@@ -125,7 +130,8 @@ class Answer:
 class Study:
     """A study that sums its points up: ``values`` (n,) by curve and measure at ``points`` (n,), ascending; None for no value.
 
-    ``limits`` are the least values that are enough, by measure; ``settings`` what the study was told.
+    ``limits`` are the least values that are enough, by measure; ``settings`` what the study was told. ``rows`` are its averages
+    and answers, where its curves are drawn together.
     """
 
     method: Method
@@ -134,6 +140,7 @@ class Study:
     values: Mapping[tuple[str, str], tuple[float | None, ...]]
     limits: Mapping[str, float]
     answers: tuple[Answer, ...]
+    rows: tuple[Row, ...] = ()
 
     @property
     def axis(self) -> Axis:
@@ -183,11 +190,19 @@ def studies(workspace: Workspace, run_id: int) -> list[Study]:
             found.setdefault(step.place, []).append(
                 (row["measure"], row["level"], Answer(row["measure"], row["value"], row["reason"], params))
             )
+    kept = [step for step in recipe.studies if step.place in found and step.method.answers]
+    averages = study_averages(workspace, run_id) if any(together(step.method) for step in kept) else []
     return [
-        _study(step.method, step.spec, found[step.place])
-        for step in recipe.studies
-        if step.place in found and step.method.answers
+        replace(
+            _study(step.method, step.spec, found[step.place]),
+            rows=tuple(row for row in averages if together(step.method) and _is_of(recipe, step, row)),
+        )
+        for step in kept
     ]
+
+
+def _is_of(recipe: Recipe, step: Step, row: Row) -> bool:
+    return row.method_key == step.method.key and recipe.step_of(row.method_key, row.params) is step
 
 
 _Stored = tuple[str, float | None, Answer]

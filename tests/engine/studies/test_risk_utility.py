@@ -13,11 +13,13 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.execution import execute
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.results import Estimate
 from sfumato.engine.rows import Row
 from sfumato.engine.run import PUBLIC, Run
 from sfumato.engine.schema import Kind, Role, Schema, Variable
 from sfumato.engine.studies import risk_utility as study
-from sfumato.engine.studies.risk_utility import RiskUtilitySpec, Synthesiser
+from sfumato.engine.studies._synthesisers import Synthesiser, bins_key, learned
+from sfumato.engine.studies.risk_utility import RiskUtilitySpec
 
 SIZES = {"a": 2, "b": 3, "c": 4}
 
@@ -72,58 +74,214 @@ def test_distances_fall_with_epsilon_and_all_cost_the_same() -> None:
         assert series(rows, "epsilon_release", one) == pytest.approx([20.0, 2000.0, 100_000.0])
 
 
+def scored(data: Microdata, made: Microdata, spec: RiskUtilitySpec) -> dict[str, Estimate]:
+    return {one.measure: one for one in study._scores(data, made, spec, Run(np.random.default_rng(1)))}
+
+
 def test_copies_and_lone_records_are_counted_as_by_hand() -> None:
     data = data_of(40)
     made = replace(data_of(25, seed=7), origin="synthetic", linked=False)
     spec = RiskUtilitySpec(known=("a", "b"), sensitive="c", variables=("a", "b", "c"))
-    found = dict(study._scores(data, made, spec, Run(np.random.default_rng(1))))
+    found = scored(data, made, spec)
     ours = set(data.frame.astype("str").itertuples(index=False, name=None))
     theirs = list(made.frame.astype("str").itertuples(index=False, name=None))
     assert found["exact_copies"].value == sum(row in ours for row in theirs) / 25
     known = [row[:2] for row in theirs]
     assert found["unique_records"].value == sum(known.count(row) == 1 for row in known) / 25
-    whole = dict(study._scores(data, replace(data, origin="synthetic"), spec, Run(np.random.default_rng(1))))
+    own = list(data.frame.astype("str").itertuples(index=False, name=None))
+    assert found["exact_copies"].baseline == sum(own.count(row) > 1 for row in own) / 40
+    whole = scored(data, replace(data, origin="synthetic"), spec)
     assert whole["exact_copies"].value == 1
     assert whole["marginal"].value == 0
 
 
-def answered(values: list[float | None], goal: str, limit: float) -> float | None:
-    measure = "marginal" if goal == "least" else "exact_copies"
-    like = Row(
-        "studies",
-        "risk_utility",
-        measure,
-        "",
-        "confidential",
-        None,
-        0.0,
-        0.0,
-        params={"synthesiser": "x", "limit": limit},
+ENDS = ["marginal_bootstrap", "dirichlet_multinomial"]
+
+
+def test_synthesisers_without_an_epsilon_are_the_same_at_each_and_are_asked_for_none() -> None:
+    """The ends of Table 1: the marginals keep no dependence, the contingency table keeps all and repeats whole records."""
+    rows = rows_of(
+        data_of(2000),
+        synthesisers=[*ENDS, "perturbed_gibbs"],
+        epsilons=[0.1, 10.0],
+        records=1500,
+        replicates=2,
+        given=["a"],
+        limits={"marginal": 0.5},
     )
-    rows = [replace(like, level=float(10**i), value=value) for i, value in enumerate(values)]
-    (answer,) = study.within_limits(rows)
-    assert answer.measure == f"{goal}_epsilon"
-    assert answer.params["of"] == measure
-    return answer.value
+    for one in ENDS:
+        for measure in ("marginal", "conditional", "exact_copies"):
+            first, last = series(rows, measure, one)
+            assert first == last
+        cost = [row for row in rows if row.measure == "epsilon_release" and row.params["synthesiser"] == one]
+        assert {(row.value, row.status) for row in cost} == {(None, "not computed")}
+        assert all("no epsilon" in row.reason for row in cost)
+    assert {row.params["synthesiser"] for row in rows if row.measure == "least_epsilon"} == {"perturbed_gibbs"}
+    assert series(rows, "conditional", ENDS[0])[0] > 5 * series(rows, "conditional", ENDS[1])[0], (
+        "no dependence is kept"
+    )
+    assert series(rows, "marginal", ENDS[0])[0] < 0.01, "but the margins are"
 
 
-def test_the_answer_holds_from_there_on() -> None:
-    assert answered([0.9, 0.4, 0.1], "least", 0.5) == 10.0
-    assert answered([0.4, 0.9, 0.1], "least", 0.5) == 100.0, "one that keeps to it by chance is no answer"
-    assert answered([0.9, 0.9, 0.9], "least", 0.5) is None
-    assert answered([0.1, 0.4, 0.9], "largest", 0.5) == 10.0
-    assert answered([0.1, 0.9, 0.4], "largest", 0.5) == 1.0
-    assert answered([0.9, 0.1, 0.1], "largest", 0.5) is None
-    assert answered([None, 0.1], "largest", 0.5) is None
+STEP = {
+    "method": "perturbed_gibbs",
+    "target": ["c", "a", "b"],
+    "epsilon": 2.0,
+    "keys": {"c": ["b"], "b": ["c"]},
+    "hash_size": 1,
+}
+
+
+def with_step(data: Microdata, steps: list[dict[str, Any]], **settings: Any) -> Recipe:
+    variables = {v.name: v.to_table() for v in data.schema}
+    whole = len(steps) == 1 and set(steps[0]["target"]) == set(SIZES)
+    table = {
+        "title": "study",
+        "variables": variables,
+        "release": {"m": 1, "seed": 4, **({"records": 200} if whole else {})},
+        "synthesis": steps,
+        "study": [{"method": "studies.risk_utility", "epsilons": [1.0, 5.0], "records": 200, **settings}],
+    }
+    return Recipe.from_table(table)
+
+
+def test_the_recipe_s_own_step_is_compared_with_all_its_settings_and_other_epsilons() -> None:
+    data = data_of(500)
+    recipe = with_step(data, [STEP], synthesisers=["step", "perturbed_gibbs"])
+    assert Recipe.from_toml(recipe.to_toml()) == recipe
+    one = recipe.studies[0].spec.synthesisers[0]
+    assert (one.written, one.name, one.targets) == ("step", "step: perturbed_gibbs", ("c", "a", "b"))
+    made = one.spec(7.0, ("a", "b", "c"), (), "")
+    assert made == replace(recipe.synthesis[0].spec, epsilon=7.0), "nothing but epsilon is changed"
+    (changed,) = with_step(data, [STEP], synthesisers=["step reset=true block=4"]).studies[0].spec.synthesisers
+    assert changed.spec(7.0, ("a", "b", "c"), (), "") == replace(made, reset=True, block=4)
+    assert (changed.written, changed.name) == ("step reset=true block=4", "step reset=true block=4: perturbed_gibbs")
+    rows = [row for row in execute(recipe, data, key=PUBLIC).rows if row.family == "studies" and row.value is not None]
+    assert {row.params["synthesiser"] for row in rows} == {"step: perturbed_gibbs", "perturbed_gibbs"}
+    assert series(rows, "epsilon_release", "step: perturbed_gibbs") == pytest.approx([200.0, 1000.0])
+    other = with_step(data, [{**STEP, "keys": {"c": ["a"]}}], synthesisers=["step", "perturbed_gibbs"])
+    others = [row for row in execute(other, data, key=PUBLIC).rows if row.family == "studies" and row.value is not None]
+    assert series(rows, "conditional", "perturbed_gibbs") == series(others, "conditional", "perturbed_gibbs")
+    assert series(rows, "marginal", "step: perturbed_gibbs") != series(others, "marginal", "step: perturbed_gibbs")
+
+
+def test_the_recipe_s_own_step_draws_what_the_recipe_draws() -> None:
+    """At the recipe's own epsilon and seed, record by record."""
+    data = data_of(300)
+    recipe = with_step(data, [STEP], synthesisers=["step"])
+    one, step = recipe.studies[0].spec.synthesisers[0], recipe.synthesis[0]
+    own, fit = learned(data, one, ("a", "b", "c"), (), 3)
+    settings = one.priced(own, 2.0, 200, (), "")
+    assert settings.epsilon == pytest.approx(2.0)  # type: ignore[attr-defined]
+    made = one.drawn(own, fit, settings, 0, np.random.default_rng(9), 200)
+    theirs = step.method.fit(data, step.targets, step.spec, Run(np.random.default_rng(3)), 1)
+    drawn = step.method.drawn(theirs, step.spec, step.targets, data, data, 0, np.random.default_rng(9), 200)
+    for name in SIZES:
+        assert np.array_equal(made.numbers(name), drawn[name]), name
+
+
+@pytest.mark.parametrize(
+    ("steps", "settings", "said"),
+    [
+        ([], {}, "exactly one"),
+        ([{"method": "cart", "target": "c", "predictors": ["a"]}], {}, "one variable at a time"),
+        ([{**STEP, "target": ["c", "a"], "keys": {}, "predictors": ["b"]}], {}, "the recipe's step makes c, a"),
+        ([{**STEP, "target": ["c", "a"], "keys": {}, "predictors": ["b"]}], {"variables": ["a", "c"]}, '"b"'),
+        ([{"method": "perturbed_gibbs", "privacy": "l_diversity", "l": 1.5, "target": ["a", "b", "c"]}], {}, "epsilon"),
+    ],
+)
+def test_a_step_that_cannot_be_compared_is_refused(
+    steps: list[dict[str, Any]], settings: dict[str, Any], said: str
+) -> None:
+    data = data_of(50)
+
+    def checked() -> None:
+        recipe = with_step(data, steps, synthesisers=["step"], known=["a"], sensitive="c", **settings)
+        study.check(data, "", recipe.studies[0].spec, recipe.studies[0].place)
+
+    with pytest.raises(BadInput) as caught:
+        checked()
+    assert caught.value.place.startswith("study[0].synthesisers[0]")
+    assert said in caught.value.message
+
+
+def test_numbers_of_several_datasets_have_intervals_and_those_of_one_have_none() -> None:
+    for replicates, banded in ((1, False), (3, True)):
+        rows = rows_of(data_of(500), synthesisers=BOTH[:1], epsilons=[1.0], records=100, replicates=replicates)
+        own = [row for row in rows if row.measure in (*study.UTILITY, *study.RISK) and row.value is not None]
+        assert own
+        for row in own:
+            assert (row.lower is not None) == banded, row.measure
+            assert not banded or row.lower <= row.value <= row.upper  # type: ignore[operator]
+
+
+def test_datasets_without_a_copy_do_not_say_that_there_is_never_one() -> None:
+    none = [Estimate("exact_copies", 0.0)] * 3
+    assert study.over_datasets(none, {}, trials=100).upper == pytest.approx(1 - 0.025 ** (1 / 300))
+    assert study.over_datasets(none, {}).upper == 0.0
+    assert study.count_interval(10, 10) == (pytest.approx(0.025**0.1), 1.0)
+
+
+def test_the_answer_s_figures_are_those_of_the_rows() -> None:
+    """Every measure can be asked for, and what the run answers is what its own rows say."""
+    limits = {"marginal": 0.1, "conditional": 0.5, "misclassification": 0.1, "exact_copies": 0.999}
+    rows = rows_of(
+        data_of(3000),
+        synthesisers=BOTH[:1],
+        epsilons=[0.01, 1.0, 100.0],
+        records=400,
+        replicates=4,
+        given=["a"],
+        limits={**limits, "unique_records": 0.5},
+    )
+    told = {row.params["of"]: row for row in rows if "of" in row.params}
+    goals = {output.name: output.goal for output in study.OUTPUTS}
+    for measure, limit in limits.items():
+        points = sorted((row for row in rows if row.measure == measure), key=lambda row: row.level or 0)
+        kept = [
+            row.level
+            for row in points
+            if (row.upper <= limit if goals[measure] == "low" else row.lower >= limit)  # type: ignore[operator]
+        ]
+        assert told[measure].measure == study.ASKED[measure]
+        if measure in study.UTILITY:
+            suffix = [p.level for i, p in enumerate(points) if all(q.level in kept for q in points[i:])]
+            assert told[measure].value == (suffix[0] if suffix else None), measure
+        else:
+            prefix = [p.level for i, p in enumerate(points) if all(q.level in kept for q in points[: i + 1])]
+            assert told[measure].value == (prefix[-1] if prefix else None), measure
+    assert told["unique_records"].value is None
+    assert "neither better nor worse" in told["unique_records"].reason
+
+
+def test_one_dataset_at_each_epsilon_answers_nothing() -> None:
+    rows = rows_of(data_of(500), synthesisers=BOTH[:1], epsilons=[0.1, 50.0], records=300, limits={"marginal": 0.9})
+    (answer,) = [row for row in rows if row.measure == "least_epsilon"]
+    assert answer.value is None
+    assert "replicates" in answer.reason
+
+
+def test_two_limits_of_one_synthesiser_have_an_answer_each() -> None:
+    rows = rows_of(
+        data_of(2000),
+        synthesisers=BOTH[:1],
+        epsilons=[0.01, 100.0],
+        records=400,
+        replicates=3,
+        given=["a"],
+        limits={"marginal": 0.1, "conditional": 1e-9},
+    )
+    told = {row.params["of"]: row.value for row in rows if row.measure == "least_epsilon"}
+    assert told == {"marginal": 0.01, "conditional": None}
 
 
 def test_what_is_learned_does_not_depend_on_epsilon() -> None:
     data = data_of(300)
     for one in study.DEFAULT:
         method = one.method("")
-        spec = RiskUtilitySpec(variables=("a", "b", "c"))
+        names = ("a", "b", "c")
         fits = [
-            method.fit(data, ("a", "b", "c"), study._spec(one, epsilon, spec, ""), Run(np.random.default_rng(3)), 1)
+            method.fit(data, names, one.spec(epsilon, names, (), ""), Run(np.random.default_rng(3)), 1)
             for epsilon in (0.1, 100.0)
         ]
         assert fits[0].arrays.keys() == fits[1].arrays.keys()
@@ -136,11 +294,13 @@ def test_a_synthesiser_is_written_as_it_is_read() -> None:
         "perturbed_gibbs",
         "perturbed_gibbs reset=true block=10",
         'perturbed_gibbs order="mutual_information"',
+        "step",
+        "step reset=true block=4",
     ):
         assert Synthesiser.parse(text).written == text
         assert Synthesiser.parse(Synthesiser.parse(text).written) == Synthesiser.parse(text)
-    for wrong in ("", "perturbed gibbs reset", "perturbed_gibbs block=", 5):
-        with pytest.raises(ValueError, match=r"perturbed_gibbs|synthesiser|setting"):
+    for wrong in ("", "perturbed gibbs reset", "perturbed_gibbs block=", "step block", 5):
+        with pytest.raises(ValueError, match=r"perturbed_gibbs|synthesiser|setting|step"):
             Synthesiser.parse(wrong)
 
 
@@ -195,7 +355,6 @@ def test_intercepts_overshoot_and_slopes_shrink_on_discharges() -> None:
     """Park & Ghosh §4.3, Figure 8: perturbation lowers every correlation, the more the smaller epsilon is."""
     from discharges import BINS, ORDER, discharges
 
-    from sfumato.engine.microdata import as_column
     from sfumato.engine.statistics.binning import Binning
 
     data = discharges(1_000_000)
@@ -204,14 +363,12 @@ def test_intercepts_overshoot_and_slopes_shrink_on_discharges() -> None:
         records=100_000,
         bins={n: Binning.parse(r) for n, r in BINS.items()},
     )
-    one = study.DEFAULT[0]
+    one, bins = study.DEFAULT[0], bins_key(spec.bins, ORDER)
     slopes: dict[float, np.ndarray] = {}
     for epsilon in (0.1, 10.0):
-        settings = study._spec(one, epsilon, spec, "")
-        own, fit = study._learned(data, one, ORDER, study._bins_key(spec), 3)
-        made = one.method("").drawn(fit, settings, ORDER, own, own, 0, np.random.default_rng(5), spec.records)
-        columns = {n: as_column(made[n], own, own.schema[n], "") for n in ORDER}
-        release = replace(own.with_columns(columns, "synthetic"), linked=False)
+        settings = one.spec(epsilon, ORDER, bins, "")
+        own, fit = learned(data, one, ORDER, bins, 3)
+        release = one.drawn(own, fit, settings, 0, np.random.default_rng(5), spec.records)
         table = {"models": ["charge ~ age + sev + cat + los"]}
         found = study._of("utility.regression_distance", table, own, release, Run(np.random.default_rng(1)))
         deviations = {str(e.params["term"]): e.value for e in found if e.measure == "relative_deviation"}

@@ -1,0 +1,179 @@
+"""The planes of a study whose curves are drawn together: a line a curve, along the axis or one measure against another."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sfumato.engine.methods import Method, method_called
+from sfumato.engine.outputs import Axis, Plane
+from sfumato.engine.rows import Row
+
+from .axes import short_number
+from .curves import RunRows
+from .figure import Figure, Panel
+from .series import Series
+
+BASELINE = "baseline"
+GREY = "#767676"
+"""What is no curve: baselines and limits."""
+CAPTION = "The baseline is what a measure would be without a difference, or without protection."
+_NOWHERE = float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnPlane:
+    """A plane with the rows that it is drawn from: its panel, and the measure that is drawn upward with what tells it apart."""
+
+    plane: Plane
+    panel: Panel
+    rows: Sequence[Row]
+
+    @property
+    def measure(self) -> str:
+        """The measure that is drawn upward."""
+        return self.plane.up
+
+
+def together(method: Method | None) -> bool:
+    """Whether the curves of a study are drawn together."""
+    return method is not None and method.axis is not None and method.axis.together
+
+
+def curve_of(row: Row, axis: Axis) -> str:
+    """What the curve of a row is called."""
+    return str(row.params.get(axis.curve, ""))
+
+
+def drawn_planes(method: Method, rows: Iterable[Row]) -> list[DrawnPlane]:
+    """The planes of one use of a study that something was measured for, in the order in which it declares them.
+
+    ``rows`` are its averages: those of draws, without a level or of no curve play no part.
+    """
+    assert method.axis is not None
+    curve = method.axis.curve
+    kept = [row for row in rows if row.draw is None and row.level is not None and curve in row.params]
+    found = []
+    for plane in method.planes:
+        upward = [row for row in kept if row.measure == plane.up]
+        for named in dict.fromkeys(tuple(str(row.params.get(name, "")) for name in plane.each) for row in upward):
+            own = [row for row in upward if tuple(str(row.params.get(name, "")) for name in plane.each) == named]
+            across = [row for row in kept if row.measure == plane.across]
+            panel = _panel(method, plane, named, own, across)
+            if panel is not None:
+                found.append(DrawnPlane(plane, panel, own))
+    return found
+
+
+def _panel(
+    method: Method, plane: Plane, named: Sequence[str], up: Sequence[Row], across: Sequence[Row]
+) -> Panel | None:
+    axis = method.axis
+    assert axis is not None
+    if not any(row.value is not None for row in up) or (plane.across and all(row.value is None for row in across)):
+        return None
+    title = plane.title.format(**dict(zip(plane.each, named, strict=True)))
+    words = method.output(plane.up)
+    unit = f"{words.title}{f', {words.unit}' if words.unit else ''}"
+    names = list(dict.fromkeys(curve_of(row, axis) for row in up))
+    if plane.across:
+        series = [one for name in names for one in _path(name, up, across, axis)]
+        return Panel(title, tuple(series), plane.label or plane.across.replace("_", " "), unit) if series else None
+    series = [_along(name, [row for row in up if curve_of(row, axis) == name]) for name in names]
+    series += [*_baseline(up), *_limits(up, axis)]
+    return Panel(title, tuple(series), plane.label or axis.label, unit, log_x=axis.log)
+
+
+def _along(name: str, rows: Sequence[Row]) -> Series:
+    rising = sorted(rows, key=lambda row: row.level or 0.0)
+    banded = any(row.lower is not None for row in rising)
+    return Series(
+        name,
+        [row.level or 0.0 for row in rising],
+        [_number(row.value) for row in rising],
+        [_number(row.lower) for row in rising] if banded else None,
+        [_number(row.upper) for row in rising] if banded else None,
+    )
+
+
+def _baseline(rows: Sequence[Row]) -> list[Series]:
+    """The mean of the curves' baselines at each level: chance makes them differ, the measure does not."""
+    known: dict[float, list[float]] = {}
+    for row in rows:
+        if row.baseline is not None and row.level is not None:
+            known.setdefault(row.level, []).append(row.baseline)
+    points = sorted((level, math.fsum(values) / len(values)) for level, values in known.items())
+    levels, values = [level for level, _ in points], [value for _, value in points]
+    return [Series(BASELINE, levels, values, style=GREY)] if points else []
+
+
+def _limits(rows: Sequence[Row], axis: Axis) -> list[Series]:
+    """A level line for every limit that a curve is held against."""
+    levels = [row.level for row in rows if row.level is not None]
+    limits = dict.fromkeys(float(row.params[axis.limit]) for row in rows if row.params.get(axis.limit) is not None)
+    ends = [min(levels), max(levels)]
+    return [Series(f"limit {short_number(limit)}", ends, [limit, limit], style=GREY) for limit in limits]
+
+
+def _path(name: str, up: Sequence[Row], across: Sequence[Row], axis: Axis) -> list[Series]:
+    """One measure of a curve against another, level by level; one point where it is the same at all of them."""
+    heights = {row.level: row.value for row in up if curve_of(row, axis) == name}
+    places = {row.level: row.value for row in across if curve_of(row, axis) == name}
+    points = [
+        (level, x, y)
+        for level in sorted(level for level in heights if level is not None)
+        if (x := places.get(level)) is not None and (y := heights[level]) is not None
+    ]
+    if len({(x, y) for _, x, y in points}) == 1:
+        points = [(_NOWHERE, *points[0][1:])]
+    stops = tuple("" if math.isnan(level) else short_number(level) for level, _, _ in points)
+    xs, ys = [x for _, x, _ in points], [y for _, _, y in points]
+    return [Series(name, xs, ys, marker="points", stops=stops)] if points else []
+
+
+def _number(value: float | None) -> float:
+    return _NOWHERE if value is None else value
+
+
+def plane_figures(runs: Sequence[RunRows]) -> list[Figure]:
+    """The planes of every study of the runs whose curves are drawn together, those of one heading in one figure.
+
+    A run has figures of its own: lines of several would be too many to tell apart.
+    """
+    found: list[Figure] = []
+    for run in runs:
+        uses: dict[str, list[Row]] = {}
+        for row in run.rows:
+            method = method_called(row.method_key) if row.family == "studies" else None
+            if method is not None and together(method) and method.axis and method.axis.curve in row.params:
+                uses.setdefault(_use(method, row), []).append(row)
+        for own in uses.values():
+            method = method_called(own[0].method_key)
+            assert method is not None
+            found += _figures(method, own, run.name if len(runs) > 1 else "")
+    return found
+
+
+def _use(method: Method, row: Row) -> str:
+    """What the rows of one use of a study share: its settings, without what tells its curves, planes and limits apart."""
+    assert method.axis is not None
+    apart = {method.axis.curve, method.axis.limit, *(name for plane in method.planes for name in plane.each)}
+    return json.dumps([row.method_key, {k: v for k, v in row.params.items() if k not in apart}], sort_keys=True)
+
+
+def _figures(method: Method, rows: Sequence[Row], run: str) -> list[Figure]:
+    axis = method.axis
+    assert axis is not None
+    planes = drawn_planes(method, rows)
+    said = " of ".join(f"{rows[0].params[name]:,} {name}" for name in axis.uses if name in rows[0].params)
+    figures = []
+    for heading in dict.fromkeys(one.plane.heading for one in planes):
+        own = [one for one in planes if one.plane.heading == heading]
+        along = not any(one.plane.across for one in own)
+        caption = f"{axis.label.capitalize()} is {axis.meaning}{f'; datasets of {said}' if said else ''}. "
+        caption += CAPTION if along else f"Points are named by their {axis.label}, from the least to the greatest."
+        title = ", ".join(part for part in (heading or axis.heading, run) if part)
+        figures.append(Figure(title, "sweep" if along else "map", tuple(one.panel for one in own), caption))
+    return figures
