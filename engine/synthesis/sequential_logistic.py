@@ -18,7 +18,7 @@ A combination of levels without a record of one of the two outcomes can separate
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -45,6 +45,7 @@ from ..statistics.sequential_regressions import (
     share_of,
 )
 from ..terms import Design, parse_term
+from ._sequential_release import SequentialRelease, standard_normals
 
 DIRECT = "coefficients are drawn from a normal distribution, or are the maximum itself"
 
@@ -132,6 +133,25 @@ def _of_dataset(array: NDArray[np.generic], index: int) -> Floats:
     return np.asarray(array[index if len(array) > 1 else 0], dtype=np.float64)
 
 
+def release_model(
+    data: Microdata, targets: tuple[str, ...], spec: SequentialLogisticSpec, releases: Sequence[Microdata], run: Run
+) -> SequentialRelease:
+    """The releases as an intruder weighs them."""
+    models = sequential_models(data, targets, spec.predictors, spec.order)
+    widest = max((model.x.shape[1] for model in models), default=1)
+    return SequentialRelease(
+        data,
+        targets,
+        spec.predictors,
+        spec.order,
+        spec.parameters == "drawn",
+        spec.concentration,
+        spec.prior,
+        releases,
+        standard_normals(run.rng, widest),
+    )
+
+
 @method(
     "Sequential logistic regressions",
     spec=SequentialLogisticSpec,
@@ -139,6 +159,7 @@ def _of_dataset(array: NDArray[np.generic], index: int) -> Floats:
     joint_draw=joint_draw,
     targets=(Kind.BINARY,),
     check=check,
+    release_model=release_model,
 )
 def sequential_logistic(
     data: Microdata, targets: tuple[str, ...], spec: SequentialLogisticSpec, run: Run, draws: int

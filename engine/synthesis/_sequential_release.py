@@ -1,0 +1,235 @@
+"""A release of sequential logistic regressions as an intruder weighs it (Reiter, Wang & Zhang §3.2, eq. 10 and 11).
+
+p(Z | D_y) is the product over targets of the integral of p(Z_j | beta) N(beta; beta-hat_y, V-hat_y), or p(Z_j | beta-hat_y) where the maximum itself
+made the release. A guess changes one record of each regression: what stands before its target, and the target. Changes that are alike are
+weighed once. Few are fitted anew; of many each is one Newton step from the fit: with x y the record as it is, x' y' as guessed,
+
+    H_y = H - p (1 - p) x x' + p'(1 - p') x' x'',   beta-hat_y = beta-hat + H_y^-1 (x'(y' - p') - x (y - p))
+
+The integral is taken by importance sampling around its own mode, with the same draws for all guesses: the paper's draws from the posterior
+(eq. 9) rarely come near what the release says (``tests/benchmarks/contingency_table.py`` shows it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import betaln, expit
+from scipy.stats import norm, qmc
+
+from ..arrays import Floats
+from ..guesses import Guesses, Plausibility
+from ..microdata import Microdata
+from ..statistics.logistic import LogisticFit, LogisticPrior, logistic_regression
+from ..statistics.sequential_regressions import SequentialModel, distinct_records, sequential_models, share_of
+from ..terms import Design
+
+MOST_REFITS = 400
+"""Changes of a regression that are fitted anew."""
+DRAWS = 1024
+"""Draws of the coefficients that the integral is taken by."""
+WIDER = 1.2
+"""By how much they are spread wider than the normal approximation at the mode."""
+LEAST = 1e-8
+"""Of the information in a direction, what is left at least."""
+
+
+@dataclass(frozen=True, eq=False)
+class SequentialRelease:
+    """The regressions of the confidential data, and the datasets. ``noise`` (DRAWS, widest) are standard normal draws."""
+
+    data: Microdata
+    targets: tuple[str, ...]
+    predictors: tuple[str, ...]
+    order: int
+    drawn: bool
+    concentration: float
+    prior: LogisticPrior
+    releases: Sequence[Microdata]
+    noise: Floats
+    anew: int = MOST_REFITS
+    absolute: bool = True
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def approximate(self) -> bool:
+        """Whether changes may be steps from the fit."""
+        return len(self.data) > 0
+
+    def refitted(self, data: Microdata) -> SequentialRelease:
+        """The same of other confidential data."""
+        return replace(self, data=data)
+
+    def weigh(self, guesses: Guesses) -> Plausibility:
+        """The sum over targets."""
+        guessed, own = guesses.table(self.data), guesses.own(self.data)
+        models = {m.target: m for m in sequential_models(self.data, self.targets, self.predictors, self.order)}
+        found = []
+        for target in self.targets:
+            if target in models:
+                found.append(self._regression(models[target], guessed, own, guesses.shape))
+            else:
+                found.append(self._share(target, guessed, own, guesses.shape))
+        return sum(found[1:], start=found[0])
+
+    def _share(self, target: str, guessed: Microdata, own: Microdata, shape: tuple[int, int]) -> Plausibility:
+        """Of a first target without terms: a beta-binomial, or the share itself."""
+        a = self.concentration if self.drawn else 0.0
+        zeros, ones = (count + a for count in share_of(self.data, target))
+        was, will = own.numbers(target)[:, None], guessed.numbers(target).reshape(shape)
+        ones_y, zeros_y = ones - was + will, zeros - (1 - was) + (1 - will)
+        likelihood = np.empty((*shape, len(self.releases)))
+        for draw, release in enumerate(self.releases):
+            z0, z1 = share_of(release, target)
+            if self.drawn:
+                likelihood[..., draw] = betaln(ones_y + z1, zeros_y + z0) - betaln(ones_y, zeros_y)
+            else:
+                share = np.clip(ones_y / (ones_y + zeros_y), 1e-300, 1 - 1e-16)
+                likelihood[..., draw] = z1 * np.log(share) + z0 * np.log1p(-share)
+        rest = np.where(will == 1, ones - was, zeros - (1 - was)) / (ones + zeros - 1)
+        return Plausibility(likelihood, np.log(np.maximum(rest, 1e-300)))
+
+    def _regression(
+        self, model: SequentialModel, guessed: Microdata, own: Microdata, shape: tuple[int, int]
+    ) -> Plausibility:
+        design = Design.of(model.terms, self.data)
+        x = design.matrix(guessed)[:, model.kept], np.repeat(design.matrix(own)[:, model.kept], shape[1], axis=0)
+        y = guessed.numbers(model.target), np.repeat(own.numbers(model.target), shape[1])
+        every = np.column_stack([x[0], y[0], x[1], y[1]])
+        distinct, of = np.unique(every, axis=0, return_inverse=True)
+        k = x[0].shape[1]
+        changes = Changes(distinct[:, :k], distinct[:, k], distinct[:, k + 1 : -1], distinct[:, -1])
+        fit = model.fit(self.prior)
+        coefficients, information = changes.fits(model, fit, self.prior, self.anew)
+        without = changes.fits_without(fit)
+        likelihood = np.column_stack(
+            [self._likelihood(model, design, fit, release, coefficients, information) for release in self.releases]
+        )
+        sign = np.where(changes.y == 1, 1.0, -1.0)
+        prior = -np.logaddexp(0.0, -sign * (changes.x * without).sum(axis=1))
+        of = of.ravel()
+        return Plausibility(likelihood[of].reshape(*shape, -1), prior[of].reshape(shape))
+
+    def _likelihood(
+        self,
+        model: SequentialModel,
+        design: Design,
+        fit: LogisticFit,
+        release: Microdata,
+        coefficients: Floats,
+        information: Floats,
+    ) -> Floats:
+        """Of one dataset log p(Z | D_y) for each change, (c,)."""
+        rows, of = distinct_records(release, model.terms)
+        x = design.matrix(Microdata(release.schema, release.frame.iloc[rows], release.origin))[:, model.kept]
+        records = np.bincount(of, minlength=len(rows)).astype(np.float64)
+        ones = np.bincount(of, release.numbers(model.target), len(rows)).astype(np.float64)
+        if not self.drawn:
+            return _log_likelihood(x, records, ones, coefficients)
+        base = np.asarray(np.linalg.inv(fit.covariance), dtype=np.float64)
+        mode, curvature = _mode(x, records, ones, fit.coefficients, base)
+        root = np.linalg.inv(np.linalg.cholesky(curvature)).T * WIDER
+        noise = self.noise[:, : x.shape[1]]
+        draws = mode + noise @ root.T
+        log_density = -0.5 * (noise**2).sum(axis=1) - np.linalg.slogdet(root)[1]
+        weight = _log_likelihood(x, records, ones, draws) - log_density
+        return _mixed(weight, draws - fit.coefficients, coefficients - fit.coefficients, information)
+
+
+@dataclass(frozen=True, eq=False)
+class Changes:
+    """c changes of one record of a regression: from ``was_x`` (c, K), ``was_y`` (c,) to ``x``, ``y``."""
+
+    x: Floats
+    y: Floats
+    was_x: Floats
+    was_y: Floats
+
+    def fits(self, model: SequentialModel, fit: LogisticFit, prior: LogisticPrior, anew: int) -> tuple[Floats, Floats]:
+        """The maximum (c, K) and the information there (c, K, K) with each change."""
+        coefficients, information = self._stepped(fit)
+        if len(self.y) > anew:
+            return coefficients, information
+        for c in range(len(self.y)):
+            x, records, ones = self._rows(model, c)
+            found = logistic_regression(x, ones / records, records, prior)
+            if not found.separated:
+                coefficients[c], information[c] = found.coefficients, _information(x, records, found.coefficients)
+        return coefficients, information
+
+    def _rows(self, model: SequentialModel, c: int) -> tuple[Floats, Floats, Floats]:
+        """The distinct rows with one change."""
+        x = np.vstack([model.x, self.x[c]])
+        records, ones = np.append(model.records, 1.0), np.append(model.ones, self.y[c])
+        was = int(np.flatnonzero((model.x == self.was_x[c]).all(axis=1))[0])
+        records[was], ones[was] = records[was] - 1, ones[was] - self.was_y[c]
+        some = records > 0
+        return x[some], records[some], ones[some]
+
+    def _stepped(self, fit: LogisticFit) -> tuple[Floats, Floats]:
+        """One Newton step from the fit."""
+        p, was_p = (expit((x * fit.coefficients).sum(axis=1)) for x in (self.x, self.was_x))
+        information = np.linalg.inv(fit.covariance) + _outer(self.x, p) - _outer(self.was_x, was_p)
+        gradient = self.x * (self.y - p)[:, None] - self.was_x * (self.was_y - was_p)[:, None]
+        return fit.coefficients + _solved(information, gradient), information
+
+    def fits_without(self, fit: LogisticFit) -> Floats:
+        """The maximum (c, K) without the record, one Newton step from the fit."""
+        was_p = expit((self.was_x * fit.coefficients).sum(axis=1))
+        information = np.linalg.inv(fit.covariance) - _outer(self.was_x, was_p)
+        gradient = -self.was_x * (self.was_y - was_p)[:, None]
+        return fit.coefficients + _solved(information, gradient)
+
+
+def _solved(information: Floats, gradient: Floats) -> Floats:
+    """Newton steps (c, K), finite where the last record of a combination has left."""
+    k = gradient.shape[1]
+    ridge = LEAST * np.einsum("cii->ci", information)[:, :, None] * np.eye(k)
+    return np.asarray(np.linalg.solve(information + ridge, gradient[..., None])[..., 0])
+
+
+def _outer(x: Floats, p: Floats) -> Floats:
+    return np.asarray((p * (1 - p))[:, None, None] * x[:, :, None] * x[:, None, :])
+
+
+def _information(x: Floats, records: Floats, coefficients: Floats) -> Floats:
+    p = expit(x @ coefficients)
+    return np.asarray((x * (records * p * (1 - p))[:, None]).T @ x)
+
+
+def _log_likelihood(x: Floats, records: Floats, ones: Floats, coefficients: Floats) -> Floats:
+    """Of rows x (d, K) by each of (s, K) coefficients, (s,)."""
+    eta = coefficients @ x.T
+    return np.asarray(eta @ ones - np.logaddexp(0.0, eta) @ records)
+
+
+def _mode(x: Floats, records: Floats, ones: Floats, centre: Floats, base: Floats) -> tuple[Floats, Floats]:
+    """The mode (K,) of p(Z | beta) N(beta; centre, base^-1) and minus its second derivative there, (K, K): a concave problem."""
+    beta = centre.copy()
+    for _ in range(50):
+        gradient = x.T @ (ones - records * expit(x @ beta)) - base @ (beta - centre)
+        curvature = base + _information(x, records, beta)
+        step = np.linalg.solve(curvature, gradient)
+        beta = beta + step
+        if gradient @ step < 1e-10:
+            break
+    return beta, base + _information(x, records, beta)
+
+
+def _mixed(weight: Floats, draws: Floats, means: Floats, information: Floats) -> Floats:
+    """The logarithm of the mean over draws (s, K) of exp(weight) N(draw; mean, information^-1), for each of c means, (c,)."""
+    k = draws.shape[1]
+    outer = (draws[:, :, None] * draws[:, None, :]).reshape(len(draws), k * k)
+    pulled = np.einsum("cij,cj->ci", information, means)
+    square = information.reshape(-1, k * k) @ outer.T - 2 * pulled @ draws.T + (pulled * means).sum(axis=1)[:, None]
+    logs = weight - 0.5 * square
+    most = logs.max(axis=1, keepdims=True)
+    mean = np.log(np.exp(logs - most).mean(axis=1)) + most[:, 0]
+    return np.asarray(mean + 0.5 * np.linalg.slogdet(information)[1])
+
+
+def standard_normals(rng: np.random.Generator, width: int) -> Floats:
+    """Scrambled Sobol points (DRAWS, width) as standard normal draws."""
+    return np.asarray(norm.ppf(qmc.Sobol(width, rng=rng).random(DRAWS)))
