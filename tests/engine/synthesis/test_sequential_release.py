@@ -81,7 +81,7 @@ def by_hand(data: NDArray[np.int64], release: NDArray[np.int64], order: int, par
         x, y = columns(release, target, order), release[:, target]
         beta = fit.params[None, :]
         if parameters == "drawn":
-            noise = rng.standard_normal((200_000, len(fit.params)))
+            noise = rng.standard_normal((50_000, len(fit.params)))
             beta = fit.params + np.concatenate([noise, -noise]) @ np.linalg.cholesky(fit.cov_params()).T
         distinct, counts = np.unique(np.column_stack([x, y]), axis=0, return_counts=True)
         eta = beta @ distinct[:, :-1].T
@@ -97,8 +97,8 @@ def test_likelihoods_are_those_of_fits_by_another_library(order: int, parameters
     of = recipe(order, parameters)
     rows, z = made(40, 3), made(40, 4)
     found = model(of, microdata(of, rows), [microdata(of, z, "synthetic")])
-    records = np.array([0, 7, 20])
-    values = {name: np.broadcast_to(CELLS[:, j], (3, 8)).astype(float) for j, name in enumerate(NAMES)}
+    records = np.array([0, 7, 20] if parameters == "mle" else [7])
+    values = {name: np.broadcast_to(CELLS[:, j], (len(records), 8)).astype(float) for j, name in enumerate(NAMES)}
     weighed = found.weigh(Guesses(records, values)).likelihood[..., 0]
     for r, record in enumerate(records):
         expected = []
