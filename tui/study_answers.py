@@ -318,13 +318,13 @@ def place_text(study: Study, name: str, at: int) -> str:
     return " · ".join(said)
 
 
-def tables_text(study: Study, shown: str) -> str:
-    """The answers in columns, and those of every curve, the one that is ``shown`` marked."""
+def tables_text(study: Study, shown: str, width: int | None = None) -> str:
+    """The answers in columns, and those of every curve, the one that is ``shown`` marked, within ``width`` cells."""
     split, curves = split_table(study.method, study.answers), curve_table(study.method, study.answers)
     if curves is not None:
         rows = [[f"{mark('into') if row[0] == shown else ' '} {row[0]}", *row[1:]] for row in curves.rows]
         curves = replace(curves, rows=rows)
-    return "\n\n".join(text(one) for one in (split, curves) if one is not None)
+    return "\n\n".join(text(one, width) for one in (split, curves) if one is not None)
 
 
 def view_of(study: Study) -> StudyView:

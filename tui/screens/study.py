@@ -49,6 +49,25 @@ class PlanePlot(Plot, can_focus=False):
     """A plot that leaves the keys to the place on the axis."""
 
 
+class AnswerTables(Scroll):
+    """The answers of a study and of its curves, without the columns that there is no room for."""
+
+    _told: tuple[Study, str] | None = None
+
+    def say(self, study: Study, shown: str) -> None:
+        """Show those of a study, the curve that is ``shown`` marked."""
+        self._told = study, shown
+        self._fit()
+
+    def on_resize(self) -> None:
+        """Show as many columns as there is room for now."""
+        self._fit()
+
+    def _fit(self) -> None:
+        if self._told is not None:
+            self.show(tables_text(*self._told, self.size.width - self.styles.scrollbar_size_vertical))
+
+
 class Planes(Container, can_focus=True):
     """The planes of a study and its answers, all in sight where there is room, else one at a time."""
 
@@ -59,7 +78,7 @@ class Planes(Container, can_focus=True):
 
     def __init__(self, planes: int) -> None:
         super().__init__(id=PLANES)
-        self._parts: Sequence[Plot | Vertical] = (*(PlanePlot() for _ in range(planes)), Vertical(Scroll()))
+        self._parts: Sequence[Plot | Vertical] = (*(PlanePlot() for _ in range(planes)), Vertical(AnswerTables()))
         self._part = 0
 
     def compose(self) -> ComposeResult:
@@ -96,7 +115,7 @@ class Planes(Container, can_focus=True):
         for plot, one in zip(plots, [*view.planes(picture, at), *spare], strict=False):
             unit = on_axis(one)[1]
             plot.set_series(on_axis(one)[0], title=one.title, x_label=one.x_label, y_label=one.y_label, x_unit=unit)
-        self.query_one(Scroll).show(tables_text(view.study, view.pictures[picture]))
+        self.query_one(AnswerTables).say(view.study, view.pictures[picture])
 
 
 class Studies(Pane):

@@ -16,6 +16,7 @@ from sfumato.tui.study_answers import first_place, place_text, plane_drawn, slid
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.reporting.words import number
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.studies import Answer, Study, studies
 
@@ -228,6 +229,21 @@ async def test_where_there_is_little_room_v_goes_through_the_parts(sit, calibrat
             assert words in seat.text
             await seat.press("v")
         assert "false positive rate" in seat.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", [80, 120, 200])
+async def test_no_line_of_the_tables_is_broken_and_columns_come_back_with_the_room(sit, calibrated, study, columns):
+    async with sit(calibrated, "C", size=(columns, 60)) as seat:
+        if columns < 100:
+            await seat.press("v", "v", "v")
+        heading = next(line for line in seat.text.splitlines() if " suggested " in line and "score" in line)
+        assert ("AP worst" in heading) == (columns == 200)
+        for name in study.names:
+            assert any(name in line and number(study.answer("auc", name, generators="all").value) in line
+                       for line in seat.text.splitlines())  # fmt: skip
+        await seat.pilot.resize_terminal(240, 60)
+        assert "AP worst" in await seat.press("shift")
 
 
 @pytest.mark.slow
