@@ -42,7 +42,8 @@ class Output:
     apart. ``share_of_band`` is a part of the variance behind another output's interval, which the row's
     parameter ``of`` names. ``limit_parameter`` is the parameter of the study that holds the least value that is enough.
 
-    Of a risk: ``questions`` are those that it answers, on which it stands in the risk assessment of a release.
+    Of a risk: ``questions`` are those that it answers, on which it stands in the risk assessment of a release. ``evidence`` is of what
+    kind it is beside the epsilon of a release, in words: what the files show of people, where a proof bounds what they could show.
 
     ``drawn`` as "interval" is an estimate that is drawn beside the confidential data's; as "note" it stands below.
 
@@ -72,6 +73,7 @@ class Output:
     share_of_band: bool = False
     limit_parameter: str = ""
     questions: tuple[Question, ...] = ()
+    evidence: str = ""
     drawn: Literal["", "interval", "note"] = ""
     public: Literal["", "score", "share", "grade"] = ""
 

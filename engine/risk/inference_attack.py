@@ -109,6 +109,7 @@ def check(data: Microdata, target: str, spec: InferenceAttackSpec, place: str) -
         check_log_scale(data, {spec.sensitive: spec.within}, place)
 
 
+ATTACK = "inference attack"
 _GUESS = "an intruder infers who has the release and knows nothing of a person"
 
 
@@ -125,6 +126,7 @@ _GUESS = "an intruder infers who has the release and knows nothing of a person"
             "share",
             range=SHARE,
             questions=("inference",),
+            evidence=ATTACK,
         ),
         Output(
             "mean_absolute_error",
@@ -132,9 +134,23 @@ _GUESS = "an intruder infers who has the release and knows nothing of a person"
             "high",
             range=NON_NEGATIVE,
             questions=("inference",),
+            evidence=ATTACK,
         ),
-        Output("guess_misclassification", f"share of the records that {_GUESS} wrongly", "none", "share", range=SHARE),
-        Output("guess_mean_absolute_error", f"distance from the number that {_GUESS}", "none", range=NON_NEGATIVE),
+        Output(
+            "guess_misclassification",
+            f"share of the records that {_GUESS} wrongly",
+            "none",
+            "share",
+            range=SHARE,
+            evidence=ATTACK,
+        ),
+        Output(
+            "guess_mean_absolute_error",
+            f"distance from the number that {_GUESS}",
+            "none",
+            range=NON_NEGATIVE,
+            evidence=ATTACK,
+        ),
     ),
     confidential=True,
     check=check,

@@ -567,6 +567,21 @@ def uniqueness(case: Case) -> dict[str, Answers]:
     }
 
 
+def exact_copies(case: Case) -> dict[str, Answers]:
+    names = case.spec.variables
+    means = {name for name in names if case.kind(name) is not case.released.schema[name].kind} - set(case.spec.bins)
+    if means | (set(names) & case.released.generalised):
+        return {name: {series(): None} for name in ("copies", "lone_copies")}
+    ours, theirs = (
+        list(zip(*(in_given_bins(case, name, cells(data, name)) for name in names), strict=True))
+        for data in (case.confidential, case.released)
+    )
+    return {
+        "copies": {series(): Fraction(sum(record in ours for record in theirs), len(theirs))},
+        "lone_copies": {series(): Fraction(sum(ours.count(record) == 1 for record in theirs), len(theirs))},
+    }
+
+
 def groups(data: Microdata, names: Sequence[str]) -> list[list[int]]:
     found: dict[tuple[Any, ...], list[int]] = {}
     for row in range(len(data)):
@@ -860,6 +875,7 @@ ORACLES: dict[str, Callable[..., dict[str, Answers]]] = {
             inference_attack,
             ("misclassification", "mean_absolute_error", "guess_misclassification", "guess_mean_absolute_error"),
         ),
+        "risk.exact_copies": (exact_copies, ("copies", "lone_copies")),
         "risk.uniqueness": (
             uniqueness,
             ("sample_uniques", "population_uniques", "replicated_uniques", "share_in_small_groups"),

@@ -217,6 +217,8 @@ EXPECTATIONS: dict[str, Expected] = {
     "risk.inference_attack.mean_absolute_error": Expected(doubled=same, copy=same, permuted=higher, noise=higher),
     "risk.inference_attack.guess_misclassification": Expected(doubled=same, copy=same, permuted=same, noise=equals(1)),
     "risk.inference_attack.guess_mean_absolute_error": Expected(doubled=same, copy=same, permuted=same, noise=higher),
+    "risk.exact_copies.copies": Expected(doubled=same, copy=equals(1), permuted=at_most(0.2), noise=equals(0)),
+    "risk.exact_copies.lone_copies": Expected(doubled=equals(0), copy=at_least(0.9), permuted=at_most(0.2), noise=equals(0)),
     "risk.uniqueness.sample_uniques": Expected(
         doubled=equals(0), copy=same, permuted=NOT_SYNTHESISED, noise=NOT_SYNTHESISED
     ),

@@ -112,6 +112,15 @@ ON_TINY: dict[str, list[Settings]] = {
         ("generalised", {"sensitive": "days"}),
         ("suppressed", {"sensitive": "joined", "known": ["sex", "size"], "within": 3}),
     ],
+    "risk.exact_copies": [
+        ("linked", {}),
+        ("unlinked", {"variables": ["region", "sex"]}),
+        ("unlinked", {"variables": ["days", "income", "sex"], "bins": {"days": "at 1, 4", "income": "2 equal width"}}),
+        ("itself", {}),
+        ("generalised", {"variables": ["region", "sex"]}),
+        ("micro_aggregated", {"variables": ["visits", "region"]}),
+        ("micro_aggregated", {"variables": ["visits", "region"], "bins": {"visits": "width 2"}}),
+    ],
     "risk.uniqueness": [
         ("linked", {}),
         ("unlinked", {"keys": ["days", "income"], "sizes": [1, 3]}),

@@ -20,11 +20,19 @@ from sfumato.tui.widgets.entries import Entry
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import Line
 from sfumato.tui.widgets.pages import TableRow
+from sfumato.workspace.reporting.evidence import evidence_lines
 from sfumato.workspace.reporting.results import ROW_COLUMNS, row_cells
 from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import names_of, settings_apart
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import SORTS, ResultOrders, Selection, has_averages, selected_rows
+from sfumato.workspace.views.results import (
+    SORTS,
+    ResultOrders,
+    Selection,
+    account_and_risks,
+    has_averages,
+    selected_rows,
+)
 from sfumato.workspace.views.runs import recipe_toml
 
 from .explain import Explain
@@ -108,20 +116,23 @@ class Results(Pane):
 
     @dataclass
     class Headed(Message):
-        """How many rows there are, and whether they are averages yet."""
+        """How many rows there are, whether they are averages yet, and epsilon beside evidence in lines, where there is an account."""
 
         selection: Selection
         count: int
         averages: bool
+        evidence: Sequence[str]
 
     def compose(self) -> ComposeResult:
-        """What is shown, the filter, and the table."""
+        """What is shown, epsilon beside evidence, the filter, and the table."""
         yield Line(name="results-head")
+        yield Line(name="results-evidence")
         yield ResultGrid(empty=EMPTY)
         yield Filter(placeholder="words that must occur; !word must not", id="filter")
 
     def on_mount(self) -> None:
-        """The filter is out of sight until it is asked for."""
+        """The filter is out of sight until it is asked for, and what not every run has."""
+        self.query_one("#results-evidence").display = False
         field = self.query_one(Filter)
         field.value = self.sfumato.state.filter
         field.display = False
@@ -145,7 +156,11 @@ class Results(Pane):
         self.query_one(Grid).set_source(pages, empty=empty, keep_cursor=selection.run_id == self._open_run())
         self._opened = pages
         self.read(
-            lambda workspace: (len(orders.numbers(workspace, selection)), has_averages(workspace, selection.run_id)),
+            lambda workspace: (
+                len(orders.numbers(workspace, selection)),
+                has_averages(workspace, selection.run_id),
+                evidence_lines(account_and_risks(workspace, selection.run_id)),
+            ),
             lambda found: self.Headed(selection, *found),
         )
 
@@ -164,7 +179,11 @@ class Results(Pane):
             kind = "rows so far; averages come when the run has ended" + ("" if selection.draws else " (d shows all)")
         parts = [f"{event.count:,} rows", kind, f"by {selection.sort}"]
         parts += [f"filter: {selection.text}"] if selection.text else []
-        self.query_one(Line).say(" · ".join(parts))
+        self.query_one("#results-head", Line).say(" · ".join(parts))
+        line = self.query_one("#results-evidence", Line)
+        line.display = bool(event.evidence)
+        line.styles.height = max(1, len(event.evidence))
+        line.say("\n".join(event.evidence))
         if event.count >= MANY and self.line is not None and self.line.run.state.ended:
             self._prepare(selection, self._orders)
 

@@ -11,6 +11,7 @@ from sfumato.engine.rows import Row
 from sfumato.engine.schema import Role
 from sfumato.engine.thresholds import Verdict
 
+from .evidence import evidence_lines
 from .questions import coverage
 from .tables import Table, table
 from .words import count, limit_text, name_of, number, thresholds_text
@@ -90,8 +91,11 @@ def _unmet(verdict: Verdict) -> str:
 def summary_lines(
     going: str, verdicts: Sequence[Verdict], rows: Iterable[Row], decision: Decision | None = None
 ) -> list[str]:
-    """What goes out, whether thresholds are met, what was measured of the four questions, what the gate found, and why it went."""
-    lines = [going, judged(verdicts), *coverage(rows)]
+    """What goes out, whether thresholds are met, what was measured of the four questions, epsilon beside what the release shows, what
+    the gate found, and why it went.
+    """
+    found = list(rows)
+    lines = [going, judged(verdicts), *coverage(found), *(f"{line}." for line in evidence_lines(found))]
     if decision is not None:
         lines += [GATE[decision.status], *([f"Reason given: {decision.reason}"] if decision.reason else [])]
     return lines

@@ -135,6 +135,14 @@ def study_averages(workspace: Workspace, run_id: int) -> list[Row]:
     return _rows(workspace, "task.kind = 'combine' AND result.family = 'studies' AND result.draw IS NULL", run_id)
 
 
+def account_and_risks(workspace: Workspace, run_id: int) -> list[Row]:
+    """The averages of a finished run's privacy account and risks, in a fixed order; empty where it keeps no account."""
+    rows = _rows(
+        workspace, "task.kind = 'combine' AND result.family IN ('synthesis', 'risk') AND result.draw IS NULL", run_id
+    )
+    return rows if any(row.family == "synthesis" for row in rows) else []
+
+
 def _rows(workspace: Workspace, which: str, run_id: int) -> list[Row]:
     rows = workspace.connection.execute(
         f"""SELECT {_COLUMNS} FROM result JOIN task ON task.id = result.task_id

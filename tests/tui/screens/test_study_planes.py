@@ -27,6 +27,7 @@ RECIPE = {
     },
     "release": {"m": 1, "seed": 7, "records": 100},
     "synthesis": [{"method": "perturbed_gibbs", "target": list(LEVELS), "epsilon": 1.0}],
+    "measure": [{"method": "risk.exact_copies"}],
     "study": [
         {
             "method": "studies.risk_utility",
@@ -120,3 +121,20 @@ async def test_the_keys_lead_through_planes_cursor_and_numbers(sit, private, vie
         await seat.press(*["M"] * steps)
         assert "epsilon = 1 " in await seat.press("0", "right")
         assert "within" in await seat.press("t")
+
+
+@pytest.mark.slow
+@SIZES
+async def test_the_results_show_epsilon_beside_evidence_or_that_there_is_none(sit, private, size):
+    async with sit(private, "2", size=size) as seat:
+        assert "epsilon: " in seat.text
+        assert "of the release 100" in seat.text
+        assert "exact copies: copies " in seat.text
+        assert "inference attack: NOT MEASURED" in seat.text
+
+
+@pytest.mark.slow
+async def test_a_run_without_an_account_keeps_the_line_for_its_rows(sit, built_data):
+    async with sit(built_data, size=(80, 24), tab="results") as seat:
+        assert "epsilon" not in seat.text
+        assert "exact copies" not in seat.text

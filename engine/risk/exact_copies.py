@@ -1,0 +1,113 @@
+"""Exact copies: released records that equal a confidential one in every variable, or in its bin.
+
+``copies`` are the released records that some confidential record equals, ``lone_copies`` those that exactly one does. A copy shows that
+somebody like that is among the confidential records, not that anybody was copied: an independent sample of the same population repeats
+records too. How many is seen in the confidential data by leaving one out (Good 1953): a record that another one equals would have been
+repeated, and one whose only equal is left alone would have been a lone copy. These are the baselines. They are there where the released
+records are nobody's; where variables leave as they are, a record equals itself in those, and nothing so simple says what chance would do.
+
+Numbers and dates are compared as they are, or by ``bins``. A missing value equals a missing one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Self
+
+import numpy as np
+
+from ..errors import BadInput
+from ..matching.intruder import require_equal_values
+from ..methods import method
+from ..microdata import Microdata
+from ..outputs import Output
+from ..partition.equivalence_classes import joint_classes
+from ..results import Estimate, Measure
+from ..run import Run
+from ..schema import Role, Schema
+from ..spec import Param, Spec
+from ..statistics.binning import BINNED, Binning, as_categories, check_binning, learned_words
+from ..statistics.bounded_interval import SHARE
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ExactCopiesSpec(Spec):
+    """The variables that a copy agrees in, and bins."""
+
+    variables: Annotated[
+        tuple[str, ...],
+        Param("variables that a copy agrees in; left out, all but identifiers", names="variables", told=True),
+    ] = ()
+    bins: Annotated[
+        Mapping[str, Binning],
+        Param(
+            'bins in which numbers and dates agree, by variable: "width 5", "at 18, 65", "10 equal count" or "10 equal '
+            'width" (both learned from the confidential data); without one they must be equal',
+            names="variables",
+            kinds=BINNED,
+        ),
+    ] = field(default_factory=dict)
+
+    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
+        """With all variables but identifiers, when none is named."""
+        return replace(self, variables=self.variables or tuple(v.name for v in schema if v.role is not Role.IDENTIFIER))
+
+    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
+        """BadInput when there is nothing to compare, or a bin is of no variable that is compared."""
+        names = self.for_release(schema, released).variables
+        if not names:
+            raise BadInput(f"{place}.variables", "there is no variable to compare; name some")
+        check_binning(self.bins, {n: schema[n].kind for n in names if schema[n].kind in BINNED}, f"{place}.bins")
+
+
+@method(
+    "Exact copies",
+    spec=ExactCopiesSpec,
+    source="Good (1953); Park & Ghosh §4.4",
+    outputs=(
+        Output(
+            "copies",
+            "share of the released records that equal a confidential one; its baseline is what an independent sample would repeat",
+            "low",
+            "share",
+            range=SHARE,
+            evidence="exact copies",
+        ),
+        Output(
+            "lone_copies",
+            "share of the released records that equal exactly one confidential record; its baseline is as that of copies",
+            "low",
+            "share",
+            range=SHARE,
+            questions=("singling out",),
+            evidence="exact copies",
+        ),
+    ),
+)
+def exact_copies(confidential: Microdata, released: Microdata, spec: ExactCopiesSpec, run: Run) -> Measure:
+    """Both shares of a released dataset. Raises NotComputable where it shows labels or means in place of values."""
+    pairs = []
+    for name in spec.variables:
+        rule = spec.bins.get(name)
+        if rule is None:
+            require_equal_values(confidential, released, name)
+        pairs.append(as_categories(confidential, released, name, rule))
+    own, drawn = joint_classes([ours for ours, _ in pairs], [theirs for _, theirs in pairs])
+    size = np.bincount(own, minlength=int(max(own.max(), drawn.max())) + 1)
+    of_own, of_drawn, remark = size[own], size[drawn], learned_words(spec.bins)
+    shares = (
+        ("copies", of_drawn >= 1, of_own > 1),
+        ("lone_copies", of_drawn == 1, of_own == 2),
+    )
+    return Measure(
+        tuple(
+            Estimate(
+                name,
+                float(np.mean(found)),
+                baseline=None if released.linked else float(np.mean(repeated)),
+                reason=remark,
+            )
+            for name, found, repeated in shares
+        )
+    )
