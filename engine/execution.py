@@ -214,6 +214,11 @@ def measure_block(
     run = Run(measuring_streams(recipe, confidential, key).generator("measure", item, 0), report=report)
 
     def models(data: Microdata) -> tuple[ReleaseModel, ...]:
+        for step in recipe.synthesis:
+            if data.weights is not None and not step.method.weighted_release_model:
+                raise NotComputable(
+                    f"{step.method.key} ({step.place}) does not say how probable a release is that records of less influence made"
+                )
         made = [(made, made.method.release_model) for made in recipe.synthesis]
         return tuple(of(data, made.targets, made.spec, releases, run) for made, of in made if of is not None)
 

@@ -7,7 +7,7 @@ in its place the data would have been D_y, and the release Z would have come abo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -48,14 +48,14 @@ class Guesses:
 
 
 def with_records(data: Microdata, records: NDArray[np.intp], values: Mapping[str, Floats]) -> Microdata:
-    """The confidential table with other values (r,) of these variables in r records."""
+    """The confidential table with other values (r,) of these variables in r records, which keep their weights."""
     changed = {}
     for name, own in values.items():
         numbers = data.numbers(name).copy()
         numbers[records] = own
         changed[name] = as_column(numbers, data, data.schema[name], name)
     frame: pd.DataFrame = data.frame.assign(**changed)
-    return Microdata(data.schema, frame, data.origin)
+    return replace(data, frame=frame)
 
 
 @dataclass(frozen=True, eq=False)

@@ -81,6 +81,8 @@ class Method:
     joint_draw: JointDraw[Any] | None = None
     account: Account[Any] | None = None
     release_model: ReleaseModelOf[Any] | None = None
+    weighted: bool = False
+    weighted_release_model: bool = False
     gather: Gather[Any] | None = None
     confidential: bool = False
     targets: tuple[str, ...] = ()
@@ -117,7 +119,9 @@ class Method:
         return self.joint_draw is not None
 
     def fit(self, data: Microdata, targets: tuple[str, ...], spec: Spec, run: Run, draws: int) -> Fit:
-        """Fit a synthesis method to its targets: one, unless it is joint."""
+        """Fit a synthesis method to its targets: one, unless it is joint. Raises BadInput where data have weights that it cannot use."""
+        if data.weights is not None and not self.weighted:
+            raise BadInput("weights", self.cannot_weigh)
         if self.joint:
             return cast("JointSynthesisMethod[Any]", self.func)(data, targets, spec, run, draws)
         (target,) = targets
@@ -150,6 +154,12 @@ class Method:
             cast("JointCheck[Any]", self.check)(data, targets, spec, place)
         else:
             cast("Check[Any]", self.check)(data, targets[0] if targets else "", spec, place)
+
+    @property
+    def cannot_weigh(self) -> str:
+        """That a synthesis method cannot give single records less influence, and which can."""
+        able = ", ".join(found.name for found in registry().values() if found.weighted)
+        return f"{self.key} cannot give single records less influence; use {able}, or leave the weights out"
 
     @property
     def whole(self) -> bool:
@@ -230,6 +240,8 @@ def method(
     check: Check[S] | None = ...,
     tables: Tables[S] | None = ...,
     release_model: ReleaseModelOf[S] | None = ...,
+    weighted: bool = ...,
+    weighted_release_model: bool = ...,
     extra: Extra | None = ...,
 ) -> Callable[[SynthesisMethod[S]], SynthesisMethod[S]]: ...
 @overload
@@ -244,6 +256,8 @@ def method(
     account: Account[S] | None = ...,
     outputs: tuple[Output, ...] = ...,
     release_model: ReleaseModelOf[S] | None = ...,
+    weighted: bool = ...,
+    weighted_release_model: bool = ...,
     extra: Extra | None = ...,
 ) -> Callable[[JointSynthesisMethod[S]], JointSynthesisMethod[S]]: ...
 @overload
@@ -295,7 +309,9 @@ def method(title: str, *, spec: type[Spec], source: str, **rest: Any) -> Callabl
 
     ``source`` cites paper and section. ``confidential`` asks for a row of the confidential data scored against
     themselves. ``targets`` are the kinds of variable that a synthesis method can produce; with a ``joint_draw`` it produces several variables in one step, and
-    its ``account`` says what they cost. ``release_model`` is what an intruder makes of a release of it; a measure with ``gather`` reads those of all steps. ``check`` is the method's own
+    its ``account`` says what they cost. ``release_model`` is what an intruder makes of a release of it; a measure with ``gather`` reads those of all steps.
+    ``weighted`` says that its fit, and ``weighted_release_model`` that this model, gives each record the influence that
+    ``Microdata.weights`` says. ``check`` is the method's own
     check of the confidential data. ``axis``, ``planes`` and ``split`` are a study's; ``per_record`` declares the arrays of a
     ``Measure`` with one value a record. ``extra`` is the part of the package that it needs.
     """

@@ -7,7 +7,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -42,6 +42,9 @@ class Microdata:
     suppressed; the records that were not are in their order. None for any other table.
 
     ``linked`` is False where nothing says whose record a released one is.
+
+    ``weights`` (n,), in [0, 1], are the influence of each confidential record on the models of a release; None where all
+    are 1 (``weighted``). Nothing but fits, and what asks them, reads them.
     """
 
     schema: Schema
@@ -51,15 +54,40 @@ class Microdata:
     classes: NDArray[np.int64] | None = None
     generalised: frozenset[str] = frozenset()
     linked: bool = True
+    weights: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.frame)
+
+    def weighted(self, weights: NDArray[np.float64]) -> Microdata:
+        """The same records with these weights (n,); without any where all are 1, which is the same.
+
+        Raises EngineError where they are not one a record, not in [0, 1], or all 0.
+        """
+        weights = np.asarray(weights, dtype=np.float64)
+        if weights.shape != (len(self),) or not ((weights >= 0) & (weights <= 1)).all() or not weights.any():
+            raise EngineError("weights are one number a record, from 0 to 1, not all of them 0")
+        return replace(self, weights=None if (weights == 1).all() else weights)
+
+    @property
+    def counted(self) -> Microdata:
+        """The records that have a weight above 0: those of weight 0 leave no trace in what is fitted to it."""
+        if self.weights is None:
+            return self
+        some = self.weights > 0
+        return replace(self, frame=self.frame[some].reset_index(drop=True), weights=self.weights[some])
+
+    @property
+    def influence(self) -> NDArray[np.float64]:
+        """The weight of every record, (n,): 1 where there are none."""
+        return np.ones(len(self)) if self.weights is None else self.weights
 
     @cached_property
     def sha256(self) -> str:
         """A hash of the variables' names, kinds and levels and of all values, in the order of the records.
 
-        It confirms a guess of a missing value, so it stays inside: it is there to bind random streams to the data.
+        It confirms a guess of a missing value, so it stays inside: it is there to bind random streams to the data. Weights do not
+        enter: what is measured of the same records is measured by the same random numbers.
         """
         found = hashlib.sha256()
         for variable in self.schema:

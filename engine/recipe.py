@@ -21,9 +21,10 @@ from .spec import Spec, StudySpec
 from .terms import parse_term
 from .thresholds import Threshold
 from .toml import known_keys, names_of, read_toml, section_of, tables_of, text_of, whole_number
+from .weighting import Weighting
 
 SECTIONS = (
-    "title", "label", "description", "companions", "data", "variables", "release", "synthesis", "anonymisation",
+    "title", "label", "description", "companions", "data", "weights", "variables", "release", "synthesis", "anonymisation",
     "measure", "study", "threshold", "published",
 )  # fmt: skip
 
@@ -90,6 +91,7 @@ class Recipe:
     Synthesis steps make m datasets, anonymisation steps one, each on the table that the one before left.
 
     ``companions`` name recipes to carry out on the same data; ``label`` is what this one is called beside them.
+    ``weights`` says by which earlier run single records have less influence; the weights themselves are no part of a recipe.
     """
 
     title: str
@@ -108,6 +110,7 @@ class Recipe:
     published: tuple[Published, ...] = ()
     anonymisation: tuple[Step, ...] = ()
     form: ReleaseForm = field(default_factory=ReleaseForm)
+    weights: Weighting | None = None
 
     @classmethod
     def from_toml(cls, text: str, *, stored: bool = False) -> Recipe:
@@ -173,6 +176,7 @@ class Recipe:
             read_published(tables_of(table, "published"), [s.method for s in (*measures, *studies)], schema),
             anonymisation,
             form,
+            Weighting.from_table(section_of(table, "weights"), [(step.place, step.method) for step in synthesis]),
         )
 
     def to_table(self) -> dict[str, Any]:
@@ -187,6 +191,7 @@ class Recipe:
             "description": self.description,
             "companions": list(self.companions),
             "data": self.data.to_table(),
+            "weights": {} if self.weights is None else self.weights.to_table(),
             "variables": {variable.name: variable.to_table() for variable in self.schema},
             "release": release,
             "synthesis": [step.to_table() for step in self.synthesis],

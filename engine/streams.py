@@ -17,19 +17,23 @@ from .microdata import Microdata
 from .recipe import Recipe
 from .run import Randomness
 
-NOT_MADE_OF = ("title", "label", "description", "companions", "data", "measure", "study", "threshold", "published")
-"""The parts of a recipe that change no dataset: where the data come from, which enter themselves, and what is said of the release."""
+NOT_MADE_OF = (
+    "title", "label", "description", "companions", "data", "weights", "measure", "study", "threshold", "published",
+)  # fmt: skip
+"""The parts of a recipe that change no dataset: where data and weights come from, which enter themselves, and what is said of the release."""
 
 NOT_OF_VARIABLES = ("title", "labels", "missing")
 """What a recipe says of a variable that changes no dataset; codes of missing values have been read."""
 
 
 def making_streams(recipe: Recipe, confidential: Microdata, key: bytes) -> Randomness:
-    """The streams that fit, draw and anonymise: bound to the data, the variables, the steps, m, and all else that makes datasets.
+    """The streams that fit, draw and anonymise: bound to the data, their weights, the variables, the steps, m, and all else that makes datasets.
 
-    What a recipe measures and how it judges does not enter: with another measure a run makes the same datasets.
+    What a recipe measures and how it judges does not enter: with another measure a run makes the same datasets. Weights that are all 1
+    are none.
     """
-    return Randomness(recipe.seed, key, (confidential.sha256, _making(recipe)) if key else ())
+    bound_to = (confidential.sha256, _making(recipe), *_weights(confidential)) if key else ()
+    return Randomness(recipe.seed, key, bound_to)
 
 
 def measuring_streams(recipe: Recipe, confidential: Microdata, key: bytes) -> Randomness:
@@ -38,6 +42,11 @@ def measuring_streams(recipe: Recipe, confidential: Microdata, key: bytes) -> Ra
     No number of theirs enters a dataset, and candidates for one release are compared by the same ones.
     """
     return Randomness(recipe.seed, key, (confidential.sha256,) if key else ())
+
+
+def _weights(confidential: Microdata) -> tuple[str, ...]:
+    weights = confidential.weights
+    return () if weights is None else (hashlib.sha256(weights.astype("<f8").tobytes()).hexdigest(),)
 
 
 def _making(recipe: Recipe) -> str:

@@ -27,7 +27,7 @@ import pytest
 if TYPE_CHECKING:
     from sfumato.engine.methods import Method
 
-TESTS = tuple(f"{__package__}.{name}" for name in ("every_method", "measures", "makers"))
+TESTS = tuple(f"{__package__}.{name}" for name in ("every_method", "measures", "makers", "weights"))
 pytest.register_assert_rewrite(*TESTS, f"{__package__}.examples")
 
 

@@ -23,6 +23,8 @@ variables (y - mean(y)) / sd(y) and (x_j - mean(x_j)) / sd(x_j) instead, so that
     sigma   ~ half-t with 1 df and scale a sd(y)
 
 (the scaling of Gelman, Jakulin, Pittau and Su 2008, section 2): units and origins of the variables then do not matter.
+
+A record of weight w has its likelihood to the power w: rows of y and X times root(w), and the sum of the weights in the place of n.
 """
 
 from __future__ import annotations
@@ -50,14 +52,14 @@ class Moments:
 
 @dataclass(frozen=True)
 class LinearPosterior:
-    """The posterior of (gamma, sigma) given n records; build it with ``of``.
+    """The posterior of (gamma, sigma) given n records, or records whose weights sum to n; build it with ``of``.
 
     ``cosine``, ``sine``, ``u`` (K,): C, S and U'y of the module's text. ``back`` (K, K) takes delta to gamma, from
     ``centre`` (K,); sigma and the prior's scale count in ``unit``. ``prior_sds`` (K,) are those of the coefficients.
     ``turn`` (K, K) is the rotation of the standard normals that delta is drawn with.
     """
 
-    n: int
+    n: float
     rss: float
     cosine: Floats
     sine: Floats
@@ -71,18 +73,30 @@ class LinearPosterior:
 
     @classmethod
     def of(
-        cls, y: Floats, x: Floats, prior_sd: float = 2.0, sigma_scale: float = 1.0, *, symmetric: bool = False
+        cls,
+        y: Floats,
+        x: Floats,
+        prior_sd: float = 2.0,
+        sigma_scale: float = 1.0,
+        *,
+        weights: Floats | None = None,
+        symmetric: bool = False,
     ) -> LinearPosterior:
-        """The posterior given responses y (n,) and design x (n, K), n > K.
+        """The posterior given responses y (n,) and design x (n, K), n > K, and ``weights`` (n,) above 0 with a sum above K.
 
         ``symmetric`` draws T gamma by the symmetric root of its covariance, which no sign or order of U and V changes.
 
         Raises:
             ValueError: when there are no more records than coefficients, or y is a linear function of x.
         """
-        n, k = x.shape
-        if n <= k:
-            raise ValueError(f"{n} records cannot determine {k} coefficients and a standard deviation")
+        rows, k = x.shape
+        n: float = rows
+        if weights is not None:
+            n, root = float(weights.sum()), np.sqrt(weights)
+            y, x = y * root, x * root[:, None]
+        if min(n, rows) <= k:
+            weighing = "" if weights is None else ", by their weights,"
+            raise ValueError(f"{n:g} records{weighing} cannot determine {k} coefficients and a standard deviation")
         triangle = np.asarray(np.linalg.qr(np.column_stack([x, y]), mode="r"))
         z, rss = triangle[:k, k], float(triangle[k, k] ** 2)
         if rss <= 1e-24 * float(y @ y):
@@ -94,17 +108,21 @@ class LinearPosterior:
         return cls(n, rss, cosine, sine, u.T @ z, back, sigma_scale, np.zeros(k), 1.0, np.full(k, prior_sd), turn)
 
     @classmethod
-    def scaled(cls, y: Floats, x: Floats, prior_sd: float = 2.0, sigma_scale: float = 1.0) -> LinearPosterior:
-        """The posterior whose priors are those of the standardised variables; the first column of x is the intercept.
+    def scaled(
+        cls, y: Floats, x: Floats, prior_sd: float = 2.0, sigma_scale: float = 1.0, *, weights: Floats | None = None
+    ) -> LinearPosterior:
+        """The posterior whose priors are those of the standardised variables, by the weights; the first column of x is the intercept.
 
         Raises:
             ValueError: as ``of``, and when y or a column does not vary.
         """
-        middle, unit = float(np.mean(y)), float(np.std(y))
-        means, sds = np.append(0.0, x[:, 1:].mean(axis=0)), np.append(1.0, x[:, 1:].std(axis=0))
+        middle, unit = map(float, _standard(y, weights))
+        of_means, of_sds = _standard(x[:, 1:], weights)
+        means, sds = np.append(0.0, of_means), np.append(1.0, of_sds)
         if not unit > 1e-12 * abs(middle) or not np.all(sds > 0):
             raise ValueError("the response is a linear function of the predictors, without error")
-        found = cls.of((y - middle) / unit, (x - means) / sds, prior_sd, sigma_scale, symmetric=True)
+        standard = (y - middle) / unit, (x - means) / sds
+        found = cls.of(*standard, prior_sd, sigma_scale, weights=weights, symmetric=True)
         given = np.diag(unit / sds)
         given[0] -= unit * means / sds
         centre = np.append(middle, np.zeros(sds.size - 1))
@@ -171,6 +189,14 @@ class LinearPosterior:
         square = (sigma**2)[:, None]
         shrunk = self.cosine**2 + self.sine**2 * square
         return self.cosine * self.u / shrunk, square / shrunk
+
+
+def _standard(values: Floats, weights: Floats | None) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of values (n,), or of each column (n, k), by weights (n,)."""
+    if weights is None:
+        return np.asarray(values.mean(axis=0)), np.asarray(values.std(axis=0))
+    means = np.average(values, axis=0, weights=weights)
+    return np.asarray(means), np.sqrt(np.average((values - means) ** 2, axis=0, weights=weights))
 
 
 def truncated_normal(mean: Floats, sd: Floats | float, lower: float, upper: float, rng: np.random.Generator) -> Floats:

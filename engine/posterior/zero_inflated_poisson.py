@@ -249,7 +249,7 @@ class ZeroInflatedPoisson:
     """The posterior of theta = (alpha, beta, log tau) given counts and design.
 
     ``rows`` (u, K) are the distinct rows of the design. The distinct (row, count) pairs are ``row`` (P,), indices into
-    ``rows``, ``y`` (P,), and ``weight`` (P,), the number of records that share the pair.
+    ``rows``, ``y`` (P,), and ``weight`` (P,), the number of records that share the pair, or the sum of their weights.
     """
 
     rows: Floats
@@ -271,15 +271,20 @@ class ZeroInflatedPoisson:
         gamma_shape: float = 0.001,
         gamma_rate: float = 0.001,
         columns: Sequence[str] | None = None,
+        weights: Floats | None = None,
     ) -> ZeroInflatedPoisson:
         """The posterior given counts ``y`` (n,) in 0..bound and a design ``x`` (n, K) with its intercept column.
 
+        ``weights`` (n,), above 0, are the powers of the records' likelihoods; left out, 1.
         Raises BadInput for counts that are negative, fractional or above the bound, and for a design that is not finite.
         """
         counts, design = np.asarray(y, dtype=np.float64), np.asarray(x, dtype=np.float64)
         _check(counts, design, bound)
         rows, row = np.unique(design, axis=0, return_inverse=True)
-        pairs, weight = np.unique(np.column_stack([row.ravel(), counts.astype(np.int64)]), axis=0, return_counts=True)
+        each = np.column_stack([row.ravel(), counts.astype(np.int64)])
+        pairs, place, weight = np.unique(each, axis=0, return_inverse=True, return_counts=True)
+        if weights is not None:
+            weight = np.bincount(place.ravel(), weights, len(pairs))
         names = tuple(columns) if columns is not None else tuple(str(k) for k in range(design.shape[1]))
         prior = GammaPrior(tau_prior, gamma_shape, gamma_rate)
         return cls(

@@ -175,6 +175,25 @@ def check_bins(data: Microdata, names: Sequence[str], bins: Mapping[str, Binning
             raise BadInput(f"{place}.bins", f'"{name}" is {kind}: say how it is cut, such as {name} = "10 equal width"')
 
 
+def require_weighable_bins(
+    data: Microdata, targets: Sequence[str], bins: Mapping[str, Binning], inside: Inside, place: str
+) -> None:
+    """BadInput where ends of bins or donors would tell of records whatever their weights."""
+    for name in targets:
+        if data.schema[name].kind.has_levels:
+            continue
+        if inside == "donor":
+            raise BadInput(
+                f"{place}.inside", '"donor" gives away numbers of records whatever their weights; use "uniform"'
+            )
+        if _edges(data, data.schema[name], bins[name])[1]:
+            raise BadInput(
+                f"{place}.bins.{name}",
+                f"records would say where the bins end, whatever their weights; give cut points or a width, and "
+                f'"{name}" bounds under [variables]',
+            )
+
+
 def learned_of(
     data: Microdata,
     names: Sequence[str],

@@ -102,15 +102,16 @@ def stratified_records(
 ) -> tuple[StratumRecords, ...]:
     """The records of each stratum, in the order of the strata's numbers.
 
-    ``filled``: records without a value of the target are left out of the fits, rather than of a class of their own.
+    ``filled``: records without a value of the target are left out of the fits, rather than of a class of their own. So are records of
+    weight 0, whose class may be nobody else's.
     """
     groups = groups or {}
     categories = categories_of(data, target, None)
     y, strata = categories.codes(data), strata_of(data, variable, groups)
-    x = CompletedDesign.of(predictors, data).matrix(data)
+    x, counted = CompletedDesign.of(predictors, data.counted).matrix(data), data.influence > 0
     found = []
     for number in np.unique(strata):
-        inside = strata == number
+        inside = (strata == number) & counted
         rows = np.flatnonzero(inside & (y < categories.present) if filled else inside)
         kept = independent_columns(x[rows]) if len(rows) else np.zeros(x.shape[1], dtype=np.bool_)
         name = stratum_name(int(number), data, variable, groups)

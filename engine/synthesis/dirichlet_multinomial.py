@@ -5,6 +5,8 @@ from it (Park & Ghosh Table 1, the contingency table as one end of what a synthe
 without ever being listed: together they have a Gamma(a (K - K_seen)) share, and which of them a record takes follows the
 Polya urn that their own thetas amount to. Memory grows with the records, not with K.
 
+A record of weight w counts as w records (a pseudo-posterior: its likelihood to the power w).
+
 With ``predictors``, variables that are kept, a record's cell is drawn given its own values of them: parts of a Dirichlet vector,
 each divided by its sum, are independent Dirichlet vectors.
 
@@ -30,7 +32,16 @@ from ..results import Diagnostic, Fit, NoTrace
 from ..run import Run
 from ..schema import Kind
 from ..spec import Param, Spec
-from ..statistics.categories import BinsByVariable, Categories, Codes, InsideBin, categories_of, check_bins
+from ..statistics.categories import (
+    BinsByVariable,
+    Categories,
+    Codes,
+    InsideBin,
+    categories_of,
+    check_bins,
+    require_weighable_bins,
+)
+from ..weighting import WEIGHTS_KNOWN
 from ._conditional_tables import LARGEST_KEY, Key
 
 CLOSED = "the posterior is a Dirichlet distribution: it is drawn from directly"
@@ -53,8 +64,13 @@ class DirichletMultinomialSpec(Spec):
 
 
 def check(data: Microdata, targets: tuple[str, ...], spec: DirichletMultinomialSpec, place: str) -> None:
-    """BadInput where a number is not cut, or the table has more cells than can be numbered."""
+    """BadInput where a number is not cut, or the table has more cells than can be numbered.
+
+    Where records have weights, nothing but their counts may tell of them: bins that the data have cut and donors are refused.
+    """
     check_bins(data, (*targets, *spec.predictors), spec.bins, place)
+    if data.weights is not None:
+        require_weighable_bins(data, targets, spec.bins, spec.inside, place)
     own, given = _categories(data, targets, spec), _categories(data, spec.predictors, spec)
     if _key(own).space * _key(given).space >= LARGEST_KEY:
         raise BadInput(
@@ -156,22 +172,24 @@ def _fresh(group: Codes, starts: Codes, cells: Codes, space: int, rng: np.random
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """How many records the cells of a table have: ``names`` (c,) ascending with ``counts``, ``groups`` (g,) with ``totals``.
+    """How many records the cells of a table have, or their weights in all: ``names`` (c,) ascending with ``counts``, ``groups`` (g,) with ``totals``.
 
     A cell's name is ``group * space + cell``.
     """
 
     space: int
     names: Codes
-    counts: Codes
+    counts: Codes | Floats
     groups: Codes
-    totals: Codes
+    totals: Codes | Floats
 
     @classmethod
-    def of(cls, groups: Codes, cells: Codes, space: int) -> Cells:
-        """Of records (n,)."""
-        names, counts = np.unique(groups * space + cells, return_counts=True)
-        return cls(space, names, counts, *np.unique(groups, return_counts=True))
+    def of(cls, groups: Codes, cells: Codes, space: int, weights: Floats | None = None) -> Cells:
+        """Of records (n,), each counted once or by its weight (n,)."""
+        if weights is None:
+            names, counts = np.unique(groups * space + cells, return_counts=True)
+            return cls(space, names, counts, *np.unique(groups, return_counts=True))
+        return cls(space, *_summed(groups * space + cells, weights), *_summed(groups, weights))
 
     def of_cells(self, groups: Codes, cells: Codes) -> Floats:
         """How many records each of these cells has, (k,)."""
@@ -189,7 +207,12 @@ class Cells:
         return float(cells.sum() - (gammaln(total + released.totals) - gammaln(total)).sum())
 
 
-def _looked_up(names: Codes, counts: Codes, asked: Codes) -> Floats:
+def _summed(names: Codes, weights: Floats) -> tuple[Codes, Floats]:
+    found, place = np.unique(names, return_inverse=True)
+    return found, np.bincount(place, weights, len(found)).astype(np.float64)
+
+
+def _looked_up(names: Codes, counts: Codes | Floats, asked: Codes) -> Floats:
     places = np.minimum(np.searchsorted(names, asked), len(names) - 1)
     return np.where(names[places] == asked, counts[places], 0).astype(np.float64)
 
@@ -201,6 +224,11 @@ class CountedRelease:
     With alpha = n + a for the counts n of the cells and z for those of a dataset, p(z | n) is the product of
     Gamma(A) / Gamma(A + N) over groups, A and N their sums, and of Gamma(alpha + z) / Gamma(alpha) over cells. One record more
     in a cell multiplies it by (alpha + z) / alpha * A / (A + N).
+
+    Where records have weights, n counts them by their weights, and a record of weight w multiplies it by
+    Gamma(alpha + w + z) Gamma(alpha) / (Gamma(alpha + z) Gamma(alpha + w)), and by the inverse of the same of A and N. The intruder knows the
+    weights, that of the record asked about too; what is believed before the release comes from all other records at full weight, since nothing keeps an intruder who knows them from counting
+    them so, and weights would seem to protect where they do not.
     """
 
     data: Microdata
@@ -209,7 +237,11 @@ class CountedRelease:
     releases: Sequence[Microdata]
     absolute: bool = True
     approximate: bool = False
-    remarks: tuple[str, ...] = ()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """That nobody draws conclusions from the weights, where there are some."""
+        return () if self.data.weights is None else (WEIGHTS_KNOWN,)
 
     def refitted(self, data: Microdata) -> CountedRelease:
         """The same of other confidential data."""
@@ -226,23 +258,42 @@ class CountedRelease:
         group, cell = _cells(given, guessed), _cells(own, guessed)
         truth = tuple(np.repeat(_cells(of, guesses.own(self.data)), shape[1]) for of in (given, own))
         in_group = group == truth[0]
-        counts = Cells.of(_cells(given, self.data), _cells(own, self.data), space)
-        alpha = a + counts.of_cells(group, cell) - (in_group & (cell == truth[1]))
-        total = a * space + counts.of_groups(group) - in_group
-        without = a + counts.of_cells(*truth) - 1, a * space + counts.of_groups(truth[0]) - 1
+        in_cell = in_group & (cell == truth[1])
+        groups, cells, weights = _cells(given, self.data), _cells(own, self.data), self.data.weights
+        everyone = Cells.of(groups, cells, space)
+        alpha = a + everyone.of_cells(group, cell) - in_cell
+        total = a * space + everyone.of_groups(group) - in_group
+        widths = sum(categories.log_widths[categories.codes(guessed)] for categories in own.values())
+        prior = np.log(alpha) - np.log(total) - widths
+        counts, weight = everyone, np.ones(len(cell))
+        if weights is not None:
+            counts, weight = Cells.of(groups, cells, space, weights), np.repeat(weights[guesses.records], shape[1])
+            alpha = a + np.maximum(counts.of_cells(group, cell) - weight * in_cell, 0.0)
+            total = a * space + np.maximum(counts.of_groups(group) - weight * in_group, 0.0)
+        without = (
+            a + np.maximum(counts.of_cells(*truth) - weight, 0.0),
+            a * space + np.maximum(counts.of_groups(truth[0]) - weight, 0.0),
+        )
         found = np.empty((*shape, len(self.releases)))
         for draw, release in enumerate(self.releases):
             z = Cells.of(_cells(given, release), _cells(own, release), space)
-            more = _log_factor(alpha, total, z.of_cells(group, cell), z.of_groups(group))
-            less = _log_factor(*without, z.of_cells(*truth), z.of_groups(truth[0]))
+            more = _log_factor(alpha, total, z.of_cells(group, cell), z.of_groups(group), weight)
+            less = _log_factor(*without, z.of_cells(*truth), z.of_groups(truth[0]), weight)
             found[..., draw] = counts.log_probability(z, a) + np.reshape(more - less, shape)
-        widths = sum(categories.log_widths[categories.codes(guessed)] for categories in own.values())
-        return Plausibility(found, np.reshape(np.log(alpha) - np.log(total) - widths, shape))
+        return Plausibility(found, np.reshape(prior, shape))
 
 
-def _log_factor(alpha: Floats, total: Floats, z: Floats, released: Floats) -> Floats:
-    """By what one record more in a cell multiplies the probability of the release, as a logarithm."""
-    return np.asarray(np.log1p(z / alpha) - np.log1p(released / total))
+def _log_factor(alpha: Floats, total: Floats, z: Floats, released: Floats, weight: Floats) -> Floats:
+    """By what a record more of each weight in a cell multiplies the probability of the release, as a logarithm."""
+    if (weight == 1).all():
+        return np.asarray(np.log1p(z / alpha) - np.log1p(released / total))
+    return _log_rise(alpha, z, weight) - _log_rise(total, released, weight)
+
+
+def _log_rise(alpha: Floats, z: Floats, weight: Floats) -> Floats:
+    """Log of Gamma(alpha + w + z) Gamma(alpha) / (Gamma(alpha + z) Gamma(alpha + w))."""
+    risen = gammaln(alpha + weight + z) - gammaln(alpha + z) - gammaln(alpha + weight) + gammaln(alpha)
+    return np.asarray(np.where(weight == 1, np.log1p(z / alpha), risen))
 
 
 def release_model(
@@ -260,22 +311,26 @@ def release_model(
     targets=tuple(Kind),
     check=check,
     release_model=release_model,
+    weighted=True,
+    weighted_release_model=True,
 )
 def dirichlet_multinomial(
     data: Microdata, targets: tuple[str, ...], spec: DirichletMultinomialSpec, run: Run, draws: int
 ) -> Fit:
     """The cells that records have. Arrays: ``groups`` (g,) of the predictors' values, ascending, ``starts`` (g + 1,) of each
-    group's ``cells`` and ``counts`` (cells,).
+    group's ``cells`` and ``counts`` (cells,): of records or, where they have any, their weights in all.
     """
     own, given = _categories(data, targets, spec), _categories(data, spec.predictors, spec)
     of = _cells(given, data) if spec.predictors else np.zeros(len(data), dtype=np.int64)
-    pairs, counts = np.unique(np.column_stack([of, _cells(own, data)]), axis=0, return_counts=True)
-    groups, starts = np.unique(pairs[:, 0], return_index=True)
+    groups, counted = np.unique(of), slice(None) if data.weights is None else data.weights > 0
+    rows = np.column_stack([of, _cells(own, data)])[counted]
+    pairs, place, counts = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
+    weights = counts if data.weights is None else np.bincount(place.ravel(), data.weights[counted], len(pairs))
     arrays = {
         "groups": groups,
-        "starts": np.append(starts, len(pairs)).astype(np.int64),
+        "starts": np.append(np.searchsorted(pairs[:, 0], groups), len(pairs)).astype(np.int64),
         "cells": pairs[:, 1],
-        "counts": counts.astype(np.int64),
+        "counts": weights.astype(np.int64 if data.weights is None else np.float64),
     }
     said = (
         Diagnostic("cells", "table", float(_key(own).space * _key(given).space)),

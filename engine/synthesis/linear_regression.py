@@ -56,7 +56,7 @@ def check(data: Microdata, target: str, spec: LinearRegressionSpec, place: str) 
             f'"log" is undefined for {outside:,} records where "{target}" is 0 or below; use "identity", or leave '
             "them out with [data] where",
         )
-    require_full_rank(data, spec.predictors, f"{place}.predictors")
+    require_full_rank(data.counted, spec.predictors, f"{place}.predictors")
     try:
         _posterior(data, target, spec)
     except ValueError as error:
@@ -97,6 +97,7 @@ def draw(
     draw=draw,
     targets=(Kind.COUNT, Kind.CONTINUOUS),
     check=check,
+    weighted=True,
 )
 def linear_regression(data: Microdata, target: str, spec: LinearRegressionSpec, run: Run, draws: int) -> Fit:
     """Posterior draws ``coefficients`` (draws, K) and ``sigma`` (draws,), with posterior means and sds as diagnostics.
@@ -116,10 +117,12 @@ def linear_regression(data: Microdata, target: str, spec: LinearRegressionSpec, 
 
 
 def _posterior(data: Microdata, target: str, spec: LinearRegressionSpec) -> LinearPosterior:
+    data = data.counted
     y = data.numbers(target)
     response = np.log(y) if spec.transform == "log" else y
     posterior_of = LinearPosterior.scaled if spec.prior == "scaled" else LinearPosterior.of
-    return posterior_of(response, _design(data, spec).matrix(data), spec.prior_sd, spec.sigma_scale)
+    x = _design(data, spec).matrix(data)
+    return posterior_of(response, x, spec.prior_sd, spec.sigma_scale, weights=data.weights)
 
 
 def _design(data: Microdata, spec: LinearRegressionSpec) -> Design:

@@ -100,9 +100,14 @@ def records_of(data: Microdata, target: str, spec: MultinomialLogisticSpec) -> t
 def check(data: Microdata, target: str, spec: MultinomialLogisticSpec, place: str) -> None:
     """BadInput where terms are aliased, strata do not suit, or, without a penalty, there is no maximum."""
     variable = _stratifying(target, spec)
+    if data.weights is not None and variable == target:
+        raise BadInput(
+            f"{place}.groups",
+            "each record stays in the group of its own value whatever its weight; give strata that are not the target, or leave the weights out",
+        )
     if variable is not None:
         check_groups(data, variable, spec.groups, f"{place}.groups")
-    require_determined(data, spec.predictors, f"{place}.predictors")
+    require_determined(data.counted, spec.predictors, f"{place}.predictors")
     strata = records_of(data, target, spec)
     at = f"{place}.groups" if spec.groups else f"{place}.strata" if spec.strata else f"{place}.target"
     if alike := [stratum for stratum in strata if len(stratum.classes) < 2]:
@@ -120,14 +125,18 @@ def check(data: Microdata, target: str, spec: MultinomialLogisticSpec, place: st
         )
     if not spec.penalty:
         for stratum in strata:
-            _fitted(spec, f"{place}.penalty", stratum)
+            _fitted(spec, f"{place}.penalty", data.weights, stratum)
 
 
 def _fitted(
-    spec: MultinomialLogisticSpec, place: str, stratum: StratumRecords, _: np.random.Generator | None = None
+    spec: MultinomialLogisticSpec,
+    place: str,
+    weights: Floats | None,
+    stratum: StratumRecords,
+    _: np.random.Generator | None = None,
 ) -> MultinomialLogit:
     try:
-        return stratum.fit(spec.penalty)
+        return stratum.fit(spec.penalty, weights)
     except NoMaximum as error:
         raise BadInput(place, f"{error}: levels are separated; give a penalty, such as 0.1") from None
 
@@ -147,7 +156,7 @@ def draw(
     """
     variable = _stratifying(target, spec)
     strata = strata_of(confidential if variable == target else released, variable, spec.groups)
-    design, uniform = CompletedDesign.of(spec.predictors, confidential), rng.random(len(released))
+    design, uniform = CompletedDesign.of(spec.predictors, confidential.counted), rng.random(len(released))
     codes = np.empty(len(released))
     for number in np.unique(strata):
         if f"{number}.classes" not in fit.arrays:
@@ -180,6 +189,7 @@ def _drawn(arrays: Mapping[str, NDArray[Any]], number: int, x: Floats, index: in
     draw=draw,
     targets=LEVELS,
     check=check,
+    weighted=True,
 )
 def multinomial_logistic(data: Microdata, target: str, spec: MultinomialLogisticSpec, run: Run, draws: int) -> Fit:
     """The models of all strata. Arrays of stratum s: ``s.classes`` (K,), ``s.kept`` (C,) of the design's columns, ``s.coefficients`` (draws, K, p).
@@ -193,7 +203,7 @@ def multinomial_logistic(data: Microdata, target: str, spec: MultinomialLogistic
     strata = records_of(data, target, spec)
     arrays: dict[str, NDArray[np.generic]] = {}
     said: list[Diagnostic] = []
-    models = run.over(partial(_fitted, spec, f"{target}.penalty"), strata, f"models of {target}")
+    models = run.over(partial(_fitted, spec, f"{target}.penalty", data.weights), strata, f"models of {target}")
     generators = run.rng.spawn(len(strata))
     for stratum, model, rng in zip(strata, models, generators, strict=True):
         drawn = spec.parameters == "drawn"

@@ -79,10 +79,10 @@ def check(data: Microdata, targets: tuple[str, ...], spec: SequentialLogisticSpe
             require_complete(data, target, spec.predictors, place)
         except BadInput as error:
             raise BadInput(at if error.place.endswith(".target") else error.place, error.message) from None
-        if len(np.unique(data.numbers(target))) < 2:
+        if len(np.unique(data.counted.numbers(target))) < 2:
             raise BadInput(at, f'every value of "{target}" is the same; leave it out')
-    require_full_rank(data, spec.predictors, f"{place}.predictors")
-    for model in sequential_models(data, targets, spec.predictors, spec.order):
+    require_full_rank(data.counted, spec.predictors, f"{place}.predictors")
+    for model in sequential_models(data, targets, spec.predictors, spec.order, data.weights):
         i = targets.index(model.target)
         at = f"{place}.target[{i}]" if len(targets) > 1 else f"{place}.target"
         if plain := [name for name in model.left_out if ":" not in name]:
@@ -160,6 +160,7 @@ def release_model(
     targets=(Kind.BINARY,),
     check=check,
     release_model=release_model,
+    weighted=True,
 )
 def sequential_logistic(
     data: Microdata, targets: tuple[str, ...], spec: SequentialLogisticSpec, run: Run, draws: int
@@ -173,12 +174,13 @@ def sequential_logistic(
         BadInput: what ``check`` refuses.
     """
     check(data, targets, spec, targets[0])
-    models = {model.target: model for model in sequential_models(data, targets, spec.predictors, spec.order)}
+    regressions = sequential_models(data, targets, spec.predictors, spec.order, data.weights)
+    models = {model.target: model for model in regressions}
     arrays: dict[str, NDArray[np.generic]] = {}
     said: list[Diagnostic] = []
     for done, target in enumerate(targets, start=1):
         if target not in models:
-            zeros, ones = share_of(data, target)
+            zeros, ones = share_of(data, target, data.weights)
             a = spec.concentration
             drawn = run.rng.beta(ones + a, zeros + a, draws)
             arrays[f"{target}.share"] = drawn if spec.parameters == "drawn" else np.array([ones / (zeros + ones)])

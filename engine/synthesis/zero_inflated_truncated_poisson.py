@@ -51,6 +51,12 @@ class ZeroInflatedSpec(Spec):
 def check(data: Microdata, target: str, spec: ZeroInflatedSpec, place: str) -> None:
     """BadInput where values are missing, the design is aliased, no record is 0 or all are, a count is huge, or the bound is not a whole number."""
     require_complete(data, target, spec.predictors, place)
+    if data.weights is not None and spec.random_effect == "record":
+        raise BadInput(
+            f"{place}.random_effect",
+            '"record" carries the value of each record into the release whatever its weight; use "new"',
+        )
+    data = data.counted
     y = data.numbers(target)
     if not (y == 0).any():
         raise BadInput(f"{place}.target", f'no record has "{target}" = 0, so nothing tells how many zeros are inflated')
@@ -97,6 +103,7 @@ def draw(
     draw=draw,
     targets=(Kind.COUNT,),
     check=check,
+    weighted=True,
 )
 def zero_inflated_truncated_poisson(data: Microdata, target: str, spec: ZeroInflatedSpec, run: Run, draws: int) -> Fit:
     """Posterior draws ``theta`` (draws, 2K + 1): alpha, beta, log tau; how the sampler fared as diagnostics and trace.
@@ -106,10 +113,16 @@ def zero_inflated_truncated_poisson(data: Microdata, target: str, spec: ZeroInfl
         NotConverged: the sampler's draws must not be used, unless ``accept_unconverged``.
     """
     check(data, target, spec, target)
+    data = data.counted
     design = _design(data, spec)
     bound = _bound(data.schema[target], target)
     model = ZeroInflatedPoisson.of(
-        data.numbers(target), design.matrix(data), bound, spec.tau_prior, columns=design.names
+        data.numbers(target),
+        design.matrix(data),
+        bound,
+        spec.tau_prior,
+        columns=design.names,
+        weights=data.weights,
     )
     try:
         posterior = _sampled(model, spec, run, draws)
