@@ -2,7 +2,7 @@
 
 What a family's function takes and returns says ``sfumato.engine.families``. What screens, commands and reports say and
 draw of a method they read from its ``Output``s, from the ``Axis`` and the ``Plane``s of a study, and from the
-``RecordArray``s of a risk that speaks of single records.
+``RecordArray``s and ``Beliefs`` of a risk that speaks of single records.
 
 Key, family and name of our own methods come from the path of the file; nothing else has to be touched to add one. A method
 of another distribution is an entry point of the group ``sfumato.methods``: its name is the key, such as
@@ -43,7 +43,7 @@ from .families import (
     Tables,
     WholeMeasureMethod,
 )  # fmt: skip
-from .outputs import Axis, Output, Plane, RecordArray, Split
+from .outputs import Axis, Beliefs, Output, Plane, RecordArray, Split
 from .spec import Spec, StudySpec
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ class Method:
     planes: tuple[Plane, ...] = ()
     split: Split | None = None
     per_record: tuple[RecordArray, ...] = ()
+    beliefs: Beliefs | None = None
     package: str = OWN
 
     @property
@@ -201,6 +202,10 @@ class Method:
         """What a study has at each of its levels."""
         return tuple(output for output in self.results if not output.answer and not output.share_of_band)
 
+    def record_part(self, part: str) -> RecordArray | None:
+        """The array that tells this part of a record's risk; None where the method declares none."""
+        return next((one for one in self.per_record if one.part == part), None)
+
     @property
     def record_meaning(self) -> str:
         """What the probability of a single record means; empty where the method speaks of none."""
@@ -290,6 +295,7 @@ def method(
     check: Check[S] | None = ...,
     extra: Extra | None = ...,
     per_record: tuple[RecordArray, ...] = ...,
+    beliefs: Beliefs | None = ...,
 ) -> Callable[[WholeMeasureMethod[S]], WholeMeasureMethod[S]]: ...
 @overload
 def method(
@@ -313,7 +319,7 @@ def method(title: str, *, spec: type[Spec], source: str, **rest: Any) -> Callabl
     ``weighted`` says that its fit, and ``weighted_release_model`` that this model, gives each record the influence that
     ``Microdata.weights`` says. ``check`` is the method's own
     check of the confidential data. ``axis``, ``planes`` and ``split`` are a study's; ``per_record`` declares the arrays of a
-    ``Measure`` with one value a record. ``extra`` is the part of the package that it needs.
+    ``Measure`` with one value a record, ``beliefs`` which outputs tell what an intruder believes before and after. ``extra`` is the part of the package that it needs.
     """
 
     def register(func: Any) -> Any:

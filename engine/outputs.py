@@ -44,6 +44,8 @@ class Output:
 
     Of a risk: ``questions`` are those that it answers, on which it stands in the risk assessment of a release. ``evidence`` is of what
     kind it is beside the epsilon of a release, in words: what the files show of people, where a proof bounds what they could show.
+    ``ratio_to`` says what its rows' baseline is where a threshold's ``max_ratio`` is held against that, since there is no value
+    of the confidential data.
 
     ``drawn`` as "interval" is an estimate that is drawn beside the confidential data's; as "note" it stands below.
 
@@ -74,6 +76,7 @@ class Output:
     limit_parameter: str = ""
     questions: tuple[Question, ...] = ()
     evidence: str = ""
+    ratio_to: str = ""
     drawn: Literal["", "interval", "note"] = ""
     public: Literal["", "score", "share", "grade"] = ""
 
@@ -146,12 +149,32 @@ class Split:
 class RecordArray:
     """An array with one value a record that a risk leaves beside its outputs: its name, meaning, unit, what is worse.
 
-    ``part`` is what it tells of a record at risk: how many released records match it, whether its own is among them, or
-    the probability that it is given away.
+    ``part`` is what it tells of a record at risk: how many released records match it, whether its own is among them, the
+    probability that it is given away, or that probability before the release. NaN is a record that was not asked about.
     """
 
     name: str
     meaning: str
     unit: str = ""
     worse: Goal = "none"
-    part: Literal["", "candidates", "hit", "probability"] = ""
+    part: Literal["", "candidates", "hit", "probability", "prior"] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Beliefs:
+    """What an intruder believes of records before a release and after it, by names of a risk's outputs.
+
+    ``after`` and ``before`` are shares of records that are guessed right; ``both``, ``gained``, ``lost`` and ``neither`` are
+    how many are guessed right before and after, after alone, before alone, and never. ``of_first`` is ``after`` by the first
+    datasets, as many as the row's parameter ``datasets`` says. A truth of probability ``certain`` or more is nearly certain.
+    """
+
+    after: str
+    before: str
+    both: str
+    gained: str
+    lost: str
+    neither: str
+    of_first: str
+    datasets: str
+    certain: float

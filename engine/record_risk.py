@@ -62,20 +62,30 @@ class RecordRisk:
     ``probability``: of being found by picking one candidate at random, T/c (Reiter & Mitra 2009, §2), or of the
     sensitive values being given away, p (Guo & Hu §4.1). ``candidates``: how many records match. ``unique``: the share
     of the datasets in which the record's own is the only candidate; None where the measure does not ask for the own one.
+    ``prior``: the probability before the release; None where the measure does not tell it. All are NaN of records that were
+    not asked about.
     """
 
     probability: NDArray[np.float64]
     candidates: NDArray[np.float64]
     unique: NDArray[np.float64] | None
     datasets: int
+    prior: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.probability)
 
+    @property
+    def asked(self) -> NDArray[np.bool_]:
+        """Whether each record was asked about, (n,)."""
+        return ~np.isnan(self.probability)
+
     def ranking(self) -> NDArray[np.intp]:
-        """The records, most at risk first: by probability, then unique share, then few candidates, then number."""
+        """The records asked about, most at risk first: by probability, unique share, small prior, few candidates, number."""
         unique = np.zeros(len(self)) if self.unique is None else self.unique
-        return np.lexsort((self.candidates, -unique, -self.probability))
+        prior = np.zeros(len(self)) if self.prior is None else self.prior
+        order = np.lexsort((self.candidates, prior, -unique, -self.probability))
+        return np.asarray(order[self.asked[order]])
 
 
 def has_record_risk(names: Sequence[str]) -> bool:
@@ -94,16 +104,19 @@ def record_risk(per_record: Sequence[Arrays]) -> RecordRisk:
     """
     if not per_record:
         raise NotComputable("no dataset has values of single records")
-    total, candidates, unique = (np.zeros(len(next(iter(per_record[0].values())))) for _ in range(3))
+    total, candidates, unique, prior = (np.zeros(len(next(iter(per_record[0].values())))) for _ in range(4))
     asked = all("hit" in arrays for arrays in per_record)
+    told = all("prior" in arrays for arrays in per_record)
     for arrays in per_record:
         probability, matched = _probability(arrays)
         total += probability
         candidates += matched
         if asked:
             unique += arrays["hit"] & (matched == 1)
+        if told:
+            prior += arrays["prior"]
     m = len(per_record)
-    return RecordRisk(total / m, candidates / m, unique / m if asked else None, m)
+    return RecordRisk(total / m, candidates / m, unique / m if asked else None, m, prior / m if told else None)
 
 
 def _probability(arrays: Arrays) -> tuple[NDArray[np.float64], NDArray[Any]]:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from .errors import BadInput, suggestion
-from .methods import Method, registry
+from .methods import Method, method_called, registry
 from .published import included, plain_table
 from .schema import Schema
 from .spec import written
@@ -26,7 +26,8 @@ Judged = Sequence[tuple[Method, Mapping[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A bound on a measure of the release: ``max``, ``min``, or ``max_ratio`` to the confidential data's own value.
+    """A bound on a measure of the release: ``max``, ``min``, or ``max_ratio`` to the confidential data's own value, or to the
+    baseline of its row where the output says that it is held against that (``Output.ratio_to``).
 
     It holds for every series of the value that has its target, level and ``params``, whichever of them it names; all
     must keep to it. A setting that a row does not say has its method's default.
@@ -168,7 +169,7 @@ def _judge_one(threshold: Threshold, rows: Sequence[Row]) -> list[Verdict]:
 def _verdict(threshold: Threshold, row: Row, confidential: Row | None) -> Verdict:
     observed, reason = row.value, row.reason
     if threshold.bound == "max_ratio" and observed is not None:
-        observed, reason = _ratio(observed, confidential)
+        observed, reason = _ratio(observed, row, confidential)
     margin: float | None = None
     outcome: Outcome = "not computed"
     if observed is not None:
@@ -180,7 +181,18 @@ def _verdict(threshold: Threshold, row: Row, confidential: Row | None) -> Verdic
     )  # fmt: skip
 
 
-def _ratio(observed: float, confidential: Row | None) -> tuple[float | None, str]:
+def ratio_to(value: str) -> str:
+    """What ``max_ratio`` of a measure (its key) is held against, in words, where that is the baseline of its row; else empty."""
+    key, _, measure = value.rpartition(".")
+    method = method_called(key)
+    return next((one.ratio_to for one in method.outputs if one.name == measure), "") if method else ""
+
+
+def _ratio(observed: float, row: Row, confidential: Row | None) -> tuple[float | None, str]:
+    if said := ratio_to(row.key):
+        if not row.baseline:
+            return None, f"the value {said} is {'not known' if row.baseline is None else '0'}"
+        return observed / row.baseline, ""
     if confidential is None or confidential.value is None:
         return None, "the confidential data have no value to compare with"
     if confidential.value == 0:

@@ -11,12 +11,13 @@ from statsmodels.stats.proportion import proportion_confint
 
 from ..arrays import Floats
 from ..microdata import Microdata
-from ..outputs import Output
+from ..outputs import Beliefs, Output
 from ..results import Estimate, Measure, WholeMeasure
 from ..statistics.bounded_interval import AT_LEAST_ONE, NON_NEGATIVE, SHARE
 
 Arrays = Mapping[str, NDArray[Any]]
 NEARLY = 0.95
+BEFORE = "before the release"
 
 OUTPUTS = (
     Output(
@@ -27,6 +28,7 @@ OUTPUTS = (
         range=SHARE,
         short="R",
         questions=("inference",),
+        ratio_to=BEFORE,
     ),
     Output(
         "prior_risk",
@@ -42,6 +44,7 @@ OUTPUTS = (
         "low",
         range=SHARE,
         questions=("inference",),
+        ratio_to=BEFORE,
     ),
     Output(
         "nearly_certain",
@@ -50,6 +53,7 @@ OUTPUTS = (
         "share",
         range=SHARE,
         questions=("inference",),
+        ratio_to=BEFORE,
     ),
     Output("right_both", "records guessed right before and after the release", "none", "records", range=NON_NEGATIVE),
     Output(
@@ -84,6 +88,7 @@ OUTPUTS = (
         "share",
         range=SHARE,
         short="R of first",
+        ratio_to=BEFORE,
     ),
     Output(
         "step_error",
@@ -97,6 +102,18 @@ OUTPUTS = (
         "high",
         range=AT_LEAST_ONE,
     ),
+)
+
+BELIEFS = Beliefs(
+    after="posterior_risk",
+    before="prior_risk",
+    both="right_both",
+    gained="gained",
+    lost="lost",
+    neither="wrong_both",
+    of_first="posterior_risk_of_first",
+    datasets="datasets",
+    certain=NEARLY,
 )
 
 
@@ -127,23 +144,27 @@ def summarised(
                 _share("posterior_risk", right, drawn, remark, {}, found["prior_right"]),
                 Estimate("posterior_of_truth", float(own.mean()), baseline=float(found["prior"].mean()), reason=remark),
             ),
-            _per_record(data, found, own),
+            _per_record(data, found, own, candidates),
         )
-        for right, own in zip(found["alone_right"].T, found["alone_probability"].T, strict=True)
+        for right, own, candidates in zip(
+            found["alone_right"].T, found["alone_probability"].T, found["alone_candidates"].T, strict=True
+        )
     )
     kept = {
         name: array
         for name, array in found.items()
         if name.startswith("top") or name in ("record", "probability", "prior")
     }
-    return WholeMeasure(Measure(tuple(estimates), _per_record(data, found, found["probability"])), datasets, kept)
+    return WholeMeasure(
+        Measure(tuple(estimates), _per_record(data, found, found["probability"], found["candidates"])), datasets, kept
+    )
 
 
 OWN = ("step_error", "remarks")
 
 
-def _per_record(data: Microdata, found: Arrays, probability: Floats) -> Arrays:
-    arrays = {"probability": probability, "candidates": found["candidates"].astype(np.float64), "prior": found["prior"]}
+def _per_record(data: Microdata, found: Arrays, probability: Floats, candidates: NDArray[Any]) -> Arrays:
+    arrays = {"probability": probability, "candidates": candidates.astype(np.float64), "prior": found["prior"]}
     spread = {name: np.full(len(data), np.nan) for name in arrays}
     for name, values in arrays.items():
         spread[name][found["record"]] = values

@@ -34,7 +34,7 @@ from ..run import Progress, Run
 from ..schema import Schema
 from ..spec import Param, Spec
 from ._guess_space import GuessSpace, OpenGuesses, Space, expected
-from ._posterior_summary import OUTPUTS, summarised
+from ._posterior_summary import BELIEFS, OUTPUTS, summarised
 
 SAME = 1e-7
 """Two logarithms of probabilities that differ by less are the same: what rounding leaves."""
@@ -211,8 +211,9 @@ def _scored(opened: OpenGuesses, kernels: Kernels) -> dict[str, NDArray[Any]]:
         "prior": np.where(uniform, 1 / whole, _at(prior, truth)),
         "right": _right(last[..., None], truth)[:, 0],
         "prior_right": right,
-        "candidates": (last >= _at(last, truth)[:, None] - SAME).sum(axis=1),
+        "candidates": _as_likely(last[..., None], truth)[:, 0],
         "alone_right": _right(kernels.alone, truth),
+        "alone_candidates": _as_likely(kernels.alone, truth),
         "alone_probability": np.stack(
             [_at(_normalised(one), truth) for one in np.moveaxis(kernels.alone, 2, 0)], axis=1
         ),
@@ -242,6 +243,12 @@ def _right(logs: Floats, truth: NDArray[np.intp]) -> Floats:
     most = logs >= logs.max(axis=1, keepdims=True) - SAME
     own = np.take_along_axis(most, truth[:, None, None], 1)[:, 0]
     return np.asarray(own / most.sum(axis=1))
+
+
+def _as_likely(logs: Floats, truth: NDArray[np.intp]) -> NDArray[np.intp]:
+    """How many guesses are at least as likely as the truth, itself among them, (t, k) of logarithms (t, g, k)."""
+    own = np.take_along_axis(logs, truth[:, None, None], 1)
+    return np.asarray((logs >= own - SAME).sum(axis=1))
 
 
 def _padded(values: Floats) -> Floats:
@@ -278,8 +285,9 @@ def gather(
     per_record=(
         RecordArray("probability", "posterior probability of the truth", worse="high", part="probability"),
         RecordArray("candidates", "guesses that are at least as likely as the truth", "guesses", "low", "candidates"),
-        RecordArray("prior", "probability of the truth before the release", worse="none"),
+        RecordArray("prior", "probability of the truth before the release", part="prior"),
     ),
+    beliefs=BELIEFS,
 )
 def bayesian_posterior(
     confidential: Microdata,

@@ -296,6 +296,7 @@ def compare(first: str, second: str, directory: Path | None, json_file: str | No
 )
 @click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="How many records.")
 @click.option("--draw", type=click.IntRange(1), metavar="L", help="One released dataset in place of the average.")
+@click.option("--record", type=click.IntRange(1), metavar="N", help="One record in place of the list; its guesses too.")
 @click.option("--values", "with_values", is_flag=True, help="Show the records' values too: they are confidential.")
 def records(
     run_id: str,
@@ -304,21 +305,25 @@ def records(
     measure: str,
     top: int,
     draw: int | None,
+    record: int | None,
     *,
     with_values: bool,
 ) -> None:
-    """Show the records most at risk in RUN (a number, or last), among how many candidates, and which variable drives it."""
-    from sfumato.workspace.views.records import most_at_risk
+    """Show the records most at risk in RUN (a number, or last), among how many candidates, and which variable drives it.
+
+    Of a measure that tells what an intruder believes: how belief in the truth moved, and with --record the guesses at one.
+    """
+    from sfumato.workspace.views.most_at_risk import most_at_risk
 
     from .summary import record_object, record_text
 
     check_writable(json_file)
     workspace = open_workspace(directory)
     check_seal(workspace, run_id)
-    found = most_at_risk(workspace, run_id, measure, top, draw, with_values=with_values)
-    write_object(record_object(*found), json_file, private=with_values)
+    found = most_at_risk(workspace, run_id, measure, top, draw, record, with_values=with_values)
+    write_object(record_object(found), json_file, private=with_values)
     if json_file != "-":
-        echo(record_text(*found))
+        echo(record_text(found))
 
 
 @sfumato.command()

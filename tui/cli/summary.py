@@ -11,10 +11,17 @@ from sfumato.engine.recipe import Recipe
 from sfumato.engine.rows import Row
 from sfumato.engine.thresholds import Verdict
 from sfumato.workspace.jobs.runs import published_tables
+from sfumato.workspace.reporting.beliefs import (
+    belief_lines,
+    belief_object,
+    belief_tables,
+    guess_table,
+    guesses_object,
+    sure,
+)
 from sfumato.workspace.reporting.comparison import NOTE, compared_tables, only_lines, tally, verdicts_table
 from sfumato.workspace.reporting.diagnostics import doubt_lines
-from sfumato.workspace.reporting.records import RecordLine, legend, record_objects, record_table, value_table
-from sfumato.workspace.reporting.records import Values as RecordValues
+from sfumato.workspace.reporting.records import legend, record_objects, record_table, value_table
 from sfumato.workspace.reporting.results import (
     draw_table,
     method_title,
@@ -46,9 +53,8 @@ from sfumato.workspace.views.runs import Run
 from .options import printed
 
 if TYPE_CHECKING:
-    from sfumato.engine.record_risk import LeaveOneOut
     from sfumato.workspace.views.comparison import RunComparison
-    from sfumato.workspace.views.records import Records
+    from sfumato.workspace.views.most_at_risk import AtRisk
 
 
 def exit_code(verdicts: Sequence[Verdict]) -> int:
@@ -132,38 +138,54 @@ def comparison_text(found: RunComparison) -> str:
     return "\n\n".join([*parts, f"{tally(found.shared, found.numbers)}.\n{NOTE}"])
 
 
-def record_text(records: Records, lines: Sequence[RecordLine], alone: LeaveOneOut, values: RecordValues | None) -> str:
-    """The records of ``lines`` in a table, what the columns mean, and the values where they were asked for."""
-    measure = records.measure
-    over = (
-        f"dataset {records.draw}"
-        if records.draw
-        else f"the average over {count(records.risk.datasets, 'released dataset')}"
-    )
+def record_text(found: AtRisk) -> str:
+    """The records in a table, what the columns mean, and the values where they were asked for."""
+    records, measure = found.records, found.records.measure
+    together = "all released datasets together"
+    averaged = f"the average over {count(records.datasets, 'released dataset')}"
+    over = f"dataset {records.draw}" if records.draw else averaged if measure.whole is None else together
     params = params_text(measure.params)
     head = f"run {records.run_id}, {printable(measure.place)} {measure.key}{f' ({params})' if params else ''}, {over}"
-    said = legend(measure.key, unique=records.risk.unique is not None, own=records.own is not None)
-    hidden = "" if values is not None else "\nValues of the data are not shown; --values shows them."
+    matched = found.alone is not None
+    said = legend(measure.key, unique=records.risk.unique is not None, own=records.own is not None, drivers=matched)
+    hidden = "" if found.values is not None else "\nValues of the data are not shown; --values shows them."
+    ranked = f"The {len(found.lines):,} of {count(len(records), 'record')} most at risk"
+    if len(records) < records.total:
+        ranked += f"; nothing is said of the others of {records.total:,}, which were not asked about"
     parts = [
-        f"{printable(head)}\nThe {len(lines):,} of {count(len(records), 'record')} most at risk",
-        printed(record_table(lines, alone)),
+        f"{printable(head)}\n{ranked if found.guesses is None else f'Record {found.guesses.record:,}'}",
+        printed(record_table(measure.key, found.lines, found.alone)),
+        *_believed(found),
         said + hidden,
-        "" if values is None else printed(value_table(lines, values)),
+        "" if found.values is None else printed(value_table(found.lines, found.values)),
     ]
     return "\n\n".join(part for part in parts if part)
 
 
-def record_object(
-    records: Records, lines: Sequence[RecordLine], alone: LeaveOneOut, values: RecordValues | None
-) -> dict[str, Any]:
+def _believed(found: AtRisk) -> list[str]:
+    """The guesses at one record, else what is believed of all."""
+    if found.guesses is not None:
+        return ["\n".join(belief_lines(found.guesses)), printed(guess_table(found.guesses))]
+    if found.beliefs is None:
+        return []
+    return [f"{found.beliefs.answer}\n{sure(found.beliefs)}", *map(printed, belief_tables(found.beliefs))]
+
+
+def record_object(found: AtRisk) -> dict[str, Any]:
     """The object that ``--json`` writes."""
+    records = found.records
+    objects = record_objects(found.lines, found.alone, found.values)
+    if found.guesses is not None:
+        objects = [{**one, **guesses_object(found.guesses)} for one in objects]
     return {
         "run": records.run_id,
         "measure": records.measure.key,
         "place": records.measure.place,
         "params": dict(records.measure.params),
         "draw": records.draw,
-        "datasets": records.risk.datasets,
-        "total": len(records),
-        "records": record_objects(lines, alone, values),
+        "datasets": records.datasets,
+        "total": records.total,
+        "asked": len(records),
+        **({} if found.beliefs is None else {"beliefs": belief_object(found.beliefs)}),
+        "records": objects,
     }

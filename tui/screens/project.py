@@ -24,7 +24,7 @@ from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.reporting.words import PUBLIC_KEY, duration, mark
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.quality import has_quality
-from sfumato.workspace.views.runs import Run, RunLine, RunState, projects, run_lines
+from sfumato.workspace.views.runs import Run, RunLine, RunState, has_beliefs, projects, run_lines
 from sfumato.workspace.views.studies import has_answers
 
 from .data import Data
@@ -67,6 +67,11 @@ VIEWS = {
         "Studies: limits",
         "What the studies of a run answer, first one whose points are held against limits",
     ),
+    "beliefs": (
+        "I",
+        "Strongest intruder",
+        "What an intruder who knows all other records believes of each, before the release and after it",
+    ),
 }
 """Screens above the tabs, for the runs that have something to show there: key, title, what it is."""
 
@@ -81,7 +86,7 @@ ProjectRuns = tuple[str, Sequence[RunLine], Mapping[int, frozenset[str]]]
 
 def _views_of(workspace: Workspace, run: Run) -> frozenset[str]:
     """Which of ``VIEWS`` a run has something to show in; none before it is done."""
-    asked = {"quality": has_quality, "planes": has_answers, "limits": has_answers}
+    asked = {"quality": has_quality, "planes": has_answers, "limits": has_answers, "beliefs": has_beliefs}
     return frozenset(name for name, has in asked.items() if has(workspace, run))
 
 
@@ -341,12 +346,16 @@ class Project(Page):
         return parameters[0] in self.views if action == "view" else super().check_action(action, parameters)
 
     async def action_view(self, name: str) -> None:
-        """Look at what a run has found about data quality, or what its studies answer."""
+        """Look at what a run has found about data quality, what its studies answer, or what an intruder believes."""
+        from .beliefs import Beliefs
         from .quality import Quality
         from .study import StudyDialog
 
-        if self.here is not None:
-            await self.sfumato.open(Quality(self.here.run.id) if name == "quality" else StudyDialog(self.here, name))
+        if self.here is None:
+            return
+        dialogs = {"quality": Quality, "beliefs": Beliefs}
+        opened = dialogs[name](self.here.run.id) if name in dialogs else StudyDialog(self.here, name)
+        await self.sfumato.open(opened)
 
     async def action_guide(self) -> None:
         """Ask in plain words for what a search for the smallest sufficient sample needs, and start it."""

@@ -20,12 +20,12 @@ from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import KeyLine, Line
 from sfumato.tui.widgets.pages import TableRow
 from sfumato.tui.widgets.text import cut, fit
-from sfumato.workspace.reporting.records import COLUMNS, driver_text, record_cells
+from sfumato.workspace.reporting.records import columns_of, driver_text, record_cells
 from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import number, params_text, printable
 
-from .dialogs import Confirm
-from .page import Dialog, Exports, Pane, grid_exportable
+from .page import Exports, Pane, grid_exportable
+from .revealing import Revealing
 
 if TYPE_CHECKING:
     from sfumato.engine.record_risk import LeaveOneOut
@@ -76,7 +76,7 @@ class CandidatePages:
             return values(workspace, self.run_id, numbers, self.found.draw)
 
 
-class Record(Dialog[None], Exports):
+class Record(Revealing, Exports):
     """Opens on the dataset in which the record is most at risk. Values are hidden until the user says otherwise."""
 
     DEFAULT_CSS = """
@@ -95,7 +95,6 @@ class Record(Dialog[None], Exports):
         self._draw = records.draw
         self._found: Candidates | None = None
         self._own: Values | None = None
-        self._values = False
 
     def compose(self) -> ComposeResult:
         """Which record, why it is at risk, who matches it, and the keys."""
@@ -107,10 +106,11 @@ class Record(Dialog[None], Exports):
 
     def on_mount(self) -> None:
         """Look for the candidates."""
-        self._load()
+        self.read_values()
 
-    def _load(self) -> None:
-        records, record, draw, with_values = self._records, self._record, self._draw, self._values
+    def read_values(self) -> None:
+        """Read who matches the record, with values where they are to be shown."""
+        records, record, draw, with_values = self._records, self._record, self._draw, self.revealed
 
         def query(workspace: Workspace) -> tuple[Candidates, Values | None]:
             from sfumato.workspace.views.records import candidates, values, worst_draw
@@ -124,7 +124,7 @@ class Record(Dialog[None], Exports):
     def _take(self, answer: tuple[Candidates, Values | None]) -> None:
         """Show the candidates, and the record's own values where they are asked for."""
         found, own = answer
-        if (own is not None) != self._values:
+        if (own is not None) != self.revealed:
             return
         self._found, self._own, self._draw = found, own, found.draw
         measure = self._records.measure
@@ -145,7 +145,7 @@ class Record(Dialog[None], Exports):
 
     def _explain(self) -> None:
         if self._found is not None:
-            text = explanation(self._found, len(self._records), self._own, self.size.width - 2)
+            text = explanation(self._found, self._records.total, self._own, self.size.width - 2)
             self.query_one("#record-why", Static).update(text)
 
     def action_dataset(self, step: int) -> None:
@@ -153,30 +153,21 @@ class Record(Dialog[None], Exports):
         if self._draw is not None:
             draws = list(self._records.measure.draws)
             self._draw = draws[(draws.index(self._draw) + step) % len(draws)]
-            self._load()
+            self.read_values()
 
     def exportable(self) -> Exportable | None:
         """The candidates, with values only where they are shown."""
         return grid_exportable(self.query_one(Grid), f"run-{self._records.run_id}-record-{self._record}")
 
-    async def action_values(self) -> None:
-        """Hide the values, or ask and show them."""
-        if self._values:
-            self._reveal(False)
-            return
-        question = f"Show the values of record {self._record:,} and of its candidates?"
-        consequence = "They are confidential: whoever can see this screen will see them. v hides them again."
-        await self.sfumato.open(Confirm(question, consequence), self._reveal)
+    @property
+    def question(self) -> str:
+        """What is asked before values are shown."""
+        return f"Show the values of record {self._record:,} and of its candidates?"
 
-    def _reveal(self, yes: bool | None) -> None:
-        """Show values, or hide them: at once, what has been read is forgotten."""
-        if bool(yes) == self._values:
-            return
-        self._values = bool(yes)
-        if not yes:
-            self._own = None
-            self._show()
-        self._load()
+    def forget_values(self) -> None:
+        """What was read goes."""
+        self._own = None
+        self._show()
 
 
 def explanation(found: Candidates, records: int, own: Values | None, width: int) -> Content:
@@ -237,7 +228,7 @@ class RecordGrid(Grid):
 
 
 class Records(Pane):
-    """Every record of a run's table by its risk; enter shows who would be taken for it, and why."""
+    """Every record of a run's table by its risk; enter shows who would be taken for it, and why, or the guesses at it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("m", "measure", "Measure", id="records.measure"),
@@ -300,9 +291,17 @@ class Records(Pane):
     def _columns(self) -> Sequence[Column]:
         """The columns that the measure fills and the width allows."""
         records = self._records
-        unfilled = {"unique": records and records.risk.unique is None, "own": records and records.own is None}
-        filled = [column for column in COLUMNS if not unfilled.get(column.name)]
-        return fitted(filled, self.size.width - 1)
+        if records is None:
+            return ()
+        filled = {
+            "unique": records.risk.unique is not None,
+            "own": records.own is not None,
+            "prior": records.risk.prior is not None,
+            "ratio": records.risk.prior is not None,
+            "driver": records.measure.matches,
+        }
+        columns = [column for column in columns_of(records.measure.key) if filled.get(column.name, True)]
+        return fitted(columns, self.size.width - 1)
 
     def _show(self, *, keep_cursor: bool) -> None:
         grid, records = self.query_one(Grid), self._records
@@ -318,8 +317,11 @@ class Records(Pane):
     def _heading(self, records: OpenRecords) -> str:
         measure = records.measure
         place = f"{measure.key} {self._measures.index(measure) + 1}/{len(self._measures)}"
-        over = f"average over {records.risk.datasets} datasets" if records.draw is None else f"dataset {records.draw}"
-        parts = [place, over, f"{len(records):,} records, most at risk first", params_text(measure.params)]
+        together = (
+            f"all {len(measure.draws)} datasets" if measure.whole else f"average over {records.datasets} datasets"
+        )
+        over = together if records.draw is None else f"dataset {records.draw}"
+        parts = [place, over, f"{records.over}, most at risk first", params_text(measure.params)]
         return " · ".join(part for part in parts if part)
 
     def exportable(self) -> Exportable | None:
@@ -348,7 +350,15 @@ class Records(Pane):
     async def _open(self, event: Grid.Selected) -> None:
         if self._records is not None:
             (line,) = self._records.lines(event.index, 1)
-            await self.sfumato.open(Record(self._records, line.record))
+            measure = self._records.measure
+            if measure.guesses is not None:
+                from .guesses import Guesses
+
+                await self.sfumato.open(Guesses(self._records, line.record))
+            elif measure.matches:
+                await self.sfumato.open(Record(self._records, line.record))
+            else:
+                self.sfumato.say(f"{measure.key} says no more of a single record than stands here")
 
 
 class _Nothing:
@@ -375,5 +385,7 @@ def _drivers(workspace: Workspace, records: OpenRecords) -> Mapping[int, str]:
     from sfumato.workspace.views.records import drivers
 
     numbers = [line.record for line in records.lines(0, DRIVEN)]
-    found: LeaveOneOut = drivers(workspace, records, numbers)
+    found: LeaveOneOut | None = drivers(workspace, records, numbers)
+    if found is None:
+        return {}
     return {number: driver_text(found.driver(r)) for r, number in enumerate(numbers)}

@@ -114,7 +114,7 @@ class Trial(Dialog[None]):
         of = f" ({spoken})" if spoken else ""
         self._say(
             "name",
-            f"threshold {self._at + 1}/{len(self._tried)}: {one.value}{level}{of}, by the recipe {limit_text(own.bound, own.limit)}",
+            f"threshold {self._at + 1}/{len(self._tried)}: {one.value}{level}{of}, by the recipe {limit_text(own.bound, own.limit, own.value)}",
         )
         with self.prevent(Input.Changed):
             self.query_one(Input).value = f"{one.limit:.12g}"

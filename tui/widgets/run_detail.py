@@ -64,6 +64,6 @@ def _phase(phase: Phase) -> str:
 
 
 def _unmet(verdict: Verdict) -> str:
-    limit = limit_text(verdict.bound, verdict.limit)
+    limit = limit_text(verdict.bound, verdict.limit, verdict.value)
     found = verdict.reason if verdict.observed is None else number(verdict.observed)
     return f"{mark(verdict.outcome)} {verdict.value} {verdict.target}: {found}, {limit}".replace(" : ", ": ")

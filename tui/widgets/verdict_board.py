@@ -122,7 +122,7 @@ def _name_width(width: int) -> int:
 
 
 def _wide(verdict: Verdict, name: int, of: str) -> Content:
-    limit = fit(limit_text(verdict.bound, verdict.limit), LIMIT)
+    limit = fit(limit_text(verdict.bound, verdict.limit, verdict.value), LIMIT)
     return Content.assemble(
         (fit(outcome_text(verdict.outcome), OUTCOME), STYLES[verdict.outcome]),
         f"  {_name_in(verdict, name, of)}  {number(verdict.observed):>{NUMBER}}  {limit} {number(verdict.margin):>{NUMBER}}",
@@ -131,7 +131,7 @@ def _wide(verdict: Verdict, name: int, of: str) -> Content:
 
 def _narrow(verdict: Verdict, width: int, of: str) -> list[Content]:
     outcome = (fit(outcome_text(verdict.outcome), OUTCOME), STYLES[verdict.outcome])
-    limit, margin = limit_text(verdict.bound, verdict.limit), number(verdict.margin)
+    limit, margin = limit_text(verdict.bound, verdict.limit, verdict.value), number(verdict.margin)
     numbers = f"observed {number(verdict.observed)}, {limit}, margin {margin}"
     room = width - INDENT
     return [

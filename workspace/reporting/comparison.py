@@ -190,4 +190,4 @@ def verdicts_table(verdicts: Iterable[ComparedVerdict], runs: Runs, apart: Apart
 def limits_text(verdict: ComparedVerdict) -> str:
     """The limit; both where the runs' limits differ."""
     limits = dict.fromkeys(number(side.limit) for side in (verdict.first, verdict.second) if side)
-    return limit_text(verdict.bound, " / ".join(limits))
+    return limit_text(verdict.bound, " / ".join(limits), verdict.value)

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.methods import method_called
 
+from .beliefs import times
 from .tables import Column, Table, table
 from .words import number, printable
 
 if TYPE_CHECKING:
+    from sfumato.engine.outputs import RecordArray
     from sfumato.engine.record_risk import Driver, LeaveOneOut
 
 COLUMNS = (
     Column("record", "record", 9, "right"),
     Column("probability", "probability", 11, "right"),
+    Column("prior", "before", 11, "right"),
+    Column("ratio", "times as likely", 15, "right", spare=1),
     Column("unique", "only candidate", 14, "right", spare=2),
     Column("candidates", "candidates", 10, "right"),
     Column("own", "confidential", 12, "right", spare=1),
@@ -27,7 +31,9 @@ Values = Sequence[Mapping[str, str | int | float]]
 
 @dataclass(frozen=True, slots=True)
 class RecordLine:
-    """One record. ``confidential_*`` are of the confidential data scored themselves; ``unique`` and they are None where unknown."""
+    """One record. ``confidential_*`` are of the confidential data scored themselves, ``prior`` is the probability before the release;
+    ``unique`` and they are None where unknown.
+    """
 
     record: int
     probability: float
@@ -35,6 +41,7 @@ class RecordLine:
     candidates: float
     confidential_probability: float | None
     confidential_candidates: float | None
+    prior: float | None = None
 
 
 def record_cells(line: RecordLine, driver: str) -> dict[str, str]:
@@ -42,6 +49,8 @@ def record_cells(line: RecordLine, driver: str) -> dict[str, str]:
     return {
         "record": str(line.record),
         "probability": number(line.probability),
+        "prior": "" if line.prior is None else number(line.prior),
+        "ratio": "" if line.prior is None else times(line.probability, line.prior),
         "unique": "" if line.unique is None else number(line.unique),
         "candidates": number(line.candidates),
         "own": "" if line.confidential_probability is None else number(line.confidential_probability),
@@ -49,10 +58,23 @@ def record_cells(line: RecordLine, driver: str) -> dict[str, str]:
     }
 
 
-def record_table(lines: Sequence[RecordLine], alone: LeaveOneOut) -> Table:
-    """The records of ``lines``, and what drives their risk."""
-    rows = [tuple(record_cells(line, driver_text(alone.driver(r))).values()) for r, line in enumerate(lines)]
-    return Table(COLUMNS, rows)
+def columns_of(key: str) -> tuple[Column, ...]:
+    """The columns for a measure ``key``: what it counts as candidates heads theirs."""
+    declared = _part(key, "candidates")
+    unit = declared.unit if declared and _part(key, "prior") else ""
+    return tuple(replace(one, title=unit) if one.name == "candidates" and unit else one for one in COLUMNS)
+
+
+def _part(key: str, part: str) -> RecordArray | None:
+    method = method_called(key)
+    return method.record_part(part) if method else None
+
+
+def record_table(key: str, lines: Sequence[RecordLine], alone: LeaveOneOut | None) -> Table:
+    """The records of ``lines`` by measure ``key``, and what drives their risk."""
+    drivers = ["" if alone is None else driver_text(alone.driver(r)) for r in range(len(lines))]
+    rows = [tuple(record_cells(line, driver).values()) for line, driver in zip(lines, drivers, strict=True)]
+    return Table(columns_of(key), rows)
 
 
 def value_table(lines: Sequence[RecordLine], values: Values) -> Table:
@@ -67,28 +89,39 @@ def driver_text(driver: Driver | None) -> str:
     return "-" if driver is None else f"{printable(driver.variable)} ({number(driver.without)})"
 
 
-def legend(key: str, *, unique: bool, own: bool) -> str:
+def legend(key: str, *, unique: bool, own: bool, drivers: bool = True) -> str:
     """What the columns mean, of the records by measure ``key``."""
     method = method_called(key)
     meaning = (method and method.record_meaning) or "that the record is given away"
     said = ["record: row of the confidential table, from 1", f"probability: {meaning}"]
     if unique:
         said.append("only candidate: share of the datasets in which the record's own is the one match")
-    said.append("candidates: how many released records match; driver: the variable without which there would be most")
+    before, candidates = _part(key, "prior"), _part(key, "candidates")
+    if before is not None:
+        said.append(f"before: {before.meaning}; times as likely: the one over the other")
+    if drivers or candidates is None:
+        said.append(
+            "candidates: how many released records match; driver: the variable without which there would be most"
+        )
+    else:
+        said.append(f"{candidates.unit or 'candidates'}: {candidates.meaning}")
     if own:
         said.append("confidential: the probability if the confidential data themselves were released")
     return "\n".join(said)
 
 
-def record_objects(lines: Sequence[RecordLine], alone: LeaveOneOut, values: Values | None) -> list[dict[str, Any]]:
-    """The records as ``--json`` writes them."""
+def record_objects(
+    lines: Sequence[RecordLine], alone: LeaveOneOut | None, values: Values | None
+) -> list[dict[str, Any]]:
+    """The records as ``--json`` writes them; drivers of those alone that are matched on known variables."""
     found = []
     for r, line in enumerate(lines):
-        driver = alone.driver(r)
-        written: dict[str, Any] = {
-            **asdict(line),
-            "driver": None if driver is None else driver.variable,
-            "candidates_without": dict(zip(alone.variables, alone.without[r].tolist(), strict=True)),
-        }
+        written: dict[str, Any] = asdict(line)
+        if line.prior is None:
+            del written["prior"]
+        if alone is not None:
+            driver = alone.driver(r)
+            written["driver"] = None if driver is None else driver.variable
+            written["candidates_without"] = dict(zip(alone.variables, alone.without[r].tolist(), strict=True))
         found.append(written if values is None else {**written, "values": dict(values[r])})
     return found

@@ -85,7 +85,7 @@ def _unmet(verdict: Verdict) -> str:
     """``risk.identification.true_match_rate is 0.03, limit at most 0.01``."""
     found = "could not be computed" if verdict.observed is None else f"is {number(verdict.observed)}"
     name = name_of(verdict.value, verdict.target, verdict.level)
-    return f"{name} {found}, limit {limit_text(verdict.bound, verdict.limit)}"
+    return f"{name} {found}, limit {limit_text(verdict.bound, verdict.limit, verdict.value)}"
 
 
 def summary_lines(

@@ -387,7 +387,7 @@ def verdict_table(verdicts: Iterable[Verdict], apart: Apart = NOTHING) -> Table:
             Cell(verdict.outcome.upper(), verdict.outcome),
             _threshold(verdict, apart.get(method_of(verdict.value), {})),
             number(verdict.observed),
-            limit_text(verdict.bound, verdict.limit),
+            limit_text(verdict.bound, verdict.limit, verdict.value),
             number(verdict.margin),
             verdict.reason,
         ]

@@ -113,9 +113,16 @@ def outcome_text(outcome: str) -> str:
     return f"{mark(outcome)} {outcome.upper()}"
 
 
-def limit_text(bound: str, limit: float | str) -> str:
-    """``at most 0.02``; a ratio is held against the confidential data's own value."""
-    return _BOUNDS[bound].format(limit if isinstance(limit, str) else number(limit))
+def limit_text(bound: str, limit: float | str, value: str = "") -> str:
+    """``at most 0.02``; a ratio says what it is held against: the confidential data's own value unless ``value`` (a measure's key)
+    has a baseline for that, ``at most 1.2 × before the release``.
+    """
+    text, against = limit if isinstance(limit, str) else number(limit), ""
+    if bound == "max_ratio" and value:
+        from sfumato.engine.thresholds import ratio_to
+
+        against = ratio_to(value)
+    return f"at most {text} × {against}" if against else _BOUNDS[bound].format(text)
 
 
 def tally_text(passed: int, failed: int, not_computed: int, sign: Callable[[str], str] = mark) -> str:

@@ -67,6 +67,10 @@ def guesses_name(item: int) -> str:
     return f"guesses/{item}"
 
 
+GUESSED = "top."
+"""What stands before a variable's name where the values of the most likely guesses are stored, (t, guesses)."""
+
+
 def write_records(tables: Tables, per_record: Mapping[str, NDArray[Any]]) -> str:
     """Store arrays (n,) by name as columns; returns the hash of the table."""
     return tables.write(pa.table({name: _small(values) for name, values in per_record.items()}))

@@ -15,8 +15,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods import method_called
 from sfumato.engine.microdata import Microdata
+from sfumato.engine.recipe import Recipe
 from sfumato.engine.record_risk import (
     Driver,
     LeaveOneOut,
@@ -31,7 +33,8 @@ from sfumato.engine.record_risk import (
 
 from ..errors import NotFound, NotReady
 from ..reporting.records import RecordLine
-from ..store.artefacts import read_records, released_dataset
+from ..reporting.words import count
+from ..store.artefacts import guesses_name, read_records, released_dataset
 from ..store.workspace import Workspace
 from .runs import Run, find_run
 
@@ -45,7 +48,8 @@ class RecordMeasure:
     """A measure of a run that left a risk for every record: its place in the recipe, and the hashes of its tables.
 
     ``draws`` has the table of every released dataset by number, ``confidential`` that of the data scored themselves, ``whole``
-    that of all datasets together where the measure has them weighed together rather than averaged.
+    that of all datasets together where the measure has them weighed together rather than averaged; ``guesses`` what an intruder
+    would think of single records. ``matches`` says whether released records are matched on variables that the intruder knows.
     """
 
     item: int
@@ -54,6 +58,8 @@ class RecordMeasure:
     draws: Mapping[int, str]
     confidential: str | None
     whole: str | None = None
+    guesses: str | None = None
+    matches: bool = True
 
     @property
     def place(self) -> str:
@@ -63,12 +69,16 @@ class RecordMeasure:
 
 def record_measures(workspace: Workspace, run_id: int) -> list[RecordMeasure]:
     """The measures of a run that left a risk for every record, in the recipe's order. Raises NotFound, DamagedTable."""
-    steps = find_run(workspace, run_id).recipe.measures
+    recipe = find_run(workspace, run_id).recipe
+    steps = recipe.measures
     rows = workspace.connection.execute(
-        "SELECT name, sha256 FROM artefact WHERE run_id = ? AND name LIKE 'records/%'", (run_id,)
+        "SELECT name, sha256 FROM artefact WHERE run_id = ? AND (name LIKE 'records/%' OR name LIKE 'guesses/%')",
+        (run_id,),
     )
     tables: dict[int, dict[str, str]] = {}
+    guesses: dict[str, str] = {}
     for row in rows:
+        guesses[row["name"]] = row["sha256"]
         if named := _NAME.fullmatch(row["name"]):
             tables.setdefault(int(named[1]), {})[named[2]] = row["sha256"]
     found = []
@@ -78,9 +88,16 @@ def record_measures(workspace: Workspace, run_id: int) -> list[RecordMeasure]:
         if draws and has_record_risk(list(_arrays(workspace, step.method.key, draws[min(draws)]))):
             params = step.spec.to_table()
             ordered = dict(sorted(draws.items()))
-            others = by_dataset.get(CONFIDENTIAL), by_dataset.get(WHOLE)
-            found.append(RecordMeasure(item, step.method.key, params, ordered, *others))
+            others = by_dataset.get(CONFIDENTIAL), by_dataset.get(WHOLE), guesses.get(guesses_name(item))
+            found.append(RecordMeasure(item, step.method.key, params, ordered, *others, _matches(recipe, item)))
     return found
+
+
+def _matches(recipe: Recipe, item: int) -> bool:
+    try:
+        return bool(knowledge_of(recipe, item))
+    except NotComputable:
+        return False
 
 
 def _arrays(workspace: Workspace, method: str, sha256: str) -> Mapping[str, NDArray[Any]]:
@@ -120,6 +137,31 @@ class Records:
     def __len__(self) -> int:
         return len(self.ranking)
 
+    @property
+    def total(self) -> int:
+        """All records, those that were not asked about among them."""
+        return len(self.risk)
+
+    @property
+    def datasets(self) -> int:
+        """How many released datasets the risk is of."""
+        return len(self.measure.draws) if self.draw is None else 1
+
+    @property
+    def over(self) -> str:
+        """``400 records``, ``300 of 1,000 records``: how many were asked about."""
+        return f"{f'{len(self):,} of ' if len(self) < self.total else ''}{count(self.total, 'record')}"
+
+    def line_of(self, record: int) -> RecordLine:
+        """One record (its number from 1). Raises NotFound where there is none such, or it was not asked about."""
+        if not 1 <= record <= self.total:
+            raise NotFound(f"there is no record {record}; the table has records 1 to {self.total:,}")
+        if not self.risk.asked[record - 1]:
+            raise NotFound(
+                f"record {record} was not asked about: {self.measure.place} {self.measure.key} asks of {self.over}"
+            )
+        return self._line(record - 1)
+
     def lines(self, offset: int, limit: int) -> list[RecordLine]:
         """The records of ranks ``offset`` to ``offset + limit - 1``, from 0."""
         return [self._line(int(i)) for i in self.ranking[offset : offset + limit]]
@@ -133,6 +175,7 @@ class Records:
             float(risk.candidates[i]),
             None if own is None else float(own.probability[i]),
             None if own is None else float(own.candidates[i]),
+            None if risk.prior is None else float(risk.prior[i]),
         )
 
 
@@ -164,11 +207,13 @@ def _table(measure: RecordMeasure, run_id: int, draw: int) -> str:
     return measure.draws[draw]
 
 
-def drivers(workspace: Workspace, records: Records, numbers: Sequence[int]) -> LeaveOneOut:
-    """Candidates of the chosen records (numbers from 1) with every variable known, and without each.
+def drivers(workspace: Workspace, records: Records, numbers: Sequence[int]) -> LeaveOneOut | None:
+    """Candidates of the chosen records (numbers from 1) with every variable known, and without each; None where a measure matches on none.
 
     Over the same released datasets as ``records``. Costs a pass over each of them for every record: for few records.
     """
+    if not records.measure.matches:
+        return None
     run = find_run(workspace, records.run_id)
     draws = list(records.measure.draws) if records.draw is None else [records.draw]
     names, radius = knowledge_of(run.recipe, records.measure.item)
@@ -227,10 +272,11 @@ def values(
     for number in numbers:
         _check_number(number, table)
     chosen = table.frame.iloc[[number - 1 for number in numbers]]
-    return [{str(name): _plain(value) for name, value in row.items()} for row in chosen.to_dict("records")]
+    return [{str(name): plain(value) for name, value in row.items()} for row in chosen.to_dict("records")]
 
 
-def _plain(value: Any) -> str | int | float:
+def plain(value: Any) -> str | int | float:
+    """A value of the data as commands and screens write it: dates and levels as text, missing as ``(no value)``."""
     if pd.isna(value):
         return NO_VALUE
     if isinstance(value, (str, int, float)):
@@ -252,18 +298,3 @@ def _released(workspace: Workspace, run: Run, draw: int) -> Microdata:
     if found is None:
         raise NotFound(f"run {run.id} has no released dataset {draw}")
     return found
-
-
-def most_at_risk(
-    workspace: Workspace, run_id: int | str, measure: str, top: int, draw: int | None, *, with_values: bool
-) -> tuple[Records, list[RecordLine], LeaveOneOut, list[dict[str, str | int | float]] | None]:
-    """The records most at risk of a run, what drives them, and their values where asked for.
-
-    Raises NotFound, NotReady, DamagedTable.
-    """
-    run = find_run(workspace, run_id)
-    records = open_records(workspace, run.id, find_measure(record_measures(workspace, run.id), measure, run.id), draw)
-    lines = records.lines(0, top)
-    numbers = [line.record for line in lines]
-    alone = drivers(workspace, records, numbers)
-    return records, lines, alone, values(workspace, run.id, numbers) if with_values else None

@@ -357,3 +357,13 @@ def names_of(runs: Sequence[Run]) -> list[str]:
     """What runs are called beside each other: a recipe's label, else the title, with the number where that is not enough."""
     plain = [run.recipe.label or (run.title if len(runs) > 1 else "release") for run in runs]
     return [f"{name} (run {run.id})" if plain.count(name) > 1 else name for name, run in zip(plain, runs, strict=True)]
+
+
+def has_beliefs(workspace: Workspace, run: Run) -> bool:
+    """Whether a run has left what an intruder believes of its records (``guesses/0``, of measure 0)."""
+    rows = workspace.connection.execute(
+        "SELECT name FROM artefact WHERE run_id = ? AND name LIKE 'guesses/%'", (run.id,)
+    ).fetchall()
+    left = {row["name"] for row in rows}
+    steps = run.recipe.measures if left else ()
+    return any(step.method.beliefs and f"guesses/{item}" in left for item, step in enumerate(steps))

@@ -104,7 +104,7 @@ def _verdicts(dossier: Dossier) -> Output:
     verdicts = dossier.plan.verdicts
     lines = [
         (one.outcome, one.value, one.target, one.level, settings_text(one.params or {}), one.observed,
-         limit_text(one.bound, one.limit), one.reason)
+         limit_text(one.bound, one.limit, one.value), one.reason)
         for one in verdicts
     ]  # fmt: skip
     outcomes = {one.outcome for one in verdicts}

@@ -188,7 +188,7 @@ def _lines(dossier: Dossier, rows: Sequence[Row]) -> Part:
                 f"not computed: {row.reason}" if row.value is None else f"{number(row.value)} {row.unit}".strip(),
                 _worst_draw(row, draws.get(row.series, ())),
                 number(row.baseline) if confidential is None and row.baseline is not None else "",
-                "; ".join(limit_text(one.bound, one.limit) for one in verdicts) or "none set",
+                "; ".join(limit_text(one.bound, one.limit, one.value) for one in verdicts) or "none set",
                 _outcome(verdicts),
             ]
         )

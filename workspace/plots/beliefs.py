@@ -1,0 +1,39 @@
+"""How an intruder's belief in the truth of records moved with a release, drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .figure import Panel
+from .series import Series
+
+STEP = 0.005
+"""Probabilities are drawn this fine: records nearer to each other are one point."""
+NOWHERE = float("nan")
+Floats = NDArray[np.float64]
+
+
+def moved_panel(prior: Floats, posterior: Floats) -> Panel:
+    """The probability of each record's truth after the release (t,) against that before it (t,), with the diagonal."""
+    points = np.unique(np.round(np.column_stack([prior, posterior]) / STEP), axis=0) * STEP
+    more, less = points[points[:, 1] > points[:, 0]], points[points[:, 1] <= points[:, 0]]
+    named = (("more probable", more), ("not more probable", less))
+    clouds = [Series(name, own[:, 0], own[:, 1], marker="points") for name, own in named if len(own)]
+    diagonal = Series("unmoved", [0.0, 1.0], [0.0, 1.0], marker="line")
+    return Panel("Belief in the truth", (*clouds, diagonal), "before the release", "after")
+
+
+def first_panel(
+    values: Sequence[tuple[float, float | None, float | None, float | None]], before: float | None
+) -> Panel:
+    """Shares guessed right by the first so many datasets, each with its interval, and the share before as a level line."""
+    m, share, lower, upper = (np.array([NOWHERE if v is None else v for v in own]) for own in zip(*values, strict=True))
+    known = bool(np.isfinite(lower).any())
+    curve = Series("guessed right", m, share, lower if known else None, upper if known else None, marker="line")
+    series = [curve]
+    if before is not None:
+        series.append(Series("before the release", m, np.full(len(m), before), marker="line"))
+    return Panel("Guessed right by the first datasets", tuple(series), "datasets", "share")
