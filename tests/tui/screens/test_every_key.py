@@ -1,10 +1,12 @@
 """Every key that a screen names does something on it; a key that no place here tries fails a test."""
 
+import shutil
 from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 import pytest
+from believed import believed_workspace
 
 from sfumato.engine.microdata import conform
 from sfumato.engine.posterior.ensemble import chain_trace
@@ -113,6 +115,9 @@ PLACES = {
     "guided": Place(("GuidedMinimisation",), "runs", ("F",), {"guided.up": ("j",)}),
     "planes": Place(("Studies",), "runs", ("G", "C"), {"study.higher": ("h", "h")}, data="census"),
     "limits": Place(("Studies",), "runs", ("G", "N"), data="census"),
+    "intruder": Place(("Project",), "runs", data="believed"),
+    "guesses": Place(("Guesses",), "records", ("enter",), data="believed"),
+    "beliefs": Place(("Beliefs",), "runs", ("I",), data="believed"),
 }
 ELSEWHERE = {
     "app.redraw": "sends what is shown once more",
@@ -125,6 +130,7 @@ ELSEWHERE = {
     "parameter.weights": "a model fitted by weights: test_traces",
     "guided.down": "a project with several tables: test_minimise",
     "guided.up": "a project with several tables: test_minimise",
+    "project.beliefs": "believed",
 } | dict.fromkeys(("project.quality", "project.planes", "project.limits"), "census")
 """Keys that do nothing in the place of their owner, or nothing that can be seen, and why."""
 WHERE_NARROW = {"grid.left": 100, "grid.right": 100, "study.part": 100}
@@ -150,8 +156,8 @@ NOT_OF = {"curves": OF_PLANES, "planes": {"study.log", "study.numbers"}, "limits
 
 def owned(place):
     found = [bound for bound in bindings() if bound.owner.__name__ in place.owners]
-    if place.data == "census" and "Project" in place.owners:
-        return [bound for bound in found if ELSEWHERE.get(bound.id) == "census"]
+    if place.data in ("census", "believed") and "Project" in place.owners:
+        return [bound for bound in found if ELSEWHERE.get(bound.id) == place.data]
     kind = next(name for name, one in PLACES.items() if one is place)
     return [bound for bound in found if bound.id not in ELSEWHERE and bound.id not in NOT_OF.get(kind, ())]
 
@@ -186,6 +192,17 @@ def census(tmp_path_factory):
     work(workspace.directory, idle=0)
     workspace.close()
     return workspace.directory
+
+
+@pytest.fixture
+def believed(believed_once, tmp_path):
+    """A run with the risk that tells what an intruder believes."""
+    return shutil.copytree(believed_once, tmp_path / "workspace")
+
+
+@pytest.fixture(scope="module")
+def believed_once(tmp_path_factory):
+    return believed_workspace(tmp_path_factory.mktemp("believed") / "workspace")
 
 
 @pytest.fixture

@@ -1,0 +1,110 @@
+"""What the strongest intruder believes, on screen: the ranking, the guesses at a record, how belief moved."""
+
+import shutil
+
+import pytest
+from believed import believed_workspace
+
+from sfumato.tui.screens.beliefs import Beliefs
+from sfumato.tui.screens.guesses import Guesses
+from sfumato.tui.state import AppState, save_state
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.beliefs import belief_measures, beliefs_of, guesses_of
+from sfumato.workspace.views.records import open_records
+
+SECRETS = ("zqxdivorced", "lodger", "tenant", "owner", "married", "widowed")
+WIDE = (160, 50)
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory):
+    return believed_workspace(tmp_path_factory.mktemp("believed") / "workspace")
+
+
+@pytest.fixture
+def believed(once, tmp_path):
+    made = shutil.copytree(once, tmp_path / "workspace")
+    save_state(made, AppState(project=1, run=1, tab="records"))
+    return made
+
+
+@pytest.fixture
+def workspace(once):
+    with Workspace.open(once, read_only=True) as opened:
+        yield opened
+
+
+async def test_records_are_ranked_by_the_posterior_of_their_truth_beside_the_prior(sit, believed, workspace, size):
+    (measure, _) = belief_measures(workspace, 1)
+    records = open_records(workspace, 1, measure)
+    async with sit(believed, size=size) as seat:
+        text = seat.text
+        assert "risk.bayesian_posterior 1/3 · all 3 datasets · 40 of 90 records" in text
+        shown = [line.split() for line in text.splitlines()[4:-1] if line.split()[:1] and line.split()[0].isdigit()]
+        lines = records.lines(0, len(shown))
+        assert [int(cells[0]) for cells in shown] == [line.record for line in lines]
+        assert [float(cells[1]) for cells in shown] == pytest.approx([line.probability for line in lines], rel=1e-3)
+        assert [float(cells[2]) for cells in shown] == pytest.approx([line.prior for line in lines], rel=1e-3)
+        assert "driver" not in text
+        assert "nan" not in text.lower()
+        assert not [secret for secret in SECRETS if secret in text]
+        text = await seat.press("G")
+        assert "nan" not in text.lower()
+        assert records.measure.guesses is not None
+
+
+async def test_enter_shows_the_guesses_and_values_only_after_a_yes(sit, believed, workspace):
+    (measure, _) = belief_measures(workspace, 1)
+    record = open_records(workspace, 1, measure).lines(0, 1)[0].record
+    found = guesses_of(workspace, 1, measure, record, with_values=True)
+    async with sit(believed, "enter", size=WIDE) as seat:
+        assert isinstance(seat.app.screen, Guesses)
+        assert f"record {record} of run 1" in seat.text
+        assert seat.text.count("the truth") == 1 + sum(one.right for one in found.guesses)
+        assert not [secret for secret in SECRETS if secret in seat.text]
+        text = await seat.press("v")
+        assert f"Show the values of record {record}" in text
+        text = await seat.press("enter")  # No has the focus
+        assert not [secret for secret in SECRETS if secret in text]
+        text = await seat.press("v", "y")
+        for one in found.guesses:
+            assert any(all(str(value) in line for value in one.values.values()) for line in text.splitlines())
+        assert f"tenure {found.own['tenure']}" in text
+        text = await seat.press("v")
+        assert not [secret for secret in SECRETS if secret in text]
+        assert not seat.app.notices
+        await seat.press("v", "y", "q", "enter")
+        assert not [secret for secret in SECRETS if secret in seat.text]
+
+
+async def test_the_screen_tells_how_belief_moved_at_every_size(sit, believed, workspace, size):
+    found = [beliefs_of(workspace, 1, one) for one in belief_measures(workspace, 1)]
+    async with sit(believed, "I", size=size) as seat:
+        assert isinstance(seat.app.screen, Beliefs)
+        assert all(len(line) <= size[0] for line in seat.text.splitlines())
+        assert found[0].answer[:40] in seat.text
+        assert "Belief in the truth" in seat.text
+        told = seat.text
+        for _ in range(2):
+            told += await seat.press("v")
+        assert "Guessed right by the first datasets" in told
+        assert "correct after" in told
+        assert "region = north" in told
+        text = await seat.press("m")
+        assert found[1].answer[:40] in text
+        assert "2/2" in text
+
+
+async def test_the_cursor_reads_what_became_of_records(sit, believed, workspace):
+    (_, uniform) = [beliefs_of(workspace, 1, one) for one in belief_measures(workspace, 1)]
+    async with sit(believed, "I", "m", size=WIDE) as seat:
+        text = await seat.press("home", "right")
+        assert "before: " in text.splitlines()[-2]
+        text = await seat.press("v", "home")
+        assert f"by the first 1 dataset {float(uniform.first[1].value):.4g} are guessed right" in text
+
+
+async def test_a_run_without_such_a_measure_offers_no_such_screen(sit, directory):
+    async with sit(directory, "enter", "G", "I") as seat:
+        assert not isinstance(seat.app.screen, Beliefs)
