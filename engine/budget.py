@@ -39,6 +39,21 @@ def accounts_of(recipe: Recipe, data: Microdata) -> tuple[tuple[Step, PrivacyAcc
     return tuple(found)
 
 
+def cost_words(recipe: Recipe, data: Microdata) -> str:
+    """What a run would cost, in a sentence for who makes the release; empty where no step keeps an account."""
+    accounts = [account for _, account in accounts_of(recipe, data)]
+    if not accounts:
+        return ""
+    reasons = [account.reason for account in accounts if isinstance(account, NoAccount)]
+    whole = total([account for account in accounts if isinstance(account, PrivacyAccount)])
+    reasons += [f"the proof does not cover that {found.said}" for found in whole.uncovered]
+    if reasons:
+        more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+        return f"No epsilon can be told: {reasons[0]}{more}."
+    budget = "" if recipe.form.epsilon is None else f", of a budget of {recipe.form.epsilon:g}"
+    return f"It costs an epsilon of {whole.noise:g}{budget}."
+
+
 def check_budget(recipe: Recipe, data: Microdata) -> None:
     """BadInput where a run would cost more than ``[release] epsilon`` allows, or nothing can tell what it costs."""
     budget = recipe.form.epsilon

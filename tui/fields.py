@@ -58,6 +58,11 @@ def _item(value: object) -> str:
     return _quoted(text) if isinstance(value, str) and _needs_quotes(text) else text
 
 
+def inline(value: object) -> object:
+    """A list or table as the text of one value, which is read back as it; all else as it is."""
+    return _item(value) if isinstance(value, (list, tuple, Mapping)) else value
+
+
 def _toml(value: object) -> str:
     return _quoted(value) if isinstance(value, str) else _item(value)
 
@@ -82,7 +87,18 @@ def typed_value(text: str, kind: FieldKind, name: str) -> Any:
         inner = text[1:-1] if text.startswith("[") and text.endswith("]") and _closes_last(text) else text
         return [_as_toml(item) for item in _split(inner)]
     inner = text[1:-1] if text.startswith("{") and text.endswith("}") else text
-    return dict(_pair(item, name) for item in _split(inner))
+    return dict(_pair(item, name) for item in _with_their_numbers(_split(inner)))
+
+
+def _with_their_numbers(items: Sequence[str]) -> list[str]:
+    """The pairs of a table: a number that has no name goes on with the pair before it, as in ``pay = at 1000, 3000``."""
+    pairs: list[str] = []
+    for item in items:
+        if pairs and NUMBER.fullmatch(item) and "=" in pairs[-1] and not pairs[-1].endswith(('"', "]", "}")):
+            pairs[-1] += f", {item}"
+        else:
+            pairs.append(item)
+    return pairs
 
 
 def _closes_last(text: str) -> bool:
@@ -95,6 +111,7 @@ def _closes_last(text: str) -> bool:
     return False
 
 
+NUMBER = re.compile(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?")
 QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 

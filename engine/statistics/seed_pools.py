@@ -141,7 +141,7 @@ UNIFORM = SeedPool()
 SeedPoolParam = Annotated[
     SeedPool,
     Param(
-        'where a record starts: "uniform", at random categories; "confidential", at a confidential record; or at one of a public file beside the recipe, such as "pool.csv"'
+        "where a record starts: uniform, at random categories; confidential, at a confidential record; or the name of a public CSV file beside the recipe"
     ),
 ]
 

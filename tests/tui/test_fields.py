@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.engine.errors import BadInput
-from sfumato.tui.fields import Field, read_fields, shown_value, typed_value
+from sfumato.tui.fields import Field, inline, read_fields, shown_value, typed_value
 from sfumato.tui.widgets.entries import LastWord, PathName
 from sfumato.tui.widgets.sparkline import BLOCKS, sparkline
 
@@ -38,6 +38,7 @@ def test_tables_come_back(value: dict[str, Any]) -> None:
         ("[1, 2], [3]", "list", [[1, 2], [3]]),
         ("price = 5%, days = 5", "table", {"price": "5%", "days": 5}),
         ('{ "a b" = [1, 2] }', "table", {"a b": [1, 2]}),
+        ("age = width 10, pay = at 1000, 3e3, n = 5", "table", {"age": "width 10", "pay": "at 1000, 3e3", "n": 5}),
         ("5", "value", 5),
         ("five", "value", "five"),
         ("5", "text", "5"),
@@ -48,9 +49,17 @@ def test_what_a_typed_text_means(text: str, kind: Any, value: object) -> None:
     assert typed_value(text, kind, "x") == value
 
 
+@pytest.mark.parametrize("value", [["a,b", "1,2", "x"], ["a"], {"rows": [["a", "*"]]}, "uniform", 5])
+def test_a_list_or_table_that_is_one_value_comes_back(value: object) -> None:
+    assert typed_value(shown_value(inline(value)), "value", "x") == value
+
+
 def test_a_pair_without_a_value_says_how_to_write_it() -> None:
     with pytest.raises(BadInput, match="radius: write name = value, such as price = 5"):
         typed_value("price", "table", "radius")
+    for text in ("5, price = 3", "price = 5, days", 'price = "a", 5'):
+        with pytest.raises(BadInput, match="write name = value"):
+            typed_value(text, "table", "radius")
 
 
 def test_what_is_empty_or_left_at_its_default_is_left_out() -> None:

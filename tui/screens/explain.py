@@ -106,7 +106,8 @@ def meaning_of(row: Row) -> Meaning:
 
 def facts(row: Row, meaning: Meaning) -> list[tuple[str, str]]:
     """Every fact about a row that there is, by name."""
-    draws = "average over the released datasets" if row.draw is None else f"released dataset {row.draw}"
+    together = "all released datasets together" if row.family == "synthesis" else "average over the released datasets"
+    draws = together if row.draw is None else f"released dataset {row.draw}"
     of = "the confidential data themselves" if row.dataset == "confidential" else f"{row.dataset} data, {draws}"
     named: list[tuple[str, str]] = [
         ("method", meaning.title),

@@ -31,6 +31,7 @@ from .page import PlanPane
 
 if TYPE_CHECKING:
     from sfumato.workspace.plan.edits import PlanView, StepLine, StepPlace
+    from sfumato.workspace.store.workspace import Workspace
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,9 @@ def values(view: PlanView) -> list[dict[str, object]]:
     """A row for title, data and release; then one a step."""
     data, release = _table(view.table.get("data")), _table(view.table.get("release"))
     file = shown_value(data.get("file"))
-    said = ", ".join(f"{key} = {shown_value(release[key])}" for key in ("m", "seed") if key in release)
+    said = ", ".join(
+        f"{key} = {shown_value(release[key])}" for key in ("m", "seed", "records", "epsilon") if key in release
+    )
     wrong = view.at.partition(".")[0] in ("title", "data", "variables", "release")
     first: dict[str, object] = {
         "mark": mark("fail") if wrong else "",
@@ -115,8 +118,8 @@ def _settings(table: Mapping[str, Any]) -> list[str]:
     return [f"{key} = {shown_value(value)}" for key, value in table.items()]
 
 
-def run_text(view: PlanView) -> str:
-    """What running would compute."""
+def run_text(view: PlanView, cost: str = "") -> str:
+    """What running would compute, and what it would cost in differential privacy where it does."""
     release = _table(view.table.get("release"))
     counts = [
         (len(view.table.get(section, [])), name)
@@ -125,8 +128,9 @@ def run_text(view: PlanView) -> str:
     plural = {"study": "studies"}
     parts = [f"{n} {name if n == 1 else plural.get(name, f'{name}s')}" for n, name in counts if n]
     if not view.table.get("anonymisation"):
-        parts.insert(0, f"{release.get('m', 20)} datasets")
-    return f"{', '.join(parts)}. It goes on when you leave the app."
+        m = release.get("m", 20)
+        parts.insert(0, f"{m} dataset{'s' * (m != 1)}")
+    return " ".join(filter(None, (f"{', '.join(parts)}.", cost, "It goes on when you leave the app.")))
 
 
 NONE = "This project has no data to plan for. Press n in Runs to run a recipe, or in a shell: sfumato import FILE"
@@ -390,10 +394,24 @@ class Plan(PlanPane):
         if self._view.problem or self._is_typed:
             self.sfumato.say(self._view.problem or MEND, severity="error")
             return
-        draft = self._history.now
+        from .plan_forms import method_of
+
+        draft, view = self._history.now, self._view
 
         def answered(yes: bool | None) -> None:
             if yes:
                 self.sfumato.job(partial(jobs.run_plan, self.sfumato.directory, draft))
 
-        await self.sfumato.open(Confirm("Run this plan?", run_text(self._view)), answered)
+        async def ask(price: str) -> None:
+            await self.sfumato.open(Confirm("Run this plan?", run_text(view, price)), answered)
+
+        def cost(workspace: Workspace) -> str:
+            from sfumato.workspace.plan.prepare import privacy_cost
+
+            return privacy_cost(workspace, draft)
+
+        makers = [line for line in view.lines or () if line.place.section == "synthesis"]
+        if any(method_of(line.place, line.table).account for line in makers):
+            self.compute(cost, ask)
+        else:
+            await ask("")

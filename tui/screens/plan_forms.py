@@ -25,7 +25,7 @@ from sfumato.tui.widgets.entries import Entry
 from sfumato.workspace.plan.edits import PlanView, StepPlace, with_sections, with_step
 from sfumato.workspace.store.workspace import Workspace
 
-from ..fields import Field, FieldKind
+from ..fields import Field, FieldKind, inline
 from .form import Form
 from .page import Dialog
 
@@ -65,7 +65,8 @@ def _field(info: ParamInfo, value: object, names: tuple[str, ...]) -> Field:
     asked = "; must be given" if info.required else ""
     limits = f"; {info.param.limits}" if info.param.limits else ""
     default = None if info.default is MISSING else written(info.default)
-    return Field(info.name, f"{info.param.help}{limits}{asked}", kind, value, default, choices, words)
+    given = inline(value) if kind == "value" else value
+    return Field(info.name, f"{info.param.help}{limits}{asked}", kind, given, default, choices, words)
 
 
 def _shape(declared: Any) -> tuple[FieldKind, tuple[str, ...]]:
@@ -100,9 +101,14 @@ def threshold_fields(step: Mapping[str, Any], table: Mapping[str, Any]) -> list[
     ]  # fmt: skip
 
 
+def _key(method: str) -> str:
+    """A method's key; steps of synthesis may leave the family out."""
+    return method if "." in method else f"synthesis.{method}"
+
+
 def _measured(table: Mapping[str, Any]) -> tuple[str, ...]:
-    steps = [*table.get("measure", []), *table.get("study", [])]
-    found = [registry()[key] for step in steps if (key := str(step.get("method", ""))) in registry()]
+    steps = [*table.get("synthesis", []), *table.get("measure", []), *table.get("study", [])]
+    found = [registry()[key] for step in steps if (key := _key(str(step.get("method", "")))) in registry()]
     return tuple(dict.fromkeys(f"{method.key}.{output.name}" for method in found for output in method.results))
 
 
@@ -145,6 +151,10 @@ def settings_fields(table: Mapping[str, Any]) -> list[Field]:
               choices=tuple(MissingPolicy)),
         Field("m", "datasets to release; at least 1", "value", release.get("m")),
         Field("seed", "of all randomness; at least 0", "value", release.get("seed"), 1),
+        Field("records", "of each dataset, where one step makes every variable; left out, as many as there are", "value",
+              release.get("records")),
+        Field("epsilon", "budget: the most that the run may cost, where a step keeps a privacy account; left out, none", "value",
+              release.get("epsilon")),
     ]  # fmt: skip
 
 
@@ -155,7 +165,10 @@ def settings_sections(answers: Mapping[str, Any], table: Mapping[str, Any]) -> d
         kept = {key: value for key, value in table.get(name, {}).items() if key not in keys}
         return {**kept, **{key: answers[key] for key in keys if key in answers}} or None
 
-    data, release = section("data", ("file", "where", "sample", "missing")), section("release", ("m", "seed"))
+    data, release = (
+        section("data", ("file", "where", "sample", "missing")),
+        section("release", ("m", "seed", "records", "epsilon")),
+    )
     return {"title": answers.get("title"), "data": data, "release": release}
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sfumato.engine.budget import cost_words
 from sfumato.engine.checks import check_steps
 from sfumato.engine.errors import BadInput
 from sfumato.engine.microdata import Microdata, conform
@@ -119,14 +120,36 @@ def prepare_plan(workspace: Workspace, draft: Draft) -> PreparedRun:
         raise BadInput("synthesis", "the plan makes no release; add a synthesis or an anonymisation step")
     recipe = Recipe.from_table(table)
     dataset = workspace.dataset(draft.dataset_id)
-    drawn_alike = recipe.data.sample is None or _sampled_by_this_key(workspace, dataset.id)
-    if not (drawn_alike and draft.is_drawn_from(table) and _serves(dataset, recipe.schema)):
+    data = _stored(workspace, draft, recipe, dataset)
+    if data is None:
         return prepare_run(RecipeFile("plan", draft.toml, None), key=workspace.key())
-    stored = workspace.read(dataset)
-    data = conform(stored.frame, recipe.schema, recipe.data.missing)
-    data = Microdata(data.schema, data.frame, data.origin, data.dropped + dataset.dropped)
     check_steps(recipe, data)
     return PreparedRun(recipe, StoredSource(dataset.name, b"", dataset.source_sha256), data)
+
+
+def _stored(workspace: Workspace, draft: Draft, recipe: Recipe, dataset: Dataset) -> Microdata | None:
+    """The stored records as the plan reads them; None where the file would give others."""
+    drawn_alike = recipe.data.sample is None or _sampled_by_this_key(workspace, dataset.id)
+    if not (drawn_alike and draft.is_drawn_from(read_toml(draft.toml)) and _serves(dataset, recipe.schema)):
+        return None
+    data = conform(workspace.read(dataset).frame, recipe.schema, recipe.data.missing)
+    return Microdata(data.schema, data.frame, data.origin, data.dropped + dataset.dropped)
+
+
+def privacy_cost(workspace: Workspace, draft: Draft) -> str:
+    """What a run of a plan would cost in differential privacy, in words; empty where no step keeps an account.
+
+    It is empty too where the stored records are not those of the plan. Raises BadInput where these cannot be used so, or the
+    run would cost more than its budget.
+    """
+    recipe = Recipe.from_toml(draft.toml)
+    if not any(step.method.account for step in recipe.synthesis):
+        return ""
+    data = _stored(workspace, draft, recipe, workspace.dataset(draft.dataset_id))
+    if data is None:
+        return ""
+    check_steps(recipe, data)
+    return cost_words(recipe, data)
 
 
 def _sampled_by_this_key(workspace: Workspace, dataset_id: int) -> bool:
