@@ -101,7 +101,7 @@ async def test_a_step_is_added(sit, built_data, size):
 
 @pytest.mark.slow
 async def test_a_parameter_that_must_be_given_is_asked_for(sit, built_data):
-    async with sit(built_data, "a", "slash", *"intruder", "enter", tab="plan") as seat:
+    async with sit(built_data, "a", "slash", *"intruder_u", "enter", tab="plan") as seat:
         assert "must be given" in seat.text
         await seat.press(*"visits", "enter")
         assert not isinstance(seat.app.screen, Form)
