@@ -231,17 +231,6 @@ class Recipe:
         return tuple(dict.fromkeys(step.method.package for step in steps))
 
     @property
-    def files(self) -> dict[str, str]:
-        """The SHA-256 of what it took from public files that it named, by place."""
-        found = {}
-        for step in (*self.synthesis, *self.anonymisation, *self.measures, *self.studies):
-            for info in step.spec.params():
-                value = getattr(step.spec, info.name)
-                if getattr(value, "lines", ()):
-                    found[f"{step.place}.{info.name}"] = str(value.sha256)
-        return found
-
-    @property
     def makes_release(self) -> bool:
         """Whether it has steps that make a release; if not, it scores what another tool made."""
         return bool(self.synthesis or self.anonymisation)

@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from sfumato.engine.recipe import Recipe
+
 from ..store.workspace import Dataset
 from ..views.runs import Run
 
@@ -56,6 +58,17 @@ class Committed:
         return hmac.digest(key, self.canonical(manifest), "sha256").hex() if key else None
 
 
+def files_of(recipe: Recipe) -> dict[str, str]:
+    """The SHA-256 of what a recipe took from public files that it named, by place."""
+    found = {}
+    for step in (*recipe.synthesis, *recipe.anonymisation, *recipe.measures, *recipe.studies):
+        for info in step.spec.params():
+            value = getattr(step.spec, info.name)
+            if getattr(value, "lines", ()):
+                found[f"{step.place}.{info.name}"] = str(value.sha256)
+    return found
+
+
 def committed(run: Run, dataset: Dataset, tables: Sequence[str], policy_sha256: str) -> Committed:
     """What a release of a run is bound to: ``dataset`` is the confidential one, ``tables`` the hashes of the released ones."""
     return Committed(
@@ -68,7 +81,7 @@ def committed(run: Run, dataset: Dataset, tables: Sequence[str], policy_sha256: 
         dict(run.versions),
         policy_sha256,
         run.key_fingerprint,
-        run.recipe.files,
+        files_of(run.recipe),
     )
 
 
