@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from sfumato.engine.microdata import Microdata
-from sfumato.engine.privacy import epsilon_of, virtual_records
+from sfumato.engine.privacy import PrivacyAccount, epsilon_of, virtual_records
 from sfumato.engine.run import Run
 from sfumato.engine.schema import Kind, Schema, Variable
 from sfumato.engine.synthesis import perturbed_gibbs as pegs
@@ -134,7 +134,11 @@ SPECS = {
 @pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
 def test_no_record_changes_any_outcome_by_more_than_epsilon(spec: PerturbedGibbsSpec) -> None:
     records = 2 if spec.block == 3 and spec.reset else 3
-    assert largest_ratio(spec, records) <= spec.epsilon * spec.iterations + 1e-9
+    found = largest_ratio(spec, records)
+    print(
+        f"every table of up to {records} records: claimed {spec.epsilon * spec.iterations:g}, largest log ratio {found:.4f}"
+    )
+    assert found <= spec.epsilon * spec.iterations + 1e-9
 
 
 def test_the_distribution_sums_to_one() -> None:
@@ -149,7 +153,9 @@ def test_with_fewer_virtual_records_as_the_printed_inequality_allows_it_is_not_p
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pegs, "virtual_records", lambda *given: virtual_records(*given) / 4)
-    assert largest_ratio(SPECS[name], 3) > 1.0
+    found = largest_ratio(SPECS[name], 3)
+    print(f"{name}, a quarter of the virtual records: claimed 1, largest log ratio {found:.4f}")
+    assert found > 1.0
 
 
 def test_a_block_without_reset_is_not_private(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,9 +243,29 @@ def test_what_is_drawn_has_the_distribution_that_was_enumerated(spec: PerturbedG
 def test_epsilon_and_back() -> None:
     for epsilon in (0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0):
         for features in (1, 3, 13):
-            assert epsilon_of(virtual_records(epsilon, features), features) == pytest.approx(epsilon, rel=1e-12)
+            alpha = virtual_records(epsilon, features)
+            assert epsilon_of(alpha, features) == pytest.approx(epsilon, rel=1e-12)
+        print(f"epsilon {epsilon:g} of 13 features: alpha {alpha:.6g}, and back {epsilon_of(alpha, 13):.12g}")
     assert virtual_records(math.log(2), 1) == pytest.approx(1.0)
     assert virtual_records(1e6, 1) > 0
+
+
+@pytest.mark.parametrize(
+    ("spec", "samples"),
+    [
+        (PerturbedGibbsSpec(epsilon=0.5), 1000),
+        (PerturbedGibbsSpec(epsilon=0.5, iterations=3), 3000),
+        (PerturbedGibbsSpec(epsilon=0.5, reset=True, block=10), 100),
+        (PerturbedGibbsSpec(epsilon=0.5, reset=True, block=7), 143),
+    ],
+    ids=["a record", "iterations", "blocks", "a block that is not full"],
+)
+def test_the_account_of_n_samples_is_n_epsilon(spec: PerturbedGibbsSpec, samples: int) -> None:
+    account = pegs.account(data_of(((0, 0, 1), (1, 1, 0))), NAMES, spec, 1000, 2)
+    assert isinstance(account, PrivacyAccount)
+    print(f"1,000 records, {samples:,} samples at 0.5: {account.noise / 2:g} a dataset, {account.release} both")
+    assert account.noise == pytest.approx(2 * samples * 0.5, rel=1e-12)
+    assert (account.release, account.substitution) == (account.noise, 2 * account.noise)
 
 
 @settings(max_examples=60, deadline=None)
