@@ -6,7 +6,7 @@ in its place the data would have been D_y, and the release Z would have come abo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -42,6 +42,22 @@ class Guesses:
         """The records themselves, as they are, (t,)."""
         return Microdata(data.schema, data.frame.iloc[self.records].reset_index(drop=True), data.origin)
 
+    def changes(self, columns: Iterable[str]) -> bool:
+        """Whether any of these columns is guessed."""
+        return not self.values.keys().isdisjoint(columns)
+
+    def distinct(self, names: Collection[str]) -> tuple[Guesses, NDArray[np.intp]]:
+        """One guess for each that differs in these variables, (t, d), d as many as a record has at most, and where each guess is
+        among them, (t, g).
+        """
+        stacked = np.stack([values for name, values in self.values.items() if name in names], axis=2)
+        found = [np.unique(own, axis=0, return_index=True, return_inverse=True) for own in stacked]
+        first = np.zeros((len(found), max(len(index) for _, index, _ in found)), dtype=np.intp)
+        for row, (_, index, _) in zip(first, found, strict=True):
+            row[: len(index)] = index
+        kept = {name: np.take_along_axis(values, first, axis=1) for name, values in self.values.items()}
+        return Guesses(self.records, kept), np.stack([place.ravel() for _, _, place in found])
+
     def within(self, records: slice) -> Guesses:
         """Those at some of the records."""
         return Guesses(self.records[records], {name: values[records] for name, values in self.values.items()})
@@ -62,14 +78,22 @@ def with_records(data: Microdata, records: NDArray[np.intp], values: Mapping[str
 class Plausibility:
     """``likelihood`` (t, g, m): log p(Z^(l) | D_y), of each of m datasets. ``prior`` (t, g): log p(y | x, D_-i), the
     model's prediction from all other records: a probability of levels, a density of numbers. Both of this step's variables alone, given
-    those that were made before it.
+    those that were made before it. ``heavy`` (t,): which records so few draws of a posterior bear that neither is to be relied on.
     """
 
     likelihood: Floats
     prior: Floats
+    heavy: NDArray[np.bool_] | None = None
+
+    def spread(self, place: NDArray[np.intp]) -> Plausibility:
+        """Of guesses (t, g) that are those at these places."""
+        likelihood = np.take_along_axis(self.likelihood, place[..., None], axis=1)
+        return Plausibility(likelihood, np.take_along_axis(self.prior, place, axis=1), self.heavy)
 
     def __add__(self, other: Plausibility) -> Plausibility:
-        return Plausibility(self.likelihood + other.likelihood, self.prior + other.prior)
+        told = [one.heavy for one in (self, other) if one.heavy is not None]
+        heavy = np.logical_or.reduce(told) if told else None
+        return Plausibility(self.likelihood + other.likelihood, self.prior + other.prior, heavy)
 
 
 class ReleaseModel(Protocol):

@@ -51,6 +51,29 @@ class Moments:
 
 
 @dataclass(frozen=True)
+class Standard:
+    """What ``scaled`` standardises by: mean ``middle`` and sd ``unit`` of the response, ``means`` and ``sds`` (K,) of the columns.
+
+    The intercept's are 0 and 1.
+    """
+
+    middle: float
+    unit: float
+    means: Floats
+    sds: Floats
+
+    @classmethod
+    def of(cls, y: Floats, x: Floats, weights: Floats | None = None) -> Standard:
+        """That of responses (n,) and design (n, K), by the records' weights. Raises ValueError when y or a column does not vary."""
+        middle, unit = map(float, _standard(y, weights))
+        of_means, of_sds = _standard(x[:, 1:], weights)
+        means, sds = np.append(0.0, of_means), np.append(1.0, of_sds)
+        if not unit > 1e-12 * abs(middle) or not np.all(sds > 0):
+            raise ValueError("the response is a linear function of the predictors, without error")
+        return cls(middle, unit, means, sds)
+
+
+@dataclass(frozen=True)
 class LinearPosterior:
     """The posterior of (gamma, sigma) given n records, or records whose weights sum to n; build it with ``of``.
 
@@ -109,25 +132,30 @@ class LinearPosterior:
 
     @classmethod
     def scaled(
-        cls, y: Floats, x: Floats, prior_sd: float = 2.0, sigma_scale: float = 1.0, *, weights: Floats | None = None
+        cls,
+        y: Floats,
+        x: Floats,
+        prior_sd: float = 2.0,
+        sigma_scale: float = 1.0,
+        by: Standard | None = None,
+        *,
+        weights: Floats | None = None,
     ) -> LinearPosterior:
         """The posterior whose priors are those of the standardised variables, by the weights; the first column of x is the intercept.
+
+        ``by`` is what they are standardised by where that is not these records.
 
         Raises:
             ValueError: as ``of``, and when y or a column does not vary.
         """
-        middle, unit = map(float, _standard(y, weights))
-        of_means, of_sds = _standard(x[:, 1:], weights)
-        means, sds = np.append(0.0, of_means), np.append(1.0, of_sds)
-        if not unit > 1e-12 * abs(middle) or not np.all(sds > 0):
-            raise ValueError("the response is a linear function of the predictors, without error")
-        standard = (y - middle) / unit, (x - means) / sds
+        by = Standard.of(y, x, weights) if by is None else by
+        standard = (y - by.middle) / by.unit, (x - by.means) / by.sds
         found = cls.of(*standard, prior_sd, sigma_scale, weights=weights, symmetric=True)
-        given = np.diag(unit / sds)
-        given[0] -= unit * means / sds
-        centre = np.append(middle, np.zeros(sds.size - 1))
+        given = np.diag(by.unit / by.sds)
+        given[0] -= by.unit * by.means / by.sds
+        centre = np.append(by.middle, np.zeros(by.sds.size - 1))
         prior_sds = prior_sd * np.linalg.norm(given, axis=1)
-        return replace(found, back=given @ found.back, centre=centre, unit=unit, prior_sds=prior_sds)
+        return replace(found, back=given @ found.back, centre=centre, unit=by.unit, prior_sds=prior_sds)
 
     def log_density(self, log_sigma: Floats) -> Floats:
         """Log marginal posterior density of log(sigma / unit) at the points (G,), up to a constant: (G,)."""
@@ -162,7 +190,7 @@ class LinearPosterior:
         """Independent draws from the posterior: coefficients (draws, K) and sigma (draws,)."""
         points, cdf = self.grid()
         sigma = np.exp(np.interp(rng.random(draws), cdf, points))
-        mean, variance = self._given(sigma)
+        mean, variance = self.given(sigma)
         delta = mean + np.sqrt(variance) * (rng.standard_normal(mean.shape) @ self.turn.T)
         return self.centre + delta @ self.back.T, self.unit * sigma
 
@@ -170,7 +198,7 @@ class LinearPosterior:
         """Posterior means and standard deviations, by the law of total variance over the grid of sigma."""
         points, cdf = self.grid()
         middle, weight = np.exp(0.5 * (points[1:] + points[:-1])), np.diff(cdf)
-        mean, variance = self._given(middle)
+        mean, variance = self.given(middle)
         centre = weight @ mean
         spread = (mean - centre).T @ ((mean - centre) * weight[:, None]) + np.diag(weight @ variance)
         sd = np.sqrt(np.einsum("ij,jk,ik->i", self.back, spread, self.back))
@@ -184,8 +212,8 @@ class LinearPosterior:
         variance = self.rss / (self.n - self.u.size)
         return mean, np.sqrt(variance * np.sum((self.back / self.cosine) ** 2, axis=1))
 
-    def _given(self, sigma: Floats) -> tuple[Floats, Floats]:
-        """Mean and variance of delta given each sigma (G,): (G, K) and (G, K)."""
+    def given(self, sigma: Floats) -> tuple[Floats, Floats]:
+        """Mean and variance of delta given each sigma / unit (G,): (G, K) and (G, K)."""
         square = (sigma**2)[:, None]
         shrunk = self.cosine**2 + self.sine**2 * square
         return self.cosine * self.u / shrunk, square / shrunk

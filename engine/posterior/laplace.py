@@ -232,9 +232,8 @@ def sample_laplace(
     mode is not found, or when k-hat ends above 0.7 unless ``accept_unconverged``.
     """
     mode = find_mode(target)
-    proposal = StudentT(mode.theta, _cholesky(mode.covariance), _FREEDOM)
     log_density = target.near(mode.theta, mode.covariance)
-    found = _weighted_draws(log_density, proposal, proposals or max(_FEWEST_PROPOSALS, 4 * draws), rng, report)
+    found = weighted_draws(log_density, mode, proposals or max(_FEWEST_PROPOSALS, 4 * draws), rng, report)
     trace = _trace(found, mode, target.names)
     if not accept_unconverged:
         require_converged(found.diagnostics, Fit({}, found.diagnostics, trace))
@@ -244,7 +243,7 @@ def sample_laplace(
 
 
 @dataclass(frozen=True)
-class _Weighted:
+class WeightedDraws:
     """Proposals (S, d), their log densities (S,) and normalised weights (S,), and how good they are."""
 
     thetas: Floats
@@ -253,13 +252,18 @@ class _Weighted:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def _weighted_draws(
+def weighted_draws(
     log_density: Callable[[Floats], Floats],
-    proposal: StudentT,
+    mode: Mode,
     n: int,
     rng: np.random.Generator,
     report: Callable[[Progress], None],
-) -> _Weighted:
+) -> WeightedDraws:
+    """``n`` proposals of a multivariate t around a mode, or near one, with their importance.
+
+    While k-hat is above 0.5 the t is fitted again to the weighted proposals, three times at most.
+    """
+    proposal = StudentT(mode.theta, _cholesky(mode.covariance), _FREEDOM)
     for refits in count():
         thetas = proposal.draw(n, rng)
         values = _in_batches(log_density, thetas, report)
@@ -267,10 +271,10 @@ def _weighted_draws(
         if shape <= _SATISFACTORY_PARETO_K or refits == _MOST_REFITS:
             break
         proposal = _fitted_again(proposal, thetas, weights)
-    return _Weighted(thetas, values, weights, _diagnostics(shape, weights_sample_size(weights), refits))
+    return WeightedDraws(thetas, values, weights, _diagnostics(shape, weights_sample_size(weights), refits))
 
 
-def _trace(found: _Weighted, mode: Mode, names: tuple[str, ...]) -> ImportanceTrace:
+def _trace(found: WeightedDraws, mode: Mode, names: tuple[str, ...]) -> ImportanceTrace:
     """The first proposals, at most 4,000: they are independent, so that the first are a sample of all."""
     draws = np.column_stack([found.thetas, found.values - found.values.max()])[:_MOST_KEPT]
     weights = found.weights[:_MOST_KEPT]

@@ -128,6 +128,8 @@ def summarised(
         remark = "; ".join(
             filter(None, [remark, f"of {int(found['bounded'].sum()):,} records the posterior is an upper bound"])
         )
+    if heavy := int(found["heavy"].sum()):
+        remark = "; ".join(filter(None, [remark, f"of {heavy:,} records few draws of the posterior bear what is said"]))
     estimates = list(_of(found, drawn, remark, {}))
     if by is not None:
         for value, own in _groups(data, by, found["record"]):

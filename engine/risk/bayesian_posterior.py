@@ -110,13 +110,14 @@ class BayesianPosteriorSpec(Spec):
 class Kernels:
     """Logarithms of what posteriors are proportional to, of t records with g guesses: ``prior`` (t, g), and with the release ``alone`` (t, g, m),
     by each dataset, and ``first`` (t, g, m), by the first 1 to m of them. ``effective`` (t,) is how many draws of the other lacking
-    records bear the last of them at the truth, 1 for an intruder who lacks one.
+    records bear the last of them at the truth, 1 for an intruder who lacks one; ``heavy`` (t,) as ``Plausibility`` says it.
     """
 
     prior: Floats
     alone: Floats
     first: Floats
     effective: Floats
+    heavy: NDArray[np.bool_]
 
     def join(self, other: Kernels) -> Kernels:
         """With more guesses at the same records."""
@@ -125,11 +126,12 @@ class Kernels:
             np.concatenate([self.alone, other.alone], axis=1),
             np.concatenate([self.first, other.first], axis=1),
             self.effective,
+            self.heavy | other.heavy,
         )
 
     def of(self, rows: NDArray[np.bool_]) -> Kernels:
         """Those of some of the records."""
-        return Kernels(self.prior[rows], self.alone[rows], self.first[rows], self.effective[rows])
+        return Kernels(self.prior[rows], self.alone[rows], self.first[rows], self.effective[rows], self.heavy[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +147,9 @@ class _Intruder:
         priors = [self._prior(one, opened) for one in found]
         alone = [prior[..., None] + one.likelihood for prior, one in zip(priors, found, strict=True)]
         first = [prior[..., None] + one.likelihood.cumsum(axis=2) for prior, one in zip(priors, found, strict=True)]
-        return Kernels(_mean(priors), _mean(alone), _mean(first), _effective(first, opened.truth))
+        told = [one.heavy for one in found if one.heavy is not None]
+        heavy = np.logical_or.reduce(told) if told else np.zeros(len(opened.truth), dtype=np.bool_)
+        return Kernels(_mean(priors), _mean(alone), _mean(first), _effective(first, opened.truth), heavy)
 
     def _prior(self, found: Plausibility, opened: OpenGuesses) -> Floats:
         if self.spec.prior == "model":
@@ -219,6 +223,7 @@ def _scored(opened: OpenGuesses, kernels: Kernels) -> dict[str, NDArray[Any]]:
         ),
         "first_right": _right(kernels.first, truth),
         "effective": kernels.effective,
+        "heavy": kernels.heavy,
         "difference": after - own,
         "prior_difference": before - own,
         "bounded": np.full(len(truth), last.shape[1] < whole),
@@ -363,7 +368,8 @@ def _step_errors(
     rng: np.random.Generator,
 ) -> Floats:
     """By how much log p(Z | D_y) - log p(Z | D) of a step differs from that of fits anew, at one guess of each of some records, (r,)."""
-    if not any(model.approximate for model in fitted):
+    fitted = tuple(model for model in fitted if model.approximate)
+    if not fitted:
         return np.empty(0)
     found = []
     for record in records[: -(-spec.refits // spec.blocks)]:

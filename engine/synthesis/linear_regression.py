@@ -5,23 +5,33 @@ and independent (``sfumato.engine.posterior.bayesian_linear_regression``).
 
 Those priors were made for the logarithm of a price. For a variable in large units Normal(0, 2) outweighs the records;
 the diagnostics ``prior_shift`` and ``prior_weight`` then fail, and ``prior = "scaled"`` is what to use.
+
+What a release says of a single record is closed but for sigma (``sfumato.engine.posterior.linear_deletion``); where bounds cut the drawn
+values, or whole numbers are coarse beside sigma, the posterior given a release is drawn from, and its draws are weighed.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Annotated, Literal
 
 import numpy as np
 
 from ..arrays import Floats
 from ..checks import require_complete, require_full_rank
-from ..errors import BadInput
+from ..errors import BadInput, NotComputable, NotConverged
+from ..guesses import Guesses, Plausibility
 from ..methods import method
 from ..microdata import Microdata
-from ..posterior.bayesian_linear_regression import LinearPosterior, Moments, truncated_normal
+from ..posterior.bayesian_linear_regression import LinearPosterior, Moments, Standard, truncated_normal
+from ..posterior.drawn_in_bounds import Drawn, WithDrawn
+from ..posterior.laplace import find_mode, weighted_draws
+from ..posterior.linear_deletion import DeletedRecords
+from ..posterior.reweighting import LeftOut, together
 from ..results import Diagnostic, Fit, NoTrace
-from ..run import Progress, Run
+from ..run import Progress, Run, silent
 from ..schema import Kind, Variable
 from ..spec import Param, Spec
 from ..terms import Design, parse_term
@@ -80,14 +90,202 @@ def draw(
     sigma = float(fit.arrays["sigma"][index])
     mean = _design(confidential, spec).matrix(released) @ fit.arrays["coefficients"][index]
     low, high = _limits(variable)
-    half = 0.5 if variable.kind is Kind.COUNT else 0.0
-    lower, upper = _forward(low - half, spec), _forward(high + half, spec)
+    lower, upper = _drawn_between(variable, spec)
     values = truncated_normal(mean, sigma, lower, upper, rng)
     if spec.transform == "log":
         values = np.exp(values)
     if variable.kind is Kind.COUNT:
         values = np.rint(values)
     return np.clip(values, low, high)
+
+
+WITHOUT, WITH = 2000, 4000
+"""Posterior draws by which records are weighed where that is not closed: given the data alone, and given a dataset too."""
+NEGLIGIBLE = 1e-3
+"""Of a release: the logarithm of the probability that bounds cut away from all its records, and the share of sigma^2 that rounding adds."""
+
+
+@dataclass(frozen=True, eq=False)
+class RegressedRelease:
+    """A release of this model as an intruder weighs it.
+
+    Without bounds that matter log p(Z | D_y) is closed but for an integral over sigma, and exact; priors on standardised
+    variables, which one record more moves a little, are held where the data put them. With bounds it is a mean over draws of the posterior, with a Monte Carlo error of
+    about 0.01 in the logarithm.
+    """
+
+    data: Microdata
+    target: str
+    spec: LinearRegressionSpec
+    releases: Sequence[Microdata]
+    seed: tuple[int, ...] = field(repr=False)
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The one variable."""
+        return (self.target,)
+
+    @property
+    def absolute(self) -> bool:
+        """Whether all is closed."""
+        return self.spec.prior == "published" and not self._bounded
+
+    @property
+    def approximate(self) -> bool:
+        """Whether the priors should move with the data."""
+        return self.spec.prior == "scaled"
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """That bounds or whole numbers are weighed by draws."""
+        if not self._bounded:
+            return ()
+        return (f"{self.target}: {WITH:,} draws of the posterior weigh a release in bounds or of whole numbers",)
+
+    def refitted(self, data: Microdata) -> RegressedRelease:
+        """The same of other confidential data."""
+        return RegressedRelease(data, self.target, self.spec, self.releases, self.seed)
+
+    @cached_property
+    def _design(self) -> Design:
+        return _design(self.data, self.spec)
+
+    @cached_property
+    def _own(self) -> tuple[Floats, Floats]:
+        return self._design.matrix(self.data), _response(self.data.numbers(self.target), self.spec)
+
+    @cached_property
+    def _tables(self) -> tuple[tuple[Floats, Floats], ...]:
+        return tuple((self._design.matrix(one), one.numbers(self.target)) for one in self.releases)
+
+    def _posterior(self, x: Floats, y: Floats) -> LinearPosterior:
+        """Given these records, under the prior that the confidential data make."""
+        try:
+            if self.spec.prior == "published":
+                return LinearPosterior.of(y, x, self.spec.prior_sd, self.spec.sigma_scale)
+            own = self._own
+            return LinearPosterior.scaled(y, x, self.spec.prior_sd, self.spec.sigma_scale, Standard.of(own[1], own[0]))
+        except ValueError as error:
+            raise NotComputable(f"{self.target}: {error}") from None
+
+    @cached_property
+    def _without(self) -> DeletedRecords:
+        x, y = self._own
+        return DeletedRecords.of(self._posterior(x, y), x, y)
+
+    @cached_property
+    def _with(self) -> tuple[DeletedRecords, ...]:
+        """Given the data and each dataset, drawn without bounds."""
+        found = []
+        for x, z in self._tables:
+            both = np.vstack([self._own[0], x]), np.append(self._own[1], _response(z, self.spec))
+            found.append(DeletedRecords.of(self._posterior(*both), *both))
+        return tuple(found)
+
+    def _drawn(self, values: Floats) -> Drawn:
+        """What is known of a normal that was released as these values."""
+        half = 0.5 if self.data.schema[self.target].kind is Kind.COUNT else 0.0
+        variable = self.data.schema[self.target]
+        lower, upper = _drawn_between(variable, self.spec)
+        lower, upper = -np.inf if variable.lower is None else lower, np.inf if variable.upper is None else upper
+        with np.errstate(divide="ignore", invalid="ignore"):
+            low, high = (_response(values + side * half, self.spec) for side in (-1, 1))
+        return Drawn(np.where(np.isnan(low), -np.inf, low), high, lower, upper)
+
+    @cached_property
+    def _bounded(self) -> bool:
+        """Whether bounds or rounding matter for what the release says."""
+        of = self._without
+        weight = np.exp(of.log_weight)
+        sigma, delta = float(np.sqrt(weight @ of.variance)), weight @ of.mean
+        for x, z in self._tables:
+            drawn = self._drawn(z)
+            mean = x @ of.posterior.centre + x @ of.posterior.back @ delta
+            if -drawn.log_inside(mean, np.asarray(1.2 * sigma)).sum() > NEGLIGIBLE:
+                return True
+            with np.errstate(over="ignore"):
+                if np.mean(((drawn.high - drawn.low) / sigma) ** 2) / 12 > NEGLIGIBLE:
+                    return True
+        return False
+
+    @cached_property
+    def _draws(self) -> tuple[tuple[WithDrawn, Floats, Floats], ...]:
+        """Weighted draws (S, K + 1) and (S,) given the data and each dataset."""
+        found = []
+        for index, (x, z) in enumerate(self._tables):
+            target = WithDrawn(self._without.posterior, x, self._drawn(z))
+            try:
+                mode = find_mode(target)
+            except NotConverged as error:
+                raise NotComputable(f"{self.target}, dataset {index + 1}: {error}") from None
+            rng = np.random.default_rng([*self.seed, index])
+            drawn = weighted_draws(target.near(mode.theta, mode.covariance), mode, WITH, rng, silent)
+            found.append((target, drawn.thetas, drawn.weights))
+        return tuple(found)
+
+    def weigh(self, guesses: Guesses) -> Plausibility:
+        """All guesses at once."""
+        columns = {column for term in self._design.terms for column in term.columns}
+        few, place = guesses.distinct({self.target, *columns})
+        return self._weighed(few, self._design.matrix(few.table(self.data)) if few.changes(columns) else None).spread(
+            place
+        )
+
+    def _weighed(self, guesses: Guesses, design: Floats | None) -> Plausibility:
+        """``design`` (t * g, K) of guesses that change it."""
+        of = self._without
+        x_own, y_own = self._own[0][guesses.records], self._own[1][guesses.records]
+        x = x_own[:, None, :] if design is None else design.reshape(*guesses.shape, -1)
+        values = guesses.values[self.target]
+        y = _response(values, self.spec)
+        without, predicted = of.log_ratios(x_own, y_own, x, y)
+        if self._bounded:
+            return self._weighed_by_draws(x_own, y_own, x, values, predicted)
+        likelihood = np.empty((*guesses.shape, len(self.releases)))
+        for index, both in enumerate(self._with):
+            given = both.log_ratios(x_own, y_own, x, y)[0]
+            likelihood[..., index] = given - without + (both.log_evidence - of.log_evidence)
+        return Plausibility(likelihood, predicted - (y if self.spec.transform == "log" else 0.0))
+
+    def _weighed_by_draws(
+        self, x_own: Floats, y_own: Floats, x: Floats, values: Floats, predicted: Floats
+    ) -> Plausibility:
+        of, shape = self._without.posterior, values.shape
+        rng = np.random.default_rng([*self.seed, len(self.releases)])
+        coefficients, sigma = of.sample(WITHOUT, rng)
+        likelihood, prior = np.empty((*shape, len(self.releases))), np.empty(shape)
+        heavy = np.zeros(shape[0], dtype=np.bool_)
+        size = together(shape[1], WITHOUT)
+        for start in range(0, shape[0], size):
+            rows = slice(start, start + size)
+            own = _log_normal(y_own[rows, None] - x_own[rows] @ coefficients.T, sigma)
+            left = LeftOut.of(own, np.full(WITHOUT, 1 / WITHOUT))
+            drawn = self._drawn(values[rows, :, None])
+            prior[rows] = left.log_mean(drawn.log_density(x[rows] @ coefficients.T, sigma))
+            heavy[rows] |= left.heavy
+            for index, (target, thetas, weights) in enumerate(self._draws):
+                design = x[rows].reshape(-1, x.shape[2])
+                mean, sd = target.moments(thetas, design)
+                centre = target.moments(thetas, x_own[rows])[0]
+                left = LeftOut.of(_log_normal(y_own[rows, None] - centre.T, sd[:, 0]), weights)
+                distance = _response(values[rows], self.spec)[..., None] - mean.T.reshape(*x[rows].shape[:2], -1)
+                likelihood[rows, :, index] = left.log_mean(_log_normal(distance, sd[:, 0])) - predicted[rows]
+                heavy[rows] |= left.heavy
+        if self.spec.transform == "log" and self.data.schema[self.target].kind is not Kind.COUNT:
+            prior -= _response(values, self.spec)
+        return Plausibility(likelihood, prior, heavy)
+
+
+def _log_normal(distance: Floats, sigma: Floats) -> Floats:
+    return np.asarray(-0.5 * (distance / sigma) ** 2 - np.log(sigma))
+
+
+def release_model(
+    data: Microdata, targets: tuple[str, ...], spec: LinearRegressionSpec, releases: Sequence[Microdata], run: Run
+) -> RegressedRelease:
+    """The releases as an intruder weighs them."""
+    (target,) = targets
+    return RegressedRelease(data, target, spec, releases, tuple(map(int, run.rng.integers(2**63, size=4))))
 
 
 @method(
@@ -98,6 +296,7 @@ def draw(
     targets=(Kind.COUNT, Kind.CONTINUOUS),
     check=check,
     weighted=True,
+    release_model=release_model,
 )
 def linear_regression(data: Microdata, target: str, spec: LinearRegressionSpec, run: Run, draws: int) -> Fit:
     """Posterior draws ``coefficients`` (draws, K) and ``sigma`` (draws,), with posterior means and sds as diagnostics.
@@ -118,8 +317,7 @@ def linear_regression(data: Microdata, target: str, spec: LinearRegressionSpec, 
 
 def _posterior(data: Microdata, target: str, spec: LinearRegressionSpec) -> LinearPosterior:
     data = data.counted
-    y = data.numbers(target)
-    response = np.log(y) if spec.transform == "log" else y
+    response = _response(data.numbers(target), spec)
     posterior_of = LinearPosterior.scaled if spec.prior == "scaled" else LinearPosterior.of
     x = _design(data, spec).matrix(data)
     return posterior_of(response, x, spec.prior_sd, spec.sigma_scale, weights=data.weights)
@@ -164,6 +362,18 @@ def _limits(variable: Variable) -> tuple[float, float]:
         -largest if variable.lower is None else variable.lower,
         largest if variable.upper is None else variable.upper,
     )
+
+
+def _drawn_between(variable: Variable, spec: LinearRegressionSpec) -> tuple[float, float]:
+    """The bounds of what is drawn: a count is rounded to a whole number within its own."""
+    low, high = _limits(variable)
+    half = 0.5 if variable.kind is Kind.COUNT else 0.0
+    return _forward(low - half, spec), _forward(high + half, spec)
+
+
+def _response(values: Floats, spec: LinearRegressionSpec) -> Floats:
+    """On the scale on which the variable is normal."""
+    return np.asarray(np.log(values)) if spec.transform == "log" else values
 
 
 def _forward(value: float, spec: LinearRegressionSpec) -> float:
