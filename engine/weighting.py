@@ -21,8 +21,10 @@ from .errors import BadInput
 from .methods import Method
 from .toml import known_keys, text_of, whole_number
 
-WEIGHTS_KNOWN = "the intruder is taken to know the weights of the records, and not to conclude from a small one that its record was at risk"
-"""What a reader has to know of a model of a release that weighs records."""
+WEIGHTS_KNOWN = (
+    "the intruder is taken to know the records' weights, and not to conclude from them who was at risk"
+    """What a reader has to know of a model of a release that weighs records."""
+)
 
 
 @dataclass(frozen=True, slots=True)

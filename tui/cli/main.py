@@ -29,6 +29,7 @@ from .options import (
     key_given,
     open_or_create,
     open_workspace,
+    weighing,
     workspace_key,
     write_object,
 )
@@ -149,6 +150,13 @@ def import_file(file: str, directory: Path | None, project: str | None, recipe_f
 @JSON
 @QUIET
 @click.option("--alone", is_flag=True, help="Leave out the recipes that RECIPE names as its companions.")
+@click.option(
+    "--weights-from", metavar="RUN", help="Give the records at risk in RUN, of the same records, less influence."
+)
+@click.option(
+    "--measure", metavar="KEY", help="With --weights-from: at risk by this measure of RUN (default: the first)."
+)
+@click.option("--strength", type=float, help="With --weights-from: what weight a record of risk 1 loses (default: 1).")
 def run(
     recipe: str,
     data: str | None,
@@ -161,6 +169,9 @@ def run(
     *,
     quiet: bool,
     alone: bool,
+    weights_from: str | None,
+    measure: str | None,
+    strength: float | None,
 ) -> None:
     """Carry out RECIPE, a file or a shipped name: synthesise, measure, and hold against the thresholds.
 
@@ -171,6 +182,7 @@ def run(
 
     check_writable(json_file)
     found, key = find_recipe(recipe), workspace_key(directory, key_file)
+    settings = (*settings, *weighing(directory, weights_from, measure, strength))
     prepared = prepare_run(found, data, seed, settings, key=key)
     companions = () if alone else prepare_companions(prepared, found, settings)
     sys.exit(

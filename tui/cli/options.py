@@ -104,6 +104,24 @@ def workspace_key(directory: Path | None, key_file: str | None = None) -> bytes:
     return key_beforehand(chosen_workspace(directory), key_given(key_file))
 
 
+def weighing(
+    directory: Path | None, weights_from: str | None, measure: str | None, strength: float | None
+) -> tuple[str, ...]:
+    """The settings of a recipe that ``--weights-from`` means. Raises UsageError, NotAWorkspace and NotFound."""
+    if weights_from is None:
+        if measure is not None or strength is not None:
+            raise click.UsageError(
+                "--measure and --strength need --weights-from RUN, whose records at risk they speak of"
+            )
+        return ()
+    from sfumato.workspace.views.runs import find_run
+
+    run = find_run(open_workspace(directory), weights_from)
+    by = () if measure is None else (f"weights.measure={json.dumps(measure)}",)
+    strong = () if strength is None else (f"weights.strength={strength!r}",)
+    return (f"weights.run={run.id}", *by, *strong)
+
+
 def open_workspace(directory: Path | None) -> Workspace:
     """The workspace, the one used last when none is named. Raises NotAWorkspace."""
     from sfumato.workspace.store.workspace import Workspace

@@ -70,7 +70,8 @@ def summarise(workspace: Workspace, run: Run) -> str:
         f"m = {run.recipe.m}, seed {run.seed}, {f'{PUBLIC_KEY}, ' if run.key_public else ''}{duration(run.seconds)}"
     )
     rows, apart = [row for row in result_rows(workspace, run.id) if row.draw is None], settings_apart(run.recipe_toml)
-    parts = [printable(head), *found_text(rows, run.recipe, apart)]
+    weighing = [] if run.recipe.weights is None else [printable(f"Weights: {run.recipe.weights}")]
+    parts = ["\n".join([printable(head), *weighing]), *found_text(rows, run.recipe, apart)]
     if doubts := doubt_lines(diagnostics_of(workspace, run.id)):
         parts.append("\n".join(["Rules that models break", *doubts]))
     if verdicts := verdicts_of(workspace, run.id):

@@ -30,9 +30,11 @@ from sfumato.engine.run import Progress, silent
 
 from ..errors import WorkspaceError
 from ..store.artefacts import (
+    WEIGHTS,
     classes_name,
     guesses_name,
     read_released,
+    read_weights,
     records_name,
     trace_name,
     whole_records_name,
@@ -72,8 +74,8 @@ def peak_bytes() -> int:
 class TaskInput:
     """A claimed task, its run's recipe, the confidential table with its schema, and what earlier tasks left.
 
-    ``tables`` gives the hash of each fit, released dataset and block of a measure, and of the classes of anonymised datasets; ``rows``
-    are those to combine.
+    ``tables`` gives the hash of each fit, released dataset and block of a measure, of the classes of anonymised datasets, and of the
+    records' weights; ``rows`` are those to combine.
     Of the key only the fingerprint is here: whoever computes reads the key from the workspace.
     """
 
@@ -92,7 +94,8 @@ def task_input(workspace: Workspace, held: Claim) -> TaskInput:
     dataset = workspace.dataset(run.dataset_id)
     left = workspace.connection.execute(
         """SELECT name, sha256 FROM artefact
-           WHERE run_id = ? AND (name LIKE 'fit/%' OR name LIKE 'draw/%' OR name LIKE 'classes/%' OR name LIKE 'measure/%')""",
+           WHERE run_id = ? AND (name LIKE 'fit/%' OR name LIKE 'draw/%' OR name LIKE 'classes/%' OR name LIKE 'measure/%'
+                               OR name = 'weights')""",
         (run.id,),
     )
     rows = raw_rows(workspace, run.id) if held.kind == TaskKind.COMBINE else ()
@@ -187,6 +190,20 @@ def _confidential(tables: Tables, given: TaskInput) -> Microdata:
     return _table(tables.directory, given.schema, given.confidential)
 
 
+@lru_cache(maxsize=TABLES_KEPT)
+def _weighted(directory: Path, schema: str, sha256: str, weights_sha256: str) -> Microdata:
+    return _table(directory, schema, sha256).weighted(read_weights(Tables(directory), weights_sha256))
+
+
+def _to_fit(tables: Tables, given: TaskInput) -> Microdata:
+    """The confidential table with the weights of its records, where the recipe weighs them. Raises EngineError where they are not there."""
+    if _recipe(given.recipe).weights is None:
+        return _confidential(tables, given)
+    if WEIGHTS not in given.tables:
+        raise EngineError("the weights of the records are not there; enter the run anew")
+    return _weighted(tables.directory, given.schema, given.confidential, given.tables[WEIGHTS])
+
+
 def _released(tables: Tables, given: TaskInput, draw: int) -> Microdata:
     left = given.tables
     return _release(tables.directory, given.recipe, left[f"draw/{draw}"], left.get(classes_name(draw)))
@@ -194,7 +211,7 @@ def _released(tables: Tables, given: TaskInput, draw: int) -> Microdata:
 
 def _compute_fit(tables: Tables, given: TaskInput, report: Report, key: bytes) -> TaskResult:
     recipe, held = _recipe(given.recipe), given.held
-    fit = execution.fit_model(recipe, held.item, _confidential(tables, given), report, key=key)
+    fit = execution.fit_model(recipe, held.item, _to_fit(tables, given), report, key=key)
     looked_at = fit_diagnostics(tables, given, fit)
     rows = execution.account_rows(recipe, held.item, _confidential(tables, given))
     return replace(looked_at, rows=rows, artefacts={held.key: tables.write_arrays(fit.arrays), **looked_at.artefacts})
@@ -211,7 +228,7 @@ def _compute_draw(tables: Tables, given: TaskInput, report: Report, key: bytes) 
     recipe, held = _recipe(given.recipe), given.held
     assert held.draw is not None
     fits = [_fit(tables.directory, given.tables[f"fit/{k}"]) for k in range(len(recipe.synthesis))]
-    released = execution.draw_dataset(recipe, held.draw, _confidential(tables, given), fits, report, key=key)
+    released = execution.draw_dataset(recipe, held.draw, _to_fit(tables, given), fits, report, key=key)
     return TaskResult(artefacts={held.key: tables.write_microdata(released)})
 
 
@@ -237,7 +254,7 @@ def _compute_measure(tables: Tables, given: TaskInput, report: Report, key: byte
 
 def _compute_whole_measure(tables: Tables, given: TaskInput, report: Report, key: bytes) -> TaskResult:
     """A block of a measure of all released datasets, or what its blocks say together."""
-    held, confidential, recipe = given.held, _confidential(tables, given), _recipe(given.recipe)
+    held, confidential, recipe = given.held, _to_fit(tables, given), _recipe(given.recipe)
     releases = [_released(tables, given, draw) for draw in range(1, recipe.m + 1)]
     if held.point is not None:
         part = execution.measure_block(recipe, held.item, held.point, confidential, releases, report, key=key)

@@ -15,6 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from sfumato.engine.arrays import Floats
 from sfumato.engine.execution import Task, plan
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.published import Findings, Published, SourceTable, source_tables
@@ -28,13 +29,14 @@ from ..ingest.files import Source
 from ..integrity import hold
 from ..plain_files import open_to_add, room
 from ..reporting.words import printable
-from ..store.artefacts import classes_name
+from ..store.artefacts import WEIGHTS, classes_name, weights_hash, write_weights
 from ..store.disk import bytes_needed, check_disk
 from ..store.keys import PUBLIC_NAME, fingerprint
 from ..store.seals import found_parts, keep, left_parts, seal_run
 from ..store.workspace import Dataset, Workspace
 from ..views.results import result_rows, verdicts_of
 from ..views.runs import Run, RunState, companions_of, find_run, names_of
+from .weights import weights_for
 
 VERSIONED = ("sfumato", "numpy", "scipy", "pandas", "pyarrow", "statsmodels", "scikit-learn", "emcee", "arviz-stats")
 
@@ -74,11 +76,12 @@ def enter_runs(workspace: Workspace, entries: Sequence[Entry], project: str = ""
     """Enter runs in one project and one transaction, each with all its tasks; returns their numbers.
 
     All but the first are companions of the first. The project is the first one's title unless it is named. Raises
-    NotEnoughDisk, and NoKey where the workspace's key is missing, when nothing has been stored.
+    NotEnoughDisk, BadInput where there are no such weights as a recipe asks for, and NoKey where the workspace's key is missing, when nothing has been stored.
     """
     key = fingerprint(workspace.key())
+    weights = [weights_for(workspace, entry.recipe, entry.data) for entry in entries]
     check_disk(workspace.directory, sum(bytes_needed(entry.recipe, entry.data) for entry in entries))
-    stored = [_store_tables(workspace, entry) for entry in entries]
+    stored = [_store_tables(workspace, entry, own) for entry, own in zip(entries, weights, strict=True)]
     with workspace.writing() as connection:
         project_id = workspace.ensure_project(project or entries[0].title)
         run_ids = [
@@ -92,16 +95,19 @@ def enter_runs(workspace: Workspace, entries: Sequence[Entry], project: str = ""
     return run_ids
 
 
-def _store_tables(workspace: Workspace, entry: Entry) -> tuple[str, list[dict[str, str]]]:
-    """The hashes of the confidential table, and of each given one's artefacts by name."""
+def _store_tables(
+    workspace: Workspace, entry: Entry, weights: Floats | None
+) -> tuple[str, dict[str, str], list[dict[str, str]]]:
+    """The hashes of the confidential table, of the weights by their name, and of each given one's artefacts by name."""
     tables = workspace.tables
+    own = {} if weights is None else {WEIGHTS: write_weights(tables, weights)}
     given = []
     for draw, (_, released) in enumerate(entry.given, start=1):
         artefacts = {f"draw/{draw}": tables.write_microdata(released)}
         if released.classes is not None:
             artefacts[classes_name(draw)] = tables.write_arrays({"classes": released.classes})
         given.append(artefacts)
-    return tables.write_microdata(entry.data), given
+    return tables.write_microdata(entry.data), own, given
 
 
 def _enter(
@@ -111,6 +117,7 @@ def _enter(
     entry: Entry,
     key: str,
     stored: str,
+    own: dict[str, str],
     given: list[dict[str, str]],
 ) -> int:
     source = entry.source
@@ -118,6 +125,7 @@ def _enter(
     run_id = _enter_row(workspace, project_id, dataset_id, entry.title, entry.recipe, key)
     for draw, ((file, released), artefacts) in enumerate(zip(entry.given, given, strict=True), start=1):
         workspace.add_dataset(project_id, file.name, file.sha256, released, artefacts[f"draw/{draw}"])
+    for artefacts in (own, *given):
         named = [(run_id, name, sha256) for name, sha256 in artefacts.items()]
         connection.executemany("INSERT INTO artefact VALUES (?, ?, ?)", named)
         keep(connection, run_id, left_parts(connection, workspace.sealer, run_id, artefacts, ()))
@@ -128,22 +136,23 @@ def _enter(
 def enter_again(workspace: Workspace, run_id: int) -> int:
     """Enter a run's recipe and data once more as a new run; returns its number. Raises NotFound and NoKey.
 
-    It has the workspace's key; on a sample that was drawn by a public one it stays public, since the sample does.
+    It has the workspace's key; on a sample that was drawn by a public one it stays public, since the sample does. Weights are those
+    of the run, whatever has become of the one that they were found by.
     """
     old = find_run(workspace, run_id)
+    if weights_hash(workspace, run_id):
+        hold(workspace, run_id)
     recipe = Recipe.from_toml(old.recipe_toml)
     key = fingerprint(workspace.key())
     if recipe.data.sample is not None and old.key_public:
         key = old.key_fingerprint
     with workspace.writing() as connection:
         again = _enter_row(workspace, old.project_id, old.dataset_id, old.title, recipe, key)
-        if not recipe.makes_release:
-            connection.execute(
-                """INSERT INTO artefact SELECT ?, name, sha256 FROM artefact
-                   WHERE run_id = ? AND (name LIKE 'draw/%' OR name LIKE 'classes/%')""",
-                (again, run_id),
-            )
-            keep(connection, again, found_parts(connection, workspace.sealer, again))
+        kept = "name = 'weights'" if recipe.makes_release else "name LIKE 'draw/%' OR name LIKE 'classes/%'"
+        connection.execute(
+            f"INSERT INTO artefact SELECT ?, name, sha256 FROM artefact WHERE run_id = ? AND ({kept})", (again, run_id)
+        )
+        keep(connection, again, found_parts(connection, workspace.sealer, again))
         _enter_tasks(connection, again, plan(recipe))
     return again
 

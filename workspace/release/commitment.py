@@ -30,7 +30,8 @@ IN_MANIFEST = "commitment"
 class Committed:
     """What is committed of a run: its recipe as written and as understood, data, tables, seed, versions, policy and key.
 
-    ``files`` are the hashes of public files that the recipe took something from, by place; where there are none it is left out.
+    ``files`` are the hashes of public files that the recipe took something from, by place, ``weights_sha256`` that of the records' weights; where
+    there are none they are left out.
     """
 
     recipe_sha256: str
@@ -43,10 +44,11 @@ class Committed:
     policy_sha256: str
     key_fingerprint: str
     files: Mapping[str, str] = field(default_factory=dict)
+    weights_sha256: str = ""
 
     def to_table(self) -> dict[str, Any]:
         """All of it by name, as it is bound and as ``commitments.json`` says it."""
-        return {name: value for name, value in asdict(self).items() if name != "files" or value}
+        return {name: value for name, value in asdict(self).items() if name not in ("files", "weights_sha256") or value}
 
     def canonical(self, manifest: Mapping[str, Any]) -> bytes:
         """What is bound, with the public manifest that is without its commitment: JSON with sorted keys and no blanks."""
@@ -69,7 +71,9 @@ def files_of(recipe: Recipe) -> dict[str, str]:
     return found
 
 
-def committed(run: Run, dataset: Dataset, tables: Sequence[str], policy_sha256: str) -> Committed:
+def committed(
+    run: Run, dataset: Dataset, tables: Sequence[str], policy_sha256: str, weights_sha256: str = ""
+) -> Committed:
     """What a release of a run is bound to: ``dataset`` is the confidential one, ``tables`` the hashes of the released ones."""
     return Committed(
         run.recipe_sha256,
@@ -82,6 +86,7 @@ def committed(run: Run, dataset: Dataset, tables: Sequence[str], policy_sha256: 
         policy_sha256,
         run.key_fingerprint,
         files_of(run.recipe),
+        weights_sha256,
     )
 
 

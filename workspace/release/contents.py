@@ -10,6 +10,7 @@ from sfumato.engine.thresholds import Verdict
 
 from ..errors import NotReady
 from ..integrity import RunSeal, hold
+from ..store.artefacts import weights_hash
 from ..store.workspace import Workspace
 from ..views.results import verdicts_of
 from ..views.runs import Run, done_together
@@ -24,8 +25,8 @@ OTHER_PACKAGE = "public_manifest_sha256"
 @dataclass(frozen=True)
 class ReleasePlan:
     """What would go out: ``datasets`` tables with the ``replaced`` variables made, the ``kept`` ones as they are in the
-    confidential data, and without the identifiers, ``left_out``. ``tables`` are the hashes of the stored ones, by draw;
-    ``seal`` says what is to be said of the run's seal.
+    confidential data, and without the identifiers, ``left_out``. ``tables`` are the hashes of the stored ones, by draw, ``weights`` that of the records'
+    weights, if they have any; ``seal`` says what is to be said of the run's seal.
     """
 
     run: Run
@@ -37,6 +38,7 @@ class ReleasePlan:
     verdicts: tuple[Verdict, ...]
     tables: tuple[str, ...]
     seal: RunSeal
+    weights: str = ""
 
     @property
     def shuffled(self) -> bool:
@@ -81,9 +83,8 @@ def plan_release(workspace: Workspace, run_id: int | str) -> ReleasePlan:
     kept = tuple(name for name in recipe.schema.names if name not in (*recipe.released, *out))
     replaced = tuple(name for name in recipe.released if name not in out)
     records = workspace.tables.read(tables[0]).num_rows
-    return ReleasePlan(
-        run, records, len(tables), replaced, kept, out, tuple(verdicts_of(workspace, run.id)), tuple(tables), seal
-    )
+    verdicts, weights = tuple(verdicts_of(workspace, run.id)), weights_hash(workspace, run.id)
+    return ReleasePlan(run, records, len(tables), replaced, kept, out, verdicts, tuple(tables), seal, weights)
 
 
 def _left_out(recipe: Recipe) -> tuple[str, ...]:

@@ -189,11 +189,12 @@ def origin_of(workspace: Workspace, verified: Verified) -> Origin:
 
 def _made(workspace: Workspace, run: Run, manifest: Mapping[str, Any], value: str, policies: list[str]) -> bool:
     try:
-        tables = plan_release(workspace, run.id).tables
+        plan = plan_release(workspace, run.id)
     except NotReady:
         return False
     key, dataset = key_of_run(workspace.directory, run.key_fingerprint), workspace.dataset(run.dataset_id)
-    sealed = [committed(run, dataset, tables, policy).sealed(key, manifest) or "" for policy in policies]
+    bound = [committed(run, dataset, plan.tables, policy, plan.weights) for policy in policies]
+    sealed = [one.sealed(key, manifest) or "" for one in bound]
     return any(hmac.compare_digest(one, value) for one in sealed)
 
 

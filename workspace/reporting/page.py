@@ -242,6 +242,7 @@ def _release_section(run: ReportedRun, beside: Sequence[ReportedRun]) -> Section
                 ("Filter", recipe.data.where),
                 ("Sample", f"{count(recipe.data.sample, 'record')}, without replacement" if recipe.data.sample else ""),
                 ("Records", records_text(run.records, run.dropped)),
+                ("Weights", "" if recipe.weights is None else _sentence(str(recipe.weights))),
                 ("Seed", str(run.seed)),
                 ("Key", _sentence(f"{PUBLIC_KEY}: {REPEATABLE}") if run.key_public else "the workspace's own"),
                 ("Recipe", f"SHA-256 {run.recipe_sha256}"),

@@ -70,6 +70,26 @@ def guesses_name(item: int) -> str:
 GUESSED = "top."
 """What stands before a variable's name where the values of the most likely guesses are stored, (t, guesses)."""
 
+WEIGHTS = "weights"
+"""The artefact that has the influence of every confidential record on the models of the run, where its recipe weighs them."""
+
+
+def write_weights(tables: Tables, weights: NDArray[Any]) -> str:
+    """Store weights (n,) exactly; returns the hash of the table."""
+    return tables.write_arrays({WEIGHTS: weights})
+
+
+def read_weights(tables: Tables, sha256: str) -> NDArray[Any]:
+    """The weights (n,) that ``write_weights`` stored. Raises DamagedTable."""
+    return tables.read_arrays(sha256)[WEIGHTS]
+
+
+def weights_hash(workspace: Workspace, run_id: int) -> str:
+    """The hash of the weights of a run; empty where its records have none."""
+    query = "SELECT sha256 FROM artefact WHERE run_id = ? AND name = ?"
+    found = workspace.connection.execute(query, (run_id, WEIGHTS)).fetchone()
+    return "" if found is None else str(found[0])
+
 
 def write_records(tables: Tables, per_record: Mapping[str, NDArray[Any]]) -> str:
     """Store arrays (n,) by name as columns; returns the hash of the table."""

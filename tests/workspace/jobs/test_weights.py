@@ -1,0 +1,232 @@
+"""Weights of single records by the risks of an earlier run: found, kept beside the run, given to its fits, in nothing public."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from sfumato.engine.errors import BadInput
+from sfumato.engine.execution import draw_dataset, fit_model
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
+from sfumato.engine.weighting import weights_by_risk
+from sfumato.tui.cli.main import sfumato
+from sfumato.workspace.errors import NotFound
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.integrity import NotAsSealed, hold
+from sfumato.workspace.jobs import weights as weighing
+from sfumato.workspace.jobs.queue import resume
+from sfumato.workspace.jobs.runs import enter_again, enter_run
+from sfumato.workspace.jobs.weights import weights_for
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.release.commitment import committed
+from sfumato.workspace.release.contents import plan_release
+from sfumato.workspace.release.gate import examine
+from sfumato.workspace.release.package import release
+from sfumato.workspace.release.policy import policy_of
+from sfumato.workspace.store.artefacts import read_weights, released_dataset, weights_hash
+from sfumato.workspace.store.maintenance import delete_run
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.records import find_measure, open_records, record_measures
+from sfumato.workspace.views.runs import RunState, find_run
+
+Enter = Callable[..., int]
+Small = Callable[..., Recipe]
+WEIGHTS: dict[str, Any] = {"run": 1, "strength": 0.8}
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, computed: Callable[..., Path]) -> Iterator[Workspace]:
+    """A workspace with the finished run 1 of the small recipe."""
+    shutil.copytree(computed(), tmp_path / "workspace")
+    with Workspace.create(tmp_path / "workspace", PUBLIC) as made:
+        yield made
+
+
+@pytest.fixture
+def repaired(workspace: Workspace, enter: Enter) -> int:
+    """A finished run whose records at risk in run 1 say less."""
+    made = enter(weights=WEIGHTS)
+    work(workspace.directory, idle=0)
+    return made
+
+
+def stored(workspace: Workspace, run_id: int) -> np.ndarray:
+    return read_weights(workspace.tables, weights_hash(workspace, run_id))
+
+
+def datasets(workspace: Workspace, run_id: int) -> list[str]:
+    rows = workspace.connection.execute(
+        "SELECT sha256 FROM artefact WHERE run_id = ? AND name LIKE 'draw/%' ORDER BY name", (run_id,)
+    )
+    return [row[0] for row in rows]
+
+
+@pytest.mark.slow
+def test_a_run_is_fitted_by_the_weights_that_the_stored_risks_say(
+    workspace: Workspace, repaired: int, small_data: Microdata
+) -> None:
+    risk = open_records(workspace, 1, find_measure(record_measures(workspace, 1))).risk.probability
+    weights = stored(workspace, repaired)
+    assert weights.tolist() == weights_by_risk(risk, 0.8).tolist()
+    assert 0 < weights.min() < 1 == weights.max()
+    recipe, data = find_run(workspace, repaired).recipe, small_data.weighted(weights)
+    fits = [fit_model(recipe, k, data, key=PUBLIC) for k in range(2)]
+    for draw in (1, 2, 3):
+        made = released_dataset(workspace, repaired, recipe, draw)
+        assert made is not None
+        assert made.frame.equals(draw_dataset(recipe, draw, data, fits, key=PUBLIC).frame)
+    assert set(datasets(workspace, repaired)).isdisjoint(datasets(workspace, 1))
+
+
+@pytest.mark.slow
+def test_a_repaired_run_is_run_again_by_its_own_weights(workspace: Workspace, repaired: int) -> None:
+    """The run that they were found by may be gone."""
+    delete_run(workspace, 1)
+    again = enter_again(workspace, repaired)
+    work(workspace.directory, idle=0)
+    assert stored(workspace, again).tolist() == stored(workspace, repaired).tolist()
+    assert datasets(workspace, again) == datasets(workspace, repaired)
+    hold(workspace, again, strict=True)
+
+
+@pytest.mark.slow
+def test_weights_that_somebody_changed_are_found_out(workspace: Workspace, repaired: int) -> None:
+    hold(workspace, repaired, strict=True)
+    with workspace.writing() as connection:
+        other = workspace.tables.write_arrays({"weights": np.ones(80)})
+        connection.execute("UPDATE artefact SET sha256 = ? WHERE run_id = ? AND name = 'weights'", (other, repaired))
+    with pytest.raises(NotAsSealed):
+        hold(workspace, repaired, strict=True)
+    with pytest.raises(NotAsSealed):
+        enter_again(workspace, repaired)
+
+
+@pytest.mark.slow
+def test_a_run_whose_weights_are_lost_fails_rather_than_goes_without(workspace: Workspace, enter: Enter) -> None:
+    made = enter(weights=WEIGHTS)
+    with workspace.writing() as connection:
+        kept = connection.execute("SELECT * FROM artefact WHERE run_id = ? AND name = 'weights'", (made,)).fetchone()
+        connection.execute("DELETE FROM artefact WHERE run_id = ? AND name = 'weights'", (made,))
+    work(workspace.directory, idle=0)
+    run = find_run(workspace, made)
+    assert run.state is RunState.FAILED
+    assert "weights of the records are not there" in run.error
+    with workspace.writing() as connection:
+        connection.execute("INSERT INTO artefact VALUES (?, ?, ?)", tuple(kept))
+    resume(workspace, made)
+    work(workspace.directory, idle=0)
+    assert find_run(workspace, made).state is RunState.DONE
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        ({"run": 7}, 'weights.run: there is no run "7"'),
+        ({"run": 1, "measure": "risk.attribute"}, 'weights.measure: no measure "risk.attribute"'),
+        ({"run": 1, "measure": "measure[0]"}, r'weights.measure: no measure "measure\[0\]"'),
+    ],
+)
+def test_weights_that_cannot_be_found_are_refused(
+    workspace: Workspace, enter: Enter, weights: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(BadInput, match=said):
+        enter(weights=weights)
+    assert workspace.connection.execute("SELECT count(*) FROM run").fetchone()[0] == 1
+
+
+def test_weights_of_a_run_that_is_not_done_are_refused(workspace: Workspace, enter: Enter) -> None:
+    waiting = enter()
+    with pytest.raises(BadInput, match=f"weights.run: run {waiting} is queued, not done"):
+        enter(weights={"run": waiting})
+
+
+def test_weights_are_those_of_the_same_records(
+    workspace: Workspace, small_recipe: Small, small_data: Microdata
+) -> None:
+    """One value changed, two records in each other's place, a record less: whose risk it was is not known."""
+    recipe, source = small_recipe(weights=WEIGHTS), Source("simulated.csv", b"simulated")
+    frame = small_data.frame
+    swapped = frame.iloc[[1, 0, *range(2, 80)]].reset_index(drop=True)
+    changed = frame.assign(income=frame["income"].where(frame.index != 3, 1.0))
+    for other in (swapped, changed, frame.head(79)):
+        with pytest.raises(BadInput, match=r"weights\.run: run 1 is of other records or variables"):
+            enter_run(workspace, recipe, source, Microdata(small_data.schema, other))
+    assert weights_for(workspace, recipe, small_data) is not None
+    assert weights_for(workspace, small_recipe(), small_data) is None
+
+
+def test_a_record_that_was_not_asked_about_keeps_its_influence(
+    workspace: Workspace, small_recipe: Small, small_data: Microdata, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def opened(*_: Any) -> Any:
+        found = open_records(workspace, 1, find_measure(record_measures(workspace, 1)))
+        probability = np.where(np.arange(80) == 4, np.nan, 1.0)
+        return replace(found, risk=replace(found.risk, probability=probability))
+
+    monkeypatch.setattr(weighing, "open_records", opened)
+    weights = weights_for(workspace, small_recipe(weights=WEIGHTS), small_data)
+    assert weights is not None
+    assert weights[4] == 1
+    assert np.allclose(np.delete(weights, 4), 0.2)
+
+
+@pytest.mark.slow
+def test_a_release_commits_to_the_weights_and_no_public_file_tells_of_them(
+    workspace: Workspace, small_recipe: Small, small_data: Microdata, tmp_path: Path
+) -> None:
+    recipe = small_recipe(weights=WEIGHTS, threshold=[])
+    made = enter_run(workspace, recipe, Source("simulated.csv", b"simulated"), small_data)
+    work(workspace.directory, idle=0)
+    plan, run = plan_release(workspace, made), find_run(workspace, made)
+    assert plan.weights == weights_hash(workspace, made) != ""
+    bound = [committed(run, workspace.dataset(run.dataset_id), plan.tables, "p", w) for w in (plan.weights, "", "0")]
+    assert len({one.sealed(b"k", {}) for one in bound}) == 3
+    assert "weights_sha256" not in bound[1].to_table()
+    found = examine(workspace, plan, policy_of(workspace.directory))
+    release(workspace, made, tmp_path / "out", reason="a test", waive={one.check: "a test" for one in found.unwaived})
+    inside = json.loads((tmp_path / "out/internal/commitments.json").read_text("utf-8"))
+    assert inside["committed"]["weights_sha256"] == plan.weights
+    for path in (tmp_path / "out/public").rglob("*"):
+        if path.is_file():
+            content = path.read_bytes().lower()
+            for telling in (plan.weights.encode(), b"weights", b"less influence", b"at risk in run"):
+                assert telling not in content, (path.name, telling)
+    report = (tmp_path / "out/internal/report.html").read_text("utf-8")
+    assert "Records at risk in run 1 have less influence (strength 0.8)." in report
+
+
+@pytest.mark.slow
+def test_the_command_weighs_by_an_earlier_run(
+    workspace: Workspace, tmp_path: Path, small_recipe: Small, small_data: Microdata
+) -> None:
+    small_data.frame.to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "plan.toml").write_text(small_recipe(data={"file": "people.csv"}).to_toml(), "utf-8")
+
+    def run(*arguments: str) -> Any:
+        return CliRunner().invoke(
+            sfumato, ["run", str(tmp_path / "plan.toml"), "--workspace", str(workspace.directory), *arguments]
+        )
+
+    found = run("--weights-from", "last", "--measure", "risk.identification", "--strength", "0.5")
+    assert found.exit_code in (0, 1)
+    assert "records at risk in run 1 by risk.identification have less influence (strength 0.5)" in found.stdout
+    weighting = find_run(workspace, 2).recipe.weights
+    assert weighting is not None
+    assert (weighting.run, weighting.measure, weighting.strength) == (1, "risk.identification", 0.5)
+    for refused in (
+        run("--weights-from", "1", "--strength", "2"),
+        run("--strength", "0.5"),
+        run("--weights-from", "9"),
+    ):
+        assert refused.exit_code == 2 or isinstance(refused.exception, BadInput | NotFound)
+    assert workspace.connection.execute("SELECT count(*) FROM run").fetchone()[0] == 2
