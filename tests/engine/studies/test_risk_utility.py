@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -180,6 +181,16 @@ def test_the_recipe_s_own_step_draws_what_the_recipe_draws() -> None:
         assert np.array_equal(made.numbers(name), drawn[name]), name
 
 
+def test_the_recipe_s_own_step_starts_at_its_own_public_seeds() -> None:
+    data = data_of(300)
+    pool = ["c,a,b", "1,0,1", "2,1,1"]
+    recipe = with_step(data, [{**STEP, "seeds": pool}], synthesisers=["step"])
+    (one,) = recipe.studies[0].spec.synthesisers
+    assert one.spec(7.0, ("a", "b", "c"), (), "") == replace(recipe.synthesis[0].spec, epsilon=7.0)
+    rows = [row for row in execute(recipe, data, key=PUBLIC).rows if row.family == "studies"]
+    assert series(rows, "epsilon_release", "step: perturbed_gibbs") == pytest.approx([200.0, 1000.0])
+
+
 @pytest.mark.parametrize(
     ("steps", "settings", "said"),
     [
@@ -319,6 +330,28 @@ def test_what_cannot_be_computed_is_refused_at_its_place(settings: dict[str, Any
     with pytest.raises(BadInput) as caught:
         rows_of(data_of(50), **settings)
     assert caught.value.place == f"study[0].{place}"
+
+
+@pytest.mark.slow
+def test_records_of_a_block_with_reset_move_to_uniform_and_those_of_a_chain_do_not() -> None:
+    """Park & Ghosh §4.2, Figure 4; the chain without reset is the control."""
+    from discharges import ORDER, discharges
+    from park_ghosh import places_in_a_block, sampler_of, way_of_one_record
+
+    data = discharges(4000)
+    sampler = sampler_of(data, 100.0)
+    found = places_in_a_block(sampler, data, np.random.default_rng(2))
+    for name in ("charge", "age"):
+        reset, chain, uniform = (found[name, words] for words in ("with reset", "without reset", "uniform"))
+        assert reset[-1] > 3 * min(reset), "the last of a block are far"
+        assert chain[-1] < 1.5 * min(chain) + 1e-3, "the last of a chain are not"
+        assert chain[-1] < reset[-1] < uniform[-1]
+    seed = {name: int(sampler.features.categories[name].codes(data)[0]) for name in ORDER}
+    way = [list(row) for row in way_of_one_record(sampler, seed, np.random.default_rng(3)).rows]
+    assert [int(str(cell)) for cell in way[0][1:]] == list(seed.values())
+    for place, (before, after) in enumerate(pairwise(way), start=1):
+        changed = [i for i in range(1, len(ORDER) + 1) if before[i] != after[i]]
+        assert set(changed) <= {place}, "each draw changes its own variable alone"
 
 
 @pytest.mark.study
