@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits
 
 from sfumato.engine.errors import EngineError
 from sfumato.engine.statistics.multinomial_logit import MultinomialLogit, NoMaximum, fit, log_probabilities
@@ -115,6 +116,7 @@ def moved(model: MultinomialLogit, x: np.ndarray, y: np.ndarray, i: int, guess: 
     return model.coefficients + model.step(change)[0]
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**6))
 def test_a_step_for_a_changed_record_is_near_the_refit_and_nearer_than_no_step(seed: int) -> None:
@@ -184,7 +186,8 @@ def test_thirty_five_classes_and_forty_five_columns_take_seconds() -> None:
     rng = np.random.default_rng(13)
     x = np.column_stack([np.ones(1740), rng.normal(size=(1740, 14)), rng.random((1740, 30)) < 0.2]).astype(float)
     y = (x @ rng.normal(size=(45, 35)) * 0.4 + rng.gumbel(size=(1740, 35))).argmax(axis=1)
-    start = time.process_time()
-    model = fit(x, y, np.unique(y), 0.1)
+    with threadpool_limits(limits=1):
+        start = time.process_time()
+        model = fit(x, y, np.unique(y), 0.1)
     assert model.converged
-    assert time.process_time() - start < 20
+    assert time.process_time() - start < 10

@@ -123,6 +123,7 @@ def drawn(data: Microdata, spec: SequentialLogisticSpec, count: int) -> np.ndarr
     return np.column_stack([made[name] for name in TARGETS])
 
 
+@pytest.mark.slow
 def test_datasets_have_the_probabilities_of_equation_5() -> None:
     data, spec = table(records(2000, 8)), SequentialLogisticSpec(order=2, parameters="mle")
     fit, expected = fitted(data, spec), np.empty(16)
@@ -140,6 +141,7 @@ def data_rows(data: Microdata) -> np.ndarray:
     return np.column_stack([data.numbers(name) for name in TARGETS])
 
 
+@pytest.mark.slow
 def test_order_two_keeps_pairs_and_order_one_loses_them_in_the_last_variable() -> None:
     """Cross moments of y4 with the products of two others: the score of the maximum keeps them where they are terms."""
     data = table(records(4000, 9))
@@ -205,6 +207,7 @@ PARTIAL = {
 }
 
 
+@pytest.mark.slow
 def test_partial_synthesis_keeps_the_predictors_and_uses_steps_3_and_4() -> None:
     """§4 of the paper: y1 and y2 stay, y3 and y4 have the regressions of the full synthesis."""
     data, recipe = table(records(600, 12)), Recipe.from_table(PARTIAL)

@@ -31,6 +31,7 @@ def strata(youths: PreparedRun, step: int) -> tuple[StratumRecords, ...]:
     return stratified_records(youths.data, target, spec.predictors, "psu", spec.groups, filled=spec.missing == "filled")
 
 
+@pytest.mark.slow
 def test_records_strata_and_combinations_are_the_paper_s(youths: PreparedRun) -> None:
     assert len(youths.data) == 2562
     alone, others = strata(youths, 0)
