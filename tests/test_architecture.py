@@ -20,6 +20,12 @@ DRAWING = {"textual", "click", "rich"}
 DATABASES = {"sqlite3", "duckdb"}
 
 
+@functools.cache
+def tree_of(path: Path) -> ast.Module:
+    """A file as Python reads it; several tests look at each."""
+    return ast.parse(path.read_text("utf-8"))
+
+
 def modules_of(layer: str) -> list[str]:
     relative = [path.relative_to(ROOT).with_suffix("") for path in FILES if path.is_relative_to(ROOT / layer)]
     return [".".join(("sfumato", *path.parts)).removesuffix(".__init__") for path in relative]
@@ -94,7 +100,7 @@ def imports_of(path: Path, known: set[str]) -> set[str]:
     """The modules of ``known`` that a file names in its imports, wherever in it they stand."""
     parts = ("sfumato", *path.relative_to(ROOT).with_suffix("").parts)
     found = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         if isinstance(node, ast.ImportFrom):
@@ -142,9 +148,8 @@ def test_the_search_for_circles_finds_one() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_file_is_short_and_everything_public_in_it_is_documented(path: Path) -> None:
-    text = path.read_text("utf-8")
-    assert len(text.splitlines()) <= LONGEST_FILE
-    tree = ast.parse(text)
+    assert len(path.read_text("utf-8").splitlines()) <= LONGEST_FILE
+    tree = tree_of(path)
     assert ast.get_docstring(tree), "the module says what it is for"
     contract = path.parent.name == "contract"  # its tests are named sentences
     silent = [node.name for node in public(tree) if not documented(node)]
@@ -249,7 +254,7 @@ def test_only_the_rooms_of_the_terminal_know_private_parts_of_textual() -> None:
         f"{path.relative_to(ROOT)}: {name}"
         for path in FILES
         if not path.is_relative_to(ROOT / "tui" / "terminal") and "tui" in path.parts and path.parent.name != "cli"
-        for name in private_parts_used(ast.parse(path.read_text("utf-8")), theirs)
+        for name in private_parts_used(tree_of(path), theirs)
     }
     assert found == set()
 

@@ -86,6 +86,7 @@ def matches(data: Microdata, released: Microdata, i: int, j: int, without: str =
     return all(agrees for name, agrees in checks.items() if name != without)
 
 
+@pytest.mark.slow
 def test_candidates_and_drivers_are_those_counted_by_hand(
     releases: tuple[Recipe, list[Microdata]], small_data: Microdata
 ) -> None:

@@ -307,7 +307,17 @@ def curve_table(method: Method, found: Sequence[Told], beside: Mapping[int, floa
     ]
     lines = dict.fromkeys(line for line, _, _ in placed)
     told = [(line, [placed.get((line, *place)) for place, _ in columns]) for line in lines]
-    return _told_table([curve, *(title for _, title in columns)], told, beside) if placed else None
+    if not placed:
+        return None
+    made = _told_table([curve, *(title for _, title in columns)], told, beside)
+    parts = [(name, kind == "all") for (name, kind), _ in columns for _ in ("told", "published")]
+    order = list(dict.fromkeys(reversed(parts)))  # the best leaves with the worst: it would flatter alone
+    spare = [order.index(part) + 1 if part != parts[0] else 0 for part in parts]
+    return replace(made, columns=[made.columns[0], *map(_with_spare, made.columns[1:], spare)])
+
+
+def _with_spare(column: Column, spare: int) -> Column:
+    return replace(column, spare=spare)
 
 
 def split_table(method: Method, found: Sequence[Told], beside: Mapping[int, float] = NONE_BESIDE) -> Table | None:

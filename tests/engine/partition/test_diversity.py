@@ -89,6 +89,7 @@ def test_recursive_diversity_of_a_class_counted_by_hand() -> None:
     assert [found.recursive_ratio(l)[0] for l in (1, 2, 3, 4)] == [5 / 9, 5 / 4, 5.0, math.inf]  # noqa: E741
 
 
+@pytest.mark.slow
 @seed(2)
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 2)), min_size=1, max_size=20))

@@ -100,6 +100,7 @@ def brute_force(
 rows_of = lambda wide, size: st.lists(st.tuples(*[st.sampled_from(["0", "1"])] * wide), min_size=size, max_size=size)  # noqa: E731
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     rows_of(3, 5),
@@ -212,6 +213,7 @@ def test_records_in_any_order_and_blocks_of_any_number_say_the_same() -> None:
     assert [e.value for e in second.whole.estimates] == pytest.approx([e.value for e in first.whole.estimates])
 
 
+@pytest.mark.slow
 def test_stopping_early_changes_no_share_and_bounds_what_it_did_not_finish() -> None:
     rng = np.random.default_rng(8)
     names = ("a", "b", "c", "d", "e", "f", "g")
@@ -227,6 +229,7 @@ def test_stopping_early_changes_no_share_and_bounds_what_it_did_not_finish() -> 
     assert not any("upper bound" in e.reason for e in whole.whole.estimates)
 
 
+@pytest.mark.slow
 def test_an_intruder_who_lacks_more_learns_less() -> None:
     strongest, average = (
         recipe(("a", "b"), m=5, model={"concentration": 0.01}, prior="uniform", **more)

@@ -182,6 +182,7 @@ def test_a_dense_table_is_found_where_the_pool_is_the_whole_of_it() -> None:
     assert not seeds_uncovered(data, NAMES, SeedPool("public", lines_of(data.frame.head(150))))
 
 
+@pytest.mark.slow
 def test_an_independent_sample_is_never_taken_for_the_data() -> None:
     """Where a cell of the table has one record on average most independent records hit one that is alone: 37 % of them."""
     schema = Schema((Variable("x", Kind.COUNT, bounds=(0, 999)),))

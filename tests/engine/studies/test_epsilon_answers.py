@@ -88,6 +88,7 @@ def test_what_was_not_computed_keeps_to_no_limit() -> None:
     assert answered([0.1, 0.1, 0.1], LARGEST, 0.5, goal="none").reason == answering.NO_DIRECTION
 
 
+@pytest.mark.slow
 def test_a_later_point_is_sold_as_the_answer_one_time_in_forty_at_most() -> None:
     """Simulated studies of seven epsilons with five datasets each, whose third is just beyond the limit.
 

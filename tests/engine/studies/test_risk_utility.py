@@ -286,6 +286,7 @@ def test_two_limits_of_one_synthesiser_have_an_answer_each() -> None:
     assert told == {"marginal": 0.01, "conditional": None}
 
 
+@pytest.mark.slow
 def test_what_is_learned_does_not_depend_on_epsilon() -> None:
     data = data_of(300)
     for one in study.DEFAULT:

@@ -40,6 +40,7 @@ def pairs_of_draws(spec: DirichletMultinomialSpec, times: int) -> np.ndarray:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("a", [0.2, 1.5])
 def test_two_records_have_the_probabilities_of_the_model(a: float) -> None:
     found = pairs_of_draws(DirichletMultinomialSpec(concentration=a), 6000)
@@ -57,6 +58,7 @@ def test_two_records_have_the_probabilities_of_the_model(a: float) -> None:
     assert stats.binomtest(same, len(found), independent).pvalue < 1e-3, "theta is drawn: records are alike more often"
 
 
+@pytest.mark.slow
 def test_given_a_kept_variable_each_group_has_its_own_probabilities() -> None:
     data, spec = data_of(ROWS), DirichletMultinomialSpec(concentration=0.5, predictors=("g",))
     fit = model.dirichlet_multinomial(data, ("a", "b"), spec, Run(np.random.default_rng(1)), 1)
@@ -86,6 +88,7 @@ def test_cells_that_no_record_has_are_drawn_from_a_table_that_is_never_listed() 
     assert 1 < len(np.unique(fresh)) < len(fresh) / 5, "a mass of 10 on the rest: cells come again"
 
 
+@pytest.mark.slow
 def test_the_bootstrap_has_the_moments_of_rubins() -> None:
     rng = np.random.default_rng(8)
     schema = Schema((Variable("x", Kind.CONTINUOUS), Variable("y", Kind.CONTINUOUS)))

@@ -214,6 +214,7 @@ def test_the_audit_finds_a_sampler_that_takes_too_little_noise(monkeypatch: pyte
     assert attacked(one_record(PerturbedGibbsSpec(epsilon=0.5, hash_size=1))) > 0.5
 
 
+@pytest.mark.slow
 def test_the_audit_comes_near_the_claim_where_all_is_worst() -> None:
     """With one feature the claim is tight: of a crowd of 400 the person's value is 1 + 1/alpha times as likely with the person."""
     rows = [0] * 400

@@ -153,6 +153,7 @@ RECIPE: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_second_variable_is_drawn_given_the_synthetic_values_of_the_first() -> None:
     """Races go with the synthetic home as they went with the confidential one, and not with the confidential one any more."""
     data, recipe = table(4000, 6), Recipe.from_table(RECIPE)
@@ -199,6 +200,7 @@ def test_strata_that_are_the_target_or_that_a_later_step_makes_are_refused() -> 
         Recipe.from_table({**RECIPE, "synthesis": [second, first]})
 
 
+@pytest.mark.slow
 def test_a_release_has_as_few_copies_as_independent_draws_and_a_single_valued_stratum_would_copy() -> None:
     data, spec = table(2000, 8), MultinomialLogisticSpec(predictors=("age", "sex"))
     (records,) = model.records_of(data, "home", spec)

@@ -131,6 +131,7 @@ SPECS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
 def test_no_record_changes_any_outcome_by_more_than_epsilon(spec: PerturbedGibbsSpec) -> None:
     records = 2 if spec.block == 3 and spec.reset else 3
@@ -148,6 +149,7 @@ def test_the_distribution_sums_to_one() -> None:
         assert np.allclose(whole, 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["one record", "a block with reset"])
 def test_with_fewer_virtual_records_as_the_printed_inequality_allows_it_is_not_private(
     name: str, monkeypatch: pytest.MonkeyPatch
@@ -158,6 +160,7 @@ def test_with_fewer_virtual_records_as_the_printed_inequality_allows_it_is_not_p
     assert found > 1.0
 
 
+@pytest.mark.slow
 def test_a_block_without_reset_is_not_private(monkeypatch: pytest.MonkeyPatch) -> None:
     def without_reset(self: Sampler, seeds: Mapping[str, Any], size: int, rng: Any) -> dict[str, Any]:
         now = dict(seeds)
@@ -172,6 +175,7 @@ def test_a_block_without_reset_is_not_private(monkeypatch: pytest.MonkeyPatch) -
 rows_of = st.lists(st.tuples(*(st.integers(0, 2) for _ in NAMES)), min_size=2, max_size=12)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     rows=rows_of,

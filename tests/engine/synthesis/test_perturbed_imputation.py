@@ -99,6 +99,7 @@ def test_the_models_are_those_of_another_solver_and_what_is_drawn_is_theirs() ->
     assert stats.chisquare(np.roll(counts, 1), chance * len(cells)).pvalue < 1e-9, "the negative control"
 
 
+@pytest.mark.slow
 def test_without_epsilon_it_is_multiple_imputation() -> None:
     data = dependent(3000, 4)
     spec = PerturbedImputationSpec(strengths=4, folds=3, seeds=SeedPool("confidential"))

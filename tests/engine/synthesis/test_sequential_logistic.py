@@ -79,6 +79,7 @@ def test_maximum_and_covariance_are_those_of_statsmodels_on_the_terms_of_the_pap
         assert ours.errors == pytest.approx(expected.bse, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_weights_of_records_are_those_of_statsmodels_and_a_weight_of_two_is_a_record_twice() -> None:
     rows, rng = records(300, 5), np.random.default_rng(6)
     weights = rng.random(300) + 0.1

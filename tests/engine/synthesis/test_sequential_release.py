@@ -120,6 +120,7 @@ def test_the_oracle_tells_another_order_apart() -> None:
     assert abs(by_hand(rows, z, 1, "mle") - by_hand(rows, z, 2, "mle")) > 0.02
 
 
+@pytest.mark.slow
 def test_one_newton_step_is_near_a_fit_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     of = recipe(2, "drawn")
     rows, z = made(500, 5), made(500, 6)
@@ -152,6 +153,7 @@ def test_the_prediction_is_that_of_all_other_records() -> None:
     assert np.exp(prior).sum() == pytest.approx(1, abs=0.01)
 
 
+@pytest.mark.slow
 def test_a_run_tells_the_error_of_its_step() -> None:
     of = recipe(2, "drawn", m=2, refits=8, blocks=2)
     found = execute(of, microdata(of, made(120, 1)), key=PUBLIC)

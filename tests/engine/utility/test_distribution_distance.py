@@ -67,6 +67,7 @@ def test_a_level_of_one_table_alone_counts_two_and_is_said(zips: str, value: flo
     assert estimate.baseline is None
 
 
+@pytest.mark.slow
 def test_to_leave_a_level_out_is_never_better_than_to_have_it() -> None:
     """Whatever the records of a rare level say, a release without them is at least as far away."""
     rng = np.random.default_rng(2)

@@ -121,6 +121,7 @@ def test_records_that_lack_a_value_are_left_out_and_counted() -> None:
     assert {e.reason for e in found} == {"released: 40 of 300 records have no value"}
 
 
+@pytest.mark.slow
 def test_the_baseline_is_the_mean_distance_of_two_samples() -> None:
     found = [measured(frame(500, 2 * k), frame(500, 2 * k + 1), models=[LINEAR])[0] for k in range(60)]
     assert np.median([e.value / e.baseline for e in found]) == pytest.approx(0.95, abs=0.2)  # type: ignore[operator]

@@ -101,6 +101,7 @@ def test_the_curves_are_those_of_the_simulations_counted_again(study, labels):
         )
 
 
+@pytest.mark.slow
 def test_the_area_is_the_chance_that_a_good_label_scores_higher(study, labels):
     scores, tests, errors = labels
     good, bad = np.repeat(scores, tests - errors), np.repeat(scores, errors)
@@ -108,6 +109,7 @@ def test_the_area_is_the_chance_that_a_good_label_scores_higher(study, labels):
     assert study.answer("auc", "rho", generators="all").value == pytest.approx(above)
 
 
+@pytest.mark.slow
 def test_no_smaller_threshold_than_the_suggested_one_keeps_the_errors_few(study, labels):
     scores, tests, errors = labels
 
@@ -239,6 +241,8 @@ async def test_no_line_of_the_tables_is_broken_and_columns_come_back_with_the_ro
             await seat.press("v", "v", "v")
         heading = next(line for line in seat.text.splitlines() if " suggested " in line and "score" in line)
         assert ("AP worst" in heading) == (columns == 200)
+        assert "AUC" in heading
+        assert ("AUC best" in heading) == ("AUC worst" in heading)
         for name in study.names:
             assert any(name in line and number(study.answer("auc", name, generators="all").value) in line
                        for line in seat.text.splitlines())  # fmt: skip

@@ -346,6 +346,7 @@ def test_a_sensitive_variable_that_nothing_replaces_needs_a_reason(
     assert (acts(workspace)[0]["exposed"], acts(workspace)[0]["reason"]) == ("visits", "visits are public")
 
 
+@pytest.mark.slow
 def test_an_anonymised_table_keeps_its_sensitive_variables(workspace: Workspace, enter: Enter, tmp_path: Path) -> None:
     by_mondrian = [{"method": "mondrian", "k": 3}]
     run_id = enter(synthesis=[], anonymisation=by_mondrian, release={"seed": 7}, measure=[], threshold=[])
