@@ -237,6 +237,7 @@ def brute_force(
 rows_of = lambda wide, size: st.lists(st.tuples(*[st.sampled_from("01")] * wide), min_size=size, max_size=size)  # noqa: E731
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(
     rows_of(3, 5),
