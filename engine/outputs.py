@@ -167,6 +167,7 @@ class Beliefs:
     ``after`` and ``before`` are shares of records that are guessed right; ``both``, ``gained``, ``lost`` and ``neither`` are
     how many are guessed right before and after, after alone, before alone, and never. ``of_first`` is ``after`` by the first
     datasets, as many as the row's parameter ``datasets`` says. A truth of probability ``certain`` or more is nearly certain.
+    Where the parameter ``prior`` is ``unknowing``, the intruder believes nothing before, and ``before`` says nothing of other people.
     """
 
     after: str
@@ -178,3 +179,5 @@ class Beliefs:
     of_first: str
     datasets: str
     certain: float
+    prior: str
+    unknowing: str

@@ -114,6 +114,8 @@ BELIEFS = Beliefs(
     of_first="posterior_risk_of_first",
     datasets="datasets",
     certain=NEARLY,
+    prior="prior",
+    unknowing="uniform",
 )
 
 

@@ -18,6 +18,7 @@ from ..reporting.release_summary import Decision
 from ..reporting.user_guide import PublicRelease, user_guide
 from ..store.artefacts import traces_of
 from ..store.workspace import Workspace
+from ..views.beliefs import belief_measures, beliefs_of
 from ..views.figures import figures_of
 from ..views.results import diagnostics_of, result_rows, verdicts_of
 from ..views.runs import Run, done_together, find_run, names_of
@@ -88,6 +89,7 @@ def _reported(workspace: Workspace, run: Run, name: str, *, traces: bool) -> Rep
         verdicts=verdicts_of(workspace, run.id),
         diagnostics=diagnostics_of(workspace, run.id),
         traces={model.target: model.trace for model in traces_of(workspace, run.id)} if traces else None,
+        beliefs=[beliefs_of(workspace, run.id, one) for one in belief_measures(workspace, run.id)],
     )
 
 

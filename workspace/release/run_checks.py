@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods import registry
 from sfumato.engine.rows import Row
 
+from ..reporting.beliefs import BeliefsFound
+from ..views.beliefs import belief_measures, beliefs_of
 from ..views.records import open_records, record_measures
 from ..views.results import diagnostics_of, result_rows
 from .checks import Case, Check, Sighting, numbered
@@ -85,21 +88,71 @@ def _policy_since(case: Case) -> Sighting:
 
 
 def _worst_records(case: Case) -> Sighting:
+    """By what an intruder knows of a record; of one who knows all others speak ``newly_certain`` and ``guessed_beyond_prior``."""
     worst: Sighting | None = None
     for measure in record_measures(case.workspace, case.plan.run.id):
         found = open_records(case.workspace, case.plan.run.id, measure)
+        if found.risk.prior is not None or not len(found):
+            continue
+        record = int(found.ranking[0])
         probability = found.risk.probability
-        highest, record = float(probability.max()), int(found.ranking[0])
-        likely = np.flatnonzero(probability > LIKELY)
-        own = None if found.own is None else float(found.own.probability.max())
+        highest, likely = float(probability[record]), np.flatnonzero(probability > LIKELY)
+        own = None if found.own is None else float(np.nanmax(found.own.probability))
         few = case.synthetic and case.plan.datasets < 2
         said = (
-            f"{measure.key}: record {record + 1} is given away with probability {highest:.3g} over {found.risk.datasets} datasets, and "
-            f"{len(likely):,} of {len(probability):,} with more than {LIKELY:g}"
+            f"{measure.key}: record {record + 1} is given away with probability {highest:.3g} over {found.datasets} datasets, and "
+            f"{len(likely):,} of {len(found):,} with more than {LIKELY:g}"
         ) + ("; of one dataset it may be chance" if few else "")
         one = Sighting(said, highest, own, records=numbered(likely) or (record,), at_most="warn" if few else "block")
         worst = one if worst is None or one.held > worst.held else worst
     return worst or Sighting("no measure of the run says anything of single records")
+
+
+NOT_ASKED = (
+    "the strongest intruder was not asked: no measure of the run tells what one who knows all other records believes"
+)
+
+
+def _beliefs(case: Case) -> list[BeliefsFound]:
+    run_id = case.plan.run.id
+    return [beliefs_of(case.workspace, run_id, one) for one in belief_measures(case.workspace, run_id)]
+
+
+def _newly_certain(case: Case) -> Sighting:
+    worst: Sighting | None = None
+    for found in _beliefs(case):
+        newly = found.newly_certain
+        share = float(newly.mean())
+        said = (
+            f"{found.key} ({found.uses}): of {found.over} the truth of {int(newly.sum()):,} has a probability of {found.certain:g} or more "
+            "once the release is known, and had less before"
+        )
+        records = numbered(np.sort(found.numbers[newly] - 1))
+        one = Sighting(said, share, records=records)
+        worst = one if worst is None or one.held > worst.held else worst
+    return worst or Sighting(NOT_ASKED)
+
+
+def _guessed_beyond_prior(case: Case) -> Sighting:
+    asked = _beliefs(case)
+    if not asked:
+        return Sighting(NOT_ASKED)
+    informed = [found for found in asked if found.informed]
+    if not informed:
+        raise NotComputable(
+            "the strongest intruder was asked only with a prior that knows nothing, so that nobody knows what the release adds; measure "
+            "it with a prior of the models too"
+        )
+    worst: Sighting | None = None
+    for found in informed:
+        after, before = found.after.value or 0.0, found.before.value or 0.0
+        sure = after if found.after.lower is None else found.after.lower
+        beyond = (after - before) / (1 - before) if before < 1 else 0.0
+        said = f"{found.key} ({found.uses}): of {found.over} a share of {after:.4g} is guessed right once the release is known, {before:.4g} before"
+        one = Sighting(said, after, before, beyond, at_most="block" if sure > before else "warn")
+        worst = one if worst is None or one.held > worst.held else worst
+    assert worst is not None
+    return worst
 
 
 def _above_confidential(case: Case) -> Sighting:
@@ -175,6 +228,20 @@ RUN_CHECKS = (
         "above one half an intruder is more often right than wrong; nine in ten over all datasets is no chance",
         "look at the record (Records, or sfumato records RUN), then change what drives its risk", _worst_records,
         "the largest risk of a record: El Emam (2013); Reiter & Mitra (2009)",
+    ),
+    Check(
+        "newly_certain", "truths that the release makes nearly certain", "share of the records asked about", 0.0, 0.01,
+        "whoever knows all other records is sure of these; few people know so much, so that single records warn, and more than one in a hundred "
+        "block; a choice of ours; no rule of the field has a number",
+        "look at them (Records, or sfumato records RUN), then take models that smooth more, or fewer datasets", _newly_certain,
+        "an intruder who knows all records but one: Reiter, Wang & Zhang, §2",
+    ),
+    Check(
+        "guessed_beyond_prior", "records guessed right beyond what was believed before", "share", 0.05, 0.2,
+        "a release shall teach of people, not of this person: of the records that were guessed wrong before, so many more are guessed right; a "
+        "choice of ours; no rule of the field has a number",
+        "take models that smooth more, or fewer datasets; the screen of the strongest intruder shows what each dataset adds", _guessed_beyond_prior,
+        "R and PR: Reiter, Wang & Zhang, eq. 2 and 13; excess risk: Giomi et al. (2023)",
     ),
     Check(
         "risk_above_confidential", "a risk above the confidential data's own", "ratio", 1.0, 1.0,

@@ -27,7 +27,8 @@ class BeliefsFound:
     ``prior`` and ``posterior`` (t,) are the probabilities of the truth of the t records asked about, of ``records`` in all, whose
     ``numbers`` (t,) count from 1. ``after`` and
     ``before`` are the rows of the shares guessed right, ``cross`` how many records were guessed right (before, after),
-    ``first`` the rows by the first 1 to m datasets, ``groups`` the rows before and after of groups, by name.
+    ``first`` the rows by the first 1 to m datasets, ``groups`` the rows before and after of groups, by name. ``informed`` says whether the
+    intruder believes anything before the release.
     """
 
     run_id: int
@@ -45,6 +46,7 @@ class BeliefsFound:
     first: Mapping[int, Row]
     groups: Mapping[str, tuple[Row, Row]]
     certain: float
+    informed: bool
 
     @property
     def asked(self) -> int:
@@ -215,8 +217,8 @@ def sure(found: BeliefsFound) -> str:
     """What nearly certain means, and how many truths are."""
     newly, all_of = int(found.newly_certain.sum()), int(found.nearly_certain.sum())
     return (
-        f"Nearly certain, of a probability of {number(found.certain)} or more, is the truth of {count(all_of, 'record')}, of "
-        f"{newly:,} of them not before."
+        f"Nearly certain, of a probability of {number(found.certain)} or more, is the truth of {count(all_of, 'record')}, {newly:,} of them "
+        "not before."
     )
 
 

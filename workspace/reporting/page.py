@@ -20,6 +20,7 @@ from ..plots.markup import Child, Markup, element
 from ..plots.planes import together
 from ..plots.svg import svg
 from ..plots.traces import plots_of, trace_figure
+from .beliefs import ONLY, BeliefsFound, belief_figure, belief_tables, ranking_table, sure
 from .diagnostics import ALL, ParameterLine, parameter_lines, parameter_table, statistic_table, worst_first
 from .document import definitions, html_page, signature_lines
 from .release_summary import Decision, fates, moment, summary_lines, what_goes_out
@@ -44,8 +45,8 @@ READING = (
     "Values of the release are averages over its datasets; their intervals are 95 % Monte Carlo intervals of that average, "
     "and where a method has a combining rule, its confidence intervals. A baseline is what the measure would be "
     "without a difference; risks stand beside those of the confidential data themselves, which is the risk without protection. "
-    "A value that could not be computed says so and is never 0. No record of the confidential data is shown: "
-    "figures leave out bars and curves that fewer than three confidential records make up."
+    "A value that could not be computed says so and is never 0. No values of a confidential record are shown: "
+    "figures of values leave out bars and curves that fewer than three confidential records make up."
 )
 
 
@@ -54,7 +55,8 @@ class ReportedRun:
     """What a report says of one run: how it was made, of which file, and what it found.
 
     ``rows`` are its averages and the confidential data's own. ``traces`` hold what the samplers of its models left, by
-    variable; posterior draws are as confidential as the data, and the report of a release has none.
+    variable; posterior draws are as confidential as the data, and the report of a release has none. ``beliefs`` are what the strongest
+    intruder believes.
     """
 
     id: int
@@ -76,6 +78,7 @@ class ReportedRun:
     verdicts: Sequence[Verdict]
     diagnostics: Sequence[Diagnostic]
     traces: Mapping[str, Trace | None] | None = None
+    beliefs: Sequence[BeliefsFound] = ()
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,8 @@ def report(
         _variable_section(main.recipe),
         section("Verdicts", _verdicts(main)),
         *_found(main, ""),
-        *[part for run in beside for part in _beside(run)],
+        *_beliefs(main, ""),
+        *[part for run in beside for part in (*_beside(run), *_beliefs(run, f", {run.name}"))],
         section("Published figures", [html(source_table(one)) for one in published]) if published else None,
         section("Figures", [_figure(one, i) for i, one in enumerate(figures, start=1)]),
         _diagnostic_section(runs),
@@ -194,6 +198,24 @@ def _studies(run: ReportedRun, of: str) -> list[Section]:
             tables = [html(one) for one in together_tables(step.method, own)]
             sections.append(section(f"{step.method.title}{of}", tables, _meanings(own)))
     return sections
+
+
+def _beliefs(run: ReportedRun, of: str) -> list[Section]:
+    """How belief in the truth of records moved, and whose truth is most probable: records by their number, no values."""
+    return [
+        section(
+            f"{found.title}: {found.uses}{of}",
+            element("p", f"Of {found.over}: {found.answer}. {sure(found)} {ONLY}"),
+            *(html(one) for one in belief_tables(found)),
+            html(ranking_table(found)),
+            element(
+                "figure",
+                svg(drawn := belief_figure(found), f"beliefs-{run.id}-{i}"),
+                element("figcaption", drawn.caption),
+            ),
+        )
+        for i, found in enumerate(run.beliefs, start=1)
+    ]
 
 
 def _meanings(rows: Sequence[Row]) -> Markup:

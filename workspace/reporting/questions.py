@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from sfumato.engine.methods import method_called
 from sfumato.engine.outputs import QUESTIONS, Question
 from sfumato.engine.rows import Row
 
-from .results import method_title, output_of
+from .results import method_title, output_of, told_apart
+from .words import number, settings_text
 
 ASKS: Mapping[Question, str] = MappingProxyType(
     {
@@ -55,3 +57,25 @@ def _said(rows: list[Row]) -> str:
     if methods:
         return f"measured by {'; '.join(methods)}"
     return "NOT MEASURED; what was asked for could not be computed" if rows else "NOT MEASURED"
+
+
+NOT_ASKED = "Strongest intruder: NOT ASKED. No number says what somebody learns of a person from the release who knows all other records and how it was made."
+
+
+def strongest_intruder(rows: Iterable[Row]) -> list[str]:
+    """What an intruder who knows all other records guesses right, before the release and after it; or that nobody asked."""
+    found = []
+    for row in averages_of_risk(rows):
+        method = method_called(row.method_key)
+        if method is None or method.beliefs is None or row.measure != method.beliefs.after or told_apart(row):
+            continue
+        use = settings_text(row.params)
+        name = f"{method.title}{f' ({use})' if use else ''}"
+        if row.value is None:
+            found.append(f"{name}: asked, NOT COMPUTED: {row.reason}.")
+        else:
+            before = f", {number(row.baseline)} before it is" if row.baseline is not None else ""
+            found.append(
+                f"{name}: {number(row.value)} of the records are guessed right once the release is known{before}."
+            )
+    return found or [NOT_ASKED]

@@ -12,7 +12,7 @@ from sfumato.engine.schema import Role
 from sfumato.engine.thresholds import Verdict
 
 from .evidence import evidence_lines
-from .questions import coverage
+from .questions import coverage, strongest_intruder
 from .tables import Table, table
 from .words import count, limit_text, name_of, number, thresholds_text
 
@@ -95,7 +95,13 @@ def summary_lines(
     the gate found, and why it went.
     """
     found = list(rows)
-    lines = [going, judged(verdicts), *coverage(found), *(f"{line}." for line in evidence_lines(found))]
+    lines = [
+        going,
+        judged(verdicts),
+        *coverage(found),
+        *strongest_intruder(found),
+        *(f"{line}." for line in evidence_lines(found)),
+    ]
     if decision is not None:
         lines += [GATE[decision.status], *([f"Reason given: {decision.reason}"] if decision.reason else [])]
     return lines

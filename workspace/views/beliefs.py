@@ -79,6 +79,7 @@ def beliefs_of(workspace: Workspace, run_id: int, measure: RecordMeasure) -> Bel
         first,
         _groups([row for row in rows if row.params != base], told.after, told.before, base),
         told.certain,
+        getattr(step.spec, told.prior, None) != told.unknowing,
     )
 
 

@@ -1,0 +1,166 @@
+"""The strongest intruder before a release: what the gate finds, what the assessment and the report say, what never leaves."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from believed import INTRUDER, RECIPE, believed_workspace, survey
+
+from sfumato.engine.microdata import conform
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.release import run_checks
+from sfumato.workspace.release.contents import plan_release
+from sfumato.workspace.release.gate import Finding, examine
+from sfumato.workspace.release.package import release
+from sfumato.workspace.release.policy import FindingLimit, Policy
+from sfumato.workspace.release.policy_text import policy_toml
+from sfumato.workspace.release.report import report_page
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.beliefs import belief_measures, beliefs_of
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def believed(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    return Workspace.open(believed_workspace(tmp_path_factory.mktemp("believed") / "workspace"))
+
+
+def entered(workspace: Workspace, **changes: Any) -> int:
+    recipe, (_, data) = Recipe.from_table({**RECIPE, **changes}), survey()
+    run_id = enter_run(workspace, recipe, Source("survey.csv", b"simulated"), conform(data.frame, recipe.schema))
+    work(workspace.directory, idle=0)
+    return run_id
+
+
+def found(workspace: Workspace, run_id: int = 1, policy: Policy | None = None) -> dict[str, Finding]:
+    examination = examine(workspace, plan_release(workspace, run_id), policy or Policy())
+    return {one.check: one for one in examination.findings}
+
+
+def test_truths_that_become_nearly_certain_are_found(believed: Workspace) -> None:
+    """The last record alone is a divorced lodger: with next to no virtual records only it can have brought one into the release."""
+    findings = found(believed)
+    uniform = beliefs_of(believed, 1, belief_measures(believed, 1)[1])
+    newly = findings["newly_certain"]
+    assert newly.records == (*sorted(int(n) - 1 for n in uniform.numbers[uniform.newly_certain]),)
+    assert newly.held == pytest.approx(uniform.newly_certain.mean())
+    assert newly.held > 0
+    assert newly.status == ("block" if newly.held > 0.01 else "warn")
+    strict = found(believed, policy=Policy(findings={"newly_certain": FindingLimit(warn=0.0, block=0.5)}))
+    assert strict["newly_certain"].status == "warn"
+
+
+def test_truths_that_were_certain_before_are_not_the_release_s_doing(
+    believed: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (one, _) = [beliefs_of(believed, 1, measure) for measure in belief_measures(believed, 1)]
+    sure = np.full(one.asked, 0.99)
+    for prior, share in ((np.full(one.asked, 0.96), 0.0), (np.full(one.asked, 0.5), 1.0)):
+        changed = replace(one, prior=prior, posterior=sure)
+        monkeypatch.setattr(run_checks, "_beliefs", lambda _, changed=changed: [changed])
+        finding = found(believed)["newly_certain"]
+        assert finding.held == share
+        assert finding.status == ("block" if share else "pass")
+
+
+def test_guesses_beyond_the_prior_are_judged_where_the_prior_knows_something(
+    believed: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (one, uniform) = [beliefs_of(believed, 1, measure) for measure in belief_measures(believed, 1)]
+    assert one.informed
+    assert not uniform.informed
+
+    def finding(after: float, before: float, lower: float | None = None) -> Finding:
+        changed = replace(
+            one, after=replace(one.after, value=after, lower=lower), before=replace(one.before, value=before)
+        )
+        monkeypatch.setattr(run_checks, "_beliefs", lambda _: [changed, uniform])
+        return found(believed)["guessed_beyond_prior"]
+
+    assert finding(0.25, 0.25).status == "pass"
+    assert finding(0.20, 0.25).status == "pass"
+    assert finding(0.1471, 0.1402).status == "pass"  # Reiter, Wang & Zhang, Table 2, stratum 1
+    assert finding(0.2616, 0.2445).status == "pass"  # stratum 2
+    assert finding(0.33, 0.25).status == "warn"
+    assert finding(0.90, 0.25).status == "block"
+    assert finding(0.90, 0.25).held == pytest.approx(0.65 / 0.75)
+    assert finding(0.90, 0.25, lower=0.2).status == "warn"  # of a few records, which chance may have chosen
+    assert finding(1.0, 1.0).status == "pass"
+    monkeypatch.setattr(run_checks, "_beliefs", lambda _: [uniform])
+    alone = found(believed)["guessed_beyond_prior"]
+    assert alone.status == "warn"
+    assert "prior that knows nothing" in alone.said
+
+
+def test_the_gate_reads_records_of_which_nobody_asked_as_unknown(believed: Workspace) -> None:
+    """NaN is held above no limit: the worst record must come from those that were asked about."""
+    finding = found(believed)["worst_records"]
+    assert finding.value is not None
+    assert np.isfinite(finding.value)
+    assert finding.said.startswith("risk.identification")
+
+
+def test_the_limits_stand_in_the_policy_with_their_reason(believed: Workspace) -> None:
+    text = policy_toml(Policy())
+    for words in ("[findings.newly_certain]", "[findings.guessed_beyond_prior]", "Reiter, Wang & Zhang"):
+        assert words in text
+
+
+def test_a_run_that_did_not_ask_says_so_in_gate_assessment_and_report(tmp_path: Path) -> None:
+    with Workspace.create(tmp_path / "w", PUBLIC) as workspace:
+        run_id = entered(workspace, measure=[{"method": "risk.identification"}], threshold=[])
+        findings = found(workspace, run_id)
+        for check in ("newly_certain", "guessed_beyond_prior"):
+            assert findings[check].status == "pass"
+            assert "was not asked" in findings[check].said
+        release(workspace, run_id, tmp_path / "out", reason="a test")
+        assessment = (tmp_path / "out" / "internal" / "risk-assessment.md").read_text("utf-8")
+        assert "Strongest intruder: NOT ASKED" in assessment
+        assert "Strongest intruder: NOT ASKED" in report_page(workspace, run_id)
+
+
+def test_the_assessment_and_the_report_say_what_was_asked_and_nothing_of_it_is_public(
+    believed: Workspace, tmp_path: Path
+) -> None:
+    one, uniform = (beliefs_of(believed, 1, measure) for measure in belief_measures(believed, 1))
+    release(believed, 1, tmp_path / "out", reason="a test")
+    assessment = (tmp_path / "out" / "internal" / "risk-assessment.md").read_text("utf-8")
+    assert "NOT ASKED" not in assessment
+    assert f"{one.after.value:.4g} of the records are guessed right once the release is known" in assessment
+    page = report_page(believed, 1)
+    for words in (
+        "correct after",
+        "By the first datasets",
+        "records whose truth is most probable",
+        "Belief in the truth",
+    ):
+        assert words in page
+    own = page[page.index('id="strongest-intruder') : page.index('id="figures"')]
+    assert not [level for level in ("zqxdivorced", "lodger", "tenant", "widowed") if level in own]
+    secrets = {f"{value:.4g}" for found in (one, uniform) for value in (found.after.value, found.before.value)}
+    for file in (tmp_path / "out" / "public").rglob("*"):
+        if file.is_file() and file.suffix not in (".csv", ".parquet"):
+            text = file.read_text("utf-8", errors="replace")
+            assert "bayesian_posterior" not in text, file
+            assert "intruder" not in text.lower() or "Strongest" not in text, file
+            assert not [secret for secret in secrets if secret in text], file
+    assert json.loads((tmp_path / "out" / "internal" / "results.json").read_text("utf-8"))["rows"]
+
+
+def test_the_limits_are_of_the_records_asked_about(tmp_path: Path) -> None:
+    with Workspace.create(tmp_path / "w", PUBLIC) as workspace:
+        run_id = entered(workspace, measure=[{"method": INTRUDER, "records": 10, "blocks": 2}], threshold=[])
+        asked = beliefs_of(workspace, run_id, belief_measures(workspace, run_id)[0])
+        assert asked.asked == 10
+        assert asked.records == 90
+        assert "10 of 90 records" in found(workspace, run_id)["newly_certain"].said
