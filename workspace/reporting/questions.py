@@ -9,8 +9,8 @@ from sfumato.engine.methods import method_called
 from sfumato.engine.outputs import QUESTIONS, Question
 from sfumato.engine.rows import Row
 
-from .results import method_title, output_of, told_apart
-from .words import number, settings_text
+from .results import method_title, output_of
+from .words import number, settings_text, told_apart
 
 ASKS: Mapping[Question, str] = MappingProxyType(
     {
@@ -67,7 +67,12 @@ def strongest_intruder(rows: Iterable[Row]) -> list[str]:
     found = []
     for row in averages_of_risk(rows):
         method = method_called(row.method_key)
-        if method is None or method.beliefs is None or row.measure != method.beliefs.after or told_apart(row):
+        if (
+            method is None
+            or method.beliefs is None
+            or row.measure != method.beliefs.after
+            or told_apart(row.method_key, row.params)
+        ):
             continue
         use = settings_text(row.params)
         name = f"{method.title}{f' ({use})' if use else ''}"

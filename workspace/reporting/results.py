@@ -145,16 +145,6 @@ def output_of(row: Row) -> Output | None:
     return next((output for output in method.outputs if output.name == row.measure), None) if method else None
 
 
-def told_apart(row: Row | Verdict) -> dict[str, Any]:
-    """The parameters that tell a row, or a verdict, from others of its step: all but the step's own settings."""
-    key = row.method_key if isinstance(row, Row) else row.value.rpartition(".")[0]
-    method, params = method_called(key), row.params or {}
-    if method is None:
-        return {}
-    settings = {info.name for info in method.spec.params()}
-    return {name: value for name, value in params.items() if name.removeprefix(f"{method.name}.") not in settings}
-
-
 def axis_of(row: Row) -> Axis | None:
     """The levels along which the row's study goes."""
     method = method_called(row.method_key)

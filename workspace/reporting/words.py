@@ -231,6 +231,19 @@ def measured(target: str, params: Mapping[str, Any] | None, apart: Mapping[str, 
     return ", ".join(part for part in (target, params_text(params, apart)) if part)
 
 
+def told_apart(key: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The parameters that tell a row of method ``key`` from others of its step: all but the step's own settings."""
+    from sfumato.engine.methods import method_called
+
+    method = method_called(key)
+    settings = {info.name for info in method.spec.params()} if method else set()
+    return {
+        name: value
+        for name, value in (params or {}).items()
+        if method and name.removeprefix(f"{method.name}.") not in settings
+    }
+
+
 def use_text(params: Mapping[str, Any] | None, apart: Mapping[str, Any]) -> str:
     """Which of several uses of a method a row is of: ``model cart, permutations 5``."""
     told = {name: (params or {}).get(name, default) for name, default in apart.items()}
