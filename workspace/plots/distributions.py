@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +55,7 @@ def distribution_figure(
 
     Missing is one more level; numbers are those of the records that have one. With ``rules`` the figure is public: bars are what
     the rules leave of them, on bins and levels of the released data alone, and nothing is smoothed. Else it is internal, and
-    leaves out bars and curves of a few records.
+    leaves out bars and curves of a few records, and shows shares in place of numbers where another number of records was made anew.
     """
     name = variable.name
     own = confidential.present(name)
@@ -72,7 +72,8 @@ def distribution_figure(
         own = _codes(confidential, name)
         panels = [(group.name, [_codes(released, name) for released in group.released]) for group in groups]
         drawn = _shares(levels, own, panels, rules)
-        return Figure(f"Records by {name}", "shares", drawn, f"{caption} {_suppressed(rules)}")
+        figure = Figure(f"Records by {name}", "shares", drawn, f"{caption} {_suppressed(rules)}")
+        return figure if rules else _comparable(figure, confidential, groups)
     if variable.kind is Kind.CONTINUOUS and bin_width is None and rules is None:
         drawn = _densities(variable, own, panels)
         return Figure(f"Density of {name}", "density", drawn, f"{caption} {_DENSITY}")
@@ -84,12 +85,25 @@ def distribution_figure(
     width = f"Bins are {short_number(float(edges[1] - edges[0]))} wide" + (
         " (days)." if variable.kind is Kind.DATE else "."
     )
-    return Figure(
+    figure = Figure(
         f"Histogram of {name}",
         "histogram",
         _histograms(variable, edges, own, panels, rules, len(confidential)),
         f"{caption} {width} {_suppressed(rules)}",
     )
+    return figure if rules else _comparable(figure, confidential, groups)
+
+
+def _comparable(figure: Figure, confidential: Microdata, groups: Sequence[Group]) -> Figure:
+    """The figure itself; with shares of each table's records in place of numbers where records were made anew, and another number of them."""
+    if all(one.linked or len(one) == len(confidential) for group in groups for one in group.released):
+        return figure
+    panels = []
+    for panel, group in zip(figure.panels, groups, strict=True):
+        sizes = [len(confidential), *(len(released) for released in group.released)]
+        series = tuple(replace(one, y=one.y / size) for one, size in zip(panel.series, sizes, strict=True))
+        panels.append(replace(panel, series=series, y_label="share of the records"))
+    return replace(figure, panels=tuple(panels))
 
 
 def _suppressed(rules: DisclosureRules | None) -> str:

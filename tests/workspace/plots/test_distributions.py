@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -51,6 +52,26 @@ def test_a_histogram_counts_every_released_record_and_hides_the_few(
         exact = sum(low - 1e-9 <= v < high - 1e-9 for v in own)
         assert np.isnan(bars(confidential)[middle]) if exact < 3 else bars(confidential)[middle] == exact
     assert dataset.y.sum() == len(released)
+
+
+@pytest.mark.parametrize("kind", [Kind.CATEGORICAL, Kind.COUNT])
+def test_a_small_sample_made_anew_looks_like_the_data_and_another_distribution_does_not(kind: Kind) -> None:
+    """A release of fewer records than there are would else seem to have lost what it only has less of."""
+    low, high = ("a", "b") if kind is Kind.CATEGORICAL else (1, 2)
+    levels = ("a", "b") if kind is Kind.CATEGORICAL else ()
+    own = table(kind, [low] * 600 + [high] * 300, levels=levels)
+
+    def heights(*counts: int) -> tuple[str, list[list[float]]]:
+        made = table(kind, [low] * counts[0] + [high] * counts[1], "synthetic", levels)
+        group = Group("release", (replace(made, linked=False),))
+        (panel,) = distribution_figure(Variable("v", kind, levels=levels), own, [group]).panels
+        return panel.y_label, [one.y.tolist() for one in panel.series]
+
+    label, (ours, theirs) = heights(20, 10)
+    assert label == "share of the records"
+    assert ours == pytest.approx(theirs)
+    assert heights(15, 15)[1][1] == [0.5, 0.5], "the control"
+    assert heights(300, 600) == ("records", [[600, 300], [300, 600]])
 
 
 def test_an_outlier_is_neither_drawn_nor_does_it_stretch_the_axis() -> None:
