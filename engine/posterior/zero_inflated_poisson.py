@@ -164,8 +164,26 @@ class LocalDensity:
                 answer[chunk] = self._by(int(value), thetas[chunk])
         return answer
 
+    def log_probabilities(self, thetas: Floats) -> Floats:
+        """Log P(y | x, theta) of every pair for thetas (T, 2K + 1) of the support: (T, P)."""
+        answer = np.empty((len(thetas), self.model.y.size))
+        rung = np.rint((thetas[:, -1] - self.log_taus[0]) / (2 * self.half_width))
+        for value in np.unique(rung):
+            here = np.flatnonzero(rung == value)
+            for chunk in np.split(here, range(_CHUNK, here.size, _CHUNK)):
+                logit_p, log_mass = self._masses(int(value), thetas[chunk])
+                logit_p = logit_p[:, self.model.row]
+                answer[chunk] = log_mass - _log_one_plus_exp(logit_p)
+                zero = self.model.zero
+                answer[np.ix_(chunk, zero)] = log_of_mixture(logit_p[:, zero], log_mass[:, zero])
+        return answer
+
     def _by(self, rung: int, thetas: Floats) -> Floats:
         """Log density of thetas (T, 2K + 1) whose log tau is nearest to that of rule ``rung``, if there is one: (T,)."""
+        return self.model.log_prior(thetas) + self.model.log_likelihood(*self._masses(rung, thetas))
+
+    def _masses(self, rung: int, thetas: Floats) -> tuple[Floats, Floats]:
+        """Logit p of every distinct row, (T, u), and log P(y | eta, tau) of every pair, (T, P)."""
         eta, logit_p, log_tau = self.model.predictors(thetas)
         log_mass = np.empty((log_tau.size, self.model.y.size))
         near = np.zeros(log_tau.size, dtype=bool)
@@ -179,7 +197,7 @@ class LocalDensity:
             rows = self.model.row[pairs]
             for i in range(log_tau.size):
                 log_mass[i, pairs] = surface.log_mass(eta[i, rows], float(log_tau[i]))
-        return self.model.log_prior(thetas) + self.model.log_likelihood(logit_p, log_mass)
+        return logit_p, log_mass
 
     def _exact(self, eta: Floats, log_tau: Floats) -> Floats:
         """Log P(y | eta, tau) of the other pairs, for eta (T, n) and log tau (T,), by quadrature of many at once: (T, n)."""
