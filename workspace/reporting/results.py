@@ -32,6 +32,7 @@ from .words import (
     params_text,
     percentages,
     settings_text,
+    told_apart,
     use_text,
 )
 
@@ -111,12 +112,14 @@ def _result(own: Row | None, released: Row | None, published: Sequence[Published
     row = released or own
     assert row is not None
     uses = apart.get(row.method_key, {})
-    q = f"q {row.params['q']}" if "q" in row.params else ""
-    short = params_text({name: value for name, value in row.params.items() if name not in ("q", *uses)})
+    method = method_called(row.method_key)
+    naming = told_apart(row.method_key, row.params) if method and method.beliefs else ("q",)
+    named = params_text({name: row.params[name] for name in naming if name in row.params})
+    short = params_text({name: value for name, value in row.params.items() if name not in (*naming, *uses)})
     whole = "; ".join(part for part in (settings_text(row.params, uses), row.reason) if part)
     return [
         f"{row.method}.{row.measure}",
-        ", ".join(part for part in (row.target, q, use_text(row.params, uses)) if part),
+        ", ".join(part for part in (row.target, named, use_text(row.params, uses)) if part),
         _level(row.level),
         *_value(own, published),
         *_value(released, published),
@@ -407,7 +410,8 @@ def verdict_table(verdicts: Iterable[Verdict], apart: Apart = NOTHING) -> Table:
 
 
 def _threshold(verdict: Verdict, uses: Mapping[str, Any]) -> Cell:
-    short = ", ".join(part for part in (verdict.target, use_text(verdict.params, uses)) if part)
+    own = params_text(told_apart(method_of(verdict.value), verdict.params))
+    short = ", ".join(part for part in (verdict.target, own, use_text(verdict.params, uses)) if part)
     whole = ", ".join(part for part in (verdict.target, settings_text(verdict.params or {}, uses)) if part)
     name = verdict.value.partition(".")[2]
     return Cell(name_of(name, short, verdict.level), full=name_of(verdict.value, whole, verdict.level))
