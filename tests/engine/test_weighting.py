@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -301,3 +301,76 @@ def test_a_model_that_cannot_be_asked_says_so() -> None:
     own = [row for row in found.rows if row.measure == "posterior_risk"]
     assert [row.status for row in own] == ["not computed"]
     assert "less influence" in own[0].reason
+
+
+NAMES = [f"v{i}" for i in range(6)]
+
+
+def a_table(of: Recipe, rng: np.random.Generator) -> Microdata:
+    """Four hundred records of two classes in six variables of three levels, of which many are alone in their cell."""
+    common, of_class = np.array([0.75, 0.2, 0.05]), rng.integers(0, 2, 400)
+    columns = {
+        name: np.where(of_class == 1, rng.choice(3, 400, p=common), rng.choice(3, 400, p=common[[1, 0, 2]])).astype(str)
+        for name in NAMES
+    }
+    return conform(pd.DataFrame(columns), of.schema)
+
+
+def outcome(of: Recipe, data: Microdata) -> tuple[np.ndarray, WholeMeasure]:
+    """R, the share of records nearly certain, the mean posterior of the truth, PR, and what pairs of variables lose; and the records."""
+    fits = [fit_model(of, 0, data, key=KEY)]
+    releases = [draw_dataset(of, draw, data, fits, key=KEY) for draw in range(1, of.m + 1)]
+    found = weighed(of, data, releases)
+    said = {e.measure: e.value for e in found.whole.estimates if not e.params}
+    loss = [
+        np.abs(pairs(data, *two) - pairs(release, *two)).sum() / 2
+        for release in releases
+        for two in combinations(NAMES, 2)
+    ]
+    names = ("posterior_risk", "nearly_certain", "posterior_of_truth", "prior_risk")
+    return np.array([*(said[name] for name in names), np.mean(loss)], dtype=float), found
+
+
+def pairs(data: Microdata, one: str, other: str) -> np.ndarray:
+    return np.bincount((data.numbers(one) * 3 + data.numbers(other)).astype(int), minlength=9) / len(data)
+
+
+@pytest.mark.slow
+def test_risk_falls_where_it_was_and_little_is_lost() -> None:
+    """Against less influence of all records, which loses much more for as few that are given away; weights at random protect nobody."""
+    level = {"kind": "categorical", "levels": ["0", "1", "2"]}
+    means: dict[str, Any] = {}
+    for seed in range(4):
+        of = Recipe.from_table(
+            {
+                "variables": dict.fromkeys(NAMES, level),
+                "release": {"m": 5, "seed": seed},
+                "synthesis": [{"method": "dirichlet_multinomial", "target": NAMES, "concentration": 0.01}],
+                "measure": [{"method": "risk.bayesian_posterior", "blocks": 1}],
+            }
+        )
+        rng = np.random.default_rng(seed)
+        data = a_table(of, rng)
+        before, found = outcome(of, data)
+        risk = found.whole.per_record["probability"].astype(float)
+        weights = weights_by_risk(risk, 1.0)
+        for name, own in (
+            ("half", weights_by_risk(risk, 0.5)),
+            ("whole", weights),
+            ("all", np.full(400, 0.5)),
+            ("random", rng.permutation(weights)),
+        ):
+            means.setdefault(name, []).append(outcome(of, data.weighted(own))[0])
+        means.setdefault("before", []).append(before)
+    before, half, whole, everyone, random = (
+        np.mean(means[name], axis=0) for name in ("before", "half", "whole", "all", "random")
+    )
+    assert whole[0] < half[0] < before[0]
+    assert whole[1] < half[1] < before[1]
+    assert whole[1] < 0.7 * before[1]
+    assert whole[2] < 0.8 * before[2]
+    assert whole[3] == half[3] == everyone[3] == before[3], "what is believed before hangs on no weight"
+    assert whole[1] < everyone[1] + 0.005
+    assert whole[4] - before[4] < (everyone[4] - before[4]) / 2
+    assert random[1] > 1.2 * whole[1]
+    assert random[2] > 1.1 * whole[2]

@@ -33,7 +33,7 @@ from .options import (
     workspace_key,
     write_object,
 )
-from .outputs import figures, release, report, show_public
+from .outputs import figures, release, report, show_public, show_weights
 from .speech import echo
 from .verify import verify
 
@@ -309,6 +309,7 @@ def compare(first: str, second: str, directory: Path | None, json_file: str | No
 @click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="How many records.")
 @click.option("--draw", type=click.IntRange(1), metavar="L", help="One released dataset in place of the average.")
 @click.option("--record", type=click.IntRange(1), metavar="N", help="One record in place of the list; its guesses too.")
+@click.option("--weights", is_flag=True, help="The records that RUN gave less influence, those that say least first.")
 @click.option("--values", "with_values", is_flag=True, help="Show the records' values too: they are confidential.")
 def records(
     run_id: str,
@@ -319,6 +320,7 @@ def records(
     draw: int | None,
     record: int | None,
     *,
+    weights: bool,
     with_values: bool,
 ) -> None:
     """Show the records most at risk in RUN (a number, or last), among how many candidates, and which variable drives it.
@@ -332,6 +334,13 @@ def records(
     check_writable(json_file)
     workspace = open_workspace(directory)
     check_seal(workspace, run_id)
+    if weights:
+        if measure or draw or record or with_values:
+            raise click.UsageError(
+                "--weights shows what RUN was fitted by; leave out --measure, --draw, --record and --values"
+            )
+        show_weights(workspace, run_id, top, json_file)
+        return
     found = most_at_risk(workspace, run_id, measure, top, draw, record, with_values=with_values)
     write_object(record_object(found), json_file, private=with_values)
     if json_file != "-":

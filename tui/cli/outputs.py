@@ -13,6 +13,7 @@ from .speech import echo
 if TYPE_CHECKING:
     from sfumato.workspace.release.contents import ReleasePlan
     from sfumato.workspace.release.package import Released
+    from sfumato.workspace.store.workspace import Workspace
 
 
 @click.command()
@@ -193,3 +194,20 @@ def show_public(run_id: str, directory: Path | None, json_file: str | None) -> N
     if json_file != "-":
         echo(printed(utility_table(found.rows)) if found.rows else "no result of this run may leave")
         echo(found.rules.said)
+
+
+def show_weights(workspace: Workspace, run_id: str, top: int, json_file: str | None) -> None:
+    """The records that say least to the models of a run, and what became of their risk. Raises NotFound, NotReady."""
+    from sfumato.workspace.reporting.weights import LEGEND, weight_objects, weight_table
+    from sfumato.workspace.views.weights import weights_of
+
+    found = weights_of(workspace, run_id)
+    write_object(weight_objects(found, top), json_file, private=True)
+    if json_file != "-":
+        echo(
+            "\n\n".join(
+                filter(
+                    None, [f"run {found.run_id}: {found.said}", printed(weight_table(found, top)), found.moved, LEGEND]
+                )
+            )
+        )

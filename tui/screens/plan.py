@@ -84,7 +84,9 @@ def values(view: PlanView) -> list[dict[str, object]]:
     said = ", ".join(
         f"{key} = {shown_value(release[key])}" for key in ("m", "seed", "records", "epsilon") if key in release
     )
-    wrong = view.at.partition(".")[0] in ("title", "data", "variables", "release")
+    if weights := _table(view.table.get("weights")):
+        said = ", ".join(filter(None, [said, f"weights of run {shown_value(weights.get('run'))}"]))
+    wrong = view.at.partition(".")[0] in ("title", "data", "weights", "variables", "release")
     first: dict[str, object] = {
         "mark": mark("fail") if wrong else "",
         "section": SETTINGS,
@@ -320,9 +322,9 @@ class Plan(PlanPane):
         now = self._history.now
         self.compute(lambda _: now.saying(change(now.toml)), self._edited)
 
-    def start_from(self, run_id: int) -> None:
-        """Make the plan that of a run; u brings back the one that was here."""
-        self.compute(lambda workspace: draft_of_run(workspace, run_id), self._edited)
+    def start_from(self, run_id: int, weights: Mapping[str, Any] | None = None) -> None:
+        """Make the plan that of a run, with these ``[weights]``; u brings back the one that was here."""
+        self.compute(lambda workspace: draft_of_run(workspace, run_id, weights), self._edited)
 
     def action_undo(self) -> None:
         """Take back what was typed and cannot be read, else the last edit."""

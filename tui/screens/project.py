@@ -299,7 +299,7 @@ class Project(Page):
     @on(Runs.Duplicated)
     async def _duplicate(self, event: Runs.Duplicated) -> None:
         await self.action_show_tab("plan")
-        self.query_one(Plan).start_from(event.run_id)
+        self.query_one(Plan).start_from(event.run_id, event.weights)
 
     @on(Runs.Marked)
     def _lay_over(self, event: Runs.Marked) -> None:

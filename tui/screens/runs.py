@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -28,6 +28,9 @@ from sfumato.workspace.views.runs import RunLine, RunState
 from .compare import Compare
 from .dialogs import Confirm, key_for
 from .page import Pane, grid_exportable
+
+if TYPE_CHECKING:
+    from sfumato.workspace.plan.weighing import Weighable
 
 COLUMNS = (
     Column("mark", "", 1),
@@ -65,6 +68,7 @@ class Runs(Pane):
         Binding("r", "resume", "Resume", id="runs.resume"),
         Binding("n", "app.new_run", "New run", show=False, id="runs.new"),
         Binding("d", "duplicate", "Duplicate with changes", show=False, id="runs.duplicate"),
+        Binding("W", "weigh", "Less influence for records at risk", show=False, id="runs.weigh"),
         Binding("X,delete", "delete", "Delete", show=False, id="runs.delete"),
         Binding("space", "mark", "Mark to compare or lay over", show=False, id="runs.mark"),
         Binding("c", "compare", "Compare the marked runs", show=False, id="runs.compare"),
@@ -80,9 +84,10 @@ class Runs(Pane):
 
     @dataclass
     class Duplicated(Message):
-        """The user wants a plan that starts from this run."""
+        """The user wants a plan that starts from this run, whose records at risk ``weights`` give less influence."""
 
         run_id: int
+        weights: Mapping[str, Any] | None = None
 
     @dataclass
     class Marked(Message):
@@ -176,7 +181,7 @@ class Runs(Pane):
             return (here is not None and here.resumable) or None
         if action == "delete":
             return here is not None and here.run.state.ended
-        if action in ("again", "duplicate", "mark", "compare"):
+        if action in ("again", "duplicate", "weigh", "mark", "compare"):
             return bool(self._lines)
         return True
 
@@ -214,6 +219,25 @@ class Runs(Pane):
         """Make the plan that of this run, to change it."""
         if self.here is not None:
             self.post_message(self.Duplicated(self.here.run.id))
+
+    def action_weigh(self) -> None:
+        """Make the plan that of this run, with less influence for its records at risk."""
+        here = self.here
+        if here is None or here.run.state is not RunState.DONE:
+            self.sfumato.say("Only a run that is done tells which records are at risk")
+            return
+        from sfumato.workspace.plan.weighing import weighable
+
+        self.compute(lambda workspace: weighable(workspace, here.run.id), self._weigh)
+
+    def _weigh(self, found: Weighable) -> None:
+        from .weighing import weighing_form
+
+        def answered(table: dict[str, Any] | None) -> None:
+            if table is not None:
+                self.post_message(self.Duplicated(found.run_id, found.weights(table)))
+
+        self.call_later(self.sfumato.open, weighing_form(found), answered)
 
     def action_resume(self) -> None:
         """Go on where the run stopped."""

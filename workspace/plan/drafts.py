@@ -104,10 +104,10 @@ def draft_of(workspace: Workspace, project_id: int) -> Draft | None:
     return _of_data(workspace, project_id) if run_id is None else draft_of_run(workspace, run_id)
 
 
-def draft_of_run(workspace: Workspace, run_id: int) -> Draft:
-    """A plan that does what a run did, on its records. Raises NotFound."""
+def draft_of_run(workspace: Workspace, run_id: int, weights: Mapping[str, Any] | None = None) -> Draft:
+    """A plan that does what a run did, on its records; with these ``[weights]`` where there are any. Raises NotFound."""
     run: Run = find_run(workspace, run_id)
-    table = tomllib.loads(run.recipe_toml)
+    table = {**tomllib.loads(run.recipe_toml), **({} if weights is None else {"weights": dict(weights)})}
     return Draft(run.project_id, run.dataset_id, _data_key(table), plan_text(table))
 
 

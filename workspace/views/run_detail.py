@@ -12,6 +12,7 @@ from sfumato.engine.thresholds import Verdict
 from ..store.workspace import Workspace
 from .results import verdicts_of
 from .runs import find_run, list_runs
+from .weights import weights_said
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class RunDetail:
-    """A run, its dataset, and what there is to say of it. ``against`` is the run before it in the project."""
+    """A run, its dataset, and what there is to say of it. ``against`` is the run before it in the project, ``weights`` says that its records are weighed."""
 
     run_id: int
     data: str
@@ -48,6 +49,7 @@ class RunDetail:
     changes: tuple[Change, ...]
     phases: tuple[Phase, ...]
     unmet: tuple[Verdict, ...]
+    weights: str = ""
 
 
 def run_detail(workspace: Workspace, run_id: int) -> RunDetail:
@@ -62,9 +64,8 @@ def run_detail(workspace: Workspace, run_id: int) -> RunDetail:
     unmet = tuple(verdict for verdict in verdicts_of(workspace, run.id) if verdict.outcome != "pass")
     m = table.get("release", {}).get("m")
     against = None if before is None else before.id
-    return RunDetail(
-        run.id, name, records, m, run.seed, run.key_public, against, changed, _phases(workspace, run.id), unmet
-    )
+    said, phases = weights_said(workspace, run.id), _phases(workspace, run.id)
+    return RunDetail(run.id, name, records, m, run.seed, run.key_public, against, changed, phases, unmet, said)
 
 
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Change]:

@@ -74,7 +74,7 @@ STEPS = {"plan.undo": ("j", "d"), "plan.redo": ("j", "d", "u"), "plan.remove": (
 }
 RUNS = {
     "runs.interrupt": ("G", "k", "k", "k"), "runs.resume": ("G", "k", "k"), "runs.compare": ("G", "space", "k"),
-    "runs.delete": ("G",), "project.runs": ("2",),
+    "runs.delete": ("G",), "runs.weigh": ("G",), "project.runs": ("2",),
 }  # fmt: skip
 PLACES = {
     "projects": Place(("Projects", "ProjectGrid"), before=GRID),

@@ -249,6 +249,26 @@ async def test_a_run_is_duplicated_with_changes(sit, built_data):
 
 
 @pytest.mark.slow
+async def test_a_plan_gives_the_records_at_risk_in_a_run_less_influence(sit, built_data):
+    async with sit(built_data, "G", "W", size=(80, 24), tab="runs") as seat:
+        assert "Less influence for the records at risk in run 1" in seat.text
+        await seat.press("down", *"2")
+        assert "must be above 0 and at most 1" in seat.text
+        await seat.press("backspace", *"0.5", "enter")
+        assert "[8 Plan]" in seat.text
+        assert "weights of run 1" in seat.text
+        assert stored(built_data)[0]["weights"] == {"run": 1, "measure": "risk.identification", "strength": 0.5}
+        await seat.press("u")
+        assert "weights" not in stored(built_data)[0]
+
+
+@pytest.mark.slow
+async def test_a_run_that_is_not_done_tells_nobody_at_risk(sit, built_data):
+    async with sit(built_data, "g", "W", size=(80, 24), tab="runs") as seat:
+        assert "Only a run that is done tells which records are at risk" in seat.app.notices[-1]
+
+
+@pytest.mark.slow
 async def test_edits_of_the_data_reach_the_plan_and_can_be_taken_back(sit, built_data):
     async with sit(built_data, "8", "7", "enter", "down", "l", "enter", "8", tab="data") as seat:
         assert 'role = "sensitive"' in text_area(seat).text.split("visits")[0]

@@ -20,7 +20,7 @@ from sfumato.engine.recipe import Recipe
 from sfumato.engine.run import PUBLIC
 from sfumato.engine.weighting import weights_by_risk
 from sfumato.tui.cli.main import sfumato
-from sfumato.workspace.errors import NotFound
+from sfumato.workspace.errors import NotFound, NotReady
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.integrity import NotAsSealed, hold
 from sfumato.workspace.jobs import weights as weighing
@@ -37,7 +37,9 @@ from sfumato.workspace.store.artefacts import read_weights, released_dataset, we
 from sfumato.workspace.store.maintenance import delete_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.records import find_measure, open_records, record_measures
+from sfumato.workspace.views.run_detail import run_detail
 from sfumato.workspace.views.runs import RunState, find_run
+from sfumato.workspace.views.weights import weights_of
 
 Enter = Callable[..., int]
 Small = Callable[..., Recipe]
@@ -230,3 +232,34 @@ def test_the_command_weighs_by_an_earlier_run(
     ):
         assert refused.exit_code == 2 or isinstance(refused.exception, BadInput | NotFound)
     assert workspace.connection.execute("SELECT count(*) FROM run").fetchone()[0] == 2
+
+
+@pytest.mark.slow
+def test_the_records_that_say_least_are_shown_first_beside_their_risk(workspace: Workspace, repaired: int) -> None:
+    found = weights_of(workspace, repaired)
+    weights = stored(workspace, repaired)
+    assert found.measure == "risk.identification"
+    assert found.ranking.tolist() == sorted(np.flatnonzero(weights < 1), key=lambda i: (weights[i], i))
+    risk = open_records(workspace, 1, find_measure(record_measures(workspace, 1))).risk.probability
+    assert np.allclose(found.before, risk)
+    now = open_records(workspace, repaired, find_measure(record_measures(workspace, repaired))).risk.probability
+    assert found.now is not None
+    assert found.now.tolist() == now.tolist()
+    fell, rose = int((now < risk - 1e-6).sum()), int((now > risk + 1e-6).sum())
+    assert found.moved == f"By risk.identification the risk of {fell} records fell and of {rose} rose"
+    assert f"{(weights < 1).sum()} of 80 records" in found.said
+    shown = CliRunner().invoke(
+        sfumato, ["records", "2", "--weights", "--top", "3", "--workspace", str(workspace.directory), "--json", "-"]
+    )
+    table = json.loads(shown.stdout)
+    assert [one["record"] for one in table["records"]] == (found.ranking[:3] + 1).tolist()
+    assert [one["weight"] for one in table["records"]] == weights[found.ranking[:3]].tolist()
+    assert run_detail(workspace, repaired).weights == found.said
+    delete_run(workspace, 1)
+    assert np.allclose(weights_of(workspace, repaired).before, risk)
+
+
+def test_a_run_that_weighs_nothing_says_so(workspace: Workspace) -> None:
+    assert run_detail(workspace, 1).weights == ""
+    with pytest.raises(NotReady, match="run 1 gives every record the same influence"):
+        weights_of(workspace, 1)

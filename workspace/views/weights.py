@@ -1,0 +1,52 @@
+"""What the records of a run are weighed by: which had most risk before, so that they say least, and what became of their risk.
+
+Record numbers and weights alone, no values of the data; but weights say who was at risk, so they stay inside.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import NotFound, NotReady
+from ..reporting.weights import RecordWeights
+from ..store.artefacts import read_weights, weights_hash
+from ..store.workspace import Workspace
+from .records import find_measure, open_records, record_measures
+from .runs import find_run
+
+
+def weights_of(workspace: Workspace, run_id: int | str) -> RecordWeights:
+    """The weights of a run's records, beside their risk now where the run has measured it by the same method.
+
+    Raises NotFound, DamagedTable, and NotReady where the run weighs no records.
+    """
+    run = find_run(workspace, run_id)
+    sha256 = weights_hash(workspace, run.id)
+    if run.recipe.weights is None or not sha256:
+        raise NotReady(
+            f"run {run.id} gives every record the same influence; sfumato run RECIPE --weights-from {run.id} does not"
+        )
+    weights = read_weights(workspace.tables, sha256)
+    measures = record_measures(workspace, run.id)
+    key, now = _same_measure(workspace, run.recipe.weights.run, run.recipe.weights.measure), None
+    same = [measure for measure in measures if measure.key == key]
+    if same:
+        now = open_records(workspace, run.id, same[0]).risk.probability
+    return RecordWeights(run.id, run.recipe.weights, key, weights, None if now is None else np.asarray(now))
+
+
+def _same_measure(workspace: Workspace, run_id: int, name: str) -> str:
+    """The key of the measure that the weights were found by; as the recipe names it where that run is gone."""
+    try:
+        return find_measure(record_measures(workspace, run_id), name, run_id).key
+    except (NotFound, NotReady):
+        return name
+
+
+def weights_said(workspace: Workspace, run_id: int) -> str:
+    """That the records of a run are weighed, and how many of them say less, in one line; empty where they are not."""
+    run = find_run(workspace, run_id)
+    sha256 = weights_hash(workspace, run.id) if run.recipe.weights is not None else ""
+    if run.recipe.weights is None or not sha256:
+        return ""
+    return RecordWeights(run.id, run.recipe.weights, "", read_weights(workspace.tables, sha256), None).said
