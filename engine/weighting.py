@@ -21,10 +21,8 @@ from .errors import BadInput
 from .methods import Method
 from .toml import known_keys, text_of, whole_number
 
-WEIGHTS_KNOWN = (
-    "the intruder is taken to know the records' weights, and not to conclude from them who was at risk"
-    """What a reader has to know of a model of a release that weighs records."""
-)
+WEIGHTS_KNOWN = "the intruder knows the records' weights, and concludes nothing from them"
+"""What a reader has to know of a model of a release that weighs records."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from sfumato.engine.arrays import Floats
 from sfumato.engine.checks import check_steps
 from sfumato.engine.errors import BadInput
@@ -28,7 +30,7 @@ def weights_for(workspace: Workspace, recipe: Recipe, data: Microdata) -> Floats
     """The weights (n,) that a recipe asks for, by the stored risks of the run that it names; None where it asks for none.
 
     The steps are checked against them. Raises BadInput where there is no such run, it is not done, it is of other records or variables, or left no risks of
-    single records, and where a step cannot be carried out so; NotAsSealed.
+    all single records, and where a step cannot be carried out so; NotAsSealed.
     """
     asked = recipe.weights
     if asked is None:
@@ -51,7 +53,14 @@ def weights_for(workspace: Workspace, recipe: Recipe, data: Microdata) -> Floats
         measure = find_measure(record_measures(workspace, run.id), asked.measure, run.id)
     except (NotFound, NotReady) as error:
         raise BadInput("weights.measure", str(error)) from None
-    weights = weights_by_risk(open_records(workspace, run.id, measure).risk.probability, asked.strength)
+    risk = open_records(workspace, run.id, measure).risk.probability
+    if others := int(np.isnan(risk).sum()):
+        raise BadInput(
+            "weights.measure",
+            f"{measure.key} did not ask about {others:,} of {len(risk):,} records in run {run.id}: they would keep all their influence, while this run "
+            "would ask about the same few again, which then look safer than the others are; have it ask about all records there",
+        )
+    weights = weights_by_risk(risk, asked.strength)
     if not weights.any():
         raise BadInput("weights.strength", "every record would have no influence at all; take a lower strength")
     check_steps(recipe, data.weighted(weights))

@@ -87,13 +87,15 @@ def prepare_evaluation(
 
 
 def _only_scoring(table: Mapping[str, Any], recipe: Recipe, files: int) -> Recipe:
-    """The recipe without its steps: what they would release, and as what, is said under ``[release]`` instead."""
+    """The recipe without its steps and their weights: what they would release, and as what, is said under ``[release]`` instead."""
     release = {**table.get("release", {}), "released": list(recipe.released), "m": files}
     if recipe.anonymisation:
         means = [v.name for v in recipe.released_schema if v.kind is not recipe.schema[v.name].kind]
         release["generalised"] = sorted(recipe.generalised, key=recipe.schema.names.index)
         release["micro_aggregated"] = [name for name in means if name not in recipe.generalised]
-    return Recipe.from_table({**{key: value for key, value in table.items() if key not in MAKERS}, "release": release})
+    return Recipe.from_table(
+        {**{key: value for key, value in table.items() if key not in (*MAKERS, "weights")}, "release": release}
+    )
 
 
 @dataclass(frozen=True)

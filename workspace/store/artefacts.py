@@ -80,8 +80,11 @@ def write_weights(tables: Tables, weights: NDArray[Any]) -> str:
 
 
 def read_weights(tables: Tables, sha256: str) -> NDArray[Any]:
-    """The weights (n,) that ``write_weights`` stored. Raises DamagedTable."""
-    return tables.read_arrays(sha256)[WEIGHTS]
+    """The weights (n,) that ``write_weights`` stored. Raises DamagedTable, also where they are none."""
+    found = tables.read_arrays(sha256).get(WEIGHTS)
+    if found is None or found.ndim != 1 or found.dtype.kind != "f" or not ((found >= 0) & (found <= 1)).all():
+        raise DamagedTable(f"the table {sha256[:8]} does not hold weights of records")
+    return found
 
 
 def weights_hash(workspace: Workspace, run_id: int) -> str:

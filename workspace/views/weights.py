@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import NotFound, NotReady
+from sfumato.engine.arrays import Floats
+
+from ..errors import DamagedTable, NotFound, NotReady
 from ..reporting.weights import RecordWeights
 from ..store.artefacts import read_weights, weights_hash
 from ..store.workspace import Workspace
 from .records import find_measure, open_records, record_measures
-from .runs import find_run
+from .runs import Run, find_run
 
 
 def weights_of(workspace: Workspace, run_id: int | str) -> RecordWeights:
@@ -26,7 +28,7 @@ def weights_of(workspace: Workspace, run_id: int | str) -> RecordWeights:
         raise NotReady(
             f"run {run.id} gives every record the same influence; sfumato run RECIPE --weights-from {run.id} does not"
         )
-    weights = read_weights(workspace.tables, sha256)
+    weights = _read(workspace, run, sha256)
     measures = record_measures(workspace, run.id)
     key, now = _same_measure(workspace, run.recipe.weights.run, run.recipe.weights.measure), None
     same = [measure for measure in measures if measure.key == key]
@@ -49,4 +51,12 @@ def weights_said(workspace: Workspace, run_id: int) -> str:
     sha256 = weights_hash(workspace, run.id) if run.recipe.weights is not None else ""
     if run.recipe.weights is None or not sha256:
         return ""
-    return RecordWeights(run.id, run.recipe.weights, "", read_weights(workspace.tables, sha256), None).said
+    return RecordWeights(run.id, run.recipe.weights, "", _read(workspace, run, sha256), None).said
+
+
+def _read(workspace: Workspace, run: Run, sha256: str) -> Floats:
+    """The weights (n,), one for each record of the run. Raises DamagedTable."""
+    weights = read_weights(workspace.tables, sha256)
+    if len(weights) != workspace.dataset(run.dataset_id).records:
+        raise DamagedTable(f"the weights of run {run.id} are not those of its records")
+    return weights

@@ -20,7 +20,7 @@ from sfumato.engine.recipe import Recipe
 from sfumato.engine.run import PUBLIC
 from sfumato.engine.weighting import weights_by_risk
 from sfumato.tui.cli.main import sfumato
-from sfumato.workspace.errors import NotFound, NotReady
+from sfumato.workspace.errors import DamagedTable, NotFound, NotReady
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.integrity import NotAsSealed, hold
 from sfumato.workspace.jobs import weights as weighing
@@ -28,6 +28,8 @@ from sfumato.workspace.jobs.queue import resume
 from sfumato.workspace.jobs.runs import enter_again, enter_run
 from sfumato.workspace.jobs.weights import weights_for
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.plan.prepare import prepare_evaluation
+from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release.commitment import committed
 from sfumato.workspace.release.contents import plan_release
 from sfumato.workspace.release.gate import examine
@@ -167,19 +169,19 @@ def test_weights_are_those_of_the_same_records(
     assert weights_for(workspace, small_recipe(), small_data) is None
 
 
-def test_a_record_that_was_not_asked_about_keeps_its_influence(
+def test_a_measure_of_some_of_the_records_is_refused(
     workspace: Workspace, small_recipe: Small, small_data: Microdata, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The new run would ask about the same ones, whose risk alone fell: its R would be taken for that of all."""
+
     def opened(*_: Any) -> Any:
         found = open_records(workspace, 1, find_measure(record_measures(workspace, 1)))
-        probability = np.where(np.arange(80) == 4, np.nan, 1.0)
+        probability = np.where(np.arange(80) < 30, np.nan, 0.5)
         return replace(found, risk=replace(found.risk, probability=probability))
 
     monkeypatch.setattr(weighing, "open_records", opened)
-    weights = weights_for(workspace, small_recipe(weights=WEIGHTS), small_data)
-    assert weights is not None
-    assert weights[4] == 1
-    assert np.allclose(np.delete(weights, 4), 0.2)
+    with pytest.raises(BadInput, match=r"weights\.measure: risk\.identification did not ask about 30 of 80 records"):
+        weights_for(workspace, small_recipe(weights=WEIGHTS), small_data)
 
 
 @pytest.mark.slow
@@ -263,3 +265,33 @@ def test_a_run_that_weighs_nothing_says_so(workspace: Workspace) -> None:
     assert run_detail(workspace, 1).weights == ""
     with pytest.raises(NotReady, match="run 1 gives every record the same influence"):
         weights_of(workspace, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "arrays", [{}, {"weights": np.ones(79)}, {"weights": np.full(80, 2.0)}, {"weights": np.ones((80, 1))}]
+)
+def test_a_table_that_holds_no_weights_is_a_damaged_one(
+    workspace: Workspace, enter: Enter, arrays: dict[str, np.ndarray]
+) -> None:
+    made = enter(weights=WEIGHTS)
+    with workspace.writing() as connection:
+        other = workspace.tables.write_arrays({"other": np.ones(2), **arrays})
+        connection.execute("UPDATE artefact SET sha256 = ? WHERE run_id = ? AND name = 'weights'", (other, made))
+    for show in (weights_of, run_detail):
+        with pytest.raises(DamagedTable):
+            show(workspace, made)
+    work(workspace.directory, idle=0)
+    assert find_run(workspace, made).state is RunState.FAILED
+
+
+def test_files_of_other_tools_are_scored_by_a_recipe_with_weights(
+    small_recipe: Small, small_data: Microdata, tmp_path: Path
+) -> None:
+    """Weights are of the models that made a release, and here there are none."""
+    small_data.frame.to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "plan.toml").write_text(small_recipe(weights=WEIGHTS).to_toml(), "utf-8")
+    people = str(tmp_path / "people.csv")
+    prepared = prepare_evaluation(find_recipe(str(tmp_path / "plan.toml")), people, [people], key=PUBLIC)
+    assert prepared.recipe.weights is None
+    assert prepared.recipe.released == ("visits", "income")
