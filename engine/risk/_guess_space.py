@@ -1,7 +1,9 @@
 """What an intruder may think of a record: the guesses at the variables that a release makes anew (Reiter, Wang & Zhang §2, §4, §5).
 
-Numbers and dates are guessed on a grid of the confidential quantiles, in which a record's own value stands for its
-cell: a guess is right when it falls into that cell. Missing is a value too.
+Numbers and dates are guessed on a grid of confidential values, in which a record's own value stands for its
+cell: a guess is right when it falls into that cell. Half of the grid follows the quantiles, half the inverse hyperbolic sine of the distance from the median in
+interquartile ranges, so that the cells of a long tail are narrow beside what varies there: the density at one of its values, times
+its width, is near the probability of the cell. Missing is a value too.
 
 ``observed`` guesses are the combinations that records have, within the strata; those that no record has are left out, which makes
 the truth easier to find and never harder. ``neighbours`` differ from the truth in one variable, and so does what is found: an
@@ -42,18 +44,20 @@ class Guessable:
 
     @classmethod
     def of(cls, data: Microdata, name: str, grid: int) -> Guessable:
-        """Every level; of numbers at most ``grid`` of their quantiles; and missing where a record is."""
+        """Every level; at most ``grid`` numbers; and missing where a record is."""
         variable, numbers, missing = data.schema[name], data.numbers(name), data.missing(name)
         if variable.kind.has_levels:
             points = np.arange(len(data.column(name).cat.categories), dtype=np.float64)
             edges, widths = points + 0.5, np.ones(len(points))
+        elif missing.all():
+            points, edges, widths = np.zeros(1), np.array([np.inf]), np.ones(1)
         else:
-            whole = variable.kind in (Kind.COUNT, Kind.DATE)
-            points = np.unique(np.quantile(numbers[~missing], (np.arange(grid) + 0.5) / grid, method="nearest"))
-            edges = (points[:-1] + points[1:]) / 2
+            points, edges = _grid(numbers[~missing], grid)
             ends = [numbers[~missing].min(), *edges, numbers[~missing].max()]
-            widths = np.diff(np.floor(ends)) if whole else np.diff(ends)
-            widths = widths + (np.arange(len(points)) == 0) * whole
+            if variable.kind in (Kind.COUNT, Kind.DATE):
+                widths = np.diff(np.floor(ends)) + (np.arange(len(points)) == 0)
+            else:
+                widths = np.diff(ends)
             widths = np.where(widths > 0, widths, 1.0)
             edges = np.append(edges, np.inf)
         codes = np.searchsorted(edges, np.where(missing, points[0], numbers), side="left")
@@ -61,6 +65,23 @@ class Guessable:
             points, widths = np.append(points, np.nan), np.append(widths, 1.0)
             codes = np.where(missing, len(points) - 1, codes)
         return cls(name, not variable.kind.has_levels, points, np.log(widths), codes.astype(np.int64))
+
+
+def _grid(numbers: Floats, most: int) -> tuple[Floats, Floats]:
+    """Values (k,), at most so many, that stand for cells, and the edges (k - 1,) between these."""
+    values, counts = np.unique(numbers, return_counts=True)
+    cell = np.arange(len(values))
+    if len(values) > most:
+        below = (np.cumsum(counts) - counts / 2) / len(numbers)
+        low, middle, high = np.quantile(numbers, [0.25, 0.5, 0.75])
+        far = np.arcsinh((values - middle) / (high - low or np.std(numbers)))
+        place = 0.5 * below + 0.5 * (far - far[0]) / (far[-1] - far[0])
+        cell = np.minimum((place * most).astype(np.int64), most - 1)
+    starts = np.flatnonzero(np.diff(cell, prepend=-1))
+    edges = (values[starts[1:] - 1] + values[starts[1:]]) / 2
+    upto, ends = np.cumsum(counts), np.append(starts[1:], len(values)) - 1
+    halves = (upto[starts] - counts[starts] + upto[ends]) / 2  # the median of the records of each cell
+    return values[np.searchsorted(upto, halves)], edges
 
 
 @dataclass(frozen=True, eq=False)
