@@ -73,7 +73,7 @@ class BeliefsFound:
         """Shares guessed right, and how many truths are nearly certain."""
         band = interval(self.after.lower, self.after.upper)
         right = f"guessed right {number(self.after.value)}{f' ({band})' if band else ''}, {number(self.before.value)} before"
-        return f"{right} · nearly certain {int(self.nearly_certain.sum()):,}, newly {int(self.newly_certain.sum()):,}"
+        return f"{right} · sure of {int(self.nearly_certain.sum()):,}, newly {int(self.newly_certain.sum()):,}"
 
     @property
     def uses(self) -> str:
@@ -207,18 +207,18 @@ def belief_figure(found: BeliefsFound) -> Figure:
     """How belief in the truth moved, and the share guessed right by the first datasets."""
     values = [(float(m), row.value, row.lower, row.upper) for m, row in sorted(found.first.items())]
     panels = (moved_panel(found.prior, found.posterior), first_panel(values, found.before.value))
-    return Figure(f"{found.title}: {found.uses}", "scatter", panels, f"Of {found.over}. {ABOVE} {sure(found)}")
+    return Figure(f"{found.title}: {found.uses}", "map", panels, f"Of {found.over}. {ABOVE} {sure(found)}")
 
 
 ABOVE = "Above the diagonal the truth has become more probable."
 
 
 def sure(found: BeliefsFound) -> str:
-    """What nearly certain means, and how many truths are."""
+    """What it means to be sure, and of how many records the intruder is."""
     newly, all_of = int(found.newly_certain.sum()), int(found.nearly_certain.sum())
     return (
-        f"Nearly certain, of a probability of {number(found.certain)} or more, is the truth of {count(all_of, 'record')}, {newly:,} of them "
-        "not before."
+        f"The intruder is sure of {count(all_of, 'record')}, whose truth has a probability of {number(found.certain)} or more; "
+        f"{newly:,} of them had less before."
     )
 
 

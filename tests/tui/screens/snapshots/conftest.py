@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from believed import believed_workspace
 
 from sfumato.engine.microdata import conform
 from sfumato.engine.recipe import Recipe
@@ -115,15 +116,38 @@ def fixed(tmp_path_factory, reseal):
     return workspace.directory
 
 
+@pytest.fixture(scope="session")
+def believed(tmp_path_factory, reseal):
+    """A run of which an intruder was asked who knows all records but one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sfumato.workspace.audit.datetime", Clock)
+        patch.setattr("sfumato.workspace.audit.user", lambda: "analyst")
+        directory = believed_workspace(tmp_path_factory.mktemp("believed") / "workspace")
+    pin(directory)
+    with Workspace.open(directory) as opened:
+        reseal(opened)
+    return directory
+
+
 @pytest.fixture
 def desk(fixed, tmp_path, monkeypatch):
     """A copy of the workspace, named as everywhere, under a clock of UTC."""
+    yield from at_desk(fixed, tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def believed_desk(believed, tmp_path, monkeypatch):
+    """The same of the run of beliefs."""
+    yield from at_desk(believed, tmp_path, monkeypatch)
+
+
+def at_desk(made, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TZ", "UTC")
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLORTERM", "truecolor")
     time.tzset()
-    shutil.copytree(fixed, "workspace")
+    shutil.copytree(made, "workspace")
     yield Path("workspace")
     monkeypatch.undo()
     time.tzset()

@@ -49,6 +49,22 @@ async def test_a_screen_looks_as_it_did_in_a_larger_terminal(sit, desk, hold, na
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "keys", "size"),
+    [
+        ("beliefs", ("I",), (80, 24)),
+        ("beliefs-120x40", ("I",), (120, 40)),
+        ("beliefs-records", (), (80, 24)),
+        ("guesses", ("enter",), (80, 24)),
+    ],
+)
+async def test_the_strongest_intruder_looks_as_it_did(sit, believed_desk, hold, name, keys, size):
+    save_state(believed_desk, AppState(project=1, run=1, tab="records"))
+    async with sit(believed_desk, *keys, size=size) as seat:
+        await hold(seat, name)
+
+
+@pytest.mark.slow
 async def test_a_picture_that_differs_is_named(sit, desk, hold, monkeypatch):
     """The negative control: in another theme nothing looks the same."""
     monkeypatch.delenv("SFUMATO_UPDATE_PICTURES", raising=False)
