@@ -10,19 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
-from scipy.special import expit
+from scipy.interpolate import CubicSpline
+from scipy.special import expit, gammaln
 
 from ..arrays import Floats
 from ..errors import NotComputable
-from .truncated_poisson import log_pmf
+from .truncated_poisson import log_normaliser
 from .zero_inflated_poisson import ZeroInflatedPoisson
 
 _DROP = 45.0
 _MOST_POINTS = 100_000
 _LEAST = 1e-300
 _SMALLEST_TAU = 0.05
+_COARSE = 300
+_LARGEST_TABLED = 100_000
 
 
 def log_pairs(y: Floats, z: float, eta: Floats, logit_p: Floats, tau: Floats, bound: int | None) -> Floats:
@@ -41,37 +45,74 @@ def log_pairs(y: Floats, z: float, eta: Floats, logit_p: Floats, tau: Floats, bo
 
 def _log_pairs(y: Floats, z: float, eta: Floats, logit_p: Floats, tau: Floats, bound: int | None) -> Floats:
     g = _points(y, z, eta, tau, bound)
-    p, step = expit(logit_p)[:, None], g[1] - g[0]
-    normal = np.exp(-0.5 * ((g - eta[:, None]) / tau[:, None]) ** 2) * (step / np.sqrt(2 * np.pi) / tau[:, None])
-    seen = log_pmf(z, g, bound)
+    p, step = expit(logit_p), g[1] - g[0]
+    normal = (g - eta[:, None]) / tau[:, None]
+    normal *= normal
+    normal *= -0.5
+    np.exp(normal, out=normal)
+    normal *= (step / np.sqrt(2 * np.pi) / tau)[:, None]
+    seen = _log_pmf(np.array([z]), g, bound)[0]
     highest = 0.0 if z == 0 else float(seen.max())
-    known = normal * ((1 - p) * np.exp(seen - highest) + (p if z == 0 else 0.0))
-    rates = log_pmf(y[:, None], g, bound)
+    weights = np.exp(seen - highest)
+    rates = _log_pmf(y, g, bound)
     top = rates.max(axis=1)
-    found = np.log(np.maximum((1 - p) * (known @ np.exp(rates - top[:, None]).T), _LEAST)) + top + highest
-    inflated = np.log(np.maximum(p[:, 0] * known.sum(axis=1), _LEAST)) + highest
+    counts = np.exp(rates - top[:, None]).T
+    drawn = (1 - p)[:, None] * (normal @ (weights[:, None] * counts))
+    alone = (1 - p) * (normal @ weights)
+    if z == 0:
+        drawn += p[:, None] * (normal @ counts)
+        alone += p
+    found = np.log(np.maximum((1 - p)[:, None] * drawn, _LEAST)) + top + highest
+    inflated = np.log(np.maximum(p * alone, _LEAST)) + highest
     return np.asarray(np.where(y == 0, np.logaddexp(found, inflated[:, None]), found))
 
 
 def _points(y: Floats, z: float, eta: Floats, tau: Floats, bound: int | None) -> Floats:
-    """Points of g that cover what any of the integrals has, (k,)."""
-    largest, widest = float(max(y.max(), z)), float(tau.max())
-    curvature = float(y.max()) + z + float(tau.min()) ** -2
-    step = min(0.3, 0.65 / float(np.sqrt(curvature)))
+    """Points of g that cover what any of the integrals has, (k,): a coarse look first, which a concave logarithm of a density allows."""
+    widest = float(tau.max())
     low = min(float(eta.min()) - 9 * widest, float(np.log(min(y.min(), z) + 0.5)) - 3)
-    high = max(float(eta.max()) + 9 * widest, float(np.log(largest + 1)) + 1)
+    high = max(float(eta.max()) + 9 * widest, float(np.log(max(y.max(), z) + 1)) + 1)
+    g = np.linspace(low, high, _COARSE)
+    seen = _log_pmf(np.array([z]), g, bound)
+    heights = _log_pmf(y, g, bound) + (seen if z > 0 else 0.0)
+    rows = np.vstack([seen, heights]) if (y == 0).any() else heights
+    reached = []
+    for at in (eta.min(), eta.max()):
+        for spread in (tau.min(), widest):  # what lies between has its peaks between
+            heights = rows - 0.5 * ((g - at) / spread) ** 2
+            reached.append(np.flatnonzero((heights > heights.max(axis=1, keepdims=True) - _DROP).any(axis=0))[[0, -1]])
+    low, high = float(g[max(int(np.min(reached)) - 1, 0)]), float(g[min(int(np.max(reached)) + 1, _COARSE - 1)])
+    step = min(0.3, 0.65 / float(np.sqrt(float(y.max()) + z + float(tau.min()) ** -2)))
     if bound and high > np.log(bound) - 5 / np.sqrt(bound):
         step = min(step, 0.6 / float(np.sqrt(bound)))
     if (high - low) / step > _MOST_POINTS:
         raise NotComputable("a count is too large for the integral over its rate")
-    g = np.arange(low, high + step, step)
-    middle = float(eta.mean())
-    prior = -0.5 * ((g - middle) / widest) ** 2
-    seen = np.zeros_like(g) if z == 0 else log_pmf(z, g, bound)
-    heights = np.vstack([seen, seen + log_pmf(y[:, None], g, bound)]) + prior
-    inside = np.flatnonzero((heights > heights.max(axis=1, keepdims=True) - _DROP).any(axis=0))
-    reach = int(np.ceil(float(np.abs(eta - middle).max()) / step)) + 2
-    return np.asarray(g[max(inside[0] - reach, 0) : inside[-1] + reach + 1])
+    return np.arange(low, high + step, step)
+
+
+def _log_pmf(y: Floats, g: Floats, bound: int | None) -> Floats:
+    """Log of f(y | g) of counts (c,) at points (k,), (c, k)."""
+    normaliser = np.exp(g) if bound is None else _normaliser(bound, g)
+    return np.asarray(y[:, None] * g - gammaln(y + 1)[:, None] - normaliser)
+
+
+def _normaliser(bound: int, g: Floats) -> Floats:
+    if bound > _LARGEST_TABLED:
+        return log_normaliser(g, bound)
+    table = _table(bound)
+    inside = (g > table.x[0]) & (g < table.x[-1])
+    found = np.empty_like(g)
+    found[inside] = table(g[inside])
+    if not inside.all():
+        found[~inside] = log_normaliser(g[~inside], bound)
+    return found
+
+
+@lru_cache(maxsize=4)
+def _table(bound: int) -> CubicSpline:
+    """The normaliser over log rates, to 1e-6."""
+    points = np.arange(-12.0, float(np.log(bound + 1)) + 12, 0.1 / np.sqrt(max(bound, 100)))
+    return CubicSpline(points, log_normaliser(points, bound))
 
 
 @dataclass(frozen=True, eq=False)

@@ -103,7 +103,8 @@ def draw(
 
 
 DRAWS = 2000
-"""Posterior draws by which records are weighed, given the data alone and given each dataset too."""
+"""Posterior draws by which records are weighed, given the data alone and given each dataset too; half as many where effects are the records'
+own, whose densities take longer, and a release says more of a record than of them."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ class InflatedRelease:
     @property
     def remarks(self) -> tuple[str, ...]:
         """By what the release is weighed."""
-        return (f"{self.target}: {DRAWS:,} draws of the posterior weigh the release",)
+        return (f"{self.target}: draws of the posterior weigh the release",)
 
     def refitted(self, data: Microdata) -> InflatedRelease:
         """The same of other confidential data."""
@@ -194,7 +195,8 @@ class InflatedRelease:
         return ZeroInflatedPoisson.of(y, x, self._bound, self.spec.tau_prior, columns=self._design.names)
 
     def _weighted(self, log_density: Callable[[Floats], Floats], mode: Mode, index: int) -> WeightedDraws:
-        return weighted_draws(log_density, mode, DRAWS, np.random.default_rng([*self.seed, index]), silent)
+        draws = DRAWS // 2 if index and self.spec.random_effect == "record" else DRAWS
+        return weighted_draws(log_density, mode, draws, np.random.default_rng([*self.seed, index]), silent)
 
     def weigh(self, guesses: Guesses) -> Plausibility:
         """All guesses at once."""
