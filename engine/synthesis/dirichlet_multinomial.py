@@ -104,6 +104,7 @@ def joint_draw(
     """A draw of theta, and ``records`` cells by it, each given the record's own values of the predictors."""
     own, given = _categories(confidential, targets, spec), _categories(confidential, spec.predictors, spec)
     of = _cells(given, released) if spec.predictors else np.zeros(records, dtype=np.int64)
+    fit = _with_groups(fit, of)
     rows = np.searchsorted(fit.arrays["groups"], of)
     cells = drawn_cells(fit, rows, spec.concentration, _key(own).space, rng)
     found: dict[str, NDArray[np.generic]] = {}
@@ -111,6 +112,18 @@ def joint_draw(
         cells, codes = np.divmod(cells, categories.size)
         found[name] = categories.values(codes, confidential, spec.inside, rng)
     return found
+
+
+def _with_groups(fit: Fit, of: Codes) -> Fit:
+    """The fit with the groups (n,) of the records to draw: one that no confidential record is in, as where a predictor was made anew, has the prior alone."""
+    groups = np.asarray(fit.arrays["groups"])
+    every = np.union1d(groups, of)
+    if len(every) == len(groups):
+        return fit
+    seen = np.zeros(len(every), dtype=np.int64)
+    seen[np.searchsorted(every, groups)] = np.diff(fit.arrays["starts"])
+    starts = np.concatenate([[0], np.cumsum(seen)])
+    return replace(fit, arrays={**fit.arrays, "groups": every, "starts": starts})
 
 
 def drawn_cells(fit: Fit, rows: Codes, concentration: float, space: int, rng: np.random.Generator) -> Codes:
@@ -322,7 +335,8 @@ def dirichlet_multinomial(
     """
     own, given = _categories(data, targets, spec), _categories(data, spec.predictors, spec)
     of = _cells(given, data) if spec.predictors else np.zeros(len(data), dtype=np.int64)
-    groups, counted = np.unique(of), slice(None) if data.weights is None else data.weights > 0
+    counted = slice(None) if data.weights is None else data.weights > 0
+    groups = np.unique(of[counted])
     rows = np.column_stack([of, _cells(own, data)])[counted]
     pairs, place, counts = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
     weights = counts if data.weights is None else np.bincount(place.ravel(), data.weights[counted], len(pairs))

@@ -97,6 +97,25 @@ def test_a_release_does_not_depend_on_a_record_of_weight_0(small_recipe: Small, 
         assert (first == second) == same
 
 
+def test_a_table_drawn_given_another_does_not_depend_on_a_record_of_weight_0() -> None:
+    """Its value in the first is nobody else's, and a group of its own in the second."""
+    level = {"kind": "categorical", "levels": ["0", "1", "2"]}
+    step = {"method": "dirichlet_multinomial", "concentration": 0.5}
+    of = Recipe.from_table(
+        {
+            "variables": {"a": level, "b": level},
+            "release": {"m": 2},
+            "synthesis": [{**step, "target": ["a"]}, {**step, "target": ["b"], "predictors": ["a"]}],
+        }
+    )
+    rows = [("0", "0"), ("0", "1"), ("1", "0")] * 8
+    both = [table(of, [*rows, own]) for own in (("2", "2"), ("1", "1"))]
+    for weight, same in ((0.0, True), (0.5, False)):
+        weights = np.append(np.ones(24), weight)
+        first, second = (datasets(of, one.weighted(weights)) for one in both)
+        assert (first == second) == same
+
+
 def test_streams_are_bound_to_weights_where_they_make_datasets(small_recipe: Small, small_data: Microdata) -> None:
     half = small_data.weighted(np.where(np.arange(len(small_data)) == 5, 0.5, 1.0))
     of = small_recipe()

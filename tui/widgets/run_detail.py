@@ -23,7 +23,7 @@ def glance(detail: RunDetail, width: int) -> Content:
     key = [PUBLIC_KEY] if detail.key_public else []
     named: list[tuple[str, str, str]] = [
         ("run", ", ".join([f"{detail.run_id}: {detail.data}", f"{detail.records:,} records", *made, f"seed {detail.seed}", *key]), ""),
-        *([("weights", detail.weights, "")] if detail.weights else []),
+        *_some("weights", [(line, "") for line in detail.weights], len(detail.weights)),
         *_changes(detail),
         ("phases", ", ".join(_phase(phase) for phase in detail.phases), ""),
         *_some("not met", [(_unmet(one), "$error" if one.outcome == "fail" else "$warning") for one in detail.unmet], MOST_UNMET),

@@ -20,6 +20,8 @@ COLUMNS = (
     Column("before", "risk before", 12, "right"),
     Column("now", "risk now", 10, "right"),
 )
+NAMED = 8
+"""Records that are named in a line."""
 ALIKE = 1e-6
 """Risks are stored with seven digits."""
 LEGEND = """record: row of the confidential table, from 1
@@ -63,6 +65,11 @@ class RecordWeights:
             f"{found}, the least {number(float(self.weights.min()))}, {number(float(self.weights.mean()))} on average"
             + (f"; {count(none, 'record')} say nothing at all" if none else "")
         )
+
+    @property
+    def least(self) -> str:
+        """The records that say least, in one line; empty where all say as much."""
+        return ", ".join(f"{int(i) + 1} ({number(float(self.weights[i]))})" for i in self.ranking[:NAMED])
 
     @property
     def moved(self) -> str:

@@ -37,7 +37,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class RunDetail:
-    """A run, its dataset, and what there is to say of it. ``against`` is the run before it in the project, ``weights`` says that its records are weighed."""
+    """A run, its dataset, and what there is to say of it. ``against`` is the run before it in the project, ``weights`` says in lines how its records are weighed."""
 
     run_id: int
     data: str
@@ -49,7 +49,7 @@ class RunDetail:
     changes: tuple[Change, ...]
     phases: tuple[Phase, ...]
     unmet: tuple[Verdict, ...]
-    weights: str = ""
+    weights: tuple[str, ...] = ()
 
 
 def run_detail(workspace: Workspace, run_id: int) -> RunDetail:

@@ -45,13 +45,14 @@ def _same_measure(workspace: Workspace, run_id: int, name: str) -> str:
         return name
 
 
-def weights_said(workspace: Workspace, run_id: int) -> str:
-    """That the records of a run are weighed, and how many of them say less, in one line; empty where they are not."""
+def weights_said(workspace: Workspace, run_id: int) -> tuple[str, ...]:
+    """That the records of a run are weighed and how many of them say less, and which say least, in lines; none where they are not weighed."""
     run = find_run(workspace, run_id)
     sha256 = weights_hash(workspace, run.id) if run.recipe.weights is not None else ""
     if run.recipe.weights is None or not sha256:
-        return ""
-    return RecordWeights(run.id, run.recipe.weights, "", _read(workspace, run, sha256), None).said
+        return ()
+    found = RecordWeights(run.id, run.recipe.weights, "", _read(workspace, run, sha256), None)
+    return found.said, *((f"say least: {found.least}",) if found.least else ())
 
 
 def _read(workspace: Workspace, run: Run, sha256: str) -> Floats:

@@ -105,3 +105,17 @@ def test_the_bootstrap_has_the_moments_of_rubins() -> None:
     assert np.mean(means) == pytest.approx(x.mean(), abs=4 * np.std(means) / 20)
     assert np.var(means) == pytest.approx(x.var() / 51 + x.var() / 4000, rel=0.3)
     assert abs(np.mean(together)) < 0.01, "nothing of how they go together is left"
+
+
+def test_a_group_that_no_confidential_record_is_in_is_drawn_by_the_prior() -> None:
+    """Where a predictor was made anew its values may meet as nobody's do: such a record is drawn like no other group's."""
+    data = data_of(((0, 0, 0), (0, 0, 0), (1, 1, 2), (1, 1, 2)))
+    spec = DirichletMultinomialSpec(concentration=1e-9, predictors=("g", "a"))
+    fit = model.dirichlet_multinomial(data, ("b",), spec, Run(np.random.default_rng(1)), 1)
+    released = data_of(((0, 0, 0), (0, 1, 0), (1, 0, 0), (1, 1, 0)))
+    rng = np.random.default_rng(2)
+    seen = np.array([model.joint_draw(fit, spec, ("b",), data, released, 0, 4, rng)["b"] for _ in range(300)])
+    assert set(seen[:, 0]) == {0}
+    assert set(seen[:, 3]) == {2}
+    for unseen in (1, 2):
+        assert stats.chisquare(np.bincount(seen[:, unseen].astype(int), minlength=3)).pvalue > 1e-4

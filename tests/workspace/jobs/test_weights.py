@@ -256,13 +256,15 @@ def test_the_records_that_say_least_are_shown_first_beside_their_risk(workspace:
     table = json.loads(shown.stdout)
     assert [one["record"] for one in table["records"]] == (found.ranking[:3] + 1).tolist()
     assert [one["weight"] for one in table["records"]] == weights[found.ranking[:3]].tolist()
-    assert run_detail(workspace, repaired).weights == found.said
+    least = found.ranking[0]
+    assert run_detail(workspace, repaired).weights[0] == found.said
+    assert run_detail(workspace, repaired).weights[1].startswith(f"say least: {least + 1} ({weights[least]:.4g}), ")
     delete_run(workspace, 1)
     assert np.allclose(weights_of(workspace, repaired).before, risk)
 
 
 def test_a_run_that_weighs_nothing_says_so(workspace: Workspace) -> None:
-    assert run_detail(workspace, 1).weights == ""
+    assert run_detail(workspace, 1).weights == ()
     with pytest.raises(NotReady, match="run 1 gives every record the same influence"):
         weights_of(workspace, 1)
 
