@@ -18,6 +18,7 @@ from ..statistics.bounded_interval import AT_LEAST_ONE, NON_NEGATIVE, SHARE
 Arrays = Mapping[str, NDArray[Any]]
 NEARLY = 0.95
 BEFORE = "before the release"
+NEAR = 0.05
 
 OUTPUTS = (
     Output(
@@ -92,7 +93,7 @@ OUTPUTS = (
     ),
     Output(
         "step_error",
-        "error of log p(Z | guess) by a step from the fit, largest of some records at which the models were fitted anew",
+        "error of the log posterior of the truth by steps from the fit, largest of some records at which the models were fitted anew",
         "none",
         range=NON_NEGATIVE,
     ),
@@ -235,8 +236,11 @@ def _numbers(found: Arrays, numbers: Sequence[str], remark: str) -> Iterator[Est
 def _computing(parts: Sequence[Arrays], found: Arrays, drawn: bool) -> Iterator[Estimate]:
     errors = np.concatenate([part["step_error"] for part in parts])
     if len(errors):
+        near = int((errors < NEAR).sum())
         yield Estimate(
-            "step_error", float(errors.max()), reason=f"of {len(errors)} records; median {np.median(errors):.2g}"
+            "step_error",
+            float(errors.max()),
+            reason=f"of {len(errors)} records; {near} below {NEAR}, median {np.median(errors):.2g}",
         )
     if found["effective"].max() > 1:
         yield Estimate("effective_draws", float(found["effective"].mean()))

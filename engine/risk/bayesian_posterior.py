@@ -16,7 +16,7 @@ R says nothing of a record alone: ``posterior_of_truth`` and the records do.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -25,7 +25,7 @@ from scipy.special import logsumexp
 
 from ..arrays import Floats
 from ..errors import BadInput, NotComputable
-from ..guesses import Guesses, Models, Plausibility, ReleaseModel, weighed, with_records
+from ..guesses import Guesses, Models, Plausibility, ReleaseModel, nearer, weighed, with_records
 from ..methods import method
 from ..microdata import Microdata
 from ..outputs import RecordArray
@@ -79,6 +79,9 @@ class BayesianPosteriorSpec(Spec):
             ge=1,
         ),
     ] = None
+    leaders: Annotated[
+        int, Param("most likely guesses of a record that are weighed nearer, where a model takes a step", ge=0)
+    ] = 3
     refits: Annotated[
         int,
         Param(
@@ -154,14 +157,13 @@ class _Intruder:
     def _prior(self, found: Plausibility, opened: OpenGuesses) -> Floats:
         if self.spec.prior == "model":
             return found.prior + opened.log_width
-        if self.spec.prior == "uniform":
-            return np.zeros(opened.others.shape)
-        return np.asarray(np.log(opened.others + 1 / opened.size))
+        flat = np.zeros(found.prior.shape) if self.spec.prior == "uniform" else np.log(opened.others + 1 / opened.size)
+        return np.asarray(np.where(np.isneginf(found.prior), -np.inf, flat))  # what cannot be is no guess
 
     def scored(self, opened: OpenGuesses) -> dict[str, NDArray[Any]]:
         """What becomes of t records: arrays of first axis t."""
         if self.spec.stop_after is None:
-            return _scored(opened, self.kernels(opened))
+            return _scored(opened, self.with_leaders(opened, self.kernels(opened)))
         t, g = opened.others.shape
         order = np.argsort(np.arange(g)[None, :] != opened.truth[:, None], axis=1, kind="stable")  # the truth first
         rows, upto = np.arange(t), 1
@@ -178,6 +180,27 @@ class _Intruder:
         where = np.argsort(np.concatenate([rows for rows, _ in parts]))
         return {name: np.concatenate([part[name] for _, part in parts])[where] for name in parts[0][1]}
 
+    def with_leaders(self, opened: OpenGuesses, kernels: Kernels) -> Kernels:
+        """With the most likely guesses of each record but the truth weighed nearer, where a model takes a step from its fit."""
+        models = self.models[0]
+        if len(self.models) > 1 or not any(model.approximate for model in models):
+            return kernels
+        alone, first = kernels.alone.copy(), kernels.first.copy()
+        every = np.arange(len(opened.truth))
+        open_ = np.arange(first.shape[1])[None, :] != opened.truth[:, None]
+        for _ in range(self.spec.leaders):
+            last = np.where(open_, first[..., -1], -np.inf)
+            leader = last.argmax(axis=1)
+            rows = every[last[every, leader] > first[..., -1].max(axis=1) - NEGLIGIBLE]
+            if not len(rows):
+                break
+            columns = leader[rows]
+            found = nearer(models, opened.take(rows, columns[:, None]).guesses)[:, 0]
+            prior = kernels.prior[rows, columns][:, None]
+            alone[rows, columns], first[rows, columns] = prior + found, prior + found.cumsum(axis=1)
+            open_[rows, columns] = False
+        return replace(kernels, alone=alone, first=first)
+
     def _beaten(self, kernels: Kernels) -> NDArray[np.bool_]:
         """Which records have so many guesses above the truth, in the first column, whatever of the release is asked."""
         asked = [kernels.alone, kernels.first, *([kernels.prior[..., None]] if self.spec.prior != "uniform" else [])]
@@ -186,6 +209,8 @@ class _Intruder:
 
 
 FIRST_LOOK = 32
+NEGLIGIBLE = 5.0
+"""A guess whose logarithm lies so far below the most likely one has a posterior below a hundredth of its."""
 
 
 def _effective(first: Sequence[Floats], truth: NDArray[np.intp]) -> Floats:
@@ -319,7 +344,7 @@ def bayesian_posterior(
     for group in space.groups(records, cells):
         found.append(intruder.scored(space.at(group)))
         run.report(Progress(done := done + len(group), len(records), "records"))
-    errors = _step_errors(fitted, confidential, space, records[rng.permutation(len(records))], spec, rng)
+    errors = _step_errors(intruder, space, records[rng.permutation(len(records))], spec)
     remarks = np.array(tuple(dict.fromkeys(remark for model in fitted for remark in model.remarks)), dtype=str)
     arrays = {name: np.concatenate([one[name] for one in found]) for name in found[0]} if found else {}
     return {**arrays, "step_error": errors, "remarks": remarks}
@@ -360,32 +385,39 @@ def _backgrounds(
 
 
 def _step_errors(
-    fitted: tuple[ReleaseModel, ...],
-    data: Microdata,
-    space: GuessSpace,
-    records: NDArray[np.intp],
-    spec: BayesianPosteriorSpec,
-    rng: np.random.Generator,
+    intruder: _Intruder, space: GuessSpace, records: NDArray[np.intp], spec: BayesianPosteriorSpec
 ) -> Floats:
-    """By how much log p(Z | D_y) - log p(Z | D) of a step differs from that of fits anew, at one guess of each of some records, (r,)."""
-    fitted = tuple(model for model in fitted if model.approximate)
-    if not fitted:
+    """By how much the log posterior of the truth, among it and the two most likely other guesses, differs from fits anew, (r,)."""
+    fitted, data = intruder.models[0], space.data
+    if len(intruder.models) > 1 or not any(model.approximate for model in fitted):
         return np.empty(0)
     found = []
     for record in records[: -(-spec.refits // spec.blocks)]:
         opened = space.at(np.array([record]))
-        others = np.setdiff1d(np.arange(opened.size), opened.truth)
-        if not len(others):
+        kernels = intruder.with_leaders(opened, intruder.kernels(opened))
+        last, truth = kernels.first[0, :, -1], int(opened.truth[0])
+        others = [int(g) for g in np.argsort(-last) if g != truth and np.isfinite(last[g])][:2]
+        if not others or not np.isfinite(last[truth]):
             continue
-        pair = opened.take(np.array([0]), np.array([opened.truth[0], rng.choice(others)]))
-        guess = {name: values[:, 1:] for name, values in pair.guesses.values.items()}
-        steps = weighed(fitted, pair.guesses).likelihood[0]
-        changed = with_records(data, pair.guesses.records, {name: values[:, 0] for name, values in guess.items()})
+        asked = opened.take(np.array([0]), np.array([truth, *others]))
+        steps = last[[truth, *others]]
+        exact = kernels.prior[0, [truth, *others]] + _anew(fitted, data, asked.guesses)
+        found.append(abs(float((steps - logsumexp(steps))[0] - (exact - logsumexp(exact))[0])))
+    return np.array(found)
+
+
+def _anew(fitted: tuple[ReleaseModel, ...], data: Microdata, guesses: Guesses) -> Floats:
+    """Log p(Z | D_y) of one record's guesses, (g,), the first of them the truth, by models fitted anew."""
+    found = [float(weighed(fitted, guesses).likelihood[0, 0].sum())]
+    for g in range(1, guesses.shape[1]):
+        values = {name: own[:, g] for name, own in guesses.values.items()}
+        changed = with_records(data, guesses.records, values)
         anew = tuple(model.refitted(changed) for model in fitted)
         if all(model.absolute for model in fitted):
-            exact = weighed(anew, Guesses(pair.guesses.records, guess)).likelihood[0, 0] - steps[0]
+            own = Guesses(guesses.records, {name: value[:, None] for name, value in values.items()})
+            found.append(float(weighed(anew, own).likelihood.sum()))
         else:  # the way back, from the other data
-            back = weighed(anew, pair.guesses).likelihood[0]
-            exact = back[1] - back[0]
-        found.append(abs(float((steps[1] - steps[0] - exact).sum())))
+            pair = Guesses(guesses.records, {name: own[:, [0, g]] for name, own in guesses.values.items()})
+            back = weighed(anew, pair).likelihood[0].sum(axis=1)
+            found.append(found[0] + float(back[1] - back[0]))
     return np.array(found)

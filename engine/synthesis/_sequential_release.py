@@ -62,6 +62,10 @@ class SequentialRelease:
         """The same of other confidential data."""
         return replace(self, data=data)
 
+    def nearer(self, guesses: Guesses) -> Floats:
+        """With every change fitted anew."""
+        return replace(self, anew=guesses.values[self.targets[0]].size).weigh(guesses).likelihood
+
     def weigh(self, guesses: Guesses) -> Plausibility:
         """The sum over targets."""
         guessed, own = guesses.table(self.data), guesses.own(self.data)

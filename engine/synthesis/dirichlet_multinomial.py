@@ -260,6 +260,10 @@ class CountedRelease:
         """The same of other confidential data."""
         return replace(self, data=data)
 
+    def nearer(self, guesses: Guesses) -> Floats:
+        """As ``weigh``."""
+        return self.weigh(guesses).likelihood
+
     def weigh(self, guesses: Guesses) -> Plausibility:
         """By the closed form, all guesses at once."""
         own, given = (

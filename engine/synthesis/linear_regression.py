@@ -223,6 +223,10 @@ class RegressedRelease:
             found.append((target, drawn.thetas, drawn.weights))
         return tuple(found)
 
+    def nearer(self, guesses: Guesses) -> Floats:
+        """As ``weigh``."""
+        return self.weigh(guesses).likelihood
+
     def weigh(self, guesses: Guesses) -> Plausibility:
         """All guesses at once."""
         columns = {column for term in self._design.terms for column in term.columns}

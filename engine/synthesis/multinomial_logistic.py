@@ -19,7 +19,7 @@ records are left out of the fit and get a level like all others (Reiter 2004).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats
-from ..errors import BadInput
+from ..errors import BadInput, NotComputable
 from ..methods import method
 from ..microdata import Microdata
 from ..results import Diagnostic, Fit, NoTrace
@@ -45,6 +45,7 @@ from ..statistics.stratified_logit import (
     stratified_records,
     stratum_name,
 )
+from ._multinomial_release import MultinomialRelease
 
 DIRECT = "coefficients are the maximum, or drawn from a normal distribution there"
 MOST_COEFFICIENTS = 5_000
@@ -182,6 +183,25 @@ def _drawn(arrays: Mapping[str, NDArray[Any]], number: int, x: Floats, index: in
     return np.asarray(arrays[f"{number}.classes"][place])
 
 
+def release_model(
+    data: Microdata, targets: tuple[str, ...], spec: MultinomialLogisticSpec, releases: Sequence[Microdata], run: Run
+) -> MultinomialRelease:
+    """The releases as an intruder weighs them. Raises NotComputable."""
+    (target,) = targets
+    if spec.parameters == "drawn":
+        raise NotComputable(
+            f'the models of "{target}" have drawn coefficients: a release of the maximum alone can be asked'
+        )
+    variable = _stratifying(target, spec)
+    shares = [np.bincount(strata_of(one, variable, spec.groups)).tolist() for one in (data, *releases)]
+    if any(share != shares[0] for share in shares):
+        raise NotComputable(f'"{target}" has strata that are made anew themselves')
+    filled = spec.missing == "filled"
+    return MultinomialRelease.of(
+        data, target, spec.predictors, variable, spec.groups, spec.penalty, releases, filled=filled
+    )
+
+
 @method(
     "Multinomial logit",
     spec=MultinomialLogisticSpec,
@@ -190,6 +210,7 @@ def _drawn(arrays: Mapping[str, NDArray[Any]], number: int, x: Floats, index: in
     targets=LEVELS,
     check=check,
     weighted=True,
+    release_model=release_model,
 )
 def multinomial_logistic(data: Microdata, target: str, spec: MultinomialLogisticSpec, run: Run, draws: int) -> Fit:
     """The models of all strata. Arrays of stratum s: ``s.classes`` (K,), ``s.kept`` (C,) of the design's columns, ``s.coefficients`` (draws, K, p).

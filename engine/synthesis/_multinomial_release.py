@@ -1,0 +1,370 @@
+"""A release of multinomial logits as an intruder weighs it, without a fit for any guess (Reiter, Wang & Zhang §4, eq. 12 to 15).
+
+The release was drawn at the maximum: log p(Z | D_y) = l_Z(beta-hat_y), the log-likelihood of the released values. To change record i from (x, y) to
+(x', y') the maximum moves by one Newton step from the fit to all records,
+
+    delta = (H + dH)^-1 d,   d = x' (e_y' - p') - x (e_y - p),   dH = x' x'' W' - x x' W
+
+with p, W = diag(p) - p p' the prediction at x and H minus the Hessian; where x stays, as for the first variable that is made, dH is 0: H does not
+depend on y. With C = [x' I, x I] all of it lies in the 2K columns of H^-1 C (Woodbury): delta = H^-1 C v. The release says
+
+    l_Z(beta + delta) = l_Z + g_Z' delta - delta' H_Z delta / 2
+
+to second order, g_Z and H_Z its gradient and information at beta. Guesses cost products of matrices only; what is left out is of third order in delta.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_solve
+
+from ..arrays import Floats, Integers
+from ..guesses import Guesses, Plausibility
+from ..microdata import Microdata
+from ..statistics.categories import categories_of
+from ..statistics.completed_design import CompletedDesign
+from ..statistics.multinomial_logit import MultinomialLogit, fit, log_probabilities
+from ..statistics.stratified_logit import StratumRecords, strata_of, stratified_records
+from ..terms import parse_term
+
+CELLS = 4_000_000
+"""Numbers that are held at a time."""
+MOST_STEPS = 20
+DECREMENT = 1e-6
+LEAST = 1e-9
+"""Of information in a direction that the classes have in common."""
+
+
+@dataclass(frozen=True, eq=False)
+class StratumRelease:
+    """The model of one stratum and what each of m datasets says at its coefficients: ``likelihood`` (m,), ``pulled`` = H^-1 g_Z (m, K, p) and
+    ``bent`` = H^-1 H_Z H^-1, m of (K, p, K, p). ``inverse`` (K, p, K, p) is the inverse of minus the Hessian.
+    """
+
+    records: StratumRecords
+    model: MultinomialLogit
+    inverse: Floats
+    likelihood: Floats
+    pulled: Floats
+    bent: tuple[Floats, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class MultinomialRelease:
+    """The models of all strata, and the datasets. ``variable`` and ``groups`` say which stratum a record is in."""
+
+    data: Microdata
+    targets: tuple[str, ...]
+    predictors: tuple[str, ...]
+    variable: str | None
+    groups: Mapping[str, tuple[str, ...]]
+    penalty: float
+    releases: Sequence[Microdata]
+    strata: tuple[StratumRelease, ...]
+    filled: bool = False
+    absolute: bool = True
+    approximate: bool = True
+    remarks: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        data: Microdata,
+        target: str,
+        predictors: tuple[str, ...],
+        variable: str | None,
+        groups: Mapping[str, tuple[str, ...]],
+        penalty: float,
+        releases: Sequence[Microdata],
+        start: Sequence[StratumRelease] = (),
+        *,
+        filled: bool = False,
+    ) -> MultinomialRelease:
+        """Fitted; ``start`` are fits to nearly the same data, to begin at. ``filled``: records without a value are in no fit."""
+        design, begin = CompletedDesign.of(predictors, data), {one.records.number: one for one in start}
+        found = []
+        for records in stratified_records(data, target, predictors, variable, groups, filled=filled):
+            near = begin.get(records.number)
+            alike = near is not None and np.array_equal(near.records.classes, records.classes)
+            alike = alike and near is not None and np.array_equal(near.records.kept, records.kept)
+            if alike and near is not None and _same_records(near.records, records):
+                found.append(near)
+                continue
+            at = near.model.coefficients if near is not None and alike else None
+            model = fit(records.x, records.y, records.classes, penalty, start=at)
+            found.append(_released(data, target, design, variable, groups, records, model, releases))
+        return cls(data, (target,), predictors, variable, groups, penalty, releases, tuple(found), filled)
+
+    def refitted(self, data: Microdata) -> MultinomialRelease:
+        """The same of other confidential data, fitted anew."""
+        own = (self.targets[0], self.predictors, self.variable, self.groups, self.penalty, self.releases)
+        return MultinomialRelease.of(data, *own, self.strata, filled=self.filled)
+
+    def weigh(self, guesses: Guesses) -> Plausibility:
+        """Stratum by stratum. A value that no record of a record's stratum has is impossible."""
+        (target,) = self.targets
+        t, g = guesses.shape
+        categories = categories_of(self.data, target, None)
+        table, truth = guesses.table(self.data), guesses.own(self.data)
+        design = CompletedDesign.of(self.predictors, self.data)
+        codes, was = categories.codes(table).reshape(t, g), categories.codes(truth)
+        strata = strata_of(truth, self.variable, self.groups)
+        moved = strata_of(table, self.variable, self.groups).reshape(t, g) != strata[:, None]
+        likelihood, prior = np.full((t, g, len(self.releases)), -np.inf), np.full((t, g), -np.inf)
+        x_was = design.matrix(truth)
+        changing = any(name in guesses.values for term in self.predictors for name in _columns(term, self.data))
+        x = design.matrix(table).reshape(t, g, -1) if changing else None
+        for stratum in self.strata:
+            inside = np.flatnonzero(strata == stratum.records.number)
+            kept = stratum.records.kept
+            for rows in _chunks(inside, stratum, g):
+                places, possible = _places(codes[rows], stratum.records.classes)
+                possible &= ~moved[rows]
+                old, known = _places(was[rows], stratum.records.classes)
+                if x is None:
+                    found = _same_x(stratum, x_was[rows][:, kept], old, places)
+                else:
+                    found = _other_x(stratum, x_was[rows][:, kept], old, x[rows][..., kept], places)
+                # a record without a value is in no fit: the release says nothing of it
+                own = np.where(known[:, None, None], found.likelihood, stratum.likelihood)
+                likelihood[rows] = np.where(possible[..., None], own, -np.inf)
+                prior[rows] = np.where(possible, found.prior, -np.inf)
+        return Plausibility(likelihood + self._elsewhere(strata)[:, None, :], prior)
+
+    def nearer(self, guesses: Guesses) -> Floats:
+        """Guess by guess: after the step, Newton's method in the two classes that the record leaves and joins, and l_Z there."""
+        (target,) = self.targets
+        t, g = guesses.shape
+        categories = categories_of(self.data, target, None)
+        table, truth = guesses.table(self.data), guesses.own(self.data)
+        design = CompletedDesign.of(self.predictors, self.data)
+        x, codes = design.matrix(table).reshape(t, g, -1), categories.codes(table).reshape(t, g)
+        strata = strata_of(truth, self.variable, self.groups)
+        moved = strata_of(table, self.variable, self.groups).reshape(t, g) != strata[:, None]
+        found = np.full((t, g, len(self.releases)), -np.inf)
+        for stratum in self.strata:
+            released = [self._rows(release, stratum, design) for release in self.releases]
+            for r in np.flatnonzero(strata == stratum.records.number):
+                places, possible = _places(codes[r], stratum.records.classes)
+                row = np.flatnonzero(stratum.records.rows == guesses.records[r])
+                for c in np.flatnonzero(possible & ~moved[r]):
+                    found[r, c] = stratum.likelihood
+                    if len(row):
+                        b = changed_coefficients(stratum, int(row[0]), x[r, c][stratum.records.kept], int(places[c]))
+                        found[r, c] = [float(log_probabilities(z, b)[np.arange(len(z)), y].sum()) for z, y in released]
+        return found + self._elsewhere(strata)[:, None, :]
+
+    def _rows(self, release: Microdata, stratum: StratumRelease, design: CompletedDesign) -> tuple[Floats, Integers]:
+        """The released records of a stratum: columns (r, p) and places of their classes (r,)."""
+        inside = np.flatnonzero(strata_of(release, self.variable, self.groups) == stratum.records.number)
+        part = Microdata(release.schema, release.frame.iloc[inside], release.origin)
+        places = stratum.model.places(categories_of(self.data, self.targets[0], None).codes(part))
+        return design.matrix(part)[:, stratum.records.kept], places
+
+    def _elsewhere(self, strata: Integers) -> Floats:
+        """Log-likelihoods (t, m) of the released records of all other strata."""
+        of = {one.records.number: one.likelihood for one in self.strata}
+        total = sum(of.values(), start=np.zeros(len(self.releases)))
+        return np.array([total - of[int(number)] for number in strata]).reshape(len(strata), len(self.releases))
+
+
+def _same_records(one: StratumRecords, other: StratumRecords) -> bool:
+    return all(np.array_equal(a, b) for a, b in ((one.rows, other.rows), (one.y, other.y), (one.x, other.x)))
+
+
+def _columns(term: str, data: Microdata) -> tuple[str, ...]:
+    return tuple(parse_term(term, data.schema, term).columns)
+
+
+def _released(
+    data: Microdata,
+    target: str,
+    design: CompletedDesign,
+    variable: str | None,
+    groups: Mapping[str, tuple[str, ...]],
+    records: StratumRecords,
+    model: MultinomialLogit,
+    releases: Sequence[Microdata],
+) -> StratumRelease:
+    """What the datasets say at the model's coefficients."""
+    k, p = model.coefficients.shape
+    categories = categories_of(data, target, None)
+    whole = cho_solve((model.factor, True), np.eye(k * p))
+    likelihood, pulled, bent = [], [], []
+    for release in releases:
+        strata = strata_of(release, variable, groups)
+        inside = strata == records.number
+        x = design.matrix(release)[np.ix_(inside, records.kept)]
+        places = model.places(categories.codes(release)[inside])
+        logs = log_probabilities(x, model.coefficients)
+        likelihood.append(float(logs[np.arange(len(x)), places].sum()))
+        chance = np.exp(logs)
+        residuals = -chance
+        residuals[np.arange(len(x)), places] += 1
+        pulled.append((whole @ (residuals.T @ x).ravel()).reshape(k, p))
+        bent.append((whole @ _information(x, chance) @ whole).reshape(k, p, k, p))
+    inverse = whole.reshape(k, p, k, p)
+    return StratumRelease(
+        records, model, inverse, np.array(likelihood), np.array(pulled).reshape(-1, k, p), tuple(bent)
+    )
+
+
+def _information(x: Floats, chance: Floats) -> Floats:
+    """Minus the second derivative (K p, K p) of the log-likelihood of rows x (n, p) with probabilities (n, K)."""
+    k, p = chance.shape[1], x.shape[1]
+    spread = (chance[:, :, None] * x[:, None, :]).reshape(len(x), k * p)
+    found = -spread.T @ spread
+    for c in range(k):
+        own = slice(c * p, (c + 1) * p)
+        found[own, own] += (x * chance[:, c, None]).T @ x
+    return found
+
+
+def _places(codes: Integers, classes: Integers) -> tuple[Integers, NDArray[np.bool_]]:
+    """Where codes stand among the classes, 0 where they do not, and whether they do."""
+    places = np.minimum(np.searchsorted(classes, codes), len(classes) - 1)
+    there = classes[places] == codes
+    return np.where(there, places, 0), there
+
+
+def _chunks(rows: Integers, stratum: StratumRelease, g: int) -> Iterator[Integers]:
+    """Records whose matrices can be held together."""
+    k, p = stratum.model.coefficients.shape
+    size = max(1, CELLS // (k * max(p * k, p * g, k * g)))
+    for first in range(0, len(rows), size):
+        yield rows[first : first + size]
+
+
+def _between(matrix: Floats, x: Floats, other: Floats) -> Floats:
+    """(x I)' M (other I) of rows x (r, p) and other (r, p), or one row for all, with M (K, p, K, p): (r, K, K)."""
+    half = np.tensordot(other, matrix, axes=(1, 3))  # (r, K, p, K)
+    return np.asarray(np.einsum("rp,rkpl->rkl", x, np.broadcast_to(half, (len(x), *half.shape[1:]))))
+
+
+def _blocks(matrix: Floats, to: Floats, x: Floats) -> Floats:
+    """C' M C with C = [to I, x I] for rows ``to`` (d, p) and one row x (p,), (d, 2K, 2K); M is symmetric."""
+    here, cross = _between(matrix, x[None], x[None]), _between(matrix, to, x[None])
+    upper = np.concatenate([_between(matrix, to, to), cross], axis=2)
+    lower = np.concatenate([np.swapaxes(cross, 1, 2), np.broadcast_to(here, cross.shape)], axis=2)
+    return np.concatenate([upper, lower], axis=1)
+
+
+def _same_x(stratum: StratumRelease, x: Floats, old: Integers, places: Integers) -> Plausibility:
+    """Of r records whose predictors stay, from class ``old`` (r,) to ``places`` (r, g)."""
+    r, g = places.shape
+    rows = np.arange(r)
+    pulled = np.einsum("mkp,rp->rmk", stratum.pulled, x)
+    first = np.take_along_axis(pulled, np.broadcast_to(places[:, None, :], (r, pulled.shape[1], g)), 2)
+    first = first - pulled[rows, :, old][:, :, None]
+    likelihood = np.empty((r, g, len(stratum.likelihood)))
+    for draw, matrix in enumerate(stratum.bent):
+        bent = _between(matrix, x, x)
+        own = np.einsum("rkk->rk", bent)
+        square = np.take_along_axis(own, places, 1) + own[rows, old][:, None]
+        square -= 2 * np.take_along_axis(bent[rows, :, old], places, 1)
+        likelihood[..., draw] = stratum.likelihood[draw] + first[:, draw] - square / 2
+    leverage = _between(stratum.inverse, x, x)
+    moved = _scores_without(stratum, x, old, leverage, leverage)
+    logs = log_probabilities(x, stratum.model.coefficients)
+    return Plausibility(likelihood, np.take_along_axis(_renormalised(logs + moved), places, 1))
+
+
+def _other_x(stratum: StratumRelease, x: Floats, old: Integers, to: Floats, places: Integers) -> Plausibility:
+    """Of r records whose predictors x (r, p) become ``to`` (r, g, p), from class ``old`` (r,) to ``places`` (r, g).
+
+    Guesses of a record that have the same predictors share their matrices.
+    """
+    model, k, (r, g) = stratum.model, len(stratum.records.classes), places.shape
+    likelihood, prior = np.empty((r, g, len(stratum.likelihood))), np.empty((r, g))
+    for i in range(r):
+        distinct, of = np.unique(to[i], axis=0, return_inverse=True)
+        of = of.ravel()
+        gram = _blocks(stratum.inverse, distinct, x[i])
+        logs = log_probabilities(distinct, model.coefficients)
+        chance = np.exp(logs)
+        own = np.exp(log_probabilities(x[i : i + 1], model.coefficients))[0]
+        weight = np.zeros_like(gram)
+        weight[:, :k, :k] = chance[:, :, None] * (np.eye(k) - chance[:, None, :])
+        weight[:, k:, k:] = -(np.diag(own) - np.outer(own, own))
+        gone = np.broadcast_to(own - (np.arange(k) == old[i]), (g, k))
+        pull = np.concatenate([np.eye(k)[places[i]] - chance[of], gone], axis=1)  # d = C pull, (g, 2K)
+        mixed = weight @ gram
+        solved = np.linalg.solve(np.eye(2 * k) + mixed, mixed)
+        v = pull - np.einsum("gab,gb->ga", solved[of], pull)
+        for draw, matrix in enumerate(stratum.bent):
+            u = stratum.pulled[draw]
+            first = np.einsum("gk,gk->g", v[:, :k], (distinct @ u.T)[of]) + v[:, k:] @ (u @ x[i])
+            bent = _blocks(matrix, distinct, x[i])
+            likelihood[i, :, draw] = stratum.likelihood[draw] + first - np.einsum("ga,gab,gb->g", v, bent[of], v) / 2
+        moved = _scores_without(stratum, x[i : i + 1], old[i : i + 1], gram[:1, k:, k:], gram[:, :k, k:])
+        prior[i] = _renormalised(logs + moved)[of, places[i]]
+    return Plausibility(likelihood, prior)
+
+
+def changed_coefficients(stratum: StratumRelease, row: int, x: Floats, place: int) -> Floats:
+    """The maximum (K, p) when the stratum's record ``row`` has predictors x (p,) and class ``place``.
+
+    One Newton step in all coefficients, then Newton's method in those of the two classes until it stands; the others answer
+    to these only through the sum of the probabilities.
+    """
+    model, records = stratum.model, stratum.records
+    old = int(model.places(records.y[row : row + 1])[0])
+    change = model.gradients(x[None], records.classes[place : place + 1]) - model.gradients(
+        records.x[row : row + 1], records.y[row : row + 1]
+    )
+    b = model.coefficients + model.step(change)[0]
+    rows, own = records.x.copy(), model.places(records.y).copy()
+    rows[row], own[row] = x, place
+    blocks = sorted({old, place})
+    p, penalties = rows.shape[1], np.tile(model.penalties, len(blocks))
+    value = _objective(rows, own, b, model.penalties)
+    if value < (at := _objective(rows, own, model.coefficients, model.penalties)):
+        b, value = model.coefficients.copy(), at
+    for _ in range(MOST_STEPS):
+        chance = np.exp(log_probabilities(rows, b))
+        gradient = (
+            np.concatenate([rows.T @ ((own == c) - chance[:, c]) for c in blocks]) - penalties * b[blocks].ravel()
+        )
+        hessian = np.diag(penalties + LEAST)
+        for i, one in enumerate(blocks):
+            for j, other in enumerate(blocks):
+                weight = chance[:, one] * ((one == other) - chance[:, other])
+                hessian[i * p : (i + 1) * p, j * p : (j + 1) * p] += (rows * weight[:, None]).T @ rows
+        step = np.linalg.solve(hessian, gradient)
+        if gradient @ step < DECREMENT:
+            break
+        share, better = 1.0, b
+        while share > 1e-6:
+            better = b.copy()
+            better[blocks] += share * step.reshape(len(blocks), p)
+            if (found := _objective(rows, own, better, model.penalties)) >= value:
+                value = found
+                break
+            share /= 2
+        b = better
+    return b
+
+
+def _objective(x: Floats, places: Integers, b: Floats, penalties: Floats) -> float:
+    logs: Floats = log_probabilities(x, b)[np.arange(len(x)), places]
+    return float(np.sum(logs)) - 0.5 * float(np.sum(penalties * b**2))
+
+
+def _scores_without(stratum: StratumRelease, x: Floats, old: Integers, leverage: Floats, cross: Floats) -> Floats:
+    """How the scores move when the record leaves the fit: ``cross`` (d, K, K) is (x' I)' H^-1 (x I), ``leverage`` (r, K, K) that at x itself."""
+    k = leverage.shape[1]
+    chance = np.exp(log_probabilities(x, stratum.model.coefficients))
+    gone = chance - np.eye(k)[old]
+    weight = -(chance[:, :, None] * (np.eye(k) - chance[:, None, :]))
+    mixed = weight @ leverage
+    v = gone - np.linalg.solve(np.eye(k) + mixed, mixed @ gone[..., None])[..., 0]
+    return np.asarray((cross @ v[..., None])[..., 0])
+
+
+def _renormalised(logs: Floats) -> Floats:
+    most = logs.max(axis=1, keepdims=True)
+    return np.asarray(logs - most - np.log(np.exp(logs - most).sum(axis=1, keepdims=True)))
