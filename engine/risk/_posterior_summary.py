@@ -121,9 +121,13 @@ BELIEFS = Beliefs(
 
 
 def summarised(
-    data: Microdata, parts: Sequence[Arrays], numbers: Sequence[str], by: str | None, drawn: bool
+    data: Microdata,
+    parts: Sequence[Arrays],
+    numbers: Sequence[str],
+    groups: tuple[str, NDArray[Any]] | None,
+    drawn: bool,
 ) -> WholeMeasure:
-    """All records together, and by the values of ``by``; ``drawn``: the records asked about are a random part of all."""
+    """All records together, and by ``groups``, a name and the group (n,) of each; ``drawn``: the records asked about are a random part of all."""
     whole = [part for part in parts if "record" in part]
     found = {name: np.concatenate([part[name] for part in whole]) for name in whole[0] if name not in OWN}
     remark = "; ".join(dict.fromkeys(str(text) for part in parts for text in part["remarks"]))
@@ -133,20 +137,23 @@ def summarised(
         )
     if heavy := int(found["heavy"].sum()):
         remark = "; ".join(filter(None, [remark, f"of {heavy:,} records few draws of the posterior bear what is said"]))
-    estimates = list(_of(found, drawn, remark, {}))
-    if by is not None:
-        for value, own in _groups(data, by, found["record"]):
-            estimates += _of({name: array[own] for name, array in found.items()}, drawn, remark, {by: value})
+    uses = [({}, np.ones(len(found["record"]), dtype=np.bool_)), *_groups(groups, found["record"])]
+    estimates: list[Estimate] = []
+    for told, own in uses:
+        estimates += _of({name: array[own] for name, array in found.items()}, drawn, remark, told)
     estimates += _numbers(found, numbers, remark)
-    for first, right in enumerate(found["first_right"].T, start=1):
-        estimates.append(
-            _share("posterior_risk_of_first", right, drawn, remark, {"datasets": first}, found["prior_right"])
-        )
+    for told, own in uses:
+        for first, right in enumerate(found["first_right"][own].T, start=1):
+            params, before = {**told, "datasets": first}, found["prior_right"][own]
+            estimates.append(_share("posterior_risk_of_first", right, drawn, remark, params, before))
     estimates += _computing(parts, found, drawn)
     datasets = tuple(
         Measure(
             (
-                _share("posterior_risk", right, drawn, remark, {}, found["prior_right"]),
+                *(
+                    _share("posterior_risk", right[inside], drawn, remark, told, found["prior_right"][inside])
+                    for told, inside in uses
+                ),
                 Estimate("posterior_of_truth", float(own.mean()), baseline=float(found["prior"].mean()), reason=remark),
             ),
             _per_record(data, found, own, candidates),
@@ -176,10 +183,14 @@ def _per_record(data: Microdata, found: Arrays, probability: Floats, candidates:
     return spread
 
 
-def _groups(data: Microdata, by: str, records: NDArray[np.intp]) -> Iterator[tuple[str, NDArray[np.bool_]]]:
-    values = data.frame[by].astype(str).to_numpy()[records]
-    for value in sorted(set(values)):
-        yield value, values == value
+def _groups(
+    groups: tuple[str, NDArray[Any]] | None, records: NDArray[np.intp]
+) -> Iterator[tuple[dict[str, str], NDArray[np.bool_]]]:
+    """What the rows of each group say beside, and which of the records (t,) are in it."""
+    if groups is not None:
+        name, values = groups
+        for value in sorted(set(values[records])):
+            yield {name: str(value)}, values[records] == value
 
 
 def _share(

@@ -16,7 +16,7 @@ R says nothing of a record alone: ``posterior_of_truth`` and the records do.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -66,7 +66,12 @@ class BayesianPosteriorSpec(Spec):
         tuple[str, ...],
         Param("kept variables: a record is guessed among the combinations of its own stratum", names="variables"),
     ] = ()
-    by: Annotated[str | None, Param("kept variable by whose values R and PR are also told", names="variables")] = None
+    by: Annotated[
+        str | None, Param("variable by whose true values, or groups of them, R and PR are also told", names="variables")
+    ] = None
+    groups: Annotated[Mapping[str, tuple[str, ...]], Param("levels of by that are joined, by a name each")] = field(
+        default_factory=dict
+    )
     points: Annotated[int, Param("guesses at a number", ge=2, le=1000)] = 25
     largest: Annotated[int, Param("most guesses at a record", ge=2, selects=True)] = 5000
     records: Annotated[int | None, Param("records asked about, at random; left out, all", ge=1)] = None
@@ -101,8 +106,8 @@ class BayesianPosteriorSpec(Spec):
         for i, name in enumerate(self.strata):
             if name in released:
                 raise BadInput(f"{place}.strata[{i}]", f'"{name}" is made anew; name kept variables')
-        if self.by in released:
-            raise BadInput(f"{place}.by", f'"{self.by}" is made anew; name a kept variable')
+        if self.groups and self.by is None:
+            raise BadInput(f"{place}.groups", "are groups of the values of by: name a variable there")
         if self.guesses == "neighbours" and self.prior == "marginal":
             raise BadInput(
                 f"{place}.prior", 'neighbours have no marginal counts; use "model" or "uniform", or other guesses'
@@ -303,7 +308,12 @@ def gather(
     ]
     numbers = [name if not confidential.schema[name].kind.has_levels else "" for name in names]
     drawn = spec.records is not None and spec.records < len(confidential)
-    return summarised(confidential, parts, numbers, spec.by, drawn)
+    groups = None
+    if spec.by is not None:
+        values = confidential.frame[spec.by].astype(str).to_numpy()
+        of = {level: name for name, levels in spec.groups.items() for level in levels}
+        groups = spec.by, np.array([of.get(value, "others") if of else value for value in values])
+    return summarised(confidential, parts, numbers, groups, drawn)
 
 
 @method(

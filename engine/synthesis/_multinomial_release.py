@@ -34,7 +34,8 @@ from ..terms import parse_term
 CELLS = 4_000_000
 """Numbers that are held at a time."""
 MOST_STEPS = 20
-DECREMENT = 1e-6
+ROUNDS = 6
+DECREMENT = 1e-5
 LEAST = 1e-9
 """Of information in a direction that the classes have in common."""
 
@@ -308,50 +309,71 @@ def _other_x(stratum: StratumRelease, x: Floats, old: Integers, to: Floats, plac
 def changed_coefficients(stratum: StratumRelease, row: int, x: Floats, place: int) -> Floats:
     """The maximum (K, p) when the stratum's record ``row`` has predictors x (p,) and class ``place``.
 
-    One Newton step in all coefficients, then Newton's method in those of the two classes until it stands; the others answer
-    to these only through the sum of the probabilities.
+    Steps in all coefficients with the Hessian of the fit, each followed by Newton's method in those of the two classes that the record
+    leaves and joins, whose Hessian may change most: alone of its kind, it makes classes that were separated meet, or the other way round.
     """
     model, records = stratum.model, stratum.records
-    old = int(model.places(records.y[row : row + 1])[0])
-    change = model.gradients(x[None], records.classes[place : place + 1]) - model.gradients(
-        records.x[row : row + 1], records.y[row : row + 1]
-    )
-    b = model.coefficients + model.step(change)[0]
-    rows, own = records.x.copy(), model.places(records.y).copy()
-    rows[row], own[row] = x, place
-    blocks = sorted({old, place})
-    p, penalties = rows.shape[1], np.tile(model.penalties, len(blocks))
-    value = _objective(rows, own, b, model.penalties)
-    if value < (at := _objective(rows, own, model.coefficients, model.penalties)):
-        b, value = model.coefficients.copy(), at
-    for _ in range(MOST_STEPS):
-        chance = np.exp(log_probabilities(rows, b))
-        gradient = (
-            np.concatenate([rows.T @ ((own == c) - chance[:, c]) for c in blocks]) - penalties * b[blocks].ravel()
-        )
-        hessian = np.diag(penalties + LEAST)
-        for i, one in enumerate(blocks):
-            for j, other in enumerate(blocks):
-                weight = chance[:, one] * ((one == other) - chance[:, other])
-                hessian[i * p : (i + 1) * p, j * p : (j + 1) * p] += (rows * weight[:, None]).T @ rows
-        step = np.linalg.solve(hessian, gradient)
-        if gradient @ step < DECREMENT:
+    rows, places = records.x.copy(), model.places(records.y).copy()
+    blocks = sorted({int(places[row]), place})
+    rows[row], places[row] = x, place
+    changed = _Changed(rows, np.eye(len(records.classes))[places], places, model.penalties)
+    b, value = model.coefficients, changed.objective(model.coefficients)
+    for _ in range(ROUNDS):
+        gradient = changed.gradient(b)
+        step = model.step(gradient[None])[0]
+        if (gradient * step).sum() < DECREMENT:
             break
-        share, better = 1.0, b
-        while share > 1e-6:
-            better = b.copy()
-            better[blocks] += share * step.reshape(len(blocks), p)
-            if (found := _objective(rows, own, better, model.penalties)) >= value:
-                value = found
-                break
-            share /= 2
-        b = better
+        b, value = changed.along(b, step, value)
+        b, value = changed.within(b, blocks, value)
     return b
 
 
-def _objective(x: Floats, places: Integers, b: Floats, penalties: Floats) -> float:
-    logs: Floats = log_probabilities(x, b)[np.arange(len(x)), places]
-    return float(np.sum(logs)) - 0.5 * float(np.sum(penalties * b**2))
+@dataclass(frozen=True, eq=False)
+class _Changed:
+    """Records x (r, p) with ``indicators`` (r, K) of their classes, one of them changed, and the penalties (p,) of the columns."""
+
+    x: Floats
+    indicators: Floats
+    places: Integers
+    penalties: Floats
+
+    def objective(self, b: Floats) -> float:
+        """What is maximised."""
+        logs: Floats = log_probabilities(self.x, b)[np.arange(len(self.x)), self.places]
+        return float(np.sum(logs)) - 0.5 * float(np.sum(self.penalties * b**2))
+
+    def gradient(self, b: Floats) -> Floats:
+        """Its derivative, (K, p)."""
+        return np.asarray((self.indicators - np.exp(log_probabilities(self.x, b))).T @ self.x - self.penalties * b)
+
+    def along(self, b: Floats, step: Floats, value: float) -> tuple[Floats, float]:
+        """A step, halved until it raises what is maximised."""
+        share = 1.0
+        while share > LEAST:
+            better = b + share * step
+            if (found := self.objective(better)) >= value:
+                return better, found
+            share /= 2
+        return b, value
+
+    def within(self, b: Floats, blocks: Sequence[int], value: float) -> tuple[Floats, float]:
+        """Newton's method in the coefficients of some classes alone."""
+        p, penalties = self.x.shape[1], np.tile(self.penalties, len(blocks))
+        for _ in range(MOST_STEPS):
+            chance = np.exp(log_probabilities(self.x, b))[:, blocks]
+            own = self.indicators[:, blocks] - chance
+            gradient = (own.T @ self.x).ravel() - penalties * b[blocks].ravel()
+            hessian = np.diag(penalties + LEAST)
+            for i in range(len(blocks)):
+                for j in range(len(blocks)):
+                    weight = chance[:, i] * ((i == j) - chance[:, j])
+                    hessian[i * p : (i + 1) * p, j * p : (j + 1) * p] += (self.x * weight[:, None]).T @ self.x
+            move = np.zeros_like(b)
+            move[blocks] = np.linalg.solve(hessian, gradient).reshape(len(blocks), p)
+            if gradient @ move[blocks].ravel() < DECREMENT:
+                break
+            b, value = self.along(b, move, value)
+        return b, value
 
 
 def _scores_without(stratum: StratumRelease, x: Floats, old: Integers, leverage: Floats, cross: Floats) -> Floats:

@@ -292,7 +292,7 @@ def test_strata_bound_what_is_guessed() -> None:
     ("measure", "message"),
     [
         ({"strata": ["a"]}, r"measure\[0\].strata\[0\]: \"a\" is made anew"),
-        ({"by": "b"}, r"measure\[0\].by: \"b\" is made anew"),
+        ({"groups": {"one": ["0"]}}, r"measure\[0\].groups: are groups of the values of by"),
         ({"guesses": "neighbours", "prior": "marginal"}, r"measure\[0\].prior: neighbours"),
     ],
 )
@@ -306,6 +306,20 @@ def test_too_many_guesses_are_said_and_not_computed() -> None:
     data = table(of, sixteen(np.random.default_rng(1)))
     found = weighed(of, data, [data])
     assert all(e.value is None and "16 guesses" in e.reason for e in found.whole.estimates)
+
+
+def test_shares_by_groups_make_those_of_all() -> None:
+    of = recipe(("a", "b"), ("0", "1", "2"), m=2, by="a", groups={"low": ["0", "1"]})
+    rng = np.random.default_rng(3)
+    data = table(of, [tuple("012"[k] for k in rng.integers(0, 3, 2)) for _ in range(60)])
+    found = weighed(of, data, execute(of, data, key=PUBLIC).releases)
+    low = float(np.mean(data.frame["a"].astype(str) != "2"))
+    parts = [value(found, "posterior_risk", a=group) for group in ("low", "others")]
+    assert low * parts[0] + (1 - low) * parts[1] == pytest.approx(value(found, "posterior_risk"))
+    firsts = [value(found, "posterior_risk_of_first", a=group, datasets=2) for group in ("low", "others")]
+    assert firsts == pytest.approx(parts)
+    alone = {str(e.params): e.value for e in found.datasets[0].estimates if e.measure == "posterior_risk"}
+    assert set(alone) == {"{}", "{'a': 'low'}", "{'a': 'others'}"}
 
 
 def test_numbers_are_guessed_on_a_grid() -> None:
