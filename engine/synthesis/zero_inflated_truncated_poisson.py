@@ -198,6 +198,10 @@ class InflatedRelease:
         draws = DRAWS // 2 if index and self.spec.random_effect == "record" else DRAWS
         return weighted_draws(log_density, mode, draws, np.random.default_rng([*self.seed, index]), silent)
 
+    def nearer(self, guesses: Guesses) -> Floats:
+        """As ``weigh``."""
+        return self.weigh(guesses).likelihood
+
     def weigh(self, guesses: Guesses) -> Plausibility:
         """All guesses at once."""
         columns = {column for term in self._design.terms for column in term.columns}
