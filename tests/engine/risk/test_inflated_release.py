@@ -166,13 +166,13 @@ def test_the_own_effect_of_a_record_gives_more_away() -> None:
         assert risks["record"][measure].value > risks["new"][measure].value + 0.02  # type: ignore[operator]
 
 
-def places_of_truths(copies: int, simulations: int = 40, n: int = 12) -> Floats:
+def places_of_truths(copies: int, simulations: int = 50, n: int = 40) -> Floats:
     """Where truths lie in their posteriors, blurred within the probability of each; the intruder takes a dataset for so many of it."""
     rng = np.random.default_rng(6)
     found = []
     single = cells("new")[0]
     prior = log_prior()
-    weight = np.exp(prior - prior.max()) * (np.abs(GRID[2][np.arange(prior.size) % len(GRID[2])]) < 1.2)
+    weight = np.exp(prior - prior.max()) * (np.abs(GRID[2][np.arange(prior.size) % len(GRID[2])]) < 0.7)
     thetas = np.column_stack([one.ravel() for one in np.meshgrid(*GRID, indexing="ij")])
     of = recipe("record")
     for _ in range(simulations):
