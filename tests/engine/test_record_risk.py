@@ -133,3 +133,18 @@ def test_the_attribute_risk_matches_on_what_is_known_and_utility_on_nothing(smal
     assert (names, list(radius)) == (("region", "age"), ["age"])
     with pytest.raises(NotComputable):
         knowledge_of(recipe, 2)
+
+
+def test_a_record_that_was_not_asked_about_is_last_of_nothing() -> None:
+    """It has no place in the ranking, neither as 0 nor first."""
+    arrays = {
+        "candidates": np.array([1.0, np.nan, 1.0, 2.0]),
+        "probability": np.array([0.0, np.nan, 1.0, 1.0]),
+        "prior": np.array([0.1, np.nan, 0.9, 0.1]),
+    }
+    risk = record_risk([arrays])
+    assert risk.asked.tolist() == [True, False, True, True]
+    assert risk.ranking().tolist() == [3, 2, 0], "of equals the one of the smaller prior: the release gave it away"
+    assert risk.prior is not None
+    assert np.isnan(risk.prior[1])
+    assert record_risk([{name: arrays[name] for name in ("candidates", "probability")}]).prior is None

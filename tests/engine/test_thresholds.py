@@ -10,6 +10,7 @@ from sfumato.engine.methods import find
 from sfumato.engine.rows import Row
 from sfumato.engine.schema import Kind, Schema, Variable
 from sfumato.engine.thresholds import Threshold, judge
+from sfumato.workspace.reporting.words import limit_text
 
 SCHEMA = Schema((Variable("price", Kind.CONTINUOUS), Variable("days", Kind.COUNT)))
 JUDGED = [(find("utility.ecdf", ""), {}), (find("utility.propensity", ""), {"model": "cart", "permutations": 9})]
@@ -151,3 +152,33 @@ def test_a_value_that_no_row_has_is_no_pass() -> None:
     (verdict,) = judge([Threshold(GAP, "max", 1.0)], [])
     assert (verdict.outcome, verdict.reason) == ("not computed", "the run has no such row")
     assert verdict.to_dict()["outcome"] == "not computed"
+
+
+R = "risk.bayesian_posterior.posterior_risk"
+
+
+@pytest.mark.parametrize(
+    ("value", "before", "outcome", "observed", "reason"),
+    [
+        (0.30, 0.25, "pass", 1.2, ""),
+        (0.31, 0.25, "fail", 1.24, ""),
+        (0.31, 0.0, "not computed", None, "the value before the release is 0"),
+        (0.31, None, "not computed", None, "the value before the release is not known"),
+    ],
+)
+def test_a_ratio_of_what_an_intruder_guesses_is_held_against_what_was_guessed_before(
+    value: float, before: float | None, outcome: str, observed: float | None, reason: str
+) -> None:
+    of = Row("risk", "bayesian_posterior", "posterior_risk", "", "synthetic", None, None, value, baseline=before)
+    (verdict,) = judge([Threshold(R, "max_ratio", 1.2)], [of])
+    assert (verdict.outcome, verdict.reason) == (outcome, reason)
+    assert verdict.observed == (None if observed is None else pytest.approx(observed))
+    assert limit_text(verdict.bound, verdict.limit, verdict.value) == "at most 1.2 × before the release"
+
+
+def test_a_ratio_of_any_other_measure_is_held_against_the_confidential_data() -> None:
+    """The control: a baseline is no confidential value."""
+    own = Row("risk", "bayesian_posterior", "prior_risk", "", "synthetic", None, None, 0.3, baseline=0.25)
+    (verdict,) = judge([Threshold("risk.bayesian_posterior.prior_risk", "max_ratio", 1.2)], [own])
+    assert verdict.outcome == "not computed"
+    assert limit_text(verdict.bound, verdict.limit, verdict.value) == "at most 1.2 × confidential"

@@ -72,7 +72,7 @@ class BeliefsFound:
     def answer(self) -> str:
         """Shares guessed right, and how many truths are nearly certain."""
         band = interval(self.after.lower, self.after.upper)
-        right = f"guessed right {number(self.after.value)}{f' ({band})' if band else ''}, {number(self.before.value)} before"
+        right = f"right {number(self.after.value)}{f' ({band})' if band else ''}, before {number(self.before.value)}"
         return f"{right} · sure of {int(self.nearly_certain.sum()):,}, newly {int(self.newly_certain.sum()):,}"
 
     @property

@@ -352,3 +352,20 @@ def test_numbers_are_guessed_on_a_grid() -> None:
         assert row.value is not None
         assert row.baseline is not None
         assert row.value < row.baseline
+
+
+def test_each_dataset_alone_has_its_own_candidates() -> None:
+    """Two datasets of which each points elsewhere: what is as likely by one is not what is as likely by both."""
+    data = [("0", "0"), ("0", "1"), ("1", "0"), ("1", "1")] * 3
+    drawn = [[("0", "0")] * 12, [("1", "1")] * 12]
+    of = recipe(m=2, prior="uniform")
+    found = weighed(of, table(of, data), [table(of, release, "synthetic") for release in drawn])
+    levels = ("0", "1")
+    for release, alone in zip(drawn, found.datasets, strict=True):
+        for i, own in enumerate(data):
+            weights = {}
+            for guess in product(levels, repeat=2):
+                weights[guess] = urn(release, [*data[:i], guess, *data[i + 1 :]], 0, 4, Fraction(1))
+            assert alone.per_record["candidates"][i] == sum(weight >= weights[own] for weight in weights.values())
+    both = found.whole.per_record["candidates"]
+    assert not np.array_equal(both, found.datasets[0].per_record["candidates"])
