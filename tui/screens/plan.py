@@ -132,7 +132,9 @@ def run_text(view: PlanView, cost: str = "") -> str:
     if not view.table.get("anonymisation"):
         m = release.get("m", 20)
         parts.insert(0, f"{m} dataset{'s' * (m != 1)}")
-    return " ".join(filter(None, (f"{', '.join(parts)}.", cost, "It goes on when you leave the app.")))
+    weights = _table(view.table.get("weights"))
+    less = f"Records at risk in run {shown_value(weights.get('run'))} have less influence." if weights else ""
+    return " ".join(filter(None, (f"{', '.join(parts)}.", less, cost, "It goes on when you leave the app.")))
 
 
 NONE = "This project has no data to plan for. Press n in Runs to run a recipe, or in a shell: sfumato import FILE"
@@ -170,6 +172,7 @@ class Plan(PlanPane):
         super().__init__(project_id, "plan")
         self._history: PlanHistory | None = None
         self._view: PlanView | None = None
+        self._waiting: Draft | None = None
         self._saving = self._due = False
         self._typing: Timer | None = None
         self._want: str | None = None
@@ -194,6 +197,9 @@ class Plan(PlanPane):
             return
         elif history is None:
             self._put(PlanHistory(draft), save=False)
+            waiting, self._waiting = self._waiting, None
+            if waiting is not None:
+                self._edited(waiting)
         elif draft.revision != history.now.revision:
             self._put(history.edited(draft).stored(draft.revision), save=False)
 
@@ -305,8 +311,11 @@ class Plan(PlanPane):
             self._store()
 
     def _edited(self, draft: Draft) -> None:
-        history = self._history.edited(draft) if self._history is not None else None
-        if history is not None and history is not self._history:
+        if self._history is None:  # the plan has not been read yet, and what was asked for must not be lost
+            self._waiting = draft
+            return
+        history = self._history.edited(draft)
+        if history is not self._history:
             self._put(history)
 
     def edit(self, change: Callable[[str], str], want: str | None = None, said: str = "") -> None:

@@ -1,4 +1,5 @@
 import asyncio
+import time
 import tomllib
 
 import pytest
@@ -257,7 +258,28 @@ async def test_a_plan_gives_the_records_at_risk_in_a_run_less_influence(sit, bui
         await seat.press("backspace", *"0.5", "enter")
         assert "[8 Plan]" in seat.text
         assert "weights of run 1" in seat.text
+        await seat.press("R")
+        assert "influence" in seat.text
+        await seat.press("escape")
         assert stored(built_data)[0]["weights"] == {"run": 1, "measure": "risk.identification", "strength": 0.5}
+        await seat.press("u")
+        assert "weights" not in stored(built_data)[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("keys", "has"), [(("W", "enter"), True), (("d",), False)])
+async def test_a_plan_that_starts_from_a_run_waits_for_the_one_that_is_there(sit, built_data, keys, has, monkeypatch):
+    """The plan is not read yet when another is asked for: whoever then runs it gets what was asked for, and not the old one."""
+
+    def slowly(project_id, workspace):
+        time.sleep(0.7)
+        return draft_of(workspace, project_id)
+
+    monkeypatch.setattr("sfumato.tui.screens.page._draft_of", slowly)
+    async with sit(built_data, "G", *keys, size=(80, 24), tab="runs") as seat:
+        assert "[8 Plan]" in seat.text
+        assert ("weights" in stored(built_data)[0]) == has
+        assert len(stored(built_data)[0]["threshold"]) == 3
         await seat.press("u")
         assert "weights" not in stored(built_data)[0]
 
