@@ -257,6 +257,7 @@ rows_of = lambda wide, size: st.lists(st.tuples(*[st.sampled_from("01")] * wide)
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(
     rows_of(3, 5),
