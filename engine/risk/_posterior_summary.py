@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from statsmodels.stats.proportion import proportion_confint
 
 from ..arrays import Floats
+from ..errors import NotComputable
 from ..microdata import Microdata
 from ..outputs import Beliefs, Output
 from ..results import Estimate, Measure, WholeMeasure
@@ -19,6 +20,8 @@ Arrays = Mapping[str, NDArray[Any]]
 NEARLY = 0.95
 BEFORE = "before the release"
 NEAR = 0.05
+MOST_HEAVY = 0.5
+"""Of the records, above which nothing is said of any."""
 
 OUTPUTS = (
     Output(
@@ -135,7 +138,12 @@ def summarised(
         remark = "; ".join(
             filter(None, [remark, f"of {int(found['bounded'].sum()):,} records the posterior is an upper bound"])
         )
-    if heavy := int(found["heavy"].sum()):
+    heavy = int(found["heavy"].sum())
+    if heavy > MOST_HEAVY * len(found["heavy"]):
+        raise NotComputable(
+            f"of {heavy:,} of {len(found['heavy']):,} records so few draws of the posterior bear what would be said that nothing is"
+        )
+    if heavy:
         remark = "; ".join(filter(None, [remark, f"of {heavy:,} records few draws of the posterior bear what is said"]))
     uses = [({}, np.ones(len(found["record"]), dtype=np.bool_)), *_groups(groups, found["record"])]
     estimates: list[Estimate] = []

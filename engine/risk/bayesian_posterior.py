@@ -425,7 +425,7 @@ def _anew(fitted: tuple[ReleaseModel, ...], data: Microdata, guesses: Guesses) -
         anew = tuple(model.refitted(changed) for model in fitted)
         if all(model.absolute for model in fitted):
             own = Guesses(guesses.records, {name: value[:, None] for name, value in values.items()})
-            found.append(float(weighed(anew, own).likelihood.sum()))
+            found.append(float(nearer(anew, own).sum()))
         else:  # the way back, from the other data
             pair = Guesses(guesses.records, {name: own[:, [0, g]] for name, own in guesses.values.items()})
             back = weighed(anew, pair).likelihood[0].sum(axis=1)

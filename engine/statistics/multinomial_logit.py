@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
-from scipy.special import logsumexp
 
 from ..arrays import Floats, Integers
 from ..errors import EngineError
@@ -103,7 +102,9 @@ def places_of(y: Integers, classes: Integers) -> Integers:
 def log_probabilities(x: Floats, coefficients: Floats) -> Floats:
     """Log probabilities (n, K) for the rows of x (n, p) by coefficients (K, p)."""
     scores = x @ coefficients.T
-    return np.asarray(scores - logsumexp(scores, axis=1, keepdims=True))
+    scores -= scores.max(axis=1, keepdims=True)
+    scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    return np.asarray(scores)
 
 
 def fit(

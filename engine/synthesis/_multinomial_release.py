@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,31 +28,60 @@ from ..guesses import Guesses, Plausibility
 from ..microdata import Microdata
 from ..statistics.categories import categories_of
 from ..statistics.completed_design import CompletedDesign
-from ..statistics.multinomial_logit import MultinomialLogit, fit, log_probabilities
+from ..statistics.multinomial_logit import MultinomialLogit, fit, log_probabilities, places_of
 from ..statistics.stratified_logit import StratumRecords, strata_of, stratified_records
 from ..terms import parse_term
 
 CELLS = 4_000_000
 """Numbers that are held at a time."""
 MOST_STEPS = 20
-ROUNDS = 6
-DECREMENT = 1e-5
+ROUNDS = 4
+DECREMENT = 1e-4
 LEAST = 1e-9
 """Of information in a direction that the classes have in common."""
 
 
 @dataclass(frozen=True, eq=False)
 class StratumRelease:
-    """The model of one stratum and what each of m datasets says at its coefficients: ``likelihood`` (m,), ``pulled`` = H^-1 g_Z (m, K, p) and
-    ``bent`` = H^-1 H_Z H^-1, m of (K, p, K, p). ``inverse`` (K, p, K, p) is the inverse of minus the Hessian.
-    """
+    """The model of one stratum, and of each of m datasets the ``rows``: columns (r, p) and the places of their classes (r,)."""
 
     records: StratumRecords
     model: MultinomialLogit
-    inverse: Floats
-    likelihood: Floats
-    pulled: Floats
-    bent: tuple[Floats, ...]
+    rows: tuple[tuple[Floats, Integers], ...]
+
+    def likelihood_at(self, coefficients: Floats) -> Floats:
+        """The log-likelihood of each dataset, (m,), by coefficients (K, p)."""
+        found = [log_probabilities(x, coefficients)[np.arange(len(x)), places].sum() for x, places in self.rows]
+        return np.array(found, dtype=np.float64)
+
+    @cached_property
+    def likelihood(self) -> Floats:
+        """That at the fit."""
+        return self.likelihood_at(self.model.coefficients)
+
+    @cached_property
+    def inverse(self) -> Floats:
+        """The inverse (K, p, K, p) of minus the Hessian."""
+        k, p = self.model.coefficients.shape
+        return np.asarray(cho_solve((self.model.factor, True), np.eye(k * p)).reshape(k, p, k, p))
+
+    @cached_property
+    def pulled(self) -> Floats:
+        """H^-1 g_Z, (m, K, p), with the gradient of each dataset's log-likelihood at the fit."""
+        gradients = []
+        for x, places in self.rows:
+            residuals = -np.exp(log_probabilities(x, self.model.coefficients))
+            residuals[np.arange(len(x)), places] += 1
+            gradients.append(residuals.T @ x)
+        return self.model.step(np.array(gradients).reshape(-1, *self.model.coefficients.shape))
+
+    @cached_property
+    def bent(self) -> tuple[Floats, ...]:
+        """H^-1 H_Z H^-1, m of (K, p, K, p), with the information of each dataset."""
+        shape = self.inverse.shape
+        whole = self.inverse.reshape(self.model.coefficients.size, -1)
+        information = (_information(x, np.exp(log_probabilities(x, self.model.coefficients))) for x, _ in self.rows)
+        return tuple((whole @ one @ whole).reshape(shape) for one in information)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +127,8 @@ class MultinomialRelease:
                 continue
             at = near.model.coefficients if near is not None and alike else None
             model = fit(records.x, records.y, records.classes, penalty, start=at)
-            found.append(_released(data, target, design, variable, groups, records, model, releases))
+            rows = tuple(_released(data, target, design, variable, groups, records, one) for one in releases)
+            found.append(StratumRelease(records, model, rows))
         return cls(data, (target,), predictors, variable, groups, penalty, releases, tuple(found), filled)
 
     def refitted(self, data: Microdata) -> MultinomialRelease:
@@ -148,7 +179,6 @@ class MultinomialRelease:
         moved = strata_of(table, self.variable, self.groups).reshape(t, g) != strata[:, None]
         found = np.full((t, g, len(self.releases)), -np.inf)
         for stratum in self.strata:
-            released = [self._rows(release, stratum, design) for release in self.releases]
             for r in np.flatnonzero(strata == stratum.records.number):
                 places, possible = _places(codes[r], stratum.records.classes)
                 row = np.flatnonzero(stratum.records.rows == guesses.records[r])
@@ -156,15 +186,8 @@ class MultinomialRelease:
                     found[r, c] = stratum.likelihood
                     if len(row):
                         b = changed_coefficients(stratum, int(row[0]), x[r, c][stratum.records.kept], int(places[c]))
-                        found[r, c] = [float(log_probabilities(z, b)[np.arange(len(z)), y].sum()) for z, y in released]
+                        found[r, c] = stratum.likelihood_at(b)
         return found + self._elsewhere(strata)[:, None, :]
-
-    def _rows(self, release: Microdata, stratum: StratumRelease, design: CompletedDesign) -> tuple[Floats, Integers]:
-        """The released records of a stratum: columns (r, p) and places of their classes (r,)."""
-        inside = np.flatnonzero(strata_of(release, self.variable, self.groups) == stratum.records.number)
-        part = Microdata(release.schema, release.frame.iloc[inside], release.origin)
-        places = stratum.model.places(categories_of(self.data, self.targets[0], None).codes(part))
-        return design.matrix(part)[:, stratum.records.kept], places
 
     def _elsewhere(self, strata: Integers) -> Floats:
         """Log-likelihoods (t, m) of the released records of all other strata."""
@@ -188,30 +211,12 @@ def _released(
     variable: str | None,
     groups: Mapping[str, tuple[str, ...]],
     records: StratumRecords,
-    model: MultinomialLogit,
-    releases: Sequence[Microdata],
-) -> StratumRelease:
-    """What the datasets say at the model's coefficients."""
-    k, p = model.coefficients.shape
-    categories = categories_of(data, target, None)
-    whole = cho_solve((model.factor, True), np.eye(k * p))
-    likelihood, pulled, bent = [], [], []
-    for release in releases:
-        strata = strata_of(release, variable, groups)
-        inside = strata == records.number
-        x = design.matrix(release)[np.ix_(inside, records.kept)]
-        places = model.places(categories.codes(release)[inside])
-        logs = log_probabilities(x, model.coefficients)
-        likelihood.append(float(logs[np.arange(len(x)), places].sum()))
-        chance = np.exp(logs)
-        residuals = -chance
-        residuals[np.arange(len(x)), places] += 1
-        pulled.append((whole @ (residuals.T @ x).ravel()).reshape(k, p))
-        bent.append((whole @ _information(x, chance) @ whole).reshape(k, p, k, p))
-    inverse = whole.reshape(k, p, k, p)
-    return StratumRelease(
-        records, model, inverse, np.array(likelihood), np.array(pulled).reshape(-1, k, p), tuple(bent)
-    )
+    release: Microdata,
+) -> tuple[Floats, Integers]:
+    """The released records of a stratum: columns (r, p) and the places of their classes (r,)."""
+    inside = strata_of(release, variable, groups) == records.number
+    codes = categories_of(data, target, None).codes(release)[inside]
+    return design.matrix(release)[np.ix_(inside, records.kept)], places_of(codes, records.classes)
 
 
 def _information(x: Floats, chance: Floats) -> Floats:

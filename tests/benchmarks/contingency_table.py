@@ -6,7 +6,7 @@ Reiter, Wang & Zhang §3: 999 records in 15 of 16 cells, one in the last; m = 5 
 truth under a uniform prior. Table 1 of the paper is one such release: where its figure lies among ours is told as the share of releases that are lower.
 
 Beside the closed form of the Dirichlet-multinomial stands the sampler of the paper's eq. 9 with its 1,000 draws of theta. It fails where
-no draw comes near: with a = .0001 it says 1 even of releases that hold no record in the target's cell.
+few draws come near what the release says, in both directions.
 """
 
 from __future__ import annotations

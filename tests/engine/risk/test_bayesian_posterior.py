@@ -369,3 +369,17 @@ def test_each_dataset_alone_has_its_own_candidates() -> None:
             assert alone.per_record["candidates"][i] == sum(weight >= weights[own] for weight in weights.values())
     both = found.whole.per_record["candidates"]
     assert not np.array_equal(both, found.datasets[0].per_record["candidates"])
+
+
+@pytest.mark.parametrize(("heavy", "said"), [(0.4, True), (0.6, False)])
+def test_nothing_is_said_where_draws_bear_too_little(heavy: float, said: bool) -> None:
+    of = recipe(m=1)
+    data = table(of, [("0", "0"), ("0", "1"), ("1", "0"), ("1", "1")] * 5)
+    parts = [dict(measure_block(of, 0, block, data, [data], key=PUBLIC)) for block in (0, 1)]
+    for part in parts:
+        part["heavy"] = np.arange(10) < heavy * 10
+    rows = gather_blocks(of, 0, data, [data], parts)[1]
+    assert any(row.value is not None for row in rows) == said
+    assert all(
+        str(round(heavy * 20)) in row.reason for row in rows if row.measure == "posterior_risk" and row.draw is None
+    )
