@@ -38,7 +38,7 @@ from ._posterior_summary import BELIEFS, OUTPUTS, summarised
 
 SAME = 1e-7
 """Two logarithms of probabilities that differ by less are the same: what rounding leaves."""
-CELLS = 2_000_000
+CELLS = 200_000
 """Guesses times datasets that are weighed at a time."""
 SHOWN = 5
 """The guesses of a record that are kept."""
