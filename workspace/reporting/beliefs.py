@@ -214,12 +214,14 @@ ABOVE = "Above the diagonal the truth has become more probable."
 
 
 def sure(found: BeliefsFound) -> str:
-    """What it means to be sure, and of how many records the intruder is."""
+    """What it means to be sure, of how many records the intruder is, and what a reader has to know of the numbers."""
     newly, all_of = int(found.newly_certain.sum()), int(found.nearly_certain.sum())
-    return (
+    said = (
         f"The intruder is sure of {count(all_of, 'record')}, whose truth has a probability of {number(found.certain)} or more; "
         f"{newly:,} of them had less before."
     )
+    remark = found.after.reason
+    return f"{said} {remark[0].upper()}{remark[1:]}." if remark else said
 
 
 def belief_object(found: BeliefsFound) -> dict[str, Any]:

@@ -56,7 +56,11 @@ def beliefs_of(workspace: Workspace, run_id: int, measure: RecordMeasure) -> Bel
     if lacking:
         raise NotReady(f"run {run_id} has no row of {measure.key}.{lacking[0]} yet")
     arrays = _guesses(workspace, measure.guesses)
-    first = {int(row.params[told.datasets]): row for row in rows if row.measure == told.of_first}
+    first = {
+        int(row.params[told.datasets]): row
+        for row in rows
+        if row.measure == told.of_first and {n: v for n, v in row.params.items() if n != told.datasets} == base
+    }
     cross = {
         (True, True): told.both,
         (False, True): told.gained,

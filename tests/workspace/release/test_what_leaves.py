@@ -77,7 +77,7 @@ RECIPE: dict[str, Any] = {
         },
         {"method": "risk.identification", "radius": {"income": "5%", "visits": 40}},
         {"method": "risk.attribute", "radius": {"income": "5%", "visits": 40}},
-        {"method": "risk.bayesian_posterior", "records": 20, "points": 6, "blocks": 1},
+        {"method": "risk.bayesian_posterior", "records": 5, "points": 6, "blocks": 1},
     ],
     "threshold": [
         {"value": "utility.ecdf.max_abs_difference", "max": 0.5},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from believed import believed_workspace, survey
@@ -9,7 +11,7 @@ from believed import believed_workspace, survey
 from sfumato.engine.record_risk import record_risk
 from sfumato.workspace.errors import NotFound
 from sfumato.workspace.plots.beliefs import moved_panel
-from sfumato.workspace.reporting.beliefs import belief_object, guesses_object, ranking_table
+from sfumato.workspace.reporting.beliefs import belief_object, guesses_object, ranking_table, sure
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.beliefs import belief_measures, beliefs_of, guesses_of
 from sfumato.workspace.views.most_at_risk import most_at_risk
@@ -127,3 +129,12 @@ def test_every_record_is_a_point_on_its_side_of_the_diagonal() -> None:
     assert (more.x.tolist(), more.y.tolist()) == (pytest.approx([0.2]), pytest.approx([0.9]))
     assert (less.x.tolist(), less.y.tolist()) == (pytest.approx([0.5, 0.9]), pytest.approx([0.5, 0.1]))
     assert diagonal.x.tolist() == diagonal.y.tolist()
+
+
+def test_what_a_reader_has_to_know_is_said(workspace: Workspace) -> None:
+    found = beliefs_of(workspace, 1, belief_measures(workspace, 1)[1])
+    assert "of 7 records the posterior" not in sure(found)
+    remark = "of 7 records the posterior is an upper bound"
+    assert "Of 7 records the posterior is an upper bound." in sure(
+        replace(found, after=replace(found.after, reason=remark))
+    )
