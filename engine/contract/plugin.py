@@ -75,11 +75,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     from sfumato.engine.schema import Kind
 
-    methods = [found for found in chosen_methods(metafunc.config) if found.family in mark.args]
-    if mark.kwargs.get("confidential"):
-        methods = [found for found in methods if found.confidential]
-    if "whole" in mark.kwargs:
-        methods = [found for found in methods if found.whole == mark.kwargs["whole"]]
+    methods = _methods_of(mark, metafunc.config)
     names, params = ["method"], [pytest.param(found, id=found.key) for found in methods]
     if "kind" in metafunc.fixturenames:
         names.append("kind")
@@ -88,6 +84,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         names.append("output")
         params = [pytest.param(m, o, id=f"{m.key}.{o.name}") for m in methods for o in m.outputs]
     metafunc.parametrize(names, params)
+
+
+def _methods_of(mark: pytest.Mark, config: pytest.Config) -> list[Method]:
+    """The chosen methods that a test is for."""
+    methods = [found for found in chosen_methods(config) if found.family in mark.args]
+    if mark.kwargs.get("confidential"):
+        methods = [found for found in methods if found.confidential]
+    if "whole" in mark.kwargs:
+        methods = [found for found in methods if found.whole == mark.kwargs["whole"]]
+    return methods
 
 
 class ContractModule(pytest.Module):
@@ -105,13 +111,12 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 
 
 def _contract_items(session: pytest.Session) -> Iterator[pytest.Item]:
-    families = {found.family for found in chosen_methods(session.config)}
     for name in TESTS:
         path = Path(__file__).with_name(f"{name.rpartition('.')[2]}.py")
         module = ContractModule.from_parent(session, path=path, name=name, nodeid=name)
         for item in session.genitems(module):
             mark = item.get_closest_marker("sfumato_contract")
-            if mark is not None and families & set(mark.args):
+            if mark is not None and _methods_of(mark, session.config):
                 yield item
 
 
