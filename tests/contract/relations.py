@@ -219,6 +219,21 @@ EXPECTATIONS: dict[str, Expected] = {
     "risk.inference_attack.guess_mean_absolute_error": Expected(doubled=same, copy=same, permuted=same, noise=higher),
     "risk.exact_copies.copies": Expected(doubled=same, copy=equals(1), permuted=at_most(0.2), noise=equals(0)),
     "risk.exact_copies.lone_copies": Expected(doubled=equals(0), copy=at_least(0.9), permuted=at_most(0.2), noise=equals(0)),
+    **{
+        f"risk.population_uniqueness.{name}": Expected(
+            doubled=equals(0), copy=same, permuted=NOT_SYNTHESISED, noise=NOT_SYNTHESISED
+        )
+        for name in ("expected_uniques", "expected_matches", "pitman_uniques", "zayatz_uniques")
+    },
+    **{
+        f"risk.population_uniqueness.{name}": Expected(
+            doubled=free("records twice are a sample that no independent people give"),
+            copy=same,
+            permuted=NOT_SYNTHESISED,
+            noise=NOT_SYNTHESISED,
+        )
+        for name in ("specification_uniques", "specification_matches")
+    },
     "risk.uniqueness.sample_uniques": Expected(
         doubled=equals(0), copy=same, permuted=NOT_SYNTHESISED, noise=NOT_SYNTHESISED
     ),

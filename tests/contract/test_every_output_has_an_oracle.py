@@ -121,6 +121,12 @@ ON_TINY: dict[str, list[Settings]] = {
         ("micro_aggregated", {"variables": ["visits", "region"]}),
         ("micro_aggregated", {"variables": ["visits", "region"], "bins": {"visits": "width 2"}}),
     ],
+    "risk.population_uniqueness": [
+        ("linked", {"fraction": 0.25}),
+        ("unlinked", {"fraction": 0.2, "bins": {"visits": "at 1, 4"}}),
+        ("generalised", {"fraction": 0.25}),
+        ("micro_aggregated", {"fraction": 0.25}),
+    ],
     "risk.uniqueness": [
         ("linked", {}),
         ("unlinked", {"keys": ["days", "income"], "sizes": [1, 3]}),
@@ -160,6 +166,21 @@ ON_LARGER: dict[str, list[Settings]] = {
         ("unlinked", {"models": ["logit: illness ~ visits + sex"], "near_zero": 1.5}),
     ],
     "quality.nmi_v1": [("linked", {"variables": ["income"]})],
+    "risk.population_uniqueness": [
+        ("linked", {"fraction": 0.1, "bins": {"visits": "width 2"}}),
+        ("itself", {"fraction": 0.3, "keys": ["region", "size", "visits"], "bins": {"visits": "at 2, 4"}}),
+        ("unlinked", {"fraction": 0.2, "keys": ["region", "size", "illness"]}),
+        ("unlinked", {"fraction": 0.2, "keys": ["visits", "size", "sex"], "model": "main_effects"}),
+        (
+            "unlinked",
+            {
+                "weight": "income",
+                "keys": ["region", "size", "visits"],
+                "bins": {"visits": "at 6"},
+                "model": "main_effects",
+            },
+        ),
+    ],
     "quality.nmi_v2": [("linked", {"variables": ["income"], "neighbours": 2})],
 }
 
@@ -226,7 +247,8 @@ def compare(method: Method, case: Case) -> None:
         for level in case.spec.grid():
             assert_equal(answers_of(method, case, level), oracle(case, level))
     else:
-        assert_equal(answers_of(method, case, None), oracle(case))
+        found = answers_of(method, case, None)
+        assert_equal({name: found[name] for name in found if f"{method.key}.{name}" not in NO_ORACLE}, oracle(case))
 
 
 def cases(of: Mapping[str, list[Settings]]) -> list[Any]:

@@ -50,6 +50,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "risk.attribute": {"radius": RADIUS},
     "risk.identification": {"radius": RADIUS},
     "risk.inference_attack": {"sensitive": "days", "known": ["visits", "region"], "within": 1},
+    "risk.population_uniqueness": {"fraction": 0.1, "bins": {"visits": "width 2"}},
     "risk.uniqueness": {"sizes": [1, 2]},
     "studies.intruder_uncertainty": {"variable": "visits", "levels": [0.0], "radius": RADIUS},
 }

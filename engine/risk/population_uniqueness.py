@@ -1,0 +1,357 @@
+"""Population uniqueness: how many of the records that are unique on a key in the sample are unique in the population.
+
+The records are a sample: a ``fraction`` of the population, or each stands for as many people as its ``weight`` says. Of the sample uniques,
+``expected_uniques`` (τ_1) are population uniques, and ``expected_matches`` (τ_2) would be matched rightly by an intruder who
+picks one of the people with their key at random, by a Poisson log-linear model of the key's cells with all main effects or all
+two-way interactions (Skinner & Shlomo 2008; Elamir & Skinner 2006). The model is chosen by its specification test: main
+effects unless the test rejects them, else the model of the smaller statistics. Where the test rejects that too the row says so: the figure
+may be off either way, and what it passes must not be read as safe. A model with less than ``RECORDS_A_PARAMETER`` is not
+fitted: it follows single records, and finds too few population uniques.
+
+With weights (after the same, for complex designs) the means are fitted to the sums of weights F̂_k and π_k = f_k / F̂_k; the test holds the unweighted
+counts against the same margins; there is no interval. Intervals are of 95 % if the model holds.
+
+``pitman_uniques`` and ``zayatz_uniques`` look at the sizes of the classes alone, and take the sample as drawn with equal chances.
+
+A release is looked at as if its values were true, in the population that the confidential data were drawn from: of synthesised
+values the figures say how rare the keys are that are shown, not whose they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Annotated, Literal, Self
+
+import numpy as np
+import pandas as pd
+
+from ..arrays import Floats, Integers
+from ..errors import BadInput, NotComputable
+from ..methods import method
+from ..microdata import Microdata
+from ..outputs import Output, RecordArray
+from ..partition.equivalence_classes import class_sizes, equivalence_classes
+from ..results import Estimate, Measure
+from ..run import Run
+from ..schema import Kind, Role, Schema
+from ..spec import Param, Spec
+from ..statistics.binning import BINNED, Binning, as_categories, check_binning, learned_words
+from ..statistics.bounded_interval import NON_NEGATIVE, bounded_interval
+from ..statistics.log_linear import LogLinear, Order
+from ._sample_uniques import EXPECTATIONS, MATCHES, UNIQUES, Expectation, KeyModel, expected_inverse
+from ._superpopulation import pitman_fit, pitman_share, zayatz_share
+
+MOST_CELLS = 1_000_000
+REJECTED = 1.96
+RECORDS_A_PARAMETER = 5
+MODELS: dict[Order, str] = {1: "main effects", 2: "two-way"}
+SPECIFICATION = {UNIQUES.name: "specification_uniques", MATCHES.name: "specification_matches"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PopulationUniquenessSpec(Spec):
+    """The key, how the sample was drawn, and the model."""
+
+    keys: Annotated[
+        tuple[str, ...],
+        Param(
+            "variables of the key; left out, those of role known, or else the released", names="variables", told=True
+        ),
+    ] = ()
+    fraction: Annotated[
+        float | None, Param("share of the population that the confidential records are", gt=0, le=1)
+    ] = None
+    weight: Annotated[
+        str | None,
+        Param(
+            "variable that says how many people of the population each record stands for",
+            names="variables",
+            kinds=(Kind.COUNT, Kind.CONTINUOUS),
+        ),
+    ] = None
+    model: Annotated[
+        Literal["chosen", "main_effects", "two_way"],
+        Param("terms of the log-linear model, or chosen by the specification test"),
+    ] = "chosen"
+    bins: Annotated[
+        Mapping[str, Binning],
+        Param(
+            'bins of numbers and dates of the key, by variable: "width 5", "at 18, 65", "10 equal count" or "10 equal '
+            'width" (both learned from the confidential data)',
+            names="variables",
+            kinds=BINNED,
+        ),
+    ] = field(default_factory=dict)
+
+    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
+        """With the known variables as key, when none is named; never the weight."""
+        keys = self.keys or tuple(name for name in schema.of_role(Role.KNOWN) or released if name != self.weight)
+        return replace(self, keys=keys)
+
+    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
+        """BadInput when there is no key, not one of fraction and weight, or a bin is of no variable of the key."""
+        keys = self.for_release(schema, released).keys
+        if not keys:
+            raise BadInput(f"{place}.keys", 'no variable is in the key; name some, or give them the role "known"')
+        if (self.fraction is None) == (self.weight is None):
+            raise BadInput(
+                f"{place}.fraction",
+                "say either which share of the population the records are (fraction = 0.1), or which variable says how "
+                'many people each stands for (weight = "...")',
+            )
+        if self.weight in keys:
+            raise BadInput(f"{place}.weight", f'"{self.weight}" is in the key')
+        check_binning(self.bins, {n: schema[n].kind for n in keys if schema[n].kind in BINNED}, f"{place}.bins")
+
+    @property
+    def orders(self) -> tuple[Order, ...]:
+        """The models that are fitted."""
+        both: dict[str, tuple[Order, ...]] = {"main_effects": (1,), "two_way": (2,)}
+        return both.get(self.model, (1, 2))
+
+
+def check(data: Microdata, target: str, spec: PopulationUniquenessSpec, place: str) -> None:
+    """BadInput where a record has no sampling weight, or one that no record can have."""
+    if spec.weight is None:
+        return
+    if lacking := int(data.missing(spec.weight).sum()):
+        raise BadInput(f"{place}.weight", f"{lacking:,} records have no weight; leave them out with [data] where")
+    if below := int((data.present(spec.weight) < 1).sum()):
+        raise BadInput(
+            f"{place}.weight",
+            f"{below:,} records have a weight below 1; a weight says how many people of the population a record stands for, "
+            "itself among them",
+        )
+
+
+@method(
+    "Population uniqueness",
+    spec=PopulationUniquenessSpec,
+    source="Skinner & Shlomo (2008); Elamir & Skinner (2006); Pitman (1995), Hoshino (2001); Zayatz (1991)",
+    outputs=(
+        Output(
+            UNIQUES.name,
+            "records unique on the key that are expected to be unique in the population too, by a log-linear model",
+            "low",
+            "records",
+            range=NON_NEGATIVE,
+            questions=("singling out",),
+            drawn="interval",
+        ),
+        Output(
+            MATCHES.name,
+            "records unique on the key that would be matched rightly by picking one of the people with their key",
+            "low",
+            "records",
+            range=NON_NEGATIVE,
+            questions=("singling out",),
+            drawn="interval",
+        ),
+        Output(
+            "specification_uniques",
+            "specification test of a model for expected_uniques: above 1.96 terms are missing, below -1.96 there are too many",
+            "none",
+        ),
+        Output(
+            "specification_matches",
+            "specification test of a model for expected_matches: above 1.96 terms are missing, below -1.96 there are too many",
+            "none",
+        ),
+        Output(
+            "pitman_uniques",
+            "records unique on the key that are expected to be unique in the population too, by the Pitman model",
+            "low",
+            "records",
+            range=NON_NEGATIVE,
+            questions=("singling out",),
+        ),
+        Output(
+            "zayatz_uniques",
+            "records unique on the key that are expected to be unique in the population too, by Zayatz's estimate",
+            "low",
+            "records",
+            range=NON_NEGATIVE,
+            questions=("singling out",),
+        ),
+    ),
+    per_record=(
+        RecordArray("frequency", "records of the released table that have its key", "records", "low", "candidates"),
+        RecordArray(
+            "right_match",
+            "that picking one of the people of the population with the record's key finds its own, E(1/F | f)",
+            "share",
+            "high",
+            "probability",
+        ),
+        RecordArray(
+            "population_unique", "that nobody else in the population has its key, P(F = 1 | f)", "share", "high"
+        ),
+    ),
+    confidential=True,
+    check=check,
+)
+def population_uniqueness(
+    confidential: Microdata, released: Microdata, spec: PopulationUniquenessSpec, run: Run
+) -> Measure:
+    """Uniques of the released table that are expected to be population uniques.
+
+    ``per_record``: ``frequency`` f, ``right_match`` E(1/F | f) and ``population_unique`` P(F = 1 | f), each (n,), NaN of records
+    that are suppressed; none where nothing says whose a released record is, or the log-linear model is not computed.
+    """
+    remark = learned_words(spec.bins)
+    columns = [
+        as_categories(confidential, released, name, rule)[1] if (rule := spec.bins.get(name)) else released.frame[name]
+        for name in sorted(spec.keys)
+    ]
+    weights, population = _sampling(confidential, released, spec)
+    classes = equivalence_classes(columns, len(released))
+    sizes = class_sizes(classes)
+    others = [_of_sizes(name, sizes, population, remark) for name in ("pitman_uniques", "zayatz_uniques")]
+    models: dict[Order, KeyModel] = {}
+    why: dict[Order, str] = {}
+    codes = [pd.factorize(column, use_na_sentinel=False)[0] for column in columns]
+    cells = [code for code in codes if code.max() > 0]
+    for order in spec.orders:
+        try:
+            models[order] = _fitted(cells, weights, order)
+        except NotComputable as error:
+            why[order] = error.reason
+    found = {order: [model.specification(of) for of in EXPECTATIONS] for order, model in models.items()}
+    tests = [
+        _tested(of, order, found[order][place] if order in found else None, why.get(order, ""))
+        for order in spec.orders
+        for place, of in enumerate(EXPECTATIONS)
+    ]
+    if not models:
+        reason = "; ".join(dict.fromkeys(why.values()))
+        lacking = [Estimate.not_computed(of.name, reason) for of in EXPECTATIONS]
+        return Measure((*lacking, *tests, *others))
+    order = _chosen(found)
+    model = models[order]
+    estimates = [
+        _estimate(model, of, _words(order, found[order][place], remark), interval=spec.weight is None)
+        for place, of in enumerate(EXPECTATIONS)
+    ]
+    return Measure((*estimates, *tests, *others), _per_record(confidential, released, model, cells))
+
+
+def _sampling(confidential: Microdata, released: Microdata, spec: PopulationUniquenessSpec) -> tuple[Floats, float]:
+    """How many people each released record stands for, (n,), and how many the population has.
+
+    They add up to what the confidential records stand for, whatever a release suppresses or adds.
+    """
+    if spec.weight is None:
+        assert spec.fraction is not None
+        population = len(confidential) / spec.fraction
+        weights = np.full(len(released), population / len(released))
+    else:
+        population = float(confidential.numbers(spec.weight).sum())
+        weights = released.numbers(spec.weight)
+        if np.isnan(weights).any() or (weights <= 0).any():
+            raise NotComputable(f'released records have no weight above 0 in "{spec.weight}"')
+        weights = weights * (population / weights.sum())
+    if (weights < 1 - 1e-9).any():
+        raise NotComputable("released records stand for less than one person each")
+    return np.maximum(weights, 1.0), population
+
+
+def _of_sizes(name: str, sizes: Integers, population: float, remark: str) -> Estimate:
+    """The Pitman model's figure, or Zayatz's."""
+    uniques = int(np.sum(sizes == 1))
+    try:
+        if not uniques:
+            share = 0.0
+        elif name == "pitman_uniques":
+            share = pitman_share(*pitman_fit(sizes), int(sizes.sum()), population)
+        else:
+            share = zayatz_share(sizes, population)
+    except NotComputable as error:
+        return Estimate.not_computed(name, error.reason)
+    return Estimate(name, uniques * share, reason=remark)
+
+
+def _fitted(codes: list[Integers], weights: Floats, order: Order) -> KeyModel:
+    """The model of a key whose variables have the codes (n,) each.
+
+    Raises:
+        NotComputable: where the table of the key has too many cells, or the model too many parameters.
+    """
+    if len(codes) <= order:
+        need = "two variables" if order == 1 else "three variables"
+        raise NotComputable(f"a model of {MODELS[order]} needs {need} in the key that are not constant")
+    shape = tuple(int(code.max()) + 1 for code in codes)
+    if (count := math.prod(shape)) > MOST_CELLS:
+        raise NotComputable(
+            f"the key has {count:,} combinations of values, above the {MOST_CELLS:,} that a log-linear model is fitted to; put "
+            "numbers in bins, or name fewer keys"
+        )
+    parameters = sum(
+        math.prod(levels - 1 for levels in term) for size in range(order + 1) for term in combinations(shape, size)
+    )
+    if RECORDS_A_PARAMETER * parameters > len(weights):
+        raise NotComputable(
+            f"a model of {MODELS[order]} has {parameters:,} parameters, more than a fifth of the {len(weights):,} records; put "
+            "numbers in wider bins, or name fewer keys"
+        )
+    cell = np.ravel_multi_index(codes, shape)
+    counts = np.bincount(cell, minlength=count).astype(np.float64).reshape(shape)
+    people = np.bincount(cell, weights, minlength=count).astype(np.float64).reshape(shape)
+    present = np.divide(counts, people, out=np.zeros(shape), where=people > 0)
+    sample = LogLinear.of(counts, order)
+    if np.ptp(weights) == 0:
+        return KeyModel(counts, sample, sample.fitted * weights[0], present)
+    return KeyModel(counts, sample, LogLinear.of(people, order).fitted, present)
+
+
+def _off(found: list[float | None]) -> float:
+    return max((abs(one) for one in found if one is not None), default=0.0)
+
+
+def _chosen(found: Mapping[Order, list[float | None]]) -> Order:
+    """Main effects if the test does not reject them, else the model of the smaller statistics."""
+    if 1 in found and _off(found[1]) <= REJECTED:
+        return 1
+    return min(found, key=lambda order: _off(found[order]))
+
+
+def _words(order: Order, off: float | None, remark: str) -> str:
+    """The model of an estimate, and what the test says against it."""
+    said = [f"log-linear model of {MODELS[order]}"]
+    if off is not None and abs(off) > REJECTED:
+        said.append(f"the specification test rejects it: {'terms are missing' if off > 0 else 'it has too many terms'}")
+    return "; ".join([*said, *([remark] if remark else [])])
+
+
+def _tested(of: Expectation, order: Order, value: float | None, why: str) -> Estimate:
+    reason = why or ("" if value is not None else "no residual of the model varies")
+    return Estimate(SPECIFICATION[of.name], value, reason=reason, params={"fitted": MODELS[order]})
+
+
+def _estimate(model: KeyModel, of: Expectation, words: str, *, interval: bool) -> Estimate:
+    value, uniques = model.expected(of), float(np.sum(model.counts == 1))
+    if not interval or uniques == 0:
+        return Estimate(of.name, value, reason=words)
+    lower, upper = bounded_interval(value, model.half_width(of), (0.0, uniques))
+    return Estimate(of.name, value, lower=lower, upper=upper, reason=words)
+
+
+def _per_record(
+    confidential: Microdata, released: Microdata, model: KeyModel, codes: list[Integers]
+) -> dict[str, Floats]:
+    """What the model says of each confidential record's released version, (n,) each."""
+    if not released.linked or (released.classes is None and len(released) != len(confidential)):
+        return {}
+    cell = np.ravel_multi_index(codes, model.counts.shape)
+    counts, others = model.counts.ravel()[cell], model.others.ravel()[cell]
+    values = {
+        "frequency": counts,
+        "right_match": expected_inverse(counts, others),
+        "population_unique": np.where(counts == 1, np.exp(-others), 0.0),
+    }
+    found = {name: np.full(len(confidential), np.nan) for name in values}
+    for name, value in values.items():
+        found[name][released.records] = value
+    return found

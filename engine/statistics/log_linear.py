@@ -1,0 +1,98 @@
+"""Log-linear models of a contingency table by its margins: Poisson means that keep all margins of some number of variables.
+
+The most likely means of all main effects are products of shares; with all two-way interactions they are found by proportional
+fitting (Deming & Stephan 1940; Bishop, Fienberg & Holland 1975, §3.5). No design matrix is made: what is asked of its columns
+are margins of tables, so that cost grows with the cells and not with the parameters. SciPy has no such fit; statsmodels needs the
+design, and fails where fitted means are 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal, Self
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator, lsqr
+
+from ..arrays import Floats
+from ..errors import NotComputable
+
+Order = Literal[1, 2]
+
+SWEEPS = 2_000
+NEAR = 1e-10
+NEAR_ENOUGH = 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class LogLinear:
+    """Poisson means ``fitted`` of a table's cells, in its shape, whose margins of ``order`` variables are the table's."""
+
+    order: Order
+    fitted: Floats
+
+    @classmethod
+    def of(cls, table: Floats, order: Order) -> Self:
+        """The most likely means, of main effects alone (1) or of all two-way interactions too (2); counts may be weighted.
+
+        Raises:
+            NotComputable: when margins still differ by more than ``NEAR_ENOUGH`` of the records after ``SWEEPS`` sweeps.
+        """
+        total = float(table.sum())
+        means = np.full(table.shape, total)
+        for axis in range(table.ndim):
+            means *= _margin(table, (axis,)) / total
+        if order == 1:
+            return cls(order, means)
+        pairs = list(combinations(range(table.ndim), 2))
+        wanted = {pair: _margin(table, pair) for pair in pairs}
+        off = np.inf
+        for _ in range(SWEEPS):
+            off = 0.0
+            for pair, margin in wanted.items():
+                found = _margin(means, pair)
+                off = max(off, float(np.abs(found - margin).max()))
+                means *= np.divide(margin, found, out=np.zeros_like(found), where=found > 0)
+            if off <= NEAR * total:
+                break
+        if off > NEAR_ENOUGH * total:
+            raise NotComputable(f"two-way interactions did not fit their margins after {SWEEPS:,} sweeps")
+        return cls(order, means)
+
+    def projection(self, values: Floats) -> Floats:
+        """The combination of the model's terms that is nearest to ``values`` of the cells, squares weighed by the means.
+
+        Its weighed sum of squares is the variance, by the delta method, of an estimate whose derivatives by the cells' log means
+        are ``values`` times the means; of residuals times ``values`` only what it leaves varies.
+        """
+        root = np.sqrt(self.fitted)
+        margins = list(combinations(range(root.ndim), min(self.order, root.ndim)))
+        scales = [_inverse_root(_margin(self.fitted, axes)) for axes in margins]
+        sizes = np.cumsum([0, *(scale.size for scale in scales)])
+
+        def forward(coefficients: Floats) -> Floats:
+            total = np.zeros(root.shape)
+            for scale, first, last in zip(scales, sizes[:-1], sizes[1:], strict=True):
+                total += coefficients[first:last].reshape(scale.shape) * scale
+            return np.asarray((total * root).ravel())
+
+        def adjoint(residuals: Floats) -> Floats:
+            weighed = residuals.reshape(root.shape) * root
+            return np.concatenate(
+                [(_margin(weighed, axes) * scale).ravel() for axes, scale in zip(margins, scales, strict=True)]
+            )
+
+        terms = LinearOperator((root.size, int(sizes[-1])), matvec=forward, rmatvec=adjoint, dtype=np.float64)
+        found = lsqr(terms, (values * root).ravel(), atol=1e-12, btol=1e-12, iter_lim=1_000)[0]
+        return np.divide(forward(found).reshape(root.shape), root, out=np.zeros(root.shape), where=root > 0)
+
+
+def _margin(table: Floats, axes: tuple[int, ...]) -> Floats:
+    """Sums over all other axes, which are kept with length 1."""
+    others = tuple(axis for axis in range(table.ndim) if axis not in axes)
+    return np.asarray(table.sum(axis=others, keepdims=True), dtype=np.float64)
+
+
+def _inverse_root(margin: Floats) -> Floats:
+    return np.divide(1.0, np.sqrt(margin), out=np.zeros(margin.shape), where=margin > 0)

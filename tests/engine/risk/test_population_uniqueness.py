@@ -1,0 +1,389 @@
+"""Population uniqueness: closed forms, chains of draws, and samples of a census whose uniques are known."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from sfumato.engine.arrays import Floats, Integers
+from sfumato.engine.checks import check_steps
+from sfumato.engine.errors import BadInput, NotComputable
+from sfumato.engine.methods import registry
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.results import Estimate, Measure
+from sfumato.engine.risk._sample_uniques import (
+    EXPECTATIONS,
+    MATCHES,
+    UNIQUES,
+    Expectation,
+    KeyModel,
+    expected_inverse,
+    expected_inverse_square,
+)
+from sfumato.engine.risk._superpopulation import pitman_fit, pitman_log_likelihood, pitman_share, zayatz_share
+from sfumato.engine.run import Run
+from sfumato.engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.statistics.log_linear import LogLinear, Order
+
+METHOD = registry()["risk.population_uniqueness"]
+LEVELS = (2, 5, 6, 8, 10)
+PEOPLE = 20_000
+
+
+def schema_of(levels: tuple[int, ...]) -> Schema:
+    return Schema(
+        (
+            *(
+                Variable(f"k{i}", Kind.CATEGORICAL, Role.KNOWN, levels=tuple(map(str, range(size))))
+                for i, size in enumerate(levels)
+            ),
+            Variable("weight", Kind.CONTINUOUS),
+        )
+    )
+
+
+def table_of(counts: Integers, weight: Floats | float = 10.0) -> Microdata:
+    """Records of a table of counts, in its cells' order."""
+    codes = np.unravel_index(np.repeat(np.arange(counts.size), counts.ravel()), counts.shape)
+    columns = {
+        f"k{i}": pd.Series(pd.Categorical.from_codes(code, list(map(str, range(size)))))
+        for i, (code, size) in enumerate(zip(codes, counts.shape, strict=True))
+    }
+    frame = pd.DataFrame({**columns, "weight": np.broadcast_to(weight, len(codes[0]))})
+    return Microdata(schema_of(counts.shape), frame)
+
+
+def measured(data: Microdata, released: Microdata | None = None, **settings: Any) -> Measure:
+    spec = METHOD.spec.from_table(settings, "measure[0]")
+    spec.check_release(data.schema, (), "measure[0]")
+    found = METHOD.func(data, released or data, spec.for_release(data.schema, ()), Run(np.random.default_rng(1), map))
+    assert isinstance(found, Measure)
+    return found
+
+
+def by_name(measure: Measure) -> dict[str, Estimate]:
+    return {" ".join([e.measure, *map(str, e.params.values())]): e for e in measure.estimates}
+
+
+def shares(strength: float) -> Floats:
+    """Shares of a census's cells: variables apart, or all pairs of them bound by interactions of a normal strength."""
+    rng = np.random.default_rng(7)
+    found = np.ones(LEVELS)
+    for i, size in enumerate(LEVELS):
+        found *= rng.dirichlet(np.full(size, 2.0)).reshape([-1 if j == i else 1 for j in range(len(LEVELS))])
+    for i in range(len(LEVELS)):
+        for j in range(i):
+            pair = [size if place in (i, j) else 1 for place, size in enumerate(LEVELS)]
+            found = found * np.exp(strength * rng.normal(size=pair))
+    return np.asarray(found / found.sum())
+
+
+def sampled(strength: float, fraction: float, seed: int) -> tuple[Integers, Integers]:
+    """A census and a sample of it."""
+    rng = np.random.default_rng(seed)
+    people = rng.poisson(PEOPLE * shares(strength))
+    return people, rng.binomial(people, fraction)
+
+
+def model_of(counts: Floats, fraction: float, order: Order) -> KeyModel:
+    sample = LogLinear.of(counts, order)
+    return KeyModel(counts, sample, sample.fitted / fraction, np.where(counts > 0, fraction, 0.0))
+
+
+def truth(people: Integers, sample: Integers) -> tuple[float, float]:
+    unique = sample == 1
+    return float(np.sum(people[unique] == 1)), float(np.sum(1 / people[unique]))
+
+
+def test_a_table_worked_by_hand() -> None:
+    """Ten records of 2 x 2, one in four of the population: λ = 4 n p q, and one unique in the cell of 1/5 x 1/5."""
+    counts = np.array([[7, 1], [1, 1]])
+    found = measured(table_of(counts), fraction=0.25, model="main_effects")
+    assert found.estimates[0].value is None  # 3 parameters of 10 records
+    model = model_of(counts.astype(float), 0.25, 1)
+    x = [0.75 * 4 * 10 * p for p in (0.8 * 0.2, 0.2 * 0.8, 0.2 * 0.2)]
+    assert model.expected(UNIQUES) == pytest.approx(sum(math.exp(-one) for one in x))
+    assert model.expected(MATCHES) == pytest.approx(sum((1 - math.exp(-one)) / one for one in x))
+    twice = measured(table_of(2 * counts), fraction=0.25, model="main_effects")
+    assert [e.value for e in twice.estimates[:2]] == [0, 0]
+
+
+@given(f=st.integers(1, 40), x=st.floats(0, 60))
+def test_what_one_record_is_expected_to_be_is_a_sum_over_who_else_may_be_there(f: int, x: float) -> None:
+    others = np.arange(400)
+    chance = stats.poisson.pmf(others, x)
+    assert expected_inverse(np.array([f]), np.array([x]))[0] == pytest.approx(np.sum(chance / (f + others)), rel=1e-9)
+    inverse, square = (float(np.sum(chance / (1.0 + others) ** power)) for power in (1, 2))
+    assert MATCHES.sides(np.array([x]))[0][0] == pytest.approx(inverse, rel=1e-7)
+    assert UNIQUES.sides(np.array([x]))[0][0] == pytest.approx(chance[0])
+    assert expected_inverse_square(np.array([x]))[0] == pytest.approx(square, rel=1e-7)
+
+
+@pytest.mark.parametrize("of", EXPECTATIONS, ids=lambda of: of.name)
+@pytest.mark.parametrize("x", [0.0, 1e-7, 1e-4, 0.3, 4.0, 30.0])
+def test_derivatives_are_differences(of: Expectation, x: float) -> None:
+    step = 1e-3
+    near = of.sides(np.array([x, x + step, x + 2 * step]))
+    for one, other in pairwise(near):
+        assert (one[2] - one[0]) / (2 * step) == pytest.approx(other[1], rel=1e-5, abs=1e-9)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_means_are_those_of_a_poisson_regression(order: Order) -> None:
+    counts = np.random.default_rng(4).poisson(3.0, (3, 2, 4)).astype(float)
+    places = np.indices(counts.shape).reshape(3, -1)
+    marks = [np.array([places[i] == level for level in range(1, counts.shape[i])]).T for i in range(3)]
+    columns = [np.ones((counts.size, 1)), *marks]
+    if order == 2:
+        columns += [
+            (marks[i][:, :, None] * marks[j][:, None, :]).reshape(counts.size, -1) for i in range(3) for j in range(i)
+        ]
+    design = np.hstack(columns).astype(float)
+    fitted = sm.GLM(counts.ravel(), design, family=sm.families.Poisson()).fit(tol=1e-13, maxiter=100)
+    model = LogLinear.of(counts, order)
+    assert model.fitted.ravel() == pytest.approx(fitted.fittedvalues, rel=1e-8)
+    slope = np.random.default_rng(5).normal(size=counts.shape)
+    gradient = design.T @ (model.fitted * slope).ravel()
+    variance = float(gradient @ fitted.cov_params() @ gradient)
+    assert np.sum(model.fitted * model.projection(slope) ** 2) == pytest.approx(variance, rel=1e-7)
+
+
+def test_the_whole_population_has_the_uniques_that_are_seen() -> None:
+    people, _ = sampled(0.0, 0.1, 1)
+    found = by_name(measured(table_of(people), fraction=1.0))
+    uniques = float(np.sum(people == 1))
+    for name in ("expected_uniques", "expected_matches", "pitman_uniques", "zayatz_uniques"):
+        assert found[name].value == pytest.approx(uniques)
+    assert found["specification_uniques main effects"].value is None
+
+
+def test_weights_that_are_all_alike_are_a_fraction() -> None:
+    _, sample = sampled(0.0, 0.1, 2)
+    by_weight, by_fraction = (
+        by_name(measured(table_of(sample), **how)) for how in ({"weight": "weight"}, {"fraction": 0.1})
+    )
+    for name, estimate in by_fraction.items():
+        assert by_weight[name].value == pytest.approx(estimate.value, rel=1e-9)
+    assert by_weight["expected_uniques"].lower is None
+
+
+@pytest.mark.slow
+def test_unequal_weights_find_what_a_single_fraction_misses() -> None:
+    """People of one level of k0 are sampled at 30 %, the others at 5 %."""
+    errors = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        people = rng.poisson(PEOPLE * shares(0.0))
+        chance = np.broadcast_to(np.array([0.3, 0.05]).reshape(2, 1, 1, 1, 1), people.shape)
+        sample = rng.binomial(people, chance)
+        data = table_of(sample, np.repeat(1 / chance.ravel(), sample.ravel()))
+        weighted, plain = (
+            by_name(measured(data, model="main_effects", **how))["expected_uniques"].value
+            for how in ({"weight": "weight"}, {"fraction": float(sample.sum() / people.sum())})
+        )
+        true = truth(people, sample)[0]
+        errors.append((weighted / true - 1, plain / true - 1))  # type: ignore[operator]
+    weighted, plain = np.mean(errors, axis=0)
+    assert abs(weighted) < 0.05
+    assert abs(plain) > 0.1
+
+
+def test_records_say_what_the_figures_add_up() -> None:
+    _, sample = sampled(0.5, 0.1, 3)
+    data = table_of(sample)
+    found = measured(data, fraction=0.1, model="two_way")
+    unique = found.per_record["frequency"] == 1
+    assert np.sum(found.per_record["population_unique"]) == pytest.approx(found.estimates[0].value)
+    assert np.sum(found.per_record["right_match"][unique]) == pytest.approx(found.estimates[1].value)
+    assert np.all(found.per_record["right_match"] <= 1 / found.per_record["frequency"])
+    unlinked = Microdata(data.schema, data.frame, "synthetic", linked=False)
+    assert measured(data, unlinked, fraction=0.1, model="two_way").per_record == {}
+
+
+def test_a_release_with_fewer_records_is_a_smaller_sample_of_the_same_people() -> None:
+    _, sample = sampled(0.0, 0.1, 4)
+    data = table_of(sample)
+    half = Microdata(data.schema, data.frame.iloc[::2].reset_index(drop=True), "synthetic", linked=False)
+    own, of_half = (
+        by_name(measured(data, half, fraction=0.1)),
+        by_name(measured(half, fraction=0.1 * len(half) / len(data))),
+    )
+    assert {k: v.value for k, v in own.items()} == {k: pytest.approx(v.value) for k, v in of_half.items()}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, r"measure\[0\]\.fraction: say either"),
+        ({"fraction": 0.1, "weight": "weight"}, r"measure\[0\]\.fraction: say either"),
+        ({"fraction": 0.0}, r"measure\[0\]\.fraction: .*above 0"),
+        ({"weight": "weight", "keys": ["weight", "k0"]}, r"measure\[0\]\.weight: .* is in the key"),
+        ({"weight": "k0"}, r"measure\[0\]\.weight: .*categorical"),
+    ],
+)
+def test_what_does_not_say_how_the_sample_was_drawn_is_refused(settings: dict[str, Any], message: str) -> None:
+    variables = {v.name: v.to_table() for v in schema_of((2, 2))}
+    step = {"method": METHOD.key, **settings}
+    with pytest.raises(BadInput, match=message):
+        Recipe.from_table({"variables": variables, "release": {"released": ["k1"]}, "measure": [step]})
+
+
+def test_weights_below_one_are_refused_before_anything_is_computed() -> None:
+    frame = pd.DataFrame({"k0": ["0", "1", "1"], "k1": ["0", "1", "0"], "weight": [0.5, 2.0, 3.0]})
+    schema = schema_of((2, 2))
+    recipe = Recipe.from_table(
+        {
+            "variables": {v.name: v.to_table() for v in schema},
+            "release": {"released": ["k1"]},
+            "measure": [{"method": METHOD.key, "weight": "weight"}],
+        }
+    )
+    with pytest.raises(BadInput, match=r"measure\[0\]\.weight: 1 records have a weight below 1"):
+        check_steps(recipe, conform(frame, schema))
+
+
+def test_a_key_of_too_many_cells_or_parameters_says_what_to_do() -> None:
+    codes = np.arange(3000)
+    names = [f"k{i}" for i in range(3)]
+    schema = Schema(tuple(Variable(name, Kind.COUNT, Role.KNOWN) for name in names))
+    data = Microdata(schema, pd.DataFrame({name: codes // (i + 1) for i, name in enumerate(names)}))
+    found = by_name(measured(data, fraction=0.1))
+    assert found["expected_uniques"].value is None
+    assert "above the 1,000,000" in found["expected_uniques"].reason
+    assert found["zayatz_uniques"].value is not None
+    few = by_name(measured(data, fraction=0.1, keys=["k0", "k1"]))
+    assert "above the 1,000,000" in few["expected_matches"].reason
+    assert (
+        "in the key that are not constant"
+        in by_name(measured(data, fraction=0.1, keys=["k0"]))["expected_uniques"].reason
+    )
+    bins = dict.fromkeys(names, "2 equal width")
+    assert by_name(measured(data, fraction=0.1, bins=bins))["expected_uniques"].value is not None
+
+
+def drawn_classes(alpha: float, theta: float, n: int, rng: np.random.Generator, before: list[int]) -> list[int]:
+    """Class sizes after records have come one by one, by the model's own rule, until there are n."""
+    sizes = list(before)
+    for have in range(sum(sizes), n):
+        weights = np.array([*(size - alpha for size in sizes), theta + alpha * len(sizes)])
+        place = int(rng.choice(len(weights), p=weights / (have + theta)))
+        if place == len(sizes):
+            sizes.append(1)
+        else:
+            sizes[place] += 1
+    return sizes
+
+
+def test_pitmans_share_of_uniques_is_what_a_chain_of_draws_gives() -> None:
+    rng, before = np.random.default_rng(1), [1] * 20 + [3, 4]
+    kept = [sum(size == 1 for size in drawn_classes(0.4, 3.0, 60, rng, before)[:20]) for _ in range(200)]
+    share = pitman_share(0.4, 3.0, 27, 60)
+    assert np.mean(kept) / 20 == pytest.approx(share, abs=4 * float(np.std(kept)) / 20 / math.sqrt(200))
+    assert pitman_share(0.4, 3.0, 27, 27) == 1
+    assert np.mean(kept) / 20 != pytest.approx(pitman_share(0.8, 3.0, 27, 60), abs=0.05)
+
+
+def test_pitmans_fit_is_the_best_of_a_grid_and_flat() -> None:
+    sizes = np.array(drawn_classes(0.5, 20.0, 500, np.random.default_rng(2), [1]))
+    alpha, theta = pitman_fit(sizes)
+    best, by_alpha, by_theta = pitman_log_likelihood(alpha, theta, sizes)
+    assert abs(by_alpha) < 1e-3
+    assert abs(by_theta) < 1e-4
+    for a in np.linspace(0, 0.95, 20):
+        for t in np.geomspace(0.1, 1000, 30):
+            assert pitman_log_likelihood(a, t, sizes)[0] <= best + 1e-9
+    with pytest.raises(NotComputable, match="share a key"):
+        pitman_fit(np.ones(5, dtype=np.int64))
+
+
+def test_pitmans_likelihood_is_the_chance_of_the_draws() -> None:
+    """Four records one by one: new, joins it, new, joins the second."""
+    alpha, theta = 0.3, 2.0
+    chance = (1 - alpha) / (1 + theta) * (theta + alpha) / (2 + theta) * (1 - alpha) / (3 + theta)
+    assert pitman_log_likelihood(alpha, theta, np.array([2, 2]))[0] == pytest.approx(math.log(chance))
+
+
+def test_zayatzs_share_by_hand() -> None:
+    """Two of four: one unique, one pair of 3 sampled; of classes of 1 a half, of 2 one in ... is seen once."""
+    one, two = math.comb(5, 2) / math.comb(6, 3), 2 * math.comb(4, 2) / math.comb(6, 3)
+    assert zayatz_share(np.array([1, 2]), 6) == pytest.approx(one / (one + two))
+
+
+def rejections(strength: float, fraction: float, order: Order, times: int) -> Floats:
+    found = [
+        [abs(model.specification(of) or 0.0) > 1.96 for of in EXPECTATIONS]
+        for model in (
+            model_of(sampled(strength, fraction, seed)[1].astype(float), fraction, order) for seed in range(times)
+        )
+    ]
+    return np.asarray(np.mean(found, axis=0))
+
+
+@pytest.mark.slow
+def test_the_specification_test_keeps_a_true_model_and_rejects_one_without_its_interactions() -> None:
+    kept, refused = rejections(0.0, 0.1, 1, 100), rejections(0.5, 0.1, 1, 20)
+    assert np.all(kept <= 0.1)
+    assert np.all(refused == 1)
+
+
+@pytest.mark.slow
+def test_a_model_without_interactions_is_flagged_and_off_where_one_with_them_is_not() -> None:
+    """The negative control: people whose variables are bound in pairs."""
+    ratios = []
+    for seed in range(10):
+        people, sample = sampled(0.5, 0.3, seed)
+        true = truth(people, sample)
+        for order in (1, 2):
+            model = model_of(sample.astype(float), 0.3, order)  # type: ignore[arg-type]
+            ratios.append([model.expected(of) / true[place] for place, of in enumerate(EXPECTATIONS)])
+    main, two_way = np.mean(ratios[::2], axis=0), np.mean(ratios[1::2], axis=0)
+    assert np.all(main < 0.85)
+    assert np.all(np.abs(two_way - 1) < 0.04)
+    found = by_name(measured(table_of(sampled(0.5, 0.3, 1)[1]), fraction=0.3, model="main_effects"))
+    assert "rejects it: terms are missing" in found["expected_uniques"].reason
+    chosen = by_name(measured(table_of(sampled(0.5, 0.3, 1)[1]), fraction=0.3))
+    assert "two-way" in chosen["expected_uniques"].reason
+
+
+@pytest.mark.study
+def test_coverage_and_bias_in_samples_of_a_census() -> None:
+    """Printed for every census and fraction; where the chosen model holds, intervals cover and the figures are right."""
+    times = 100
+    print(f"\n{'census':>12} {'share':>5} {'figure':>18} {'true':>7} {'found':>7} {'bias':>6} {'cover':>5}  rejected")
+    for name, strength in (("independent", 0.0), ("in pairs", 0.5)):
+        for fraction in (0.02, 0.05, 0.1, 0.3):
+            answers = []
+            for seed in range(times):
+                people, sample = sampled(strength, fraction, seed)
+                answers.append((truth(people, sample), by_name(measured(table_of(sample), fraction=fraction))))
+            for place, measure in enumerate(
+                ["expected_uniques", "expected_matches", "pitman_uniques", "zayatz_uniques"]
+            ):
+                true = np.array([own[place % 2 if place < 2 else 0] for own, _ in answers])
+                rows = [found[measure] for _, found in answers]
+                values = np.array([row.value for row in rows], dtype=float)
+                bias = float(values.mean() / true.mean() - 1)
+                line = f"{name:>12} {fraction:5.2f} {measure:>18} {true.mean():7.1f} {values.mean():7.1f} {bias:+6.1%}"
+                if place > 1:
+                    print(line)
+                    continue
+                cover = np.mean([row.lower <= one <= row.upper for row, one in zip(rows, true, strict=True)])  # type: ignore[operator]
+                rejected = np.mean(["rejects" in row.reason for row in rows])
+                print(f"{line} {cover:5.0%}  {rejected:.0%}")
+                if strength == 0.0:
+                    assert abs(bias) < 0.05
+                    assert cover >= 0.88
+                if strength and fraction == 0.3:
+                    assert abs(bias) < 0.04
+                    assert cover >= 0.88
+                assert rejected > 0.9 or abs(bias) < 0.15
