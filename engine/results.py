@@ -110,7 +110,7 @@ LOG_POSTERIOR = "log posterior"
 
 @dataclass(frozen=True, eq=False)
 class ChainTrace:
-    """Chains of C in all, of which a few are kept; the p parameters end with the log posterior.
+    """Chains of C in all, of which a few are kept; the p parameters end with the log posterior, or the log likelihood of a mixture.
 
     ``step`` (T,) numbers the kept steps from 1; those up to ``burn_in`` count for nothing else. ``chain`` (c,) numbers
     the kept chains from 1, ``values`` (c, T, p) are their ways, ``band`` (3, T, p) the 5 %, 50 % and 95 % quantiles of

@@ -100,8 +100,10 @@ MOST_LAGS = 200
 BAND = (0.05, 0.5, 0.95)
 
 
-def chain_trace(theta: Floats, log_density: Floats, names: Sequence[str], burn_in: int) -> ChainTrace:
-    """The trace of chains ``theta`` (steps, chains, d) with their ``log_density`` (steps, chains).
+def chain_trace(
+    theta: Floats, log_density: Floats, names: Sequence[str], burn_in: int, density: str = LOG_POSTERIOR
+) -> ChainTrace:
+    """The trace of chains ``theta`` (steps, chains, d) with their ``log_density`` (steps, chains), which is called ``density``.
 
     At most 500 steps are kept, evenly spaced up to the last. An ensemble has too many walkers to draw, each moved by
     the others (Foreman-Mackey et al. 2013, section 2): all of them are kept as a band of quantiles at every step,
@@ -118,7 +120,7 @@ def chain_trace(theta: Floats, log_density: Floats, names: Sequence[str], burn_i
     low, high = settled.min(axis=(0, 1)), settled.max(axis=(0, 1))
     parameters = range(whole.shape[2])
     return ChainTrace(
-        (*names, LOG_POSTERIOR),
+        (*names, density),
         whole.shape[1],
         burn_in,
         kept + 1,

@@ -1,0 +1,228 @@
+"""Dirichlet process mixture of products of multinomials: categorical records drawn from latent classes (Hu, Reiter & Wang 2014; Si & Reiter 2013).
+
+Every record is in a latent class, and inside its class the variables are independent, so that many classes say how variables go together
+without a model of it (Dunson & Xing 2009). The model and its sampler are those of ``sfumato.engine.posterior.multinomial_mixture``; each dataset is
+drawn by the parameters of a sweep of its own.
+
+Without ``predictors`` records are made anew: a class by pi, then each variable by its class. With ``predictors``, variables that are kept, the
+mixture is of these and the targets together, and a record's class is drawn given its own kept values alone. Nothing else of the confidential
+record enters: what it was in a target does not choose the class that its synthetic value comes from.
+
+Numbers are cut into bins, whose order is not used. A missing value is a level of its own, or with ``missing = "filled"`` is integrated over in the
+sampler: what is released has values throughout then, as if what is missing were like what is not, given its class. A level that
+no record has can be drawn, with the ``concentration`` as its virtual records in each class. There is no epsilon, and combinations of values
+that cannot be (structural zeros) are not ruled out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import BadInput, NotConverged
+from ..methods import method
+from ..microdata import Microdata
+from ..posterior.multinomial_mixture import (
+    ALPHA,
+    LOG_LIKELIHOOD,
+    OCCUPIED,
+    DistinctRows,
+    Prior,
+    Sampled,
+    sample,
+    values_given,
+)
+from ..results import Diagnostic, Fit
+from ..run import Run
+from ..schema import Kind
+from ..spec import Param, Spec
+from ..statistics.categories import BinsByVariable, Categories, Codes, InsideBin, categories_of, check_bins
+
+LARGEST_R_HAT = 1.05
+SMALLEST_SIZE = 100.0
+FEWEST_SWEEPS = 20
+MOST_NUMBERS = 20_000_000
+"""Probabilities of levels in all classes, of one draw of the parameters."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DpmpmSpec(Spec):
+    """The mixture and its prior, how long it is sampled, and how numbers and missing values become categories."""
+
+    classes: Annotated[
+        int,
+        Param(
+            "latent classes K, more than records ever occupy: where all are occupied a warning says so", ge=2, le=1000
+        ),
+    ] = 40
+    sweeps: Annotated[int, Param("Gibbs sweeps of each chain, those of burn_in among them", ge=40, le=1_000_000)] = 2000
+    burn_in: Annotated[int, Param("sweeps at the start of each chain that count for nothing", ge=1)] = 1000
+    thin: Annotated[int, Param("every which sweep after burn_in may make a dataset", ge=1)] = 1
+    chains: Annotated[int, Param("chains from different starts, which have to agree", ge=1, le=16)] = 2
+    alpha_shape: Annotated[float, Param("of the gamma prior of alpha, which says how many classes there are", gt=0)] = (
+        0.25
+    )
+    alpha_rate: Annotated[float, Param("of the gamma prior of alpha; its mean is shape / rate", gt=0)] = 0.25
+    concentration: Annotated[float, Param("virtual records of every level of a variable in each class", gt=0)] = 1.0
+    predictors: Annotated[
+        tuple[str, ...],
+        Param(
+            "variables that are kept: they enter the mixture, and a record is drawn given its own values",
+            names="variables",
+        ),
+    ] = ()
+    missing: Annotated[
+        Literal["level", "filled"],
+        Param(
+            "a missing value is a level of its own, or is integrated over, and released records have values throughout"
+        ),
+    ] = "level"
+    bins: BinsByVariable = field(default_factory=dict)
+    inside: InsideBin = "uniform"
+    accept_unconverged: Annotated[bool, Param("release although the chains do not agree")] = False
+
+    def predictor_terms(self, place: str) -> Iterator[tuple[str, str]]:
+        """The predictors: a column is a term, and what holds for terms holds for them."""
+        yield from ((f"{place}.predictors[{i}]", name) for i, name in enumerate(self.predictors))
+
+    @property
+    def usable(self) -> int:
+        """Sweeps that may make a dataset, of all chains."""
+        return self.chains * ((self.sweeps - self.burn_in) // self.thin)
+
+
+def check(data: Microdata, targets: tuple[str, ...], spec: DpmpmSpec, place: str) -> None:
+    """BadInput where a number is not cut, a variable has no value, the mixture is too large, or burn-in leaves too few sweeps."""
+    check_bins(data, (*targets, *spec.predictors), spec.bins, place)
+    if (spec.sweeps - spec.burn_in) // spec.thin < FEWEST_SWEEPS:
+        raise BadInput(
+            f"{place}.sweeps",
+            f"burn_in and thin leave fewer than {FEWEST_SWEEPS} of a chain's {spec.sweeps:,} sweeps; ask for more",
+        )
+    sizes = {name: _levels(one, spec) for name, one in _categories(data, (*targets, *spec.predictors), spec).items()}
+    for name, size in sizes.items():
+        if not size:
+            raise BadInput(f"{place}.missing", f'"{name}" has no value at all; leave it out')
+    if spec.classes * sum(sizes.values()) > MOST_NUMBERS:
+        raise BadInput(
+            f"{place}.classes",
+            f"{spec.classes} classes of {sum(sizes.values()):,} levels are more than {MOST_NUMBERS:,} probabilities; "
+            "use fewer classes, or cut the variables coarser",
+        )
+
+
+def _categories(data: Microdata, names: tuple[str, ...], spec: DpmpmSpec) -> dict[str, Categories]:
+    return {name: categories_of(data, name, spec.bins.get(name)) for name in names}
+
+
+def _levels(categories: Categories, spec: DpmpmSpec) -> int:
+    """How many levels a variable has in the mixture; the code after the last is a value integrated over."""
+    return categories.present if spec.missing == "filled" else categories.size
+
+
+def _rows(categories: Mapping[str, Categories], data: Microdata, spec: DpmpmSpec, records: int) -> DistinctRows:
+    codes = [one.codes(data) for one in categories.values()]
+    return DistinctRows.of(codes, [_levels(one, spec) for one in categories.values()], records)
+
+
+def joint_draw(
+    fit: Fit,
+    spec: DpmpmSpec,
+    targets: tuple[str, ...],
+    confidential: Microdata,
+    released: Microdata,
+    index: int,
+    records: int,
+    rng: np.random.Generator,
+) -> Mapping[str, NDArray[np.generic]]:
+    """A class for each record given its own predictors, and a level of every target given that, by posterior draw ``index``."""
+    own, given = _categories(confidential, targets, spec), _categories(confidential, spec.predictors, spec)
+    log_levels = np.asarray(fit.arrays["log_levels"][index])
+    starts = np.concatenate([[0], np.cumsum([_levels(one, spec) for one in own.values()])])
+    rows = _rows(given, released, spec, records)
+    classes = rows.classes(np.asarray(fit.arrays["log_weights"][index]), log_levels[:, starts[-1] :], rng)
+    found: dict[str, NDArray[np.generic]] = {}
+    for (name, categories), first, last in zip(own.items(), starts[:-1], starts[1:], strict=True):
+        codes: Codes = values_given(classes, log_levels[:, first:last], rng)
+        found[name] = categories.values(codes, confidential, spec.inside, rng)
+    return found
+
+
+@method(
+    "Dirichlet process mixture of products of multinomials",
+    spec=DpmpmSpec,
+    source="Hu, Reiter & Wang (2014); Si & Reiter (2013); Dunson & Xing (2009); Ishwaran & James (2001) §5.2",
+    joint_draw=joint_draw,
+    targets=tuple(Kind),
+    check=check,
+)
+def dpmpm(data: Microdata, targets: tuple[str, ...], spec: DpmpmSpec, run: Run, draws: int) -> Fit:
+    """Draws of the parameters, a sweep for each dataset. Arrays: ``log_weights`` (draws, K), ``log_levels`` (draws, K, D) of the levels of the
+    targets and then the predictors side by side, and the ``sweep`` and ``chain`` (draws,) of each.
+
+    Raises:
+        BadInput: what ``check`` refuses, and fewer sweeps than datasets.
+        NotConverged: the chains do not agree, unless ``accept_unconverged``.
+    """
+    check(data, targets, spec, targets[0])
+    if draws > spec.usable:
+        raise BadInput(
+            f"{targets[0]}.sweeps",
+            f"{spec.usable:,} sweeps are left for {draws:,} datasets; ask for more sweeps or chains",
+        )
+    rows = _rows(_categories(data, (*targets, *spec.predictors), spec), data, spec, len(data))
+    prior = Prior(classes=spec.classes, concentration=spec.concentration, shape=spec.alpha_shape, rate=spec.alpha_rate)
+    sampled = sample(
+        rows,
+        prior,
+        draws,
+        run.rng,
+        run.report,
+        sweeps=spec.sweeps,
+        burn_in=spec.burn_in,
+        thin=spec.thin,
+        chains=spec.chains,
+    )
+    said = (*_convergence(sampled, spec, draws), Diagnostic("distinct_rows", "table", float(len(rows.counts))))
+    if not spec.accept_unconverged:
+        for one in sorted(said, key=lambda found: found.name != "r_hat"):
+            if one.name in HELD and one.passed is False and one.value is not None:
+                raise NotConverged(one.parameter, one.name, one.value, one.rule, Fit({}, said, sampled.trace))
+    arrays = {
+        "log_weights": np.stack([kept.log_weights for kept in sampled.kept]),
+        "log_levels": np.stack([kept.log_levels for kept in sampled.kept]),
+        "sweep": sampled.sweep,
+        "chain": sampled.chain,
+    }
+    return Fit(arrays, said, sampled.trace)
+
+
+HELD = ("r_hat", "effective_sample_size")
+"""What chains that may be used have to pass; what else is said is a warning."""
+
+
+def _convergence(sampled: Sampled, spec: DpmpmSpec, draws: int) -> Iterator[Diagnostic]:
+    """R-hat and effective sample sizes of what does not depend on the labels of classes, and the classes that are occupied."""
+    from ..posterior.ensemble import bulk_effective_sample_size, rank_normalised_split_r_hat
+
+    settled = np.concatenate([sampled.quantities, sampled.log_likelihood[..., None]], axis=2)[spec.burn_in :]
+    smallest = np.inf
+    for i, name in enumerate((OCCUPIED, ALPHA, LOG_LIKELIHOOD)):
+        chains = np.ascontiguousarray(settled[:, :, i].T)
+        if np.ptp(chains) == 0:  # one number in every sweep of every chain
+            continue
+        r_hat, size = rank_normalised_split_r_hat(chains), bulk_effective_sample_size(chains)
+        smallest = min(smallest, size)
+        yield Diagnostic("r_hat", name, r_hat, f"at most {LARGEST_R_HAT}", r_hat <= LARGEST_R_HAT)
+        yield Diagnostic("effective_sample_size", name, size, f"at least {SMALLEST_SIZE:.0f}", size >= SMALLEST_SIZE)
+    occupied = settled[:, :, 0]
+    for number, chain in enumerate(occupied.T, start=1):
+        yield Diagnostic("mean_of_chain", f"{OCCUPIED}, chain {number}", float(chain.mean()))
+    most = float(occupied.max())
+    yield Diagnostic("largest", OCCUPIED, most, f"fewer than {spec.classes}", most < spec.classes)
+    apart, needed = spec.thin * spec.usable / draws, settled.shape[0] * settled.shape[1] / smallest
+    yield Diagnostic("sweeps_between_datasets", "table", apart, f"at least {needed:.1f}", apart >= needed)

@@ -1,0 +1,297 @@
+"""The mixture of products of multinomials: its steps against closed forms and enumeration, its parameters against simulated truth."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import gammaln
+
+from sfumato.engine.posterior import multinomial_mixture as mixture
+from sfumato.engine.posterior.multinomial_mixture import (
+    Allocated,
+    Codes,
+    DistinctRows,
+    Parameters,
+    Prior,
+    Sampled,
+    sample,
+    values_given,
+)
+from sfumato.engine.run import silent
+
+
+def simulated(
+    weights: list[float], levels: list[int], n: int, sharpness: float, seed: int
+) -> tuple[list[Codes], np.ndarray]:
+    """Codes of records of a known mixture, and the probabilities (cells,) of all cells of their table."""
+    rng = np.random.default_rng(seed)
+    z = rng.choice(len(weights), size=n, p=weights)
+    codes, cells = [], np.array(weights)[:, None]
+    for size in levels:
+        phi = rng.dirichlet(np.full(size, sharpness), size=len(weights))
+        codes.append((np.cumsum(phi, axis=1)[z] <= rng.random(n)[:, None]).sum(axis=1).clip(0, size - 1))
+        cells = (cells[:, :, None] * phi[:, None, :]).reshape(len(weights), -1)
+    return codes, cells.sum(axis=0)
+
+
+def cells_of(now: Parameters, levels: list[int]) -> np.ndarray:
+    """The probabilities of all cells of the table by these parameters."""
+    found, start = np.exp(now.log_weights)[:, None], 0
+    for size in levels:
+        phi = np.exp(now.log_levels[:, start : start + size])
+        found, start = (found[:, :, None] * phi[:, None, :]).reshape(len(found), -1), start + size
+    return np.asarray(found.sum(axis=0))
+
+
+def drawn(codes: list[Codes], levels: list[int], classes: int = 12, **settings: int) -> Sampled:
+    n = len(codes[0])
+    rows = DistinctRows.of(codes, levels, n)
+    prior = Prior(classes=classes, concentration=1.0, shape=0.25, rate=0.25)
+    asked = {"sweeps": 900, "burn_in": 300, "thin": 1, "chains": 2, **settings}
+    return sample(rows, prior, 60, np.random.default_rng(5), silent, **asked)
+
+
+@pytest.mark.parametrize("combinations", [1, 512])
+@pytest.mark.parametrize("size", [2, 3, 7, 40])
+def test_class_probabilities_are_those_of_bayes_rule(
+    combinations: int, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a loop over records, with missing values left out; blocks of one variable and of all give the same."""
+    monkeypatch.setattr(mixture, "COMBINATIONS", combinations)
+    rng, levels, n = np.random.default_rng(size), [2, 3, 5], 60
+    codes = [rng.integers(-1, size + 1, size=n) for size in levels]
+    rows = DistinctRows.of(codes, levels, n)
+    assert len(rows.counts) == len(
+        {*zip(*[np.where((c >= 0) & (c < s), c, -1) for c, s in zip(codes, levels, strict=True)], strict=True)}
+    )
+    weights, phi = rng.dirichlet(np.ones(size)), rng.dirichlet(np.ones(10), size=size)
+    found, likelihood = np.empty((n, size)), np.empty(len(rows.counts))
+    for chunk, chances, short in rows.chances(np.log(weights), np.log(phi)):
+        each = chances.each[:, :size] / chances.totals[:, None]
+        likelihood[chunk] = np.log(chances.totals) + short
+        found = each[rows.place]
+    for i in range(n):
+        expected = weights.copy()
+        for own, start, levels_of in zip(codes, (0, 2, 5), levels, strict=True):
+            if 0 <= own[i] < levels_of:
+                expected *= phi[:, start + own[i]]
+        assert found[i] == pytest.approx(expected / expected.sum())
+        assert likelihood[rows.place[i]] == pytest.approx(np.log(expected.sum()))
+
+
+def test_a_row_that_no_class_is_near_has_its_probabilities_still() -> None:
+    """Blocks whose best classes differ by more than a double holds: the exponentials are all 0, the logarithms are not."""
+    levels = [2] * 6
+    rows = DistinctRows.of([np.zeros(3, dtype=np.int64)] * 6, levels, 3)
+    log_levels = np.zeros((2, 12))
+    log_levels[0, :6], log_levels[1, 6:] = -400.0, -401.0
+    one = np.zeros(1, dtype=np.int64)
+    blocks = (
+        mixture.Block(one, 0, 6, np.tile([[1.0], [0.0]], (3, 1)), np.array([3.0])),
+        mixture.Block(one, 6, 12, np.tile([[1.0], [0.0]], (3, 1)), np.array([3.0])),
+    )
+    apart = DistinctRows(rows.levels, rows.counts, rows.place, blocks)
+    ((_, chances, short),) = apart.chances(np.log([0.5, 0.5]), log_levels)
+    assert chances.each[0, 1] / chances.each[0, 0] == pytest.approx(np.exp(-3.0))
+    assert np.log(chances.totals[0]) + short[0] == pytest.approx(np.log(0.5) - 1200 + np.log1p(np.exp(-3.0)))
+
+
+@pytest.mark.parametrize("many", [3, 200])
+def test_records_are_in_a_class_as_often_as_its_probability_says(many: int) -> None:
+    """Rows of few records draw class by class, rows of many a multinomial: both have the shares of Bayes' rule."""
+    codes = [np.repeat([0, 1], many), np.repeat([0, 2], many)]
+    rows = DistinctRows.of(codes, [2, 3], 2 * many)
+    rng = np.random.default_rng(3)
+    weights, phi = np.array([0.2, 0.5, 0.3]), rng.dirichlet(np.ones(5), size=3)
+    now = Parameters(np.log(weights), np.log(phi), 1.0)
+    times = 4000 // many
+    records, levels = np.zeros(3), np.zeros((3, 5))
+    for _ in range(times):
+        found, _ = Allocated.drawn(rows, now, rng)
+        assert found.levels.sum() == 4 * many
+        records, levels = records + found.records, levels + found.levels
+    first, second = weights * phi[:, 0] * phi[:, 2], weights * phi[:, 1] * phi[:, 4]
+    expected = np.stack([first / first.sum(), second / second.sum()]) * times * many
+    assert stats.chisquare(levels[:, 0], expected[0]).pvalue > 1e-4
+    assert stats.chisquare(levels[:, 4], expected[1]).pvalue > 1e-4
+    assert stats.chisquare(levels[:, 0], expected[1]).pvalue < 1e-6, "the negative control"
+    assert records == pytest.approx(levels[:, :2].sum(axis=1))
+
+
+def log_labels(records: tuple[int, ...], alpha: float) -> float:
+    """Log p(z | alpha) by which records are in which class, V integrated over, as it is defined."""
+    found, size = 0.0, len(records)
+    for k in range(size - 1):
+        after = sum(records[k + 1 :])
+        found += np.log(alpha) + gammaln(1 + records[k]) + gammaln(alpha + after)
+        found -= gammaln(1 + alpha + records[k] + after)
+    return float(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alpha", [0.4, 3.0])
+def test_labels_move_as_often_as_their_probabilities_say(alpha: float) -> None:
+    """The chain of label moves alone, against all orders of four classes enumerated."""
+    sizes = (0.0, 1.0, 2.0, 5.0)
+    orders = list(itertools.permutations(range(4)))
+    logs = np.array([log_labels(tuple(int(sizes[i]) for i in order), alpha) for order in orders])
+    expected = np.exp(logs - logs.max()) / np.exp(logs - logs.max()).sum()
+    rng, state, seen = np.random.default_rng(8), Allocated(np.array(sizes), np.eye(4)), dict.fromkeys(orders, 0)
+    for step in range(15_000):
+        state = state.relabelled(alpha, rng)
+        if step % 5 == 0:
+            seen[tuple(int(i) for i in state.levels.argmax(axis=1))] += 1
+    shares = np.array(list(seen.values())) / 3000
+    assert np.abs(shares - expected).max() < 0.03
+    assert np.abs(shares - 1 / 24).max() > 0.04, "the negative control: not every order is as likely"
+
+
+@pytest.mark.slow
+def test_the_posterior_of_a_tiny_table_is_that_of_enumeration() -> None:
+    """Four records, three classes: the predictive probability of each cell, all 81 allocations summed over, alpha by quadrature."""
+    levels, codes = [2, 2], [np.array([0, 0, 1, 1]), np.array([0, 0, 1, 0])]
+    prior = Prior(classes=3, concentration=1.0, shape=2.0, rate=1.0)
+    alphas = np.linspace(0.005, 14, 700)
+    weight, expected = 0.0, np.zeros(4)
+    density = stats.gamma(2.0, scale=1.0).pdf(alphas)
+    for z in itertools.product(range(3), repeat=4):
+        records = tuple(z.count(k) for k in range(3))
+        logs, shares = 0.0, []
+        for k in range(3):
+            own = []
+            for column, size in zip(codes, levels, strict=True):
+                counts = np.bincount(column[np.array(z) == k], minlength=size) + 1.0
+                logs += gammaln(counts).sum() - gammaln(counts.sum()) + gammaln(size)
+                own.append(counts / counts.sum())
+            shares.append(np.outer(*own).ravel())
+        each = density * np.exp(logs + np.array([log_labels(records, float(a)) for a in alphas]))
+        left, pi = np.ones(len(alphas)), []
+        for k in range(3):
+            v = (1 + records[k]) / (1 + records[k] + alphas + sum(records[k + 1 :])) if k < 2 else 1.0
+            pi.append(left * v)
+            left = left * (1 - v)
+        expected += sum((each * p).sum() * share for p, share in zip(pi, shares, strict=True))
+        weight += each.sum()
+    expected /= weight
+    rows = DistinctRows.of(codes, levels, 4)
+    sampled = sample(rows, prior, 4000, np.random.default_rng(2), silent, sweeps=4200, burn_in=200, thin=1, chains=2)
+    found = np.mean([cells_of(now, levels) for now in sampled.kept], axis=0)
+    assert found == pytest.approx(expected, abs=0.01)
+    assert np.abs(found - 0.25).max() > 0.05, "the negative control: not the prior's"
+
+
+@pytest.mark.slow
+def test_cells_of_a_simulated_mixture_are_recovered_and_those_of_another_are_not() -> None:
+    weights, levels = [0.5, 0.3, 0.2], [2, 3, 2, 4]
+    codes, truth = simulated(weights, levels, 4000, 0.5, 1)
+    _, other = simulated(weights, levels, 10, 0.5, 2)
+    sampled = drawn(codes, levels)
+    cells = np.array([cells_of(now, levels) for now in sampled.kept])
+    wrong = np.array(
+        [
+            cells_of(now, levels)
+            for now in drawn([np.random.default_rng(j).permutation(c) for j, c in enumerate(codes)], levels).kept
+        ]
+    )
+    assert np.abs(cells.mean(axis=0) - truth).sum() / 2 < 0.025
+    assert np.abs(cells.mean(axis=0) - other).sum() / 2 > 0.2, "the negative control"
+    assert np.abs(wrong.mean(axis=0) - truth).sum() / 2 > 0.1, "with each variable shuffled alone nothing goes together"
+
+
+def ranks(power: float, times: int) -> np.ndarray:
+    """Ranks (times, 2) of the true probabilities of two cells among 39 draws, truth and 150 records drawn by the model itself.
+
+    ``power`` is that of the records given to the sampler: 1 for the model, 2 for one that sees every record twice.
+    """
+    levels, prior = [2, 3, 2], Prior(classes=4, concentration=1.0, shape=2.0, rate=1.0)
+    found, rng = np.empty((times, 2)), np.random.default_rng(12)
+    for t in range(times):
+        v = np.append(rng.beta(1.0, rng.gamma(2.0), size=3), 1.0)
+        weights = v * np.append(1.0, np.cumprod(1 - v[:-1]))
+        z, codes, logs = rng.choice(4, size=150, p=weights), [], []
+        for size in levels:
+            phi = rng.dirichlet(np.ones(size), size=4)
+            codes.append(
+                np.repeat(
+                    (np.cumsum(phi, axis=1)[z] <= rng.random(150)[:, None]).sum(axis=1).clip(0, size - 1), int(power)
+                )
+            )
+            logs.append(np.log(phi))
+        truth = cells_of(Parameters(np.log(weights), np.hstack(logs), 1.0), levels)[[0, 7]]
+        rows = DistinctRows.of(codes, levels, len(codes[0]))
+        sampled = sample(rows, prior, 39, rng, silent, sweeps=1100, burn_in=125, thin=25, chains=1)
+        found[t] = np.sum([cells_of(now, levels)[[0, 7]] < truth for now in sampled.kept], axis=0)
+    return found
+
+
+@pytest.mark.study
+def test_the_truth_is_at_any_rank_among_the_draws() -> None:
+    """Simulation-based calibration (Talts et al. 2018); records seen twice, with their intervals too short, must fail it."""
+    found = ranks(1, 240)
+    for own in found.T:
+        assert stats.chisquare(np.bincount((own // 5).astype(int), minlength=8)).pvalue > 0.001
+    wrong = ranks(2, 240)
+    assert min(stats.chisquare(np.bincount((own // 5).astype(int), minlength=8)).pvalue for own in wrong.T) < 0.001
+
+
+@pytest.mark.slow
+def test_chains_from_different_starts_occupy_as_many_classes() -> None:
+    codes, _ = simulated([0.5, 0.3, 0.2], [2, 3, 2, 4, 3, 2], 3000, 0.3, 4)
+    sampled = drawn(codes, [2, 3, 2, 4, 3, 2], classes=16, sweeps=1500, burn_in=500)
+    occupied = sampled.quantities[500:, :, 0].mean(axis=0)
+    assert abs(occupied[0] - occupied[1]) < 1.0
+    assert occupied.min() >= 3
+    early = sampled.quantities[:3, :, 0].mean(axis=0)
+    assert early[0] - early[1] > 2, "they started apart"
+
+
+def test_rows_in_another_order_give_the_same_draws() -> None:
+    codes, _ = simulated([0.6, 0.4], [2, 3, 2], 300, 0.5, 3)
+    order = np.random.default_rng(1).permutation(300)
+    one, other = (
+        sample(
+            DistinctRows.of(own, [2, 3, 2], 300),
+            Prior(classes=6, concentration=1.0, shape=0.25, rate=0.25),
+            5,
+            np.random.default_rng(7),
+            silent,
+            sweeps=60,
+            burn_in=20,
+            thin=1,
+            chains=1,
+        )
+        for own in (codes, [c[order] for c in codes])
+    )
+    assert np.array_equal(one.log_likelihood, other.log_likelihood)
+    assert all(np.array_equal(a.log_levels, b.log_levels) for a, b in zip(one.kept, other.kept, strict=True))
+
+
+def test_draws_come_from_sweeps_spread_over_all_chains() -> None:
+    codes, _ = simulated([0.6, 0.4], [2, 3], 50, 0.5, 3)
+    sampled = sample(
+        DistinctRows.of(codes, [2, 3], 50),
+        Prior(classes=4, concentration=1.0, shape=0.25, rate=0.25),
+        4,
+        np.random.default_rng(7),
+        silent,
+        sweeps=60,
+        burn_in=20,
+        thin=2,
+        chains=2,
+    )
+    assert sampled.chain.tolist() == [1, 1, 2, 2]
+    assert sampled.sweep.tolist() == [32, 52, 32, 52]
+
+
+def test_levels_are_drawn_by_the_class() -> None:
+    rng = np.random.default_rng(1)
+    phi = np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]])
+    classes = np.repeat([0, 1], 3000)
+    found = values_given(classes, np.log(phi), rng)
+    for k in (0, 1):
+        seen = np.bincount(found[classes == k], minlength=3)
+        assert stats.chisquare(seen, phi[k] * 3000).pvalue > 1e-4
+        assert stats.chisquare(seen, phi[1 - k] * 3000).pvalue < 1e-6, "the negative control"

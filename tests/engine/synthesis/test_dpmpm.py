@@ -1,0 +1,181 @@
+"""The mixture as a synthesis method: what it keeps, what it draws given what, missing values, and when it refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sfumato.engine.errors import BadInput, NotConverged
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.results import ChainTrace, Fit
+from sfumato.engine.run import Run
+from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.statistics.binning import Binning
+from sfumato.engine.synthesis.dpmpm import DpmpmSpec, check, dpmpm, joint_draw
+
+QUICK: dict[str, Any] = {"classes": 8, "sweeps": 200, "burn_in": 100, "accept_unconverged": True}
+NAMES = ("g", "a", "b")
+
+
+def table(n: int = 600, seed: int = 1) -> Microdata:
+    """Three binary variables that are nearly the same, and a number that follows them."""
+    rng = np.random.default_rng(seed)
+    g = rng.integers(2, size=n)
+    columns: dict[str, Any] = {
+        name: pd.Categorical.from_codes(np.where(rng.random(n) < 0.02, 1 - g, g), ["0", "1"]) for name in NAMES
+    }
+    columns["x"] = np.where(g == 1, 10.0, 0.0) + rng.random(n)
+    kinds = tuple(Variable(name, Kind.BINARY, levels=("0", "1")) for name in NAMES)
+    return Microdata(Schema((*kinds, Variable("x", Kind.CONTINUOUS))), pd.DataFrame(columns))
+
+
+def fitted(data: Microdata, targets: tuple[str, ...], spec: DpmpmSpec, draws: int = 2, seed: int = 3) -> Fit:
+    return dpmpm(data, targets, spec, Run(np.random.default_rng(seed)), draws)
+
+
+def with_gaps(data: Microdata, name: str, rows: slice) -> Microdata:
+    frame = data.frame.copy()
+    frame.loc[frame.index[rows], name] = np.nan
+    return Microdata(data.schema, frame)
+
+
+@pytest.mark.slow
+def test_records_made_anew_go_together_as_the_data_do() -> None:
+    data, spec = table(), DpmpmSpec(**QUICK, bins={"x": Binning.parse("at 5")})
+    targets = ("g", "a", "x")
+    made = joint_draw(fitted(data, targets, spec), spec, targets, data, data, 0, 5000, np.random.default_rng(1))
+    assert all(len(made[name]) == 5000 for name in targets)
+    assert np.mean(made["g"] == made["a"]) == pytest.approx(np.mean(data.numbers("g") == data.numbers("a")), abs=0.04)
+    assert np.mean((np.asarray(made["x"]) > 5) == made["g"]) > 0.9
+    shuffled = np.random.default_rng(2).permutation(made["a"])
+    assert np.mean(made["g"] == shuffled) < 0.6, "the negative control"
+
+
+@pytest.mark.slow
+def test_a_record_is_drawn_given_its_kept_values_and_not_given_its_own_target() -> None:
+    """The targets of the confidential record are changed after the fit: the draw is the same bytes."""
+    data, spec = table(), DpmpmSpec(**QUICK, predictors=("g",))
+    fit = fitted(data, ("a", "b"), spec)
+    made = joint_draw(fit, spec, ("a", "b"), data, data, 0, len(data), np.random.default_rng(1))
+    assert np.mean(made["a"] == data.numbers("g")) > 0.9
+    frame = data.frame.copy()
+    frame["a"] = pd.Categorical.from_codes(1 - data.numbers("a").astype(int), ["0", "1"])
+    turned = Microdata(data.schema, frame)
+    again = joint_draw(fit, spec, ("a", "b"), turned, turned, 0, len(data), np.random.default_rng(1))
+    assert np.array_equal(made["a"], again["a"])
+    frame = data.frame.copy()
+    frame["g"] = pd.Categorical.from_codes(1 - data.numbers("g").astype(int), ["0", "1"])
+    other = joint_draw(
+        fit, spec, ("a", "b"), data, Microdata(data.schema, frame), 0, len(data), np.random.default_rng(1)
+    )
+    assert np.mean(other["a"] == data.numbers("g")) < 0.1, "what was released before is what it is given"
+
+
+@pytest.mark.slow
+def test_every_dataset_has_a_sweep_of_its_own() -> None:
+    fit = fitted(table(), ("a", "b"), DpmpmSpec(**QUICK), draws=4)
+    assert fit.arrays["chain"].tolist() == [1, 1, 2, 2]
+    assert len(set(zip(fit.arrays["chain"], fit.arrays["sweep"], strict=True))) == 4
+    assert len({row.tobytes() for row in fit.arrays["log_weights"]}) == 4
+
+
+@pytest.mark.slow
+def test_the_same_stream_gives_the_same_fit_and_another_does_not() -> None:
+    one, same, other = (fitted(table(), ("a", "b"), DpmpmSpec(**QUICK), seed=seed) for seed in (3, 3, 4))
+    assert np.array_equal(one.arrays["log_levels"], same.arrays["log_levels"])
+    assert not np.array_equal(one.arrays["log_levels"], other.arrays["log_levels"])
+
+
+@pytest.mark.slow
+def test_a_missing_value_is_a_level_or_is_filled() -> None:
+    data = with_gaps(table(), "a", slice(0, 150))
+    level, filled = DpmpmSpec(**QUICK), DpmpmSpec(**QUICK, missing="filled")
+    rng = np.random.default_rng(1)
+    kept = joint_draw(fitted(data, NAMES, level), level, NAMES, data, data, 0, 4000, rng)
+    assert np.isnan(kept["a"]).mean() == pytest.approx(0.25, abs=0.05)
+    made = joint_draw(fitted(data, NAMES, filled), filled, NAMES, data, data, 0, 4000, rng)
+    assert not any(np.isnan(made[name]).any() for name in NAMES)
+    assert np.mean(made["a"] == made["b"]) > 0.88, "values that were missing go with the others too"
+
+
+@pytest.mark.slow
+def test_what_is_missing_more_often_in_one_class_does_not_bias_what_is_filled() -> None:
+    """a is missing of half of those with g = 1 (at random given g): filled, its share is that of the whole table."""
+    data = table(3000)
+    holes = np.flatnonzero(data.numbers("g") == 1)[::2]
+    frame = data.frame.copy()
+    frame.loc[frame.index[holes], "a"] = np.nan
+    gaps, spec = Microdata(data.schema, frame), DpmpmSpec(**QUICK, missing="filled")
+    fit = fitted(gaps, NAMES, spec, draws=8)
+    shares = [joint_draw(fit, spec, NAMES, gaps, gaps, i, 3000, np.random.default_rng(i))["a"].mean() for i in range(8)]
+    assert np.mean(shares) == pytest.approx(data.numbers("a").mean(), abs=0.03)
+    assert abs(np.nanmean(gaps.numbers("a")) - data.numbers("a").mean()) > 0.1, (
+        "the negative control: those present alone"
+    )
+
+
+@pytest.mark.slow
+def test_the_chains_are_judged_and_shown() -> None:
+    fit = fitted(table(), NAMES, DpmpmSpec(**QUICK))
+    assert isinstance(fit.trace, ChainTrace)
+    assert fit.trace.parameters == ("occupied classes", "alpha", "log likelihood")
+    said = {(one.name, one.parameter): one for one in fit.diagnostics}
+    for name in ("occupied classes", "alpha", "log likelihood"):
+        assert said["r_hat", name].rule == "at most 1.05"
+        assert said["effective_sample_size", name].rule == "at least 100"
+    assert said["largest", "occupied classes"].rule == "fewer than 8"
+    assert said["distinct_rows", "table"].value == 8
+
+
+@pytest.mark.slow
+def test_a_mixture_that_is_too_small_for_the_data_warns() -> None:
+    fit = fitted(table(), NAMES, DpmpmSpec(**{**QUICK, "classes": 2}))
+    found = next(one for one in fit.diagnostics if one.name == "largest")
+    assert (found.value, found.passed) == (2.0, False)
+    roomy = fitted(table(), NAMES, DpmpmSpec(**{**QUICK, "classes": 30}))
+    assert next(one for one in roomy.diagnostics if one.name == "largest").passed
+
+
+def test_chains_that_do_not_agree_are_refused_with_what_they_left() -> None:
+    spec = DpmpmSpec(classes=20, sweeps=40, burn_in=20)
+    with pytest.raises(NotConverged, match=r"has not converged: (r_hat|effective_sample_size) is") as refused:
+        fitted(table(), NAMES, spec)
+    assert refused.value.left is not None
+    assert isinstance(refused.value.left.trace, ChainTrace)
+
+
+@pytest.mark.parametrize(
+    ("settings", "place", "says"),
+    [
+        ({"burn_in": 190}, "s.sweeps", "fewer than 20 of a chain's 200 sweeps"),
+        ({"thin": 6}, "s.sweeps", "fewer than 20"),
+        ({"classes": 1000}, None, ""),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(settings: dict[str, Any], place: str | None, says: str) -> None:
+    spec = DpmpmSpec(**{**QUICK, **settings})
+    if place is None:
+        check(table(), NAMES, spec, "s")
+        return
+    with pytest.raises(BadInput, match=says) as refused:
+        check(table(), NAMES, spec, "s")
+    assert refused.value.place == place
+
+
+def test_numbers_need_bins_and_more_datasets_than_sweeps_are_refused() -> None:
+    with pytest.raises(BadInput, match="say how it is cut"):
+        check(table(), ("g", "x"), DpmpmSpec(**QUICK), "s")
+    with pytest.raises(BadInput, match="40 sweeps are left for 41 datasets"):
+        fitted(table(), NAMES, DpmpmSpec(classes=4, sweeps=40, burn_in=20, accept_unconverged=True), draws=41)
+
+
+@pytest.mark.slow
+def test_sweeps_are_reported_so_that_they_can_be_cancelled() -> None:
+    seen: list[int] = []
+    run = Run(np.random.default_rng(1), report=lambda progress: seen.append(progress.done))
+    dpmpm(table(), NAMES, DpmpmSpec(**QUICK), run, 1)
+    assert seen[-1] == 400
+    assert max(np.diff(seen)) <= 20
