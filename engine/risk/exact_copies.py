@@ -18,17 +18,16 @@ from typing import Annotated, Self
 import numpy as np
 
 from ..errors import BadInput
-from ..matching.intruder import require_equal_values
 from ..methods import method
 from ..microdata import Microdata
 from ..outputs import Output
-from ..partition.equivalence_classes import joint_classes
 from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Role, Schema
 from ..spec import Param, Spec
-from ..statistics.binning import BINNED, Binning, as_categories, check_binning, learned_words
+from ..statistics.binning import BINNED, Binning, check_binning, learned_words
 from ..statistics.bounded_interval import SHARE
+from ._compared import compared
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,13 +86,7 @@ class ExactCopiesSpec(Spec):
 )
 def exact_copies(confidential: Microdata, released: Microdata, spec: ExactCopiesSpec, run: Run) -> Measure:
     """Both shares of a released dataset. Raises NotComputable where it shows labels or means in place of values."""
-    pairs = []
-    for name in spec.variables:
-        rule = spec.bins.get(name)
-        if rule is None:
-            require_equal_values(confidential, released, name)
-        pairs.append(as_categories(confidential, released, name, rule))
-    own, drawn = joint_classes([ours for ours, _ in pairs], [theirs for _, theirs in pairs])
+    own, drawn = compared(confidential, released, spec.variables, spec.bins)
     size = np.bincount(own, minlength=int(max(own.max(), drawn.max())) + 1)
     of_own, of_drawn, remark = size[own], size[drawn], learned_words(spec.bins)
     shares = (

@@ -32,7 +32,7 @@ import numpy as np
 from ..arrays import Floats, Integers
 from ..errors import BadInput, NotComputable
 from ..matching.inference import Agreeing, Codes, indicators, number
-from ..matching.intruder import check_log_scale, require_equal_values
+from ..matching.intruder import check_log_scale
 from ..matching.radius import Radius
 from ..methods import method
 from ..microdata import Microdata
@@ -45,6 +45,7 @@ from ..spec import Param, Spec
 from ..statistics.binning import BINNED, Binning, as_categories, check_binning, learned_words
 from ..statistics.bounded_interval import NON_NEGATIVE, SHARE
 from ..statistics.columns import column_scales, left_out
+from ._compared import compared
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -173,7 +174,7 @@ def inference_attack(confidential: Microdata, released: Microdata, spec: Inferen
     ``error`` (n,), NaN where the number is missing.
     """
     names = sorted(spec.known)
-    pairs = [_codes(confidential, released, name, spec.bins.get(name)) for name in names]
+    pairs = [compared(confidential, released, [name], spec.bins) for name in names]
     known = _Known([pair[0] for pair in pairs], [pair[1] for pair in pairs], nearest=spec.fallback == "nearest")
     nothing = _Known([np.zeros(len(confidential), dtype=np.int64)], [np.zeros(len(released), dtype=np.int64)])
     target = _target(confidential, released, spec)
@@ -189,14 +190,6 @@ def inference_attack(confidential: Microdata, released: Microdata, spec: Inferen
         estimates.append(Estimate(measure, value, spec.sensitive, baseline=baseline, reason=remark))
         estimates.append(Estimate(f"guess_{measure}", guessed.errors[measure], spec.sensitive, reason=target.remark))
     return Measure(tuple(estimates), found.per_record)
-
-
-def _codes(confidential: Microdata, released: Microdata, name: str, rule: Binning | None) -> tuple[Integers, Integers]:
-    """A known variable of both tables, (n,) and (m,), equal where they agree on it."""
-    if rule is None:
-        require_equal_values(confidential, released, name)
-    ours, theirs = as_categories(confidential, released, name, rule)
-    return joint_classes([ours], [theirs])
 
 
 @dataclass(frozen=True, eq=False)

@@ -652,6 +652,105 @@ def by_dense_model(
     return tests, [sum(math.exp(-x) for x in others), sum((1 - math.exp(-x)) / x for x in others)]
 
 
+def attributed_anyway(case: Case, values: list[list[Any]], single: list[list[Any]], row: int) -> bool:
+    """Whether the margin, or one key by itself, has more than the recipe's share of its records at the record's own value."""
+    ours = values[0]
+    groups = [range(len(ours)), *([i for i in range(len(ours)) if key[i] == key[row]] for key in single)]
+    return any(
+        len(group) >= case.spec.obvious_records
+        and sum(ours[i] == ours[row] for i in group) > Fraction(case.spec.obvious) * len(group)
+        for group in groups
+    )
+
+
+def correct_attribution(case: Case) -> dict[str, Answers]:
+    """Record by record: whom the intruder meets, with what value, and whether it is the record's own."""
+    outputs = ("cap", "dcap", "tcap", "disco", "disco_beyond")
+    found: dict[str, Answers] = {name: {} for name in outputs}
+    used = {*case.spec.keys, *case.spec.target}
+    means = {n for n in used if case.kind(n) is not case.released.schema[n].kind} - set(case.spec.bins)
+    if means | (used & case.released.generalised):
+        return {name: {series(): None} for name in (*outputs, "shared_keys")}
+    single = [in_given_bins(case, name, case.ours(name)) for name in case.spec.keys]
+    ours = list(zip(*single, strict=True))
+    theirs = list(zip(*(in_given_bins(case, name, case.theirs(name)) for name in case.spec.keys), strict=True))
+    n, m = len(ours), len(theirs)
+    found["shared_keys"] = {series(): Fraction(sum(key in theirs for key in ours), n)}
+    for name in case.spec.target:
+        values = [in_given_bins(case, name, data) for data in (case.ours(name), case.theirs(name))]
+        met = [[values[1][j] for j in range(m) if theirs[j] == key] for key in ours]
+        within = [[values[1][j] for j in range(m) if theirs[j] == key] for key in theirs]
+        own = [[values[0][i] for i in range(n) if ours[i] == key] for key in theirs]
+        certain = [bool(met[i]) and set(met[i]) == {values[0][i]} for i in range(n)]
+        beyond = [certain[i] and not attributed_anyway(case, values, single, i) for i in range(n)]
+        spoken = [j for j in range(m) if len(set(within[j])) == 1 and own[j]]
+        told = sum((Fraction(own[j].count(values[1][j]), len(own[j])) for j in spoken), Fraction(0))
+        right = [Fraction(met[i].count(values[0][i]), len(met[i])) for i in range(n) if met[i]]
+        found["dcap"][series(name)] = sum(right, Fraction(0)) / n
+        found["cap"][series(name)] = sum(Fraction(within[j].count(values[1][j]), len(within[j])) for j in range(m)) / m
+        found["tcap"][series(name)] = told / len(spoken) if spoken else None
+        found["disco"][series(name)] = Fraction(sum(certain), n)
+        found["disco_beyond"][series(name)] = Fraction(sum(beyond), n)
+    return found
+
+
+def special_uniques(case: Case) -> dict[str, Answers]:
+    """Every set of keys of every record, the smallest first."""
+    keys, n = case.spec.keys, len(case.released)
+    shown = [
+        [str(value) for value in case.released.frame[name]]
+        if name in case.released.generalised
+        else in_given_bins(case, name, case.theirs(name))
+        for name in keys
+    ]
+    most = min(case.spec.largest or len(keys), len(keys))
+    score, part = [0] * n, [[0] * n for _ in keys]
+    sizes = dict.fromkeys(range(1, most + 1), 0)
+    for i in range(n):
+        minimal: list[set[int]] = []
+        for size in range(1, most + 1):
+            for chosen in combinations(range(len(keys)), size):
+                alone = not any(all(shown[k][i] == shown[k][j] for k in chosen) for j in range(n) if j != i)
+                if alone and not any(smaller < set(chosen) for smaller in minimal):
+                    minimal.append(set(chosen))
+                    points = math.prod(len(keys) - k for k in range(size, min(most, len(keys) - 1) + 1))
+                    score[i] += points
+                    sizes[size] += 1
+                    for k in chosen:
+                        part[k][i] += points
+    times = [sum(all(column[i] == column[j] for column in shown) for j in range(n)) for i in range(n)]
+    unique, paired, f = times.count(1), times.count(2), Fraction(case.spec.sampling_fraction)
+    whole = unique * f / (unique * f + paired * (1 - f)) if unique else None
+    scored = [float(points) for points in score if points]
+    largest: float | None = None if whole is None else 0.0
+    if whole is not None and scored:
+        h = 1 + (8 - len(keys)) / 20
+        dealt = max(scored) ** h * sum(points**-h for points in scored)
+        largest = 1 / (1 + (len(scored) / float(whole) - len(scored)) / dealt)
+    total = sum(score)
+    found: dict[str, Answers] = {
+        "special_uniques": {series(): len(scored)},
+        "minimal_uniques": {series(size=size): count for size, count in sizes.items()},
+        "mean_score": {series(): Fraction(total, n)},
+        "largest_score": {series(): max(score)},
+        "dis": {series(): whole},
+        "largest_dis": {series(): largest},
+        "attribute_contribution": {},
+        "level_contribution": {},
+    }
+    for k, name in enumerate(keys):
+        found["attribute_contribution"][series(name)] = Fraction(sum(part[k]), total) if total else None
+        if case.released.schema[name].kind.has_levels:
+            column = case.released.frame[name]
+            levels = {str(level): str(level) for level in column.cat.categories}
+            if column.isna().any():
+                levels["missing value"] = "nan"
+            for level, text in levels.items():
+                own = sum(points for points, value in zip(part[k], column, strict=True) if str(value) == text)
+                found["level_contribution"][series(name, level=level)] = Fraction(own, total) if total else None
+    return found
+
+
 def exact_copies(case: Case) -> dict[str, Answers]:
     names = case.spec.variables
     means = {name for name in names if case.kind(name) is not case.released.schema[name].kind} - set(case.spec.bins)
@@ -960,6 +1059,10 @@ ORACLES: dict[str, Callable[..., dict[str, Answers]]] = {
             inference_attack,
             ("misclassification", "mean_absolute_error", "guess_misclassification", "guess_mean_absolute_error"),
         ),
+        "risk.correct_attribution": (
+            correct_attribution,
+            ("dcap", "tcap", "disco", "disco_beyond", "cap", "shared_keys"),
+        ),
         "risk.exact_copies": (exact_copies, ("copies", "lone_copies")),
         "risk.population_uniqueness": (
             population_uniqueness,
@@ -969,6 +1072,13 @@ ORACLES: dict[str, Callable[..., dict[str, Answers]]] = {
                 "specification_uniques",
                 "specification_matches",
                 "zayatz_uniques",
+            ),
+        ),
+        "risk.special_uniques": (
+            special_uniques,
+            (
+                *("special_uniques", "minimal_uniques", "mean_score", "largest_score", "dis", "largest_dis"),
+                *("attribute_contribution", "level_contribution"),
             ),
         ),
         "risk.uniqueness": (

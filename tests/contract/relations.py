@@ -106,6 +106,7 @@ class Expected:
 
 NOT_SYNTHESISED = same
 JOINT = free("the marginal distributions are kept, how records lie together is not")
+OWN_TABLE = free("it speaks of the released table's own records: noise tells them apart")
 BY_CLASSES = free("a release without classes of its own has those of records alike in it: noise makes them small")
 WITHIN_CLASSES = free("other sensitive values fall into the classes by chance")
 OWN = free("the study makes tables of its own and looks at no release; its rows say so")
@@ -217,6 +218,28 @@ EXPECTATIONS: dict[str, Expected] = {
     "risk.inference_attack.mean_absolute_error": Expected(doubled=same, copy=same, permuted=higher, noise=higher),
     "risk.inference_attack.guess_misclassification": Expected(doubled=same, copy=same, permuted=same, noise=equals(1)),
     "risk.inference_attack.guess_mean_absolute_error": Expected(doubled=same, copy=same, permuted=same, noise=higher),
+    "risk.correct_attribution.dcap": Expected(doubled=same, copy=same, permuted=lower, noise=equals(0)),
+    "risk.correct_attribution.tcap": Expected(doubled=same, copy=same, permuted=lower, noise=at_most(0)),
+    "risk.correct_attribution.disco": Expected(doubled=same, copy=same, permuted=lower, noise=equals(0)),
+    "risk.correct_attribution.disco_beyond": Expected(
+        doubled=free("twice as many records make a share of a key count"), copy=same, permuted=lower, noise=equals(0)
+    ),
+    "risk.correct_attribution.cap": Expected(doubled=same, copy=same, permuted=JOINT, noise=OWN_TABLE),
+    "risk.correct_attribution.shared_keys": Expected(
+        doubled=same, copy=equals(1), permuted=NOT_SYNTHESISED, noise=NOT_SYNTHESISED
+    ),
+    "risk.special_uniques.special_uniques": Expected(doubled=equals(0), copy=same, permuted=JOINT, noise=OWN_TABLE),
+    "risk.special_uniques.minimal_uniques": Expected(doubled=equals(0), copy=same, permuted=JOINT, noise=OWN_TABLE),
+    "risk.special_uniques.mean_score": Expected(doubled=equals(0), copy=same, permuted=JOINT, noise=higher),
+    "risk.special_uniques.largest_score": Expected(doubled=equals(0), copy=same, permuted=JOINT, noise=OWN_TABLE),
+    "risk.special_uniques.dis": Expected(doubled=not_computed, copy=same, permuted=JOINT, noise=higher),
+    "risk.special_uniques.largest_dis": Expected(doubled=not_computed, copy=same, permuted=JOINT, noise=OWN_TABLE),
+    "risk.special_uniques.attribute_contribution": Expected(
+        doubled=not_computed, copy=same, permuted=JOINT, noise=OWN_TABLE
+    ),
+    "risk.special_uniques.level_contribution": Expected(
+        doubled=not_computed, copy=same, permuted=JOINT, noise=OWN_TABLE
+    ),
     "risk.exact_copies.copies": Expected(doubled=same, copy=equals(1), permuted=at_most(0.2), noise=equals(0)),
     "risk.exact_copies.lone_copies": Expected(doubled=equals(0), copy=at_least(0.9), permuted=at_most(0.2), noise=equals(0)),
     **{

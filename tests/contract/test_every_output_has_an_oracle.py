@@ -112,6 +112,15 @@ ON_TINY: dict[str, list[Settings]] = {
         ("generalised", {"sensitive": "days"}),
         ("suppressed", {"sensitive": "joined", "known": ["sex", "size"], "within": 3}),
     ],
+    "risk.correct_attribution": [
+        ("linked", {"bins": {"income": "2 equal count"}}),
+        ("unlinked", {"keys": ["region"], "target": ["sex", "size"], "obvious": 0.5, "obvious_records": 2}),
+        ("unlinked", {"keys": ["sex", "days"], "target": ["illness"], "bins": {"days": "at 1, 4"}, "obvious": 0.6}),
+        ("itself", {"keys": ["region", "size"], "target": ["joined"]}),
+        ("generalised", {"keys": ["sex"], "target": ["illness", "days"]}),
+        ("micro_aggregated", {"keys": ["visits"], "target": ["days"], "bins": {"visits": "width 2"}}),
+        ("suppressed", {"keys": ["region"], "target": ["days"]}),
+    ],
     "risk.exact_copies": [
         ("linked", {}),
         ("unlinked", {"variables": ["region", "sex"]}),
@@ -126,6 +135,14 @@ ON_TINY: dict[str, list[Settings]] = {
         ("unlinked", {"fraction": 0.2, "bins": {"visits": "at 1, 4"}}),
         ("generalised", {"fraction": 0.25}),
         ("micro_aggregated", {"fraction": 0.25}),
+    ],
+    "risk.special_uniques": [
+        ("linked", {"sampling_fraction": 0.2}),
+        ("unlinked", {"keys": ["region", "size", "days", "illness", "joined"], "sampling_fraction": 0.01}),
+        ("unlinked", {"keys": ["region", "sex", "visits", "days"], "largest": 2, "bins": {"days": "at 1, 4"}}),
+        ("itself", {"keys": ["income"], "largest": 3}),
+        ("generalised", {"keys": ["region", "sex", "days"], "sampling_fraction": 0.5}),
+        ("suppressed", {"keys": ["region", "size", "sex"]}),
     ],
     "risk.uniqueness": [
         ("linked", {}),

@@ -1,0 +1,318 @@
+"""Correct attribution: what an intruder who knows the keys of a person attributes to them from the release, and how much is right.
+
+The intruder takes the released records with the person's keys q and picks the target value t of one of them at random. With d_tq
+and s_tq the confidential and the released records of keys q and value t, d_q and s_q those of keys q, N the confidential records:
+
+    cap             sum s_tq^2 / s_q / m: the m released records attributed by the release itself       (Elliot 2014, §3)
+    dcap            sum d_tq s_tq / s_q / N, a record whose keys nobody has counting 0                  (Taub, Elliot, Pampaka & Smith 2018, §3)
+    tcap            mean of d_tq / d_q over the released records whose keys have one value t alone (a WEAP of 1) and are some
+                    confidential record's: how often an intruder who speaks only when certain is right  (Taub & Elliot 2019, §3)
+    disco           sum of d_tq with s_tq = s_q > 0, / N: certain and right                            (Raab, Nowok & Dibben 2024, Appendix 1)
+    disco_beyond    of these, what was not to be known anyway                                            (the same, §5)
+    shared_keys     sum of d_q with s_q > 0, / N: iS                                                     (the same, Appendix 1)
+
+Of the confidential data ``dcap`` is their own CAP (CAPd of synthpop) and ``disco`` its Dorig. synthpop's TCAP is ``disco`` / ``shared_keys``.
+
+**What would be known anyway.** Raab, Nowok & Dibben advise to leave out what margins or a single key give away, and to name it by
+hand. Here a rule does: the pair of q and t is left out where more than ``obvious`` of all confidential records have t, or of those that
+agree with q in one of the keys, if these are ``obvious_records`` or more. Fewer records prove no rule: a lone one would excuse itself.
+
+**Baselines.** Of ``dcap``, ``tcap``, ``disco`` and ``disco_beyond`` what a release would have whose keys are these and whose target is
+drawn from the confidential margin p_t, whatever the keys: sum d_tq p_t [s_q > 0] / N, which is sum p_t^2 (the univariate baseline)
+where all keys are shared; the mean over t, by p_t^s, of d_tq / d_q; and sum d_tq p_t^s / N with s = s_q. The interval says how far
+chance moves such a release: 1.96 of its exact standard deviations about the value, cut to [0, 1]. Where it holds the baseline, nothing speaks
+against a release that gives away no more than the margin.
+
+All records are attacked and nothing is linked. A missing value is a value. Numbers and dates are compared as they are, or by ``bins``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import Floats, Integers
+from ..errors import BadInput
+from ..methods import method
+from ..microdata import Microdata
+from ..outputs import Output, Question, RecordArray
+from ..results import Estimate, Goal, Measure
+from ..run import Run
+from ..schema import Kind, Role, Schema
+from ..spec import Param, Spec
+from ..statistics.binning import BINNED, Binning, check_binning, learned_words
+from ..statistics.bounded_interval import SHARE
+from ._compared import compared
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CorrectAttributionSpec(Spec):
+    """What the intruder knows, what is attributed, and what would be known anyway."""
+
+    keys: Annotated[
+        tuple[str, ...],
+        Param("variables the intruder knows; left out, those of role known", names="variables", told=True),
+    ] = ()
+    target: Annotated[
+        tuple[str, ...],
+        Param(
+            "variables whose value is attributed, each by itself; left out, those of role sensitive",
+            names="variables",
+            selects=True,
+        ),
+    ] = ()
+    bins: Annotated[
+        Mapping[str, Binning],
+        Param(
+            'bins in which numbers and dates agree, by variable: "width 5", "at 18, 65", "10 equal count" or "10 equal '
+            'width" (both learned from the confidential data); without one they must be equal',
+            names="variables",
+            kinds=BINNED,
+        ),
+    ] = field(default_factory=dict)
+    obvious: Annotated[
+        float,
+        Param(
+            "an attribution is known anyway where more than this share of all confidential records have the value, or of "
+            "those with the same value of one key",
+            gt=0,
+            le=1,
+        ),
+    ] = 0.9
+    obvious_records: Annotated[
+        int, Param("fewest records with the same value of a key that make its share count", ge=2)
+    ] = 5
+
+    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
+        """Keys and targets filled in by role."""
+        keys = self.keys or tuple(name for name in schema.of_role(Role.KNOWN) if name not in self.target)
+        target = self.target or tuple(name for name in schema.of_role(Role.SENSITIVE) if name not in keys)
+        return replace(self, keys=keys, target=target)
+
+    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
+        """BadInput when nothing is known or attributed, a variable is both or twice, or numbers need bins or may have none."""
+        full = self.for_release(schema, released)
+        if not full.keys:
+            raise BadInput(f"{place}.keys", 'the intruder knows no variable; name some, or give them the role "known"')
+        if not full.target:
+            raise BadInput(
+                f"{place}.target", 'nothing is attributed; name variables, or give them the role "sensitive"'
+            )
+        for name, names in (("keys", full.keys), ("target", full.target)):
+            if len(set(names)) < len(names):
+                raise BadInput(f"{place}.{name}", "a variable is listed twice")
+        for name in full.target:
+            if name in full.keys:
+                raise BadInput(f"{place}.target", f'"{name}" is among the keys')
+        used = (*full.keys, *full.target)
+        check_binning(self.bins, {n: schema[n].kind for n in used if schema[n].kind in BINNED}, f"{place}.bins")
+        for name in used:
+            if schema[name].kind is Kind.CONTINUOUS and name in released and name not in self.bins:
+                raise BadInput(
+                    f"{place}.bins",
+                    f'"{name}" is continuous and synthesised, so that no value is met again: {name} = "10 equal count"',
+                )
+
+
+_BASELINE = "its baseline is that of values drawn from the confidential margin"
+
+
+def _output(name: str, meaning: str, goal: Goal = "low") -> Output:
+    questions: tuple[Question, ...] = ("inference",) if goal == "low" else ()
+    return Output(name, meaning, goal, "share", range=SHARE, questions=questions)
+
+
+@method(
+    "Correct attribution",
+    spec=CorrectAttributionSpec,
+    source="Elliot (2014); Taub, Elliot, Pampaka & Smith (2018); Taub & Elliot (2019); Raab, Nowok & Dibben (2024)",
+    outputs=(
+        _output(
+            "dcap",
+            "share of the confidential records to which the value of a released record with the same keys, picked at "
+            f"random, is attributed rightly; {_BASELINE}",
+        ),
+        _output(
+            "tcap",
+            "where all released records with the same keys have one value, the share of the confidential records with those "
+            f"keys that have it, averaged over the released records; {_BASELINE}",
+        ),
+        _output(
+            "disco",
+            "share of the confidential records whose value is that of all released records with the same keys (disclosive "
+            f"in synthetic, correct in original); {_BASELINE}",
+        ),
+        _output("disco_beyond", f"the same without what the margin or a single key gives away anyway; {_BASELINE}"),
+        _output(
+            "cap",
+            "share of the table's own records to which the value of one with the same keys, picked at random, is "
+            "attributed rightly",
+            "none",
+        ),
+        _output("shared_keys", "share of the confidential records whose keys a released record has", "none"),
+    ),
+    confidential=True,
+    per_record=(
+        RecordArray("matched", "released records with the record's keys", "records", "low", "candidates"),
+        RecordArray(
+            "attributed",
+            "the share of these that have the record's own value, of the target with the largest",
+            "share",
+            "high",
+            "probability",
+        ),
+    ),
+)
+def correct_attribution(
+    confidential: Microdata, released: Microdata, spec: CorrectAttributionSpec, run: Run
+) -> Measure:
+    """All of them for each target.
+
+    ``per_record``, whosever the released records are: ``matched`` s_q and ``attributed`` s_tq / s_q, 0 where s_q is 0, of the
+    target where it is largest: (n,) each. Raises NotComputable where a release shows labels or means in place of values.
+    """
+    keys = compared(confidential, released, sorted(spec.keys), spec.bins)
+    single = [compared(confidential, released, [name], spec.bins)[0] for name in spec.keys]
+    remark = learned_words(spec.bins)
+    itself = released.origin == "confidential"
+    attributed, estimates = np.zeros(len(confidential)), list[Estimate]()
+    for name in spec.target:
+        values = compared(confidential, released, [name], spec.bins)
+        table = _Table.of(keys, values)
+        known = _known_anyway(table, single, values[0], spec)
+        own = table.share[table.place]
+        attributed = np.maximum(attributed, own)
+        estimates.append(Estimate("cap", table.cap, name, reason=remark))
+        for found in _attacks(table, known):
+            estimates.append(found.estimate(name, remark, interval=not itself))
+    _, first = keys
+    matched = np.bincount(first, minlength=int(max(map(np.max, keys))) + 1)[keys[0]]
+    estimates.append(Estimate("shared_keys", float(np.mean(matched > 0)), reason=remark))
+    return Measure(tuple(estimates), {"matched": matched, "attributed": attributed})
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """The C pairs of keys and value that confidential records have, (C,) each.
+
+    ``key`` numbers q from 0 to Q - 1, ``count`` is d_tq, ``total`` d_q, ``released`` s_q, ``share`` s_tq / s_q, 0 where s_q is 0, ``certain``
+    whether all s_q released records have t, ``margin`` p_t. ``place`` (n,) is the pair of each record. ``sizes`` (Q,) is s_q by
+    keys, ``unanimous`` (Q,) is s_q of keys
+    whose released records have one value and that are some confidential record's, else 0. ``margins`` are all p_t; ``cap`` is CAP of
+    the release.
+    """
+
+    key: Integers
+    count: Integers
+    total: Integers
+    released: Integers
+    share: Floats
+    certain: NDArray[np.bool_]
+    margin: Floats
+    place: Integers
+    sizes: Integers
+    unanimous: Integers
+    margins: Floats
+    cap: float
+
+    @classmethod
+    def of(cls, keys: tuple[Integers, Integers], values: tuple[Integers, Integers]) -> _Table:
+        """From the codes of both tables' records, (n,) and (m,), of the keys and of the target."""
+        width = int(max(map(np.max, values))) + 1
+        groups = int(max(map(np.max, keys))) + 1
+        own, place, count = np.unique(keys[0] * width + values[0], return_inverse=True, return_counts=True)
+        drawn, times = np.unique(keys[1] * width + values[1], return_counts=True)
+        d, s = (np.bincount(codes, minlength=groups).astype(np.int64) for codes in keys)
+        margins = np.bincount(values[0], minlength=width) / len(values[0])
+        key, at = own // width, np.minimum(np.searchsorted(drawn, own), len(drawn) - 1)
+        both = np.where(drawn[at] == own, times[at], 0)
+        one = np.bincount(drawn // width, minlength=groups) == 1
+        cap = math.fsum(times**2 / s[drawn // width]) / len(keys[1])
+        share = both / np.maximum(s[key], 1)
+        certain = (both == s[key]) & (both > 0)
+        unanimous = np.where(one & (d > 0), s, 0)
+        return cls(key, count, d[key], s[key], share, certain, margins[own % width], place, s, unanimous, margins, cap)
+
+    @property
+    def records(self) -> int:
+        """N."""
+        return len(self.place)
+
+    def by_key(self, terms: Floats | Integers) -> Floats:
+        """Sums over the values of each key, (Q,)."""
+        return np.asarray(np.bincount(self.key, weights=terms, minlength=len(self.unanimous)), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Attack:
+    """A share that an attack finds, and mean and variance that it has where targets are drawn from the margin."""
+
+    measure: str
+    value: float | None
+    mean: float = 0.0
+    variance: float = 0.0
+    reason: str = ""
+
+    def estimate(self, target: str, remark: str, *, interval: bool) -> Estimate:
+        if self.value is None:
+            return Estimate.not_computed(self.measure, self.reason, target)
+        half = 1.96 * math.sqrt(max(self.variance, 0.0))
+        value = min(max(self.value, 0.0), 1.0)
+        lower, upper = (max(value - half, 0.0), min(value + half, 1.0)) if interval else (None, None)
+        words = "; ".join(filter(None, (remark, self.reason)))
+        return Estimate(self.measure, value, target, lower, upper, min(max(self.mean, 0.0), 1.0), reason=words)
+
+
+def _attacks(table: _Table, known: NDArray[np.bool_]) -> Iterator[_Attack]:
+    n, there = table.records, table.released > 0
+    weight = np.where(there, table.margin, 0.0)
+    mean, square = table.by_key(table.count * weight), table.by_key(table.count**2 * weight)
+    variance = math.fsum((square - mean**2) / np.maximum(table.sizes, 1)) / n**2
+    yield _Attack("dcap", math.fsum(table.count * table.share) / n, math.fsum(mean) / n, variance)
+    yield _targeted(table)
+    alone: Floats = np.where(there, np.exp(np.maximum(table.released, 1) * np.log(table.margin)), 0.0)
+    for measure, kept in (("disco", np.ones(len(known), dtype=np.bool_)), ("disco_beyond", ~known)):
+        count = table.count * kept
+        mean, square = table.by_key(count * alone), table.by_key(count**2 * alone)
+        excused = int(table.count[table.certain & ~kept].sum())
+        said = f"{excused:,} records are left out: the margin or a single key gives their value away" if excused else ""
+        value = math.fsum(count * table.certain) / n
+        yield _Attack(measure, value, math.fsum(mean) / n, math.fsum(square - mean**2) / n**2, said)
+
+
+def _targeted(table: _Table) -> _Attack:
+    """TCAP: released records whose keys have one value, against the confidential records with those keys."""
+    total = int(table.unanimous.sum())
+    if not total:
+        return _Attack("tcap", None, reason="no keys that both tables have are released with one value alone")
+    s = table.unanimous[table.key]
+    right: Floats = table.count / table.total
+    p = table.margins[table.margins > 0]
+    top = float(p.max())
+    sizes, which = np.unique(np.maximum(s, 1), return_inverse=True)
+    norm = np.array([math.fsum((p / top) ** size) for size in sizes])[which]
+    chance: Floats = np.exp(np.maximum(s, 1) * np.log(table.margin / top)) / norm
+    weight = table.unanimous / total
+    mean, square = table.by_key(right * chance), table.by_key(right**2 * chance)
+    value = math.fsum((s / total * right)[table.certain])
+    return _Attack("tcap", value, math.fsum(weight * mean), math.fsum(weight**2 * (square - mean**2)))
+
+
+def _known_anyway(
+    table: _Table, single: list[Integers], values: Integers, spec: CorrectAttributionSpec
+) -> NDArray[np.bool_]:
+    """Which pairs of keys and value, (C,), the margin or one key alone would give away."""
+    first = np.unique(table.place, return_index=True)[1]
+    known = (table.margin > spec.obvious) & (len(values) >= spec.obvious_records)
+    width = int(values.max()) + 1
+    for codes in single:
+        pair = codes * width + values
+        _, inverse, times = np.unique(pair, return_inverse=True, return_counts=True)
+        size = np.bincount(codes)[codes]
+        known |= ((times[inverse] > spec.obvious * size) & (size >= spec.obvious_records))[first]
+    return known

@@ -1,0 +1,287 @@
+"""Special uniques (SUDA2): records that are unique already by few of the keys, and which keys and values make them so.
+
+A minimal sample unique (MSU) of a record is a set of keys by which it is unique in its table while it is not by any part of the set (Elliot,
+Manning & Ford 2002; Manning, Haglin & Keane 2008). The smaller the set, the more probable it is that the person is unique in the
+population, too. With A keys and sets of up to M:
+
+    score           of a record: the sum over its MSUs, of size k, of prod_{i=k}^{min(M, A-1)} (A - i)     (Elliot et al. 2005; (A - k)! where M = A)
+    dis             U f / (U f + P (1 - f)), f the sampling fraction, U the records unique by all keys, P those that agree with one
+                    other: how probable it is that a unique match is the right person               (Skinner & Elliot 2002)
+    dis of a record 1 / (1 + (U / dis - U) / (score^h sum_j score_j^-h)), h = 1 + (8 - A) / 20: ``dis`` dealt by score
+                    (Elliot, Manning, Mayes, Gurd & Bane 2005, as sdcMicro computes it); U here are the records with a score
+
+``attribute_contribution`` is the share of all scores that comes from MSUs with the key in them, ``level_contribution`` the share that comes from
+those of records with that value. An MSU of three keys counts in each, so that contributions do not add up to 1.
+
+It speaks of one table: the confidential row of the confidential data, that of a release of the released records. Unique records of a release
+are not people by that: a synthetic one may have many and give nobody away. What it repeats of the confidential ones says ``risk.uniqueness``.
+
+The sampling fraction is 1 where it is not given: everybody of the population is in the table, and a unique match is right.
+A missing value is a value, equal to a missing one. Numbers and dates are compared as they are, or by ``bins``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Self
+
+import numpy as np
+import pandas as pd
+
+from ..arrays import Floats, Integers
+from ..errors import BadInput
+from ..methods import method
+from ..microdata import Microdata
+from ..outputs import Output, RecordArray
+from ..partition.equivalence_classes import class_sizes, equivalence_classes
+from ..results import Estimate, Measure
+from ..run import Run
+from ..schema import Kind, Role, Schema
+from ..spec import Param, Spec
+from ..statistics.binning import BINNED, Binning, as_categories, check_binning, learned_words
+from ..statistics.bounded_interval import NON_NEGATIVE, SHARE
+from ._minimal_uniques import minimal_sample_uniques
+
+MOST_KEYS = 20
+MISSING = "missing value"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SpecialUniquesSpec(Spec):
+    """The keys, how many of them together, and the share of the population that is in the data."""
+
+    keys: Annotated[
+        tuple[str, ...],
+        Param(
+            "variables of the key; left out, those of role known, or else the released", names="variables", told=True
+        ),
+    ] = ()
+    largest: Annotated[int | None, Param("most keys of a set; left out, all of them", ge=1)] = None
+    sampling_fraction: Annotated[
+        float, Param("share of the population that is in the confidential data", gt=0, le=1)
+    ] = 1.0
+    bins: Annotated[
+        Mapping[str, Binning],
+        Param(
+            'bins of numbers and dates of the key, by variable: "width 5", "at 18, 65", "10 equal count" or "10 equal '
+            'width" (both learned from the confidential data)',
+            names="variables",
+            kinds=BINNED,
+        ),
+    ] = field(default_factory=dict)
+
+    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
+        """With the known variables as keys, when none is named."""
+        return replace(self, keys=self.keys or schema.of_role(Role.KNOWN) or released)
+
+    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
+        """BadInput when there are no keys, too many or one twice, or a bin is of no key."""
+        keys = self.for_release(schema, released).keys
+        if not keys:
+            raise BadInput(f"{place}.keys", 'no variable is a key; name some, or give them the role "known"')
+        if len(set(keys)) < len(keys):
+            raise BadInput(f"{place}.keys", "a variable is listed twice")
+        if len(keys) > MOST_KEYS:
+            raise BadInput(f"{place}.keys", f"{len(keys)} keys have too many sets to search: name at most {MOST_KEYS}")
+        check_binning(self.bins, {n: schema[n].kind for n in keys if schema[n].kind in BINNED}, f"{place}.bins")
+
+
+@method(
+    "Special uniques",
+    spec=SpecialUniquesSpec,
+    source="Elliot, Manning & Ford (2002); Skinner & Elliot (2002); Manning, Haglin & Keane (2008)",
+    outputs=(
+        Output(
+            "special_uniques",
+            "records of the table that are unique by a set of at most so many keys",
+            "low",
+            "records",
+            range=NON_NEGATIVE,
+            questions=("singling out",),
+        ),
+        Output(
+            "minimal_uniques",
+            "minimal sets of keys by which a record is unique, of each size, over all records",
+            "low",
+            "sets",
+            range=NON_NEGATIVE,
+            questions=("singling out",),
+        ),
+        Output("mean_score", "SUDA score, averaged over all records of the table", "low", range=NON_NEGATIVE),
+        Output("largest_score", "largest SUDA score of a record", "low", range=NON_NEGATIVE),
+        Output(
+            "dis",
+            "probability that a unique match with a record of the table is the right person of the population",
+            "low",
+            "share",
+            range=SHARE,
+            questions=("singling out", "linkability"),
+        ),
+        Output(
+            "largest_dis",
+            "that probability for the record with the largest score",
+            "low",
+            "share",
+            range=SHARE,
+            questions=("singling out", "linkability"),
+        ),
+        Output(
+            "attribute_contribution",
+            "share of all scores that comes from minimal sets with the key in them",
+            "none",
+            "share",
+            range=SHARE,
+        ),
+        Output(
+            "level_contribution",
+            "share of all scores that comes from minimal sets with the key in them, of records with that level",
+            "none",
+            "share",
+            range=SHARE,
+        ),
+    ),
+    confidential=True,
+    per_record=(
+        RecordArray(
+            "agreeing", "records of the table with the record's keys, itself among them", "records", "low", "candidates"
+        ),
+        RecordArray("score", "SUDA score of the record", "", "high"),
+        RecordArray("dis", "probability that a unique match with the record is right", "share", "high", "probability"),
+    ),
+)
+def special_uniques(confidential: Microdata, released: Microdata, spec: SpecialUniquesSpec, run: Run) -> Measure:
+    """The minimal sample uniques of the released table, their scores, and what keys and levels contribute.
+
+    ``per_record``: ``agreeing``, ``score`` and ``dis`` (n,), NaN of suppressed records; none where the records are not linked.
+    """
+    names, remark = list(spec.keys), learned_words(spec.bins)
+    codes = np.stack([_codes(confidential, released, name, spec.bins.get(name)) for name in names], axis=1)
+    largest = min(spec.largest or len(names), len(names))
+    found = _Scores.of(codes, largest)
+    classes = equivalence_classes(list(codes.T), len(codes))
+    sizes = class_sizes(classes)
+    agreeing = sizes[classes]
+    whole = _file_dis(sizes, spec.sampling_fraction)
+    dis = _record_dis(found.score, whole, len(names))
+    said = _words(remark, int(np.sum((agreeing == 1) & (found.score == 0))), largest)
+    estimates = [
+        Estimate("special_uniques", float(np.sum(found.score > 0)), reason=said),
+        *(
+            Estimate("minimal_uniques", float(times), reason=remark, params={"size": size})
+            for size, times in enumerate(found.times, 1)
+        ),
+        Estimate("mean_score", math.fsum(found.score) / len(codes), reason=said),
+        Estimate("largest_score", float(found.score.max()), reason=said),
+        *_dis_estimates(whole, dis, said),
+        *_contributions(released, names, found, remark),
+    ]
+    return Measure(tuple(estimates), _by_record(confidential, released, agreeing, found.score, dis))
+
+
+def _codes(confidential: Microdata, released: Microdata, name: str, rule: Binning | None) -> Integers:
+    """A key of the released table as codes, (m,): its bins, or its values, labels of a generalisation among them."""
+    if rule is not None:
+        return np.asarray(as_categories(confidential, released, name, rule)[1])
+    return equivalence_classes([released.frame[name]], len(released))
+
+
+def _words(remark: str, unscored: int, largest: int) -> str:
+    few = f"{unscored:,} more records are unique, but by no set of {largest} keys or fewer" if unscored else ""
+    return "; ".join(filter(None, (remark, few)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Scores:
+    """SUDA ``score`` (m,), what of it comes from sets with each of A keys, ``by_key`` (m, A), and how many sets of each size, ``times``."""
+
+    score: Floats
+    by_key: Floats
+    times: list[int]
+
+    @classmethod
+    def of(cls, codes: Integers, largest: int) -> _Scores:
+        """From codes (m, A), by sets of up to ``largest`` keys."""
+        records, keys = codes.shape
+        score, by_key, times = np.zeros(records), np.zeros((records, keys)), [0] * largest
+        for chosen, rows in minimal_sample_uniques(codes, largest):
+            points = float(math.prod(keys - i for i in range(len(chosen), min(largest, keys - 1) + 1)))
+            score[rows] += points
+            by_key[rows[:, None], list(chosen)] += points
+            times[len(chosen) - 1] += len(rows)
+        return cls(score, by_key, times)
+
+
+def _file_dis(sizes: Integers, fraction: float) -> float | None:
+    """DIS of a table whose classes have these sizes; None where no record is unique."""
+    unique, paired = int(np.sum(sizes == 1)), 2 * int(np.sum(sizes == 2))
+    return unique * fraction / (unique * fraction + paired * (1 - fraction)) if unique else None
+
+
+def _record_dis(score: Floats, whole: float | None, keys: int) -> Floats:
+    """DIS of each record, (m,): 0 without a score."""
+    dis = np.zeros(len(score))
+    some = score > 0
+    if whole is None or not some.any():
+        return dis
+    h = 1 + (8 - keys) / 20
+    relative = (score[some] / score[some].max()) ** h
+    odds = np.sum(some) * (1 / whole - 1)
+    dis[some] = 1 / (1 + odds / (relative * math.fsum(1 / np.sort(relative))))
+    return dis
+
+
+def _dis_estimates(whole: float | None, dis: Floats, remark: str) -> Iterator[Estimate]:
+    if whole is None:
+        for name in ("dis", "largest_dis"):
+            yield Estimate.not_computed(name, "no record is unique by all keys")
+        return
+    yield Estimate("dis", whole, reason=remark)
+    yield Estimate("largest_dis", float(dis.max()), reason=remark)
+
+
+def _contributions(released: Microdata, names: list[str], found: _Scores, remark: str) -> Iterator[Estimate]:
+    """Of every key, and of every level of those that have levels in the table."""
+    total = math.fsum(found.score)
+    for name, part in zip(names, found.by_key.T, strict=True):
+        levels = _levels(released, name)
+        if not total:
+            why = "no record has a minimal sample unique"
+            yield Estimate.not_computed("attribute_contribution", why, name)
+            for level in levels:
+                yield Estimate.not_computed("level_contribution", why, name, level=level)
+            continue
+        yield Estimate("attribute_contribution", min(math.fsum(part) / total, 1.0), name, reason=remark)
+        for level, rows in levels.items():
+            share = min(math.fsum(part[rows]) / total, 1.0)
+            yield Estimate("level_contribution", share, name, reason=remark, params={"level": level})
+
+
+def _levels(released: Microdata, name: str) -> dict[str, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+    """The levels of a variable and which records have each, (m,); nothing of numbers and dates."""
+    values = released.frame[name]
+    if not isinstance(values.dtype, pd.CategoricalDtype) or released.schema[name].kind not in (
+        Kind.CATEGORICAL,
+        Kind.ORDINAL,
+        Kind.BINARY,
+    ):
+        return {}
+    codes = values.cat.codes.to_numpy()
+    found = {str(level): codes == code for code, level in enumerate(values.cat.categories)}
+    if (missing := codes < 0).any():
+        found[MISSING] = missing
+    return found
+
+
+def _by_record(
+    confidential: Microdata, released: Microdata, agreeing: Integers, score: Floats, dis: Floats
+) -> dict[str, Floats]:
+    """The arrays by confidential record, where it is known which released record is its own."""
+    if not released.linked or len(released.records) != len(released) or len(released) > len(confidential):
+        return {}
+    found = {}
+    for name, values in (("agreeing", agreeing), ("score", score), ("dis", dis)):
+        found[name] = np.full(len(confidential), np.nan)
+        found[name][released.records] = values
+    return found
