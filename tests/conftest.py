@@ -16,6 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as in a task: every worker of pytest has a core of its own
+
 import numpy as np
 import pandas as pd
 import pytest

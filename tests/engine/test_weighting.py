@@ -355,7 +355,7 @@ def pairs(data: Microdata, one: str, other: str) -> np.ndarray:
     return np.bincount((data.numbers(one) * 3 + data.numbers(other)).astype(int), minlength=9) / len(data)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_risk_falls_where_it_was_and_little_is_lost() -> None:
     """Against less influence of all records, which loses much more for as few that are given away; weights at random protect nobody."""
     level = {"kind": "categorical", "levels": ["0", "1", "2"]}

@@ -165,7 +165,7 @@ def test_a_release_that_knows_nothing_of_the_data_gives_nothing_away(prior: str)
     assert mean.value == pytest.approx(mean.baseline, abs=1e-6)
 
 
-def calibration(a: float, assumed: float, simulations: int = 60, n: int = 40) -> tuple[float, float]:
+def calibration(a: float, assumed: float, simulations: int = 40, n: int = 40) -> tuple[float, float]:
     """Over simulated data and releases: how often guesses are right, and how often they say that they are."""
     rng = np.random.default_rng(5)
     of = recipe(("a", "b", "c", "d"), m=2, model={"concentration": assumed})

@@ -151,7 +151,7 @@ def test_effects_of_records_need_links_and_kept_predictors() -> None:
         asked(of, table(of, y), [loose], 0, np.array([0.0, 1]))
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_the_own_effect_of_a_record_gives_more_away() -> None:
     rng = np.random.default_rng(5)
     y = np.minimum(rng.poisson(np.exp(rng.normal(0.3, 1.2, 60))), BOUND).astype(float)

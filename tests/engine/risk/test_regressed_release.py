@@ -295,11 +295,11 @@ def places_of_truths(copies: int, simulations: int = 120) -> Floats:
     return np.array(found)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_truths_lie_in_their_posteriors_as_often_as_these_say() -> None:
     assert kstest(places_of_truths(1), "uniform").pvalue > 0.01
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_truths_do_not_in_those_of_a_wrong_model() -> None:
     assert kstest(places_of_truths(20), "uniform").pvalue < 1e-4

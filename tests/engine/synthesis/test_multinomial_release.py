@@ -88,7 +88,7 @@ def errors(n: int, records: int = 6, *, separated: bool = False) -> tuple[float,
     return float(np.abs(step - exact).max()), float(np.abs(exact).max())
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_a_step_from_the_fit_is_near_a_fit_anew_and_nearer_with_more_records() -> None:
     few, size = errors(100)
     many, smaller = errors(800)

@@ -155,7 +155,7 @@ def test_the_prediction_is_that_of_all_other_records() -> None:
 
 @pytest.mark.slow
 def test_a_run_tells_the_error_of_its_step() -> None:
-    of = recipe(2, "drawn", m=2, refits=8, blocks=2)
+    of = recipe(2, "drawn", m=2, refits=8, blocks=2, records=24)
     found = execute(of, microdata(of, made(120, 1)), key=PUBLIC)
     rows = {row.measure: row for row in found.rows if row.draw is None and row.method == "bayesian_posterior"}
     assert rows["step_error"].value is not None

@@ -41,7 +41,7 @@ def test_records_strata_and_combinations_are_the_paper_s(youths: PreparedRun) ->
     assert [len(stratum.rows) for stratum in strata(youths, 1)] == [821, 1739], "two have no race"
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_its_datasets_keep_each_youth_in_the_stratum_and_the_other_columns_bit_for_bit(youths: PreparedRun) -> None:
     fits = [fit_model(youths.recipe, item, youths.data, key=PUBLIC) for item in range(2)]
     said = [diagnostic for fit in fits for diagnostic in fit.diagnostics]
