@@ -222,7 +222,7 @@ def ranks(power: float, times: int) -> np.ndarray:
             logs.append(np.log(phi))
         truth = cells_of(Parameters(np.log(weights), np.hstack(logs), 1.0), levels)[[0, 7]]
         rows = DistinctRows.of(codes, levels, len(codes[0]))
-        sampled = sample(rows, prior, 39, rng, silent, sweeps=1100, burn_in=125, thin=25, chains=1)
+        sampled = sample(rows, prior, 39, rng, silent, sweeps=500, burn_in=110, thin=10, chains=1)
         found[t] = np.sum([cells_of(now, levels)[[0, 7]] < truth for now in sampled.kept], axis=0)
     return found
 
@@ -230,10 +230,10 @@ def ranks(power: float, times: int) -> np.ndarray:
 @pytest.mark.study
 def test_the_truth_is_at_any_rank_among_the_draws() -> None:
     """Simulation-based calibration (Talts et al. 2018); records seen twice, with their intervals too short, must fail it."""
-    found = ranks(1, 240)
+    found = ranks(1, 120)
     for own in found.T:
         assert stats.chisquare(np.bincount((own // 5).astype(int), minlength=8)).pvalue > 0.001
-    wrong = ranks(2, 240)
+    wrong = ranks(2, 120)
     assert min(stats.chisquare(np.bincount((own // 5).astype(int), minlength=8)).pvalue for own in wrong.T) < 0.001
 
 
