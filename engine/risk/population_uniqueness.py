@@ -5,8 +5,9 @@ The records are a sample: a ``fraction`` of the population, or each stands for a
 picks one of the people with their key at random, by a Poisson log-linear model of the key's cells with all main effects or all
 two-way interactions (Skinner & Shlomo 2008; Elamir & Skinner 2006). The model is chosen by its specification test: main
 effects unless the test rejects them, else the model of the smaller statistics. Where the test rejects that too the row says so: the figure
-may be off either way, and what it passes must not be read as safe. A model with less than ``RECORDS_A_PARAMETER`` is not
-fitted: it follows single records, and finds too few population uniques.
+may be off either way, and what it passes must not be read as safe. Models with few records a parameter are not fitted:
+they follow single records. In a tenth of Adult, 8 records a parameter of a two-way model, it found 118 population uniques of
+152 and main effects 172; with 24 in three tenths, 403 of 425.
 
 With weights (after the same, for complex designs) the means are fitted to the sums of weights F̂_k and π_k = f_k / F̂_k; the test holds the unweighted
 counts against the same margins; there is no interval. Intervals are of 95 % if the model holds.
@@ -46,7 +47,8 @@ from ._superpopulation import pitman_fit, pitman_share, zayatz_share
 
 MOST_CELLS = 1_000_000
 REJECTED = 1.96
-RECORDS_A_PARAMETER = 5
+MAIN_EFFECTS_RECORDS = 5
+"""Records that a model of main effects must have for each parameter."""
 MODELS: dict[Order, str] = {1: "main effects", 2: "two-way"}
 SPECIFICATION = {UNIQUES.name: "specification_uniques", MATCHES.name: "specification_matches"}
 
@@ -76,6 +78,13 @@ class PopulationUniquenessSpec(Spec):
         Literal["chosen", "main_effects", "two_way"],
         Param("terms of the log-linear model, or chosen by the specification test"),
     ] = "chosen"
+    two_way_records: Annotated[
+        int,
+        Param(
+            "records that a two-way model must have for each parameter; with fewer it finds too few population uniques",
+            ge=5,
+        ),
+    ] = 20
     bins: Annotated[
         Mapping[str, Binning],
         Param(
@@ -216,12 +225,12 @@ def population_uniqueness(
     cells = [code for code in codes if code.max() > 0]
     for order in spec.orders:
         try:
-            models[order] = _fitted(cells, weights, order)
+            models[order] = _fitted(cells, weights, order, MAIN_EFFECTS_RECORDS if order == 1 else spec.two_way_records)
         except NotComputable as error:
             why[order] = error.reason
     found = {order: [model.specification(of) for of in EXPECTATIONS] for order, model in models.items()}
     tests = [
-        _tested(of, order, found[order][place] if order in found else None, why.get(order, ""))
+        _tested(of, order, found[order][place] if order in found else None, why.get(order, ""), remark)
         for order in spec.orders
         for place, of in enumerate(EXPECTATIONS)
     ]
@@ -232,7 +241,7 @@ def population_uniqueness(
     order = _chosen(found)
     model = models[order]
     estimates = [
-        _estimate(model, of, _words(order, found[order][place], remark), interval=spec.weight is None)
+        _estimate(model, of, _words(order, found[order][place]), interval=spec.weight is None)
         for place, of in enumerate(EXPECTATIONS)
     ]
     return Measure((*estimates, *tests, *others), _per_record(confidential, released, model, cells))
@@ -273,15 +282,15 @@ def _of_sizes(name: str, sizes: Integers, population: float, remark: str) -> Est
     return Estimate(name, uniques * share, reason=remark)
 
 
-def _fitted(codes: list[Integers], weights: Floats, order: Order) -> KeyModel:
-    """The model of a key whose variables have the codes (n,) each.
+def _fitted(codes: list[Integers], weights: Floats, order: Order, least: int) -> KeyModel:
+    """The model of a key whose variables have the codes (n,) each, from at least so many records a parameter.
 
     Raises:
         NotComputable: where the table of the key has too many cells, or the model too many parameters.
     """
     if len(codes) <= order:
         need = "two variables" if order == 1 else "three variables"
-        raise NotComputable(f"a model of {MODELS[order]} needs {need} in the key that are not constant")
+        raise NotComputable(f"the model ({MODELS[order]}) needs {need} in the key that are not constant")
     shape = tuple(int(code.max()) + 1 for code in codes)
     if (count := math.prod(shape)) > MOST_CELLS:
         raise NotComputable(
@@ -291,10 +300,10 @@ def _fitted(codes: list[Integers], weights: Floats, order: Order) -> KeyModel:
     parameters = sum(
         math.prod(levels - 1 for levels in term) for size in range(order + 1) for term in combinations(shape, size)
     )
-    if RECORDS_A_PARAMETER * parameters > len(weights):
+    if least * parameters > len(weights):
         raise NotComputable(
-            f"a model of {MODELS[order]} has {parameters:,} parameters, more than a fifth of the {len(weights):,} records; put "
-            "numbers in wider bins, or name fewer keys"
+            f"the model ({MODELS[order]}) has {parameters:,} parameters and needs {least} records for each, of {len(weights):,}; "
+            "put numbers in wider bins, or name fewer keys"
         )
     cell = np.ravel_multi_index(codes, shape)
     counts = np.bincount(cell, minlength=count).astype(np.float64).reshape(shape)
@@ -317,16 +326,16 @@ def _chosen(found: Mapping[Order, list[float | None]]) -> Order:
     return min(found, key=lambda order: _off(found[order]))
 
 
-def _words(order: Order, off: float | None, remark: str) -> str:
-    """The model of an estimate, and what the test says against it."""
-    said = [f"log-linear model of {MODELS[order]}"]
-    if off is not None and abs(off) > REJECTED:
-        said.append(f"the specification test rejects it: {'terms are missing' if off > 0 else 'it has too many terms'}")
-    return "; ".join([*said, *([remark] if remark else [])])
+def _words(order: Order, off: float | None) -> str:
+    """What the test says against the model of an estimate, alone: an average shows the first reason that its datasets have."""
+    if off is None or abs(off) <= REJECTED:
+        return ""
+    why = "terms are missing" if off > 0 else "it has too many terms"
+    return f"the specification test rejects the log-linear model of {MODELS[order]}: {why}"
 
 
-def _tested(of: Expectation, order: Order, value: float | None, why: str) -> Estimate:
-    reason = why or ("" if value is not None else "no residual of the model varies")
+def _tested(of: Expectation, order: Order, value: float | None, why: str, remark: str) -> Estimate:
+    reason = why or (remark if value is not None else "no residual of the model varies")
     return Estimate(SPECIFICATION[of.name], value, reason=reason, params={"fitted": MODELS[order]})
 
 

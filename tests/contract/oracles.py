@@ -585,7 +585,7 @@ def population_uniqueness(case: Case) -> dict[str, Answers]:
     for order, model in ((1, "main effects"), (2, "two-way")):
         if case.spec.model not in ("chosen", ("", "main_effects", "two_way")[order]):
             continue
-        answer = by_dense_model(counts, people, order, n)
+        answer = by_dense_model(counts, people, order, n / (5 if order == 1 else case.spec.two_way_records))
         if answer:
             models[model] = answer
         for measure, place in (("specification_uniques", 0), ("specification_matches", 1)):
@@ -607,7 +607,7 @@ def zayatz(sizes: Mapping[int, int], population: int, n: int) -> Fraction:
 
 
 def by_dense_model(
-    counts: Mapping[Any, int], people: Mapping[Any, float], order: int, n: int
+    counts: Mapping[Any, int], people: Mapping[Any, float], order: int, most: float
 ) -> tuple[list[float | None], list[float]] | None:
     """Statistics of the specification test, and the expected numbers, by statsmodels on every cell; None where it is refused."""
     levels = [sorted({key[place] for key in counts}, key=str) for place in range(len(next(iter(counts))))]
@@ -621,7 +621,7 @@ def by_dense_model(
         for term in terms
         for chosen in product(*(levels[place][1:] for place in term))
     ]
-    if len(kept) <= order or 5 * len(columns) > n:
+    if len(kept) <= order or len(columns) > most:
         return None
     design = np.array(columns).T
     f = np.array([float(counts[short[cell]]) if cell in short else 0.0 for cell in grid])

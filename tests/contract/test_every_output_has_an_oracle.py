@@ -184,9 +184,17 @@ ON_LARGER: dict[str, list[Settings]] = {
     ],
     "quality.nmi_v1": [("linked", {"variables": ["income"]})],
     "risk.population_uniqueness": [
-        ("linked", {"fraction": 0.1, "bins": {"visits": "width 2"}}),
-        ("itself", {"fraction": 0.3, "keys": ["region", "size", "visits"], "bins": {"visits": "at 2, 4"}}),
-        ("unlinked", {"fraction": 0.2, "keys": ["region", "size", "illness"]}),
+        ("linked", {"fraction": 0.1, "bins": {"visits": "width 2"}, "two_way_records": 5}),
+        (
+            "itself",
+            {
+                "fraction": 0.3,
+                "keys": ["region", "size", "visits"],
+                "bins": {"visits": "at 2, 4"},
+                "two_way_records": 5,
+            },
+        ),
+        ("unlinked", {"fraction": 0.2, "keys": ["region", "size", "illness"], "two_way_records": 5}),
         ("unlinked", {"fraction": 0.2, "keys": ["visits", "size", "sex"], "model": "main_effects"}),
         (
             "unlinked",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from scipy import stats
 from sfumato.engine.arrays import Floats, Integers
 from sfumato.engine.checks import check_steps
 from sfumato.engine.errors import BadInput, NotComputable
+from sfumato.engine.execution import combined_rows, rows_of
 from sfumato.engine.methods import registry
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
@@ -170,7 +173,8 @@ def test_the_whole_population_has_the_uniques_that_are_seen() -> None:
 def test_weights_that_are_all_alike_are_a_fraction() -> None:
     _, sample = sampled(0.0, 0.1, 2)
     by_weight, by_fraction = (
-        by_name(measured(table_of(sample), **how)) for how in ({"weight": "weight"}, {"fraction": 0.1})
+        by_name(measured(table_of(sample), two_way_records=5, **how))
+        for how in ({"weight": "weight"}, {"fraction": 0.1})
     )
     for name, estimate in by_fraction.items():
         assert by_weight[name].value == pytest.approx(estimate.value, rel=1e-9)
@@ -201,13 +205,13 @@ def test_unequal_weights_find_what_a_single_fraction_misses() -> None:
 def test_records_say_what_the_figures_add_up() -> None:
     _, sample = sampled(0.5, 0.1, 3)
     data = table_of(sample)
-    found = measured(data, fraction=0.1, model="two_way")
+    found = measured(data, fraction=0.1, model="two_way", two_way_records=5)
     unique = found.per_record["frequency"] == 1
     assert np.sum(found.per_record["population_unique"]) == pytest.approx(found.estimates[0].value)
     assert np.sum(found.per_record["right_match"][unique]) == pytest.approx(found.estimates[1].value)
     assert np.all(found.per_record["right_match"] <= 1 / found.per_record["frequency"])
     unlinked = Microdata(data.schema, data.frame, "synthetic", linked=False)
-    assert measured(data, unlinked, fraction=0.1, model="two_way").per_record == {}
+    assert measured(data, unlinked, fraction=0.1, model="two_way", two_way_records=5).per_record == {}
 
 
 def test_a_release_with_fewer_records_is_a_smaller_sample_of_the_same_people() -> None:
@@ -350,9 +354,22 @@ def test_a_model_without_interactions_is_flagged_and_off_where_one_with_them_is_
     assert np.all(main < 0.85)
     assert np.all(np.abs(two_way - 1) < 0.04)
     found = by_name(measured(table_of(sampled(0.5, 0.3, 1)[1]), fraction=0.3, model="main_effects"))
-    assert "rejects it: terms are missing" in found["expected_uniques"].reason
-    chosen = by_name(measured(table_of(sampled(0.5, 0.3, 1)[1]), fraction=0.3))
-    assert "two-way" in chosen["expected_uniques"].reason
+    assert "rejects the log-linear model of main effects: terms are missing" in found["expected_uniques"].reason
+    chosen, two = (
+        by_name(measured(table_of(sampled(0.5, 0.3, 1)[1]), fraction=0.3, model=model))
+        for model in ("chosen", "two_way")
+    )
+    assert chosen["expected_uniques"] == two["expected_uniques"]
+
+
+def test_an_average_says_that_the_model_of_one_dataset_does_not_hold() -> None:
+    rows = []
+    for draw, strength in enumerate((0.0, 0.5), start=1):
+        data = table_of(sampled(strength, 0.1, 1)[1])
+        found = measured(data, fraction=0.1, model="main_effects")
+        rows += rows_of(METHOD, found, "synthetic", draw, settings={})
+    whole = {row.measure: row for row in combined_rows(rows)}
+    assert whole["expected_uniques"].reason.startswith("dataset 2: the specification test rejects")
 
 
 @pytest.mark.study
@@ -387,3 +404,32 @@ def test_coverage_and_bias_in_samples_of_a_census() -> None:
                     assert abs(bias) < 0.04
                     assert cover >= 0.88
                 assert rejected > 0.9 or abs(bias) < 0.15
+
+
+@pytest.mark.study
+def test_samples_of_adult_whose_people_are_known(public_data: Callable[[str], Path]) -> None:
+    """The file as a census: main effects are rejected, two-way interactions with enough records are near, with few too low."""
+    people = pd.read_csv(public_data("adult.csv"))
+    keys = ["age", "education", "marital_status", "race", "sex"]
+    people = people[keys].assign(age=people["age"] // 5).astype(str)
+    schema = Schema(tuple(Variable(name, Kind.CATEGORICAL, Role.KNOWN) for name in keys))
+    everybody = people.groupby(keys)["sex"].transform("size").to_numpy()
+    means = {}
+    for fraction, model in ((0.1, "main_effects"), (0.1, "two_way"), (0.3, "two_way")):
+        rows = []
+        for seed in range(6):
+            chosen = np.random.default_rng(seed).random(len(people)) < fraction
+            sample = people[chosen].reset_index(drop=True)
+            unique = sample.groupby(keys)["sex"].transform("size").to_numpy() == 1
+            found = by_name(measured(conform(sample, schema), fraction=fraction, model=model, two_way_records=5))
+            test = found[f"specification_uniques {model.replace('_e', ' e').replace('_w', '-w')}"].value
+            rows.append((np.sum(everybody[chosen][unique] == 1), found["expected_uniques"].value, test))
+        means[fraction, model] = true, value, test = np.mean(np.array(rows, dtype=float), axis=0)
+        print(f"{fraction:4.1f} {model:>12}: true {true:.1f}, found {value:.1f}, specification {test:+.1f}")
+    true, value, test = means[0.1, "main_effects"]
+    assert test > 10
+    assert value > true
+    true, value, _ = means[0.3, "two_way"]
+    assert value == pytest.approx(true, rel=0.08)
+    true, value, _ = means[0.1, "two_way"]
+    assert value < 0.85 * true
