@@ -3,12 +3,12 @@
 The intruder takes the released records with the person's keys q and picks the target value t of one of them at random. With d_tq
 and s_tq the confidential and the released records of keys q and value t, d_q and s_q those of keys q, N the confidential records:
 
-    cap             sum s_tq^2 / s_q / m: the m released records attributed by the release itself       (Elliot 2014, §3)
-    dcap            sum d_tq s_tq / s_q / N, a record whose keys nobody has counting 0                  (Taub, Elliot, Pampaka & Smith 2018, §3)
+    cap             sum s_tq^2 / s_q / m: the m released records attributed by the release itself       (Elliot 2014)
+    dcap            sum d_tq s_tq / s_q / N, a record whose keys nobody has counting 0                  (Taub, Elliot, Pampaka & Smith 2018)
     tcap            mean of d_tq / d_q over the released records whose keys have one value t alone (a WEAP of 1) and are some
-                    confidential record's: how often an intruder who speaks only when certain is right  (Taub & Elliot 2019, §3)
+                    confidential record's: how often an intruder who speaks only when certain is right  (Taub & Elliot 2019)
     disco           sum of d_tq with s_tq = s_q > 0, / N: certain and right                            (Raab, Nowok & Dibben 2024, Appendix 1)
-    disco_beyond    of these, what was not to be known anyway                                            (the same, §5)
+    disco_beyond    of these, what was not to be known anyway                                            (the same, 1-way and 2-way relationships)
     shared_keys     sum of d_q with s_q > 0, / N: iS                                                     (the same, Appendix 1)
 
 Of the confidential data ``dcap`` is their own CAP (CAPd of synthpop) and ``disco`` its Dorig. synthpop's TCAP is ``disco`` / ``shared_keys``.

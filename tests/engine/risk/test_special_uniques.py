@@ -59,7 +59,7 @@ def test_four_records_by_hand() -> None:
 
 
 def test_scores_are_those_of_the_guideline_and_the_book() -> None:
-    """Benschop, Machingauta & Welch, SDC: A Practice Guide, and Templ (2017), as sdcMicro's tests give them."""
+    """Scores of the examples that sdcMicro's tests call those of the guideline and of the book (tests/testthat/test_suda2.R)."""
     guide = pd.DataFrame(
         {
             "residence": ["Urban"] * 4 + ["Rural"] + ["Urban"] * 5,
