@@ -58,7 +58,7 @@ class CorrectAttributionSpec(Spec):
         tuple[str, ...],
         Param("variables the intruder knows; left out, those of role known", names="variables", told=True),
     ] = ()
-    target: Annotated[
+    sensitive: Annotated[
         tuple[str, ...],
         Param(
             "variables whose value is attributed, each by itself; left out, those of role sensitive",
@@ -89,27 +89,27 @@ class CorrectAttributionSpec(Spec):
     ] = 5
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Keys and targets filled in by role."""
-        keys = self.keys or tuple(name for name in schema.of_role(Role.KNOWN) if name not in self.target)
-        target = self.target or tuple(name for name in schema.of_role(Role.SENSITIVE) if name not in keys)
-        return replace(self, keys=keys, target=target)
+        """Keys and sensitive variables filled in by role."""
+        keys = self.keys or tuple(name for name in schema.of_role(Role.KNOWN) if name not in self.sensitive)
+        sensitive = self.sensitive or tuple(name for name in schema.of_role(Role.SENSITIVE) if name not in keys)
+        return replace(self, keys=keys, sensitive=sensitive)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
         """BadInput when nothing is known or attributed, a variable is both or twice, or numbers need bins or may have none."""
         full = self.for_release(schema, released)
         if not full.keys:
             raise BadInput(f"{place}.keys", 'the intruder knows no variable; name some, or give them the role "known"')
-        if not full.target:
+        if not full.sensitive:
             raise BadInput(
-                f"{place}.target", 'nothing is attributed; name variables, or give them the role "sensitive"'
+                f"{place}.sensitive", 'nothing is attributed; name variables, or give them the role "sensitive"'
             )
-        for name, names in (("keys", full.keys), ("target", full.target)):
+        for name, names in (("keys", full.keys), ("sensitive", full.sensitive)):
             if len(set(names)) < len(names):
                 raise BadInput(f"{place}.{name}", "a variable is listed twice")
-        for name in full.target:
+        for name in full.sensitive:
             if name in full.keys:
-                raise BadInput(f"{place}.target", f'"{name}" is among the keys')
-        used = (*full.keys, *full.target)
+                raise BadInput(f"{place}.sensitive", f'"{name}" is among the keys')
+        used = (*full.keys, *full.sensitive)
         check_binning(self.bins, {n: schema[n].kind for n in used if schema[n].kind in BINNED}, f"{place}.bins")
         for name in used:
             if schema[name].kind is Kind.CONTINUOUS and name in released and name not in self.bins:
@@ -181,7 +181,7 @@ def correct_attribution(
     remark = learned_words(spec.bins)
     itself = released.origin == "confidential"
     attributed, estimates = np.zeros(len(confidential)), list[Estimate]()
-    for name in spec.target:
+    for name in spec.sensitive:
         values = compared(confidential, released, [name], spec.bins)
         table = _Table.of(keys, values)
         known = _known_anyway(table, single, values[0], spec)

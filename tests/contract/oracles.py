@@ -667,7 +667,7 @@ def correct_attribution(case: Case) -> dict[str, Answers]:
     """Record by record: whom the intruder meets, with what value, and whether it is the record's own."""
     outputs = ("cap", "dcap", "tcap", "disco", "disco_beyond")
     found: dict[str, Answers] = {name: {} for name in outputs}
-    used = {*case.spec.keys, *case.spec.target}
+    used = {*case.spec.keys, *case.spec.sensitive}
     means = {n for n in used if case.kind(n) is not case.released.schema[n].kind} - set(case.spec.bins)
     if means | (used & case.released.generalised):
         return {name: {series(): None} for name in (*outputs, "shared_keys")}
@@ -676,7 +676,7 @@ def correct_attribution(case: Case) -> dict[str, Answers]:
     theirs = list(zip(*(in_given_bins(case, name, case.theirs(name)) for name in case.spec.keys), strict=True))
     n, m = len(ours), len(theirs)
     found["shared_keys"] = {series(): Fraction(sum(key in theirs for key in ours), n)}
-    for name in case.spec.target:
+    for name in case.spec.sensitive:
         values = [in_given_bins(case, name, data) for data in (case.ours(name), case.theirs(name))]
         met = [[values[1][j] for j in range(m) if theirs[j] == key] for key in ours]
         within = [[values[1][j] for j in range(m) if theirs[j] == key] for key in theirs]

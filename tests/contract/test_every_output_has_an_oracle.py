@@ -114,12 +114,12 @@ ON_TINY: dict[str, list[Settings]] = {
     ],
     "risk.correct_attribution": [
         ("linked", {"bins": {"income": "2 equal count"}}),
-        ("unlinked", {"keys": ["region"], "target": ["sex", "size"], "obvious": 0.5, "obvious_records": 2}),
-        ("unlinked", {"keys": ["sex", "days"], "target": ["illness"], "bins": {"days": "at 1, 4"}, "obvious": 0.6}),
-        ("itself", {"keys": ["region", "size"], "target": ["joined"]}),
-        ("generalised", {"keys": ["sex"], "target": ["illness", "days"]}),
-        ("micro_aggregated", {"keys": ["visits"], "target": ["days"], "bins": {"visits": "width 2"}}),
-        ("suppressed", {"keys": ["region"], "target": ["days"]}),
+        ("unlinked", {"keys": ["region"], "sensitive": ["sex", "size"], "obvious": 0.5, "obvious_records": 2}),
+        ("unlinked", {"keys": ["sex", "days"], "sensitive": ["illness"], "bins": {"days": "at 1, 4"}, "obvious": 0.6}),
+        ("itself", {"keys": ["region", "size"], "sensitive": ["joined"]}),
+        ("generalised", {"keys": ["sex"], "sensitive": ["illness", "days"]}),
+        ("micro_aggregated", {"keys": ["visits"], "sensitive": ["days"], "bins": {"visits": "width 2"}}),
+        ("suppressed", {"keys": ["region"], "sensitive": ["days"]}),
     ],
     "risk.exact_copies": [
         ("linked", {}),

@@ -12,7 +12,6 @@ from sfumato.engine.thresholds import Verdict
 from ..store.workspace import Workspace
 from .results import verdicts_of
 from .runs import find_run, list_runs
-from .weights import weights_said
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +63,14 @@ def run_detail(workspace: Workspace, run_id: int) -> RunDetail:
     unmet = tuple(verdict for verdict in verdicts_of(workspace, run.id) if verdict.outcome != "pass")
     m = table.get("release", {}).get("m")
     against = None if before is None else before.id
-    said, phases = weights_said(workspace, run.id), _phases(workspace, run.id)
+    said, phases = _weights_said(workspace, run.id) if "weights" in table else (), _phases(workspace, run.id)
     return RunDetail(run.id, name, records, m, run.seed, run.key_public, against, changed, phases, unmet, said)
+
+
+def _weights_said(workspace: Workspace, run_id: int) -> tuple[str, ...]:
+    from .weights import weights_said  # it reads recipes, which takes the app longer than to start
+
+    return weights_said(workspace, run_id)
 
 
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Change]:

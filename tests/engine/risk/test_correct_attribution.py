@@ -244,7 +244,7 @@ def test_the_confidential_adults_are_disclosed_as_synthpop_prints_it(public_data
     text = rows.astype("string").astype(object).where(rows.notna(), None)
     schema = Schema(tuple(Variable(name, Kind.CATEGORICAL) for name in text))
     data = conform(text, schema, MissingPolicy.KEEP)
-    found = correct_attribution(data, data, CorrectAttributionSpec(keys=tuple(keys), target=tuple(DORIG)), RUN)
+    found = correct_attribution(data, data, CorrectAttributionSpec(keys=tuple(keys), sensitive=tuple(DORIG)), RUN)
     disclosed = {e.target: round(100 * e.value, 2) for e in found.estimates if e.measure == "disco" and e.value}
     assert disclosed == DORIG
 
@@ -269,7 +269,7 @@ def recipe(*measures: dict[str, Any]) -> Recipe:
 
 def test_two_uses_of_one_recipe_stay_apart() -> None:
     rows = FOUR.assign(age=[1, 2, 3, 4], pay=[1.0, 2.0, 3.0, 4.0])
-    plan = recipe({"target": ["ill"], "keys": ["zip"]}, {"target": ["ill"], "keys": ["zip", "age"]})
+    plan = recipe({"sensitive": ["ill"], "keys": ["zip"]}, {"sensitive": ["ill"], "keys": ["zip", "age"]})
     data = conform(rows, plan.schema)
     made = execute(plan, data, [conform(rows, plan.schema, origin="synthetic")], key=PUBLIC).rows
     found = {
@@ -283,11 +283,11 @@ def test_two_uses_of_one_recipe_stay_apart() -> None:
 @pytest.mark.parametrize(
     ("measure", "place", "said"),
     [
-        ({"keys": ["zip", "ill"], "target": ["ill"]}, "measure[0].target", '"ill" is among the keys'),
-        ({"target": ["pay"]}, "measure[0].bins", "continuous and synthesised"),
-        ({"target": ["ill", "ill"]}, "measure[0].target", "listed twice"),
-        ({"target": ["ill"], "obvious": 0.0}, "measure[0].obvious", "above 0"),
-        ({"target": ["ill"], "bins": {"pay": "width 5"}}, "measure[0].bins.pay", "not used here"),
+        ({"keys": ["zip", "ill"], "sensitive": ["ill"]}, "measure[0].sensitive", '"ill" is among the keys'),
+        ({"sensitive": ["pay"]}, "measure[0].bins", "continuous and synthesised"),
+        ({"sensitive": ["ill", "ill"]}, "measure[0].sensitive", "listed twice"),
+        ({"sensitive": ["ill"], "obvious": 0.0}, "measure[0].obvious", "above 0"),
+        ({"sensitive": ["ill"], "bins": {"pay": "width 5"}}, "measure[0].bins.pay", "not used here"),
     ],
 )
 def test_bad_input_names_the_place(measure: dict[str, Any], place: str, said: str) -> None:
