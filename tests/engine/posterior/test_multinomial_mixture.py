@@ -237,7 +237,7 @@ def test_the_truth_is_at_any_rank_among_the_draws() -> None:
     assert min(stats.chisquare(np.bincount((own // 5).astype(int), minlength=8)).pvalue for own in wrong.T) < 0.001
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_chains_from_different_starts_occupy_as_many_classes() -> None:
     codes, _ = simulated([0.5, 0.3, 0.2], [2, 3, 2, 4, 3, 2], 3000, 0.3, 4)
     sampled = drawn(codes, [2, 3, 2, 4, 3, 2], classes=16, sweeps=1500, burn_in=500)

@@ -189,13 +189,13 @@ def calibration(a: float, assumed: float, simulations: int = 40, n: int = 40) ->
     return float(np.mean(right)), float(np.mean(said))
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_of_guesses_given_probability_p_a_share_p_is_right() -> None:
     right, said = calibration(0.5, 0.5)
     assert right == pytest.approx(said, abs=0.02)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_an_intruder_with_a_wrong_model_is_not_calibrated() -> None:
     right, said = calibration(0.5, 0.02)
     assert abs(right - said) > 0.02

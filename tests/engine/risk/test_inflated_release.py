@@ -114,6 +114,7 @@ def log_prior() -> Floats:
     return np.asarray(-0.5 * (a**2 + b**2) + 0.001 * np.log(precision) - 0.001 * precision)
 
 
+@pytest.mark.study
 @pytest.mark.parametrize("effect", ["new", "record"])
 def test_every_likelihood_and_prior_is_the_sum_over_a_grid_of_parameters(effect: str) -> None:
     """To a Monte Carlo error of 0.03; an intruder who takes one kind of effect for the other is far off."""

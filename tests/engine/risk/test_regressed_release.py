@@ -75,7 +75,7 @@ def changed(y: Floats, record: int, value: float) -> Floats:
     return np.where(np.arange(len(y)) == record, value, y)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @settings(max_examples=4, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from(["identity", "log"]), st.integers(0, 8))
 def test_every_likelihood_and_prior_is_the_integral_over_all_parameters(seed: int, transform: str, record: int) -> None:

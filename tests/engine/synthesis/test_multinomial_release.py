@@ -151,6 +151,7 @@ def test_drawn_coefficients_are_not_weighed_and_say_so() -> None:
     assert all(r.value is None and "drawn coefficients" in r.reason for r in rows)
 
 
+@pytest.mark.study
 @pytest.mark.parametrize(("others", "gives_away"), [(True, False), (False, True)])
 def test_a_release_of_other_people_gives_nothing_away(others: bool, gives_away: bool) -> None:
     of = recipe(m=5)
