@@ -29,7 +29,7 @@ All records are attacked and nothing is linked. A missing value is a value. Numb
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Self
 
@@ -45,7 +45,7 @@ from ..results import Estimate, Goal, Measure
 from ..run import Run
 from ..schema import Kind, Role, Schema
 from ..spec import Param, Spec
-from ..statistics.binning import BINNED, Binning, check_binning, learned_words
+from ..statistics.binning import BINNED, BinsToAgree, check_binning, learned_words
 from ..statistics.bounded_interval import SHARE
 from ._compared import compared
 
@@ -66,15 +66,7 @@ class CorrectAttributionSpec(Spec):
             selects=True,
         ),
     ] = ()
-    bins: Annotated[
-        Mapping[str, Binning],
-        Param(
-            'bins in which numbers and dates agree, by variable: "width 5", "at 18, 65", "10 equal count" or "10 equal '
-            'width" (both learned from the confidential data); without one they must be equal',
-            names="variables",
-            kinds=BINNED,
-        ),
-    ] = field(default_factory=dict)
+    bins: BinsToAgree = field(default_factory=dict)
     obvious: Annotated[
         float,
         Param(

@@ -11,7 +11,6 @@ Numbers and dates are compared as they are, or by ``bins``. A missing value equa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Self
 
@@ -25,7 +24,7 @@ from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Role, Schema
 from ..spec import Param, Spec
-from ..statistics.binning import BINNED, Binning, check_binning, learned_words
+from ..statistics.binning import BINNED, BinsToAgree, check_binning, learned_words
 from ..statistics.bounded_interval import SHARE
 from ._compared import compared
 
@@ -38,15 +37,7 @@ class ExactCopiesSpec(Spec):
         tuple[str, ...],
         Param("variables that a copy agrees in; left out, all but identifiers", names="variables", told=True),
     ] = ()
-    bins: Annotated[
-        Mapping[str, Binning],
-        Param(
-            'bins in which numbers and dates agree, by variable: "width 5", "at 18, 65", "10 equal count" or "10 equal '
-            'width" (both learned from the confidential data); without one they must be equal',
-            names="variables",
-            kinds=BINNED,
-        ),
-    ] = field(default_factory=dict)
+    bins: BinsToAgree = field(default_factory=dict)
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """With all variables but identifiers, when none is named."""

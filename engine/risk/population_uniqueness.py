@@ -39,7 +39,7 @@ from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Kind, Role, Schema
 from ..spec import Param, Spec
-from ..statistics.binning import BINNED, Binning, as_categories, check_binning, learned_words
+from ..statistics.binning import BINNED, BinsOfKey, as_categories, check_binning, learned_words
 from ..statistics.bounded_interval import NON_NEGATIVE, bounded_interval
 from ..statistics.log_linear import LogLinear, Order
 from ._sample_uniques import EXPECTATIONS, MATCHES, UNIQUES, Expectation, KeyModel, expected_inverse
@@ -85,15 +85,7 @@ class PopulationUniquenessSpec(Spec):
             ge=5,
         ),
     ] = 20
-    bins: Annotated[
-        Mapping[str, Binning],
-        Param(
-            'bins of numbers and dates of the key, by variable: "width 5", "at 18, 65", "10 equal count" or "10 equal '
-            'width" (both learned from the confidential data)',
-            names="variables",
-            kinds=BINNED,
-        ),
-    ] = field(default_factory=dict)
+    bins: BinsOfKey = field(default_factory=dict)
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """With the known variables as key, when none is named; never the weight."""

@@ -23,7 +23,7 @@ A missing value is a value, equal to a missing one. Numbers and dates are compar
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Self
 
@@ -40,7 +40,7 @@ from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Kind, Role, Schema
 from ..spec import Param, Spec
-from ..statistics.binning import BINNED, Binning, as_categories, check_binning, learned_words
+from ..statistics.binning import BINNED, Binning, BinsOfKey, as_categories, check_binning, learned_words
 from ..statistics.bounded_interval import NON_NEGATIVE, SHARE
 from ._minimal_uniques import minimal_sample_uniques
 
@@ -62,15 +62,7 @@ class SpecialUniquesSpec(Spec):
     sampling_fraction: Annotated[
         float, Param("share of the population that is in the confidential data", gt=0, le=1)
     ] = 1.0
-    bins: Annotated[
-        Mapping[str, Binning],
-        Param(
-            'bins of numbers and dates of the key, by variable: "width 5", "at 18, 65", "10 equal count" or "10 equal '
-            'width" (both learned from the confidential data)',
-            names="variables",
-            kinds=BINNED,
-        ),
-    ] = field(default_factory=dict)
+    bins: BinsOfKey = field(default_factory=dict)
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """With the known variables as keys, when none is named."""

@@ -12,7 +12,7 @@ Numbers and dates of the key are compared as they are, or by ``bins`` (``sfumato
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Self
 
@@ -28,7 +28,7 @@ from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Role, Schema
 from ..spec import Param, Spec
-from ..statistics.binning import BINNED, Binning, as_categories, check_binning, learned_words
+from ..statistics.binning import BINNED, BinsOfKey, as_categories, check_binning, learned_words
 from ..statistics.bounded_interval import NON_NEGATIVE, SHARE
 
 
@@ -48,15 +48,7 @@ class UniquenessSpec(Spec):
         4,
         9,
     )
-    bins: Annotated[
-        Mapping[str, Binning],
-        Param(
-            'bins of numbers and dates of the key, by variable: "width 5", "at 18, 65", "10 equal count" or "10 equal '
-            'width" (both learned from the confidential data)',
-            names="variables",
-            kinds=BINNED,
-        ),
-    ] = field(default_factory=dict)
+    bins: BinsOfKey = field(default_factory=dict)
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """With the known variables as key, when none is named."""

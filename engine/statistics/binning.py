@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,7 @@ from ..arrays import Floats, Integers
 from ..errors import BadInput, NotComputable
 from ..microdata import Microdata
 from ..schema import Kind
+from ..spec import Param
 from .columns import column_scales
 
 BINNED = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE)
@@ -133,6 +134,20 @@ class Bins:
         return np.where(missing, np.nan, first[codes]), np.where(missing, np.nan, last[codes])
 
 
+_AS_WRITTEN = 'by variable: "width 5", "at 18, 65", "10 equal count" or "10 equal width" (both learned from the confidential data)'
+
+BinsOfKey = Annotated[
+    Mapping[str, Binning],
+    Param(f"bins of numbers and dates of the key, {_AS_WRITTEN}", names="variables", kinds=BINNED),
+]
+BinsToAgree = Annotated[
+    Mapping[str, Binning],
+    Param(
+        f"bins in which numbers and dates agree, {_AS_WRITTEN}; without one they must be equal",
+        names="variables",
+        kinds=BINNED,
+    ),
+]
 TEN_OF_EQUAL_COUNT = Binning("equal count", 10)
 """The rule for numbers of which a recipe says nothing."""
 

@@ -131,6 +131,10 @@ class MultinomialRelease:
             found.append(StratumRelease(records, model, rows))
         return cls(data, (target,), predictors, variable, groups, penalty, releases, tuple(found), filled)
 
+    @cached_property
+    def _design(self) -> CompletedDesign:
+        return CompletedDesign.of(self.predictors, self.data)
+
     def refitted(self, data: Microdata) -> MultinomialRelease:
         """The same of other confidential data, fitted anew."""
         own = (self.targets[0], self.predictors, self.variable, self.groups, self.penalty, self.releases)
@@ -142,14 +146,13 @@ class MultinomialRelease:
         t, g = guesses.shape
         categories = categories_of(self.data, target, None)
         table, truth = guesses.table(self.data), guesses.own(self.data)
-        design = CompletedDesign.of(self.predictors, self.data)
         codes, was = categories.codes(table).reshape(t, g), categories.codes(truth)
         strata = strata_of(truth, self.variable, self.groups)
         moved = strata_of(table, self.variable, self.groups).reshape(t, g) != strata[:, None]
         likelihood, prior = np.full((t, g, len(self.releases)), -np.inf), np.full((t, g), -np.inf)
-        x_was = design.matrix(truth)
+        x_was = self._design.matrix(truth)
         changing = any(name in guesses.values for term in self.predictors for name in _columns(term, self.data))
-        x = design.matrix(table).reshape(t, g, -1) if changing else None
+        x = self._design.matrix(table).reshape(t, g, -1) if changing else None
         for stratum in self.strata:
             inside = np.flatnonzero(strata == stratum.records.number)
             kept = stratum.records.kept
@@ -173,8 +176,7 @@ class MultinomialRelease:
         t, g = guesses.shape
         categories = categories_of(self.data, target, None)
         table, truth = guesses.table(self.data), guesses.own(self.data)
-        design = CompletedDesign.of(self.predictors, self.data)
-        x, codes = design.matrix(table).reshape(t, g, -1), categories.codes(table).reshape(t, g)
+        x, codes = self._design.matrix(table).reshape(t, g, -1), categories.codes(table).reshape(t, g)
         strata = strata_of(truth, self.variable, self.groups)
         moved = strata_of(table, self.variable, self.groups).reshape(t, g) != strata[:, None]
         found = np.full((t, g, len(self.releases)), -np.inf)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.special import betaln, expit
@@ -51,12 +52,14 @@ class SequentialRelease:
     noise: Floats
     anew: int = MOST_REFITS
     absolute: bool = True
+    approximate: bool = True
     remarks: tuple[str, ...] = ()
 
-    @property
-    def approximate(self) -> bool:
-        """Whether changes may be steps from the fit."""
-        return len(self.data) > 0
+    @cached_property
+    def _models(self) -> dict[str, tuple[SequentialModel, LogisticFit]]:
+        """The regression of each target that has terms, and its fit."""
+        models = sequential_models(self.data, self.targets, self.predictors, self.order)
+        return {model.target: (model, model.fit(self.prior)) for model in models}
 
     def refitted(self, data: Microdata) -> SequentialRelease:
         """The same of other confidential data."""
@@ -64,16 +67,19 @@ class SequentialRelease:
 
     def nearer(self, guesses: Guesses) -> Floats:
         """With every change fitted anew."""
-        return replace(self, anew=guesses.values[self.targets[0]].size).weigh(guesses).likelihood
+        return self._weighed(guesses, guesses.values[self.targets[0]].size).likelihood
 
     def weigh(self, guesses: Guesses) -> Plausibility:
         """The sum over targets."""
+        return self._weighed(guesses, self.anew)
+
+    def _weighed(self, guesses: Guesses, anew: int) -> Plausibility:
+        """With at most so many changes of a regression fitted anew."""
         guessed, own = guesses.table(self.data), guesses.own(self.data)
-        models = {m.target: m for m in sequential_models(self.data, self.targets, self.predictors, self.order)}
         found = []
         for target in self.targets:
-            if target in models:
-                found.append(self._regression(models[target], guessed, own, guesses.shape))
+            if target in self._models:
+                found.append(self._regression(*self._models[target], guessed, own, guesses.shape, anew))
             else:
                 found.append(self._share(target, guessed, own, guesses.shape))
         return sum(found[1:], start=found[0])
@@ -96,7 +102,13 @@ class SequentialRelease:
         return Plausibility(likelihood, np.log(np.maximum(rest, 1e-300)))
 
     def _regression(
-        self, model: SequentialModel, guessed: Microdata, own: Microdata, shape: tuple[int, int]
+        self,
+        model: SequentialModel,
+        fit: LogisticFit,
+        guessed: Microdata,
+        own: Microdata,
+        shape: tuple[int, int],
+        anew: int,
     ) -> Plausibility:
         design = Design.of(model.terms, self.data)
         x = design.matrix(guessed)[:, model.kept], np.repeat(design.matrix(own)[:, model.kept], shape[1], axis=0)
@@ -105,8 +117,7 @@ class SequentialRelease:
         distinct, of = np.unique(every, axis=0, return_inverse=True)
         k = x[0].shape[1]
         changes = Changes(distinct[:, :k], distinct[:, k], distinct[:, k + 1 : -1], distinct[:, -1])
-        fit = model.fit(self.prior)
-        coefficients, information = changes.fits(model, fit, self.prior, self.anew)
+        coefficients, information = changes.fits(model, fit, self.prior, anew)
         without = changes.fits_without(fit)
         likelihood = np.column_stack(
             [self._likelihood(model, design, fit, release, coefficients, information) for release in self.releases]

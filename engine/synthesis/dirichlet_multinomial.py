@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
@@ -264,27 +265,47 @@ class CountedRelease:
         """As ``weigh``."""
         return self.weigh(guesses).likelihood
 
+    @cached_property
+    def _variables(self) -> tuple[dict[str, Categories], dict[str, Categories]]:
+        """The categories of the targets and of the predictors."""
+        spec = self.spec
+        return _categories(self.data, self.targets, spec), _categories(self.data, spec.predictors, spec)
+
+    def _counted(self, data: Microdata, weights: Floats | None = None) -> Cells:
+        own, given = self._variables
+        return Cells.of(_cells(given, data), _cells(own, data), _key(own).space, weights)
+
+    @cached_property
+    def _everyone(self) -> Cells:
+        return self._counted(self.data)
+
+    @cached_property
+    def _weighted(self) -> Cells:
+        return self._everyone if self.data.weights is None else self._counted(self.data, self.data.weights)
+
+    @cached_property
+    def _released(self) -> tuple[tuple[Cells, float], ...]:
+        """The counts of each dataset, and log p(z | n)."""
+        counted = [self._counted(release) for release in self.releases]
+        return tuple((z, self._weighted.log_probability(z, self.spec.concentration)) for z in counted)
+
     def weigh(self, guesses: Guesses) -> Plausibility:
         """By the closed form, all guesses at once."""
-        own, given = (
-            _categories(self.data, self.targets, self.spec),
-            _categories(self.data, self.spec.predictors, self.spec),
-        )
+        own, given = self._variables
         space, a, shape = _key(own).space, self.spec.concentration, guesses.shape
         guessed = guesses.table(self.data)
         group, cell = _cells(given, guessed), _cells(own, guessed)
         truth = tuple(np.repeat(_cells(of, guesses.own(self.data)), shape[1]) for of in (given, own))
         in_group = group == truth[0]
         in_cell = in_group & (cell == truth[1])
-        groups, cells, weights = _cells(given, self.data), _cells(own, self.data), self.data.weights
-        everyone = Cells.of(groups, cells, space)
+        everyone, counts, weights = self._everyone, self._weighted, self.data.weights
         alpha = a + everyone.of_cells(group, cell) - in_cell
         total = a * space + everyone.of_groups(group) - in_group
         widths = sum(categories.log_widths[categories.codes(guessed)] for categories in own.values())
         prior = np.log(alpha) - np.log(total) - widths
-        counts, weight = everyone, np.ones(len(cell))
+        weight = np.ones(len(cell))
         if weights is not None:
-            counts, weight = Cells.of(groups, cells, space, weights), np.repeat(weights[guesses.records], shape[1])
+            weight = np.repeat(weights[guesses.records], shape[1])
             alpha = a + np.maximum(counts.of_cells(group, cell) - weight * in_cell, 0.0)
             total = a * space + np.maximum(counts.of_groups(group) - weight * in_group, 0.0)
         without = (
@@ -292,11 +313,10 @@ class CountedRelease:
             a * space + np.maximum(counts.of_groups(truth[0]) - weight, 0.0),
         )
         found = np.empty((*shape, len(self.releases)))
-        for draw, release in enumerate(self.releases):
-            z = Cells.of(_cells(given, release), _cells(own, release), space)
+        for draw, (z, whole) in enumerate(self._released):
             more = _log_factor(alpha, total, z.of_cells(group, cell), z.of_groups(group), weight)
             less = _log_factor(*without, z.of_cells(*truth), z.of_groups(truth[0]), weight)
-            found[..., draw] = counts.log_probability(z, a) + np.reshape(more - less, shape)
+            found[..., draw] = whole + np.reshape(more - less, shape)
         return Plausibility(found, np.reshape(prior, shape))
 
 
