@@ -44,3 +44,20 @@ class Likeness:
 def standard_error(share: float, cases: float) -> float:
     """That of a share of ``cases`` independent cases; 0 of none."""
     return float(np.sqrt(share * (1 - share) / cases)) if cases else 0.0
+
+
+def score_margin(value: float, baseline: float, cases: float) -> float:
+    """How far below ``value - baseline`` the difference of two shares of ``cases`` each may lie, at two standard errors.
+
+    Newcombe's interval of score limits (1998, method 10): unlike the standard error it is not 0 where all of a few cases, or none of
+    them, were seen. Of one case it is above 1, so that one record alone says nothing.
+    """
+    if not cases:
+        return 0.0
+    return float(np.hypot(value - _score_limit(value, cases, -1), _score_limit(baseline, cases, 1) - baseline))
+
+
+def _score_limit(share: float, cases: float, side: int) -> float:
+    """Wilson's lower (-1) or upper (1) limit of a share at two standard errors."""
+    half = 2 * np.sqrt(share * (1 - share) / cases + 1 / cases**2)
+    return float((share + 2 / cases + side * half) / (1 + 4 / cases))

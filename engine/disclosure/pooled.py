@@ -15,7 +15,7 @@ from scipy.stats import binom
 from ..arrays import Floats, Integers
 from ..microdata import Microdata
 from .cells import Cells, Keys, how_often, rows_of
-from .likeness import Likeness, standard_error
+from .likeness import Likeness, score_margin, standard_error
 from .neighbours import Pairs
 
 GRID = 400
@@ -84,7 +84,7 @@ def agreed_values(
         with np.errstate(invalid="ignore"):
             right, alike = ((near[0][at] <= told) & (told <= near[1][at]) for at in (pairs.own, pairs.other))
     value, baseline = pairs.share(right.astype(np.float64)), pairs.share(alike.astype(np.float64))
-    noise = 2 * float(np.hypot(standard_error(value, pairs.cases), standard_error(baseline, pairs.cases)))
+    noise = score_margin(value, baseline, pairs.cases)
     return Likeness(value, baseline, 1.0, noise, np.unique(pairs.own[right]))
 
 

@@ -193,6 +193,8 @@ def _agreed_values(case: Case) -> Sighting:
             f"{name}: the {len(releases)} values together give away {_percent(found.value)} of the {len(alone):,} records whose rows can be "
             f"linked, and {_percent(found.baseline)} of the records most like them"
         )
+        if found.noise >= found.copy - found.baseline:
+            said += "; so few records cannot be told from chance"
         return _beyond(found, said)
 
     return _worst(map(of, case.plan.replaced), "nothing is replaced")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
+from statsmodels.stats.proportion import confint_proportions_2indep
 
 from sfumato.engine.disclosure.cells import cells_of, how_often, rows_of
 from sfumato.engine.disclosure.copies import equal_records, lone_values, near_records, rare_levels
-from sfumato.engine.disclosure.likeness import Likeness
+from sfumato.engine.disclosure.likeness import Likeness, score_margin, standard_error
 from sfumato.engine.disclosure.neighbours import nearest_pairs
 from sfumato.engine.disclosure.pooled import agreed_values, recurring_records
 from sfumato.engine.disclosure.tails import tails
@@ -283,6 +285,30 @@ def test_the_order_of_records_changes_nothing(data: Microdata) -> None:
     ]
     turned = [shuffled(one, seed) for seed, one in enumerate(releases)]
     assert everything(data, releases) == everything(shuffled(data, 9), turned)
+
+
+def test_the_margin_is_newcombes() -> None:
+    level = 2 * float(norm.sf(2))
+    for cases, right, alike in ((1, 1, 0), (4, 4, 1), (30, 12, 9), (500, 250, 3)):
+        low, _ = confint_proportions_2indep(right, cases, alike, cases, method="newcomb", compare="diff", alpha=level)
+        value, baseline = right / cases, alike / cases
+        assert value - baseline - score_margin(value, baseline, cases) == pytest.approx(low, abs=1e-9)
+
+
+@pytest.mark.parametrize("cases", [1, 2, 5, 20])
+def test_few_cases_raise_no_alarm_where_nothing_leaks(cases: int) -> None:
+    rng = np.random.default_rng(cases)
+    shares = rng.binomial(cases, 0.15, (20_000, 2)) / cases
+    found = [Likeness(value, baseline, noise=score_margin(value, baseline, cases)) for value, baseline in shares]
+    assert np.mean([one.excess > 0 for one in found]) < 0.035
+
+
+def test_one_case_without_a_margin_raises_alarms() -> None:
+    """The control: the standard error of a share of one case is 0, whatever is seen."""
+    shares = np.random.default_rng(1).binomial(1, 0.15, (20_000, 2))
+    noise = [2 * float(np.hypot(standard_error(value, 1), standard_error(baseline, 1))) for value, baseline in shares]
+    blind = [Likeness(value, baseline, noise=one) for (value, baseline), one in zip(shares, noise, strict=True)]
+    assert np.mean([one.excess > 0 for one in blind]) > 0.1
 
 
 def test_the_spelling_of_numbers_changes_nothing(data: Microdata) -> None:
