@@ -31,14 +31,10 @@ from ..statistics.completed_design import CompletedDesign
 from ..statistics.multinomial_logit import MultinomialLogit, fit, log_probabilities, places_of
 from ..statistics.stratified_logit import StratumRecords, strata_of, stratified_records
 from ..terms import parse_term
+from ._changed_multinomial import Change, changed_coefficients, log_sums, sums_of
 
 CELLS = 4_000_000
 """Numbers that are held at a time."""
-MOST_STEPS = 20
-ROUNDS = 4
-DECREMENT = 1e-4
-LEAST = 1e-9
-"""Of information in a direction that the classes have in common."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +45,34 @@ class StratumRelease:
     model: MultinomialLogit
     rows: tuple[tuple[Floats, Integers], ...]
 
+    @cached_property
+    def designs(self) -> tuple[tuple[Floats, Integers], ...]:
+        """The columns (r, p) of released records, and which datasets have them: all the same where predictors are not made anew."""
+        found: list[tuple[Floats, list[int]]] = []
+        for draw, (x, _) in enumerate(self.rows):
+            known = next((draws for other, draws in found if np.array_equal(other, x)), None)
+            if known is None:
+                found.append((x, [draw]))
+            else:
+                known.append(draw)
+        return tuple((x, np.array(draws)) for x, draws in found)
+
+    @cached_property
+    def sums(self) -> Floats:
+        """The sums (m, K, p) of the columns of each class's released records."""
+        size, p = self.model.coefficients.shape
+        return np.array([sums_of(x, places, size) for x, places in self.rows]).reshape(-1, size, p)
+
+    def changed(self, changes: Sequence[Change]) -> Iterator[Floats]:
+        """The maximum (K, p) with each change of a record alone."""
+        return changed_coefficients(self.model, self.records.x, self.model.places(self.records.y), changes)
+
     def likelihood_at(self, coefficients: Floats) -> Floats:
         """The log-likelihood of each dataset, (m,), by coefficients (K, p)."""
-        found = [log_probabilities(x, coefficients)[np.arange(len(x)), places].sum() for x, places in self.rows]
-        return np.array(found, dtype=np.float64)
+        found = (self.sums * coefficients).sum(axis=(1, 2))
+        for x, draws in self.designs:
+            found[draws] -= log_sums(x, coefficients).sum()
+        return np.asarray(found)
 
     @cached_property
     def likelihood(self) -> Floats:
@@ -68,20 +88,21 @@ class StratumRelease:
     @cached_property
     def pulled(self) -> Floats:
         """H^-1 g_Z, (m, K, p), with the gradient of each dataset's log-likelihood at the fit."""
-        gradients = []
-        for x, places in self.rows:
-            residuals = -np.exp(log_probabilities(x, self.model.coefficients))
-            residuals[np.arange(len(x)), places] += 1
-            gradients.append(residuals.T @ x)
-        return self.model.step(np.array(gradients).reshape(-1, *self.model.coefficients.shape))
+        gradients = self.sums.copy()
+        for x, draws in self.designs:
+            gradients[draws] -= np.exp(log_probabilities(x, self.model.coefficients)).T @ x
+        return self.model.step(gradients)
 
     @cached_property
-    def bent(self) -> tuple[Floats, ...]:
-        """H^-1 H_Z H^-1, m of (K, p, K, p), with the information of each dataset."""
+    def bent(self) -> tuple[tuple[Floats, Integers], ...]:
+        """H^-1 H_Z H^-1 (K, p, K, p), with the information of a dataset, and the datasets of which it is that."""
         shape = self.inverse.shape
         whole = self.inverse.reshape(self.model.coefficients.size, -1)
-        information = (_information(x, np.exp(log_probabilities(x, self.model.coefficients))) for x, _ in self.rows)
-        return tuple((whole @ one @ whole).reshape(shape) for one in information)
+        found = []
+        for x, draws in self.designs:
+            information = _information(x, np.exp(log_probabilities(x, self.model.coefficients)))
+            found.append(((whole @ information @ whole).reshape(shape), draws))
+        return tuple(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,8 +172,11 @@ class MultinomialRelease:
         moved = strata_of(table, self.variable, self.groups).reshape(t, g) != strata[:, None]
         likelihood, prior = np.full((t, g, len(self.releases)), -np.inf), np.full((t, g), -np.inf)
         x_was = self._design.matrix(truth)
-        changing = any(name in guesses.values for term in self.predictors for name in _columns(term, self.data))
-        x = self._design.matrix(table).reshape(t, g, -1) if changing else None
+        changing = {name for term in self.predictors for name in _columns(term, self.data) if name in guesses.values}
+        distinct = None
+        if changing:
+            few, which = guesses.distinct(changing)
+            distinct = self._design.matrix(few.table(self.data)).reshape(*few.shape, -1), which
         for stratum in self.strata:
             inside = np.flatnonzero(strata == stratum.records.number)
             kept = stratum.records.kept
@@ -160,10 +184,11 @@ class MultinomialRelease:
                 places, possible = _places(codes[rows], stratum.records.classes)
                 possible &= ~moved[rows]
                 old, known = _places(was[rows], stratum.records.classes)
-                if x is None:
+                if distinct is None:
                     found = _same_x(stratum, x_was[rows][:, kept], old, places)
                 else:
-                    found = _other_x(stratum, x_was[rows][:, kept], old, x[rows][..., kept], places)
+                    to, of = distinct[0][rows][..., kept], distinct[1][rows]
+                    found = _other_x(stratum, x_was[rows][:, kept], old, to, of, places)
                 # a record without a value is in no fit: the release says nothing of it
                 own = np.where(known[:, None, None], found.likelihood, stratum.likelihood)
                 likelihood[rows] = np.where(possible[..., None], own, -np.inf)
@@ -181,14 +206,18 @@ class MultinomialRelease:
         moved = strata_of(table, self.variable, self.groups).reshape(t, g) != strata[:, None]
         found = np.full((t, g, len(self.releases)), -np.inf)
         for stratum in self.strata:
-            for r in np.flatnonzero(strata == stratum.records.number):
-                places, possible = _places(codes[r], stratum.records.classes)
-                row = np.flatnonzero(stratum.records.rows == guesses.records[r])
-                for c in np.flatnonzero(possible & ~moved[r]):
-                    found[r, c] = stratum.likelihood
-                    if len(row):
-                        b = changed_coefficients(stratum, int(row[0]), x[r, c][stratum.records.kept], int(places[c]))
-                        found[r, c] = stratum.likelihood_at(b)
+            inside = np.flatnonzero(strata == stratum.records.number)
+            places, possible = _places(codes[inside], stratum.records.classes)
+            r, c = np.nonzero(possible & ~moved[inside])
+            found[inside[r], c] = stratum.likelihood  # of a record in no fit the release says nothing
+            rows, fitted = _places(guesses.records[inside[r]], stratum.records.rows)
+            r, c, rows = r[fitted], c[fitted], rows[fitted]
+            changes = [
+                Change(int(row), x[i, j][stratum.records.kept], int(place))
+                for row, i, j, place in zip(rows, inside[r], c, places[r, c], strict=True)
+            ]
+            for i, j, b in zip(inside[r], c, stratum.changed(changes), strict=True):
+                found[i, j] = stratum.likelihood_at(b)
         return found + self._elsewhere(strata)[:, None, :]
 
     def _elsewhere(self, strata: Integers) -> Floats:
@@ -269,28 +298,28 @@ def _same_x(stratum: StratumRelease, x: Floats, old: Integers, places: Integers)
     first = np.take_along_axis(pulled, np.broadcast_to(places[:, None, :], (r, pulled.shape[1], g)), 2)
     first = first - pulled[rows, :, old][:, :, None]
     likelihood = np.empty((r, g, len(stratum.likelihood)))
-    for draw, matrix in enumerate(stratum.bent):
+    for matrix, draws in stratum.bent:
         bent = _between(matrix, x, x)
         own = np.einsum("rkk->rk", bent)
         square = np.take_along_axis(own, places, 1) + own[rows, old][:, None]
         square -= 2 * np.take_along_axis(bent[rows, :, old], places, 1)
-        likelihood[..., draw] = stratum.likelihood[draw] + first[:, draw] - square / 2
+        likelihood[..., draws] = stratum.likelihood[draws] + np.swapaxes(first[:, draws], 1, 2) - square[..., None] / 2
     leverage = _between(stratum.inverse, x, x)
     moved = _scores_without(stratum, x, old, leverage, leverage)
     logs = log_probabilities(x, stratum.model.coefficients)
     return Plausibility(likelihood, np.take_along_axis(_renormalised(logs + moved), places, 1))
 
 
-def _other_x(stratum: StratumRelease, x: Floats, old: Integers, to: Floats, places: Integers) -> Plausibility:
-    """Of r records whose predictors x (r, p) become ``to`` (r, g, p), from class ``old`` (r,) to ``places`` (r, g).
-
-    Guesses of a record that have the same predictors share their matrices.
+def _other_x(
+    stratum: StratumRelease, x: Floats, old: Integers, to: Floats, which: Integers, places: Integers
+) -> Plausibility:
+    """Of r records whose predictors x (r, p) become one of ``to`` (r, d, p), ``which`` (r, g) of them, from class ``old`` (r,) to
+    ``places`` (r, g). Guesses of a record that have the same predictors share their matrices.
     """
     model, k, (r, g) = stratum.model, len(stratum.records.classes), places.shape
     likelihood, prior = np.empty((r, g, len(stratum.likelihood))), np.empty((r, g))
     for i in range(r):
-        distinct, of = np.unique(to[i], axis=0, return_inverse=True)
-        of = of.ravel()
+        distinct, of = to[i], which[i]
         gram = _blocks(stratum.inverse, distinct, x[i])
         logs = log_probabilities(distinct, model.coefficients)
         chance = np.exp(logs)
@@ -303,84 +332,16 @@ def _other_x(stratum: StratumRelease, x: Floats, old: Integers, to: Floats, plac
         mixed = weight @ gram
         solved = np.linalg.solve(np.eye(2 * k) + mixed, mixed)
         v = pull - np.einsum("gab,gb->ga", solved[of], pull)
-        for draw, matrix in enumerate(stratum.bent):
-            u = stratum.pulled[draw]
-            first = np.einsum("gk,gk->g", v[:, :k], (distinct @ u.T)[of]) + v[:, k:] @ (u @ x[i])
+        for matrix, draws in stratum.bent:
             bent = _blocks(matrix, distinct, x[i])
-            likelihood[i, :, draw] = stratum.likelihood[draw] + first - np.einsum("ga,gab,gb->g", v, bent[of], v) / 2
+            square = np.einsum("ga,gab,gb->g", v, bent[of], v)
+            for draw in draws:
+                u = stratum.pulled[draw]
+                first = np.einsum("gk,gk->g", v[:, :k], (distinct @ u.T)[of]) + v[:, k:] @ (u @ x[i])
+                likelihood[i, :, draw] = stratum.likelihood[draw] + first - square / 2
         moved = _scores_without(stratum, x[i : i + 1], old[i : i + 1], gram[:1, k:, k:], gram[:, :k, k:])
         prior[i] = _renormalised(logs + moved)[of, places[i]]
     return Plausibility(likelihood, prior)
-
-
-def changed_coefficients(stratum: StratumRelease, row: int, x: Floats, place: int) -> Floats:
-    """The maximum (K, p) when the stratum's record ``row`` has predictors x (p,) and class ``place``.
-
-    Steps in all coefficients with the Hessian of the fit, each followed by Newton's method in those of the two classes that the record
-    leaves and joins, whose Hessian may change most: alone of its kind, it makes classes that were separated meet, or the other way round.
-    """
-    model, records = stratum.model, stratum.records
-    rows, places = records.x.copy(), model.places(records.y).copy()
-    blocks = sorted({int(places[row]), place})
-    rows[row], places[row] = x, place
-    changed = _Changed(rows, np.eye(len(records.classes))[places], places, model.penalties)
-    b, value = model.coefficients, changed.objective(model.coefficients)
-    for _ in range(ROUNDS):
-        gradient = changed.gradient(b)
-        step = model.step(gradient[None])[0]
-        if (gradient * step).sum() < DECREMENT:
-            break
-        b, value = changed.along(b, step, value)
-        b, value = changed.within(b, blocks, value)
-    return b
-
-
-@dataclass(frozen=True, eq=False)
-class _Changed:
-    """Records x (r, p) with ``indicators`` (r, K) of their classes, one of them changed, and the penalties (p,) of the columns."""
-
-    x: Floats
-    indicators: Floats
-    places: Integers
-    penalties: Floats
-
-    def objective(self, b: Floats) -> float:
-        """What is maximised."""
-        logs: Floats = log_probabilities(self.x, b)[np.arange(len(self.x)), self.places]
-        return float(np.sum(logs)) - 0.5 * float(np.sum(self.penalties * b**2))
-
-    def gradient(self, b: Floats) -> Floats:
-        """Its derivative, (K, p)."""
-        return np.asarray((self.indicators - np.exp(log_probabilities(self.x, b))).T @ self.x - self.penalties * b)
-
-    def along(self, b: Floats, step: Floats, value: float) -> tuple[Floats, float]:
-        """A step, halved until it raises what is maximised."""
-        share = 1.0
-        while share > LEAST:
-            better = b + share * step
-            if (found := self.objective(better)) >= value:
-                return better, found
-            share /= 2
-        return b, value
-
-    def within(self, b: Floats, blocks: Sequence[int], value: float) -> tuple[Floats, float]:
-        """Newton's method in the coefficients of some classes alone."""
-        p, penalties = self.x.shape[1], np.tile(self.penalties, len(blocks))
-        for _ in range(MOST_STEPS):
-            chance = np.exp(log_probabilities(self.x, b))[:, blocks]
-            own = self.indicators[:, blocks] - chance
-            gradient = (own.T @ self.x).ravel() - penalties * b[blocks].ravel()
-            hessian = np.diag(penalties + LEAST)
-            for i in range(len(blocks)):
-                for j in range(len(blocks)):
-                    weight = chance[:, i] * ((i == j) - chance[:, j])
-                    hessian[i * p : (i + 1) * p, j * p : (j + 1) * p] += (self.x * weight[:, None]).T @ self.x
-            move = np.zeros_like(b)
-            move[blocks] = np.linalg.solve(hessian, gradient).reshape(len(blocks), p)
-            if gradient @ move[blocks].ravel() < DECREMENT:
-                break
-            b, value = self.along(b, move, value)
-        return b, value
 
 
 def _scores_without(stratum: StratumRelease, x: Floats, old: Integers, leverage: Floats, cross: Floats) -> Floats:

@@ -1,0 +1,176 @@
+"""Maxima of a multinomial logit when one record is another, from the maximum to all records as they are, many changes together.
+
+Steps in all coefficients with the Hessian of the fit, each followed by Newton's method in those of the two classes that the record
+leaves and joins, whose Hessian may change most: alone of its kind, it makes classes that were separated meet, or the other way round.
+
+Steps of all changes are one product of matrices. Of a change, the scores of all classes are computed once a step; in the two
+classes the other ones are a constant of each record, and what records have in common with the fit are sums (K, p) of their columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import Floats, Integers
+from ..statistics.multinomial_logit import MultinomialLogit, log_probabilities
+
+MOST_STEPS = 20
+ROUNDS = 4
+DECREMENT = 1e-4
+LEAST = 1e-9
+"""Of information in a direction that the classes have in common."""
+
+
+def sums_of(x: Floats, places: Integers, size: int) -> Floats:
+    """The sums (K, p) of the columns x (n, p) of the records of each class."""
+    return np.asarray((places == np.arange(size)[:, None]).astype(np.float64) @ x)
+
+
+def log_sums(x: Floats, coefficients: Floats) -> Floats:
+    """The logarithms (n,) of what probabilities are divided by, for rows x (n, p) and coefficients (K, p)."""
+    scores = coefficients @ x.T
+    most = scores.max(axis=0)
+    scores -= most
+    return np.asarray(most + np.log(np.exp(scores, out=scores).sum(axis=0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """Record ``row`` of those that were fitted has columns ``x`` (p,) and the class at ``place``."""
+
+    row: int
+    x: Floats
+    place: int
+
+
+def changed_coefficients(
+    model: MultinomialLogit, x: Floats, places: Integers, changes: Sequence[Change]
+) -> Iterator[Floats]:
+    """The maximum (K, p) after each change alone, of a model fitted to x (n, p) and the places (n,) of their classes."""
+    logs, sums = log_probabilities(x, model.coefficients), sums_of(x, places, len(model.coefficients))
+    gradient = sums - np.exp(logs).T @ x - model.penalties * model.coefficients
+    rows = x.copy()
+    climbs = [_Climb.of(model, rows, places, sums, gradient, one) for one in changes]
+    for _ in range(ROUNDS):
+        climbing = [one for one in climbs if not one.done]
+        if not climbing:
+            break
+        steps = model.step(np.stack([one.gradient for one in climbing]))
+        for one, step in zip(climbing, steps, strict=True):
+            one.climb(step)
+    yield from (one.b for one in climbs)
+
+
+@dataclass(eq=False)
+class _Climb:
+    """One change on its way from ``b`` (K, p), where the gradient is (K, p), to the maximum. ``x`` (n, p) are the records before it;
+    ``old`` (p,) those columns that the record has there, ``sums`` (K, p) those of each class after it, ``blocks`` the classes concerned.
+    """
+
+    x: Floats
+    change: Change
+    old: Floats
+    sums: Floats
+    penalties: Floats
+    blocks: Integers
+    b: Floats
+    gradient: Floats
+    value: float | None = None
+    done: bool = False
+
+    @classmethod
+    def of(
+        cls, model: MultinomialLogit, x: Floats, places: Integers, sums: Floats, gradient: Floats, change: Change
+    ) -> _Climb:
+        """From the fit, with the gradient (K, p) that is left there."""
+        b, was, old = model.coefficients, int(places[change.row]), x[change.row].copy()
+        moved = sums.copy()
+        moved[was] -= old
+        moved[change.place] += change.x
+        here, there = np.exp(log_probabilities(np.stack([old, change.x]), b))
+        gradient = gradient + (moved - sums) + np.outer(here, old) - np.outer(there, change.x)
+        return cls(x, change, old, moved, model.penalties, np.unique([was, change.place]), b, gradient)
+
+    def climb(self, step: Floats) -> None:
+        """A step (K, p), then Newton's method in the classes concerned; done where the step promises nothing."""
+        if (self.gradient * step).sum() < DECREMENT:
+            self.done = True
+            return
+        self.x[self.change.row] = self.change.x
+        if self.value is None:
+            self.value = self._fixed(self.b) - float(log_sums(self.x, self.b).sum())
+        most, chances, total = self._along(step)
+        self._within(most, chances, total)
+        self.gradient = self.sums - (chances / total) @ self.x - self.penalties * self.b
+        self.x[self.change.row] = self.old
+
+    def _fixed(self, b: Floats) -> float:
+        """What is maximised, without the sum over records of ``log_sums``."""
+        return float((b * self.sums).sum()) - 0.5 * float((self.penalties * b**2).sum())
+
+    def _along(self, step: Floats) -> tuple[Floats, Floats, Floats]:
+        """A step, halved until it raises what is maximised; then the largest score of each record (n,), the odds of its classes to
+        that, (K, n), and their sum (n,).
+        """
+        assert self.value is not None
+        share = 1.0
+        while True:
+            better = self.b + share * step if share > LEAST else self.b
+            odds = better @ self.x.T
+            most = odds.max(axis=0)
+            odds -= most
+            np.exp(odds, out=odds)
+            total = odds.sum(axis=0)
+            found = self._fixed(better) - float((most + np.log(total)).sum())
+            if share <= LEAST:
+                return most, odds, total
+            if found >= self.value:
+                self.b, self.value = better, found
+                return most, odds, total
+            share /= 2
+
+    def _within(self, most: Floats, odds: Floats, total: Floats) -> None:
+        """Newton's method in the coefficients of the classes concerned alone; ``odds`` and ``total`` follow in place."""
+        assert self.value is not None
+        rest = (np.isin(np.arange(len(odds)), self.blocks, invert=True)).astype(np.float64) @ odds
+        scores, own, whole = self.b[self.blocks] @ self.x.T, odds[self.blocks], total
+        for _ in range(MOST_STEPS):
+            chance = own / whole
+            gradient = self.sums[self.blocks] - chance @ self.x - self.penalties * self.b[self.blocks]
+            move = np.linalg.solve(self._hessian(chance), gradient.ravel()).reshape(gradient.shape)
+            if (gradient * move).sum() < DECREMENT:
+                break
+            moved, share = move @ self.x.T, 1.0
+            while share > LEAST:
+                better = self.b.copy()
+                better[self.blocks] += share * move
+                with np.errstate(over="ignore"):  # then it is too long
+                    there = np.exp(scores + share * moved - most)
+                    sums = rest + there.sum(axis=0)
+                found = self._fixed(better) - float((most + np.log(sums)).sum())
+                if found >= self.value:
+                    self.b, self.value = better, found
+                    scores, own, whole = scores + share * moved, there, sums
+                    break
+                share /= 2
+            else:
+                break
+        odds[self.blocks], total[:] = own, whole
+
+    def _hessian(self, chance: Floats) -> Floats:
+        """Minus the second derivative (k p, k p) in the k classes concerned, whose probabilities are (k, n)."""
+        p, k = self.x.shape[1], len(chance)
+        hessian = np.diag(np.tile(self.penalties + LEAST, k))
+        for i in range(k):
+            own = slice(i * p, (i + 1) * p)
+            weighed = self.x * np.sqrt(chance[i] * (1 - chance[i]))[:, None]
+            hessian[own, own] += weighed.T @ weighed
+            for j in range(i):
+                other = slice(j * p, (j + 1) * p)
+                cross = (self.x * (chance[i] * chance[j])[:, None]).T @ self.x
+                hessian[own, other] -= cross
+                hessian[other, own] -= cross
+        return hessian
