@@ -17,14 +17,15 @@ from numpy.typing import NDArray
 
 from .anonymisation._partition import check_limits
 from .budget import accounts_of
+from .data_source import HOW_TO_HOLD_OUT
 from .errors import NotComputable
 from .guesses import ReleaseModel
 from .methods import Method, registry
 from .microdata import Microdata, as_column
-from .recipe import Recipe
+from .recipe import Recipe, Step
 from .release_form import AnonymisationSpec, Anonymised
 from .results import Diagnostic, Estimate, Fit, Measure, StudyPoint, WholeMeasure
-from .rows import Row, averages, from_estimate, with_confidential_baseline
+from .rows import Row, averages, from_estimate, row_params, with_confidential_baseline
 from .run import Progress, Run, silent
 from .streams import making_streams, measuring_streams
 from .thresholds import Verdict, judge
@@ -104,7 +105,7 @@ Report = Callable[[Progress], None]
 
 def fit_model(recipe: Recipe, item: int, confidential: Microdata, report: Report = silent, *, key: bytes) -> Fit:
     """Fit the recipe's synthesis step ``item`` on the confidential data, with m posterior draws."""
-    step = recipe.synthesis[item]
+    step, confidential = recipe.synthesis[item], confidential.alone
     run = Run(making_streams(recipe, confidential, key).generator("fit", item), report=report)
     return step.method.fit(confidential, step.targets, step.spec, run, recipe.m)
 
@@ -119,7 +120,7 @@ def draw_dataset(
     key: bytes,
 ) -> Microdata:
     """Dataset ``draw`` (from 1): the targets in the recipe's order, each given the synthetic values before it (Guo & Hu §2.3)."""
-    whole = recipe.form.records is not None
+    whole, confidential = recipe.form.records is not None, confidential.alone
     start = confidential.frame.iloc[:0] if whole else confidential.frame
     released = Microdata(confidential.schema, start, "synthetic", linked=recipe.linked)
     streams = making_streams(recipe, confidential, key)
@@ -140,6 +141,7 @@ def anonymise(recipe: Recipe, confidential: Microdata, report: Report = silent, 
     The classes are those of the last step; a record that any step suppressed is in none. The table keeps to the limits of
     every step, as ``risk.anonymity`` measures them: BadInput where a later step has undone an earlier one's.
     """
+    confidential = confidential.alone
     found = Anonymised(confidential, np.zeros(len(confidential), dtype=np.int64))
     streams = making_streams(recipe, confidential, key)
     for item, step in enumerate(recipe.anonymisation):
@@ -171,7 +173,7 @@ def as_released(recipe: Recipe, frame: pd.DataFrame, classes: NDArray[np.int64] 
 
 def account_rows(recipe: Recipe, item: int, confidential: Microdata) -> list[Row]:
     """The privacy account of synthesis step ``item``, where it keeps one."""
-    step, kept = recipe.synthesis[item], accounts_of(recipe, confidential)
+    step, kept = recipe.synthesis[item], accounts_of(recipe, confidential.alone)
     account = next((own for of, own in kept if of is step), None)
     if account is None:
         return []
@@ -194,7 +196,9 @@ def measure_dataset(
     run = Run(measuring_streams(recipe, confidential, key).generator("measure", item, draw or 0), report=report)
     measure = _computed(
         step.method,
-        lambda: step.method.measure(confidential, released, step.spec.for_release(recipe.schema, recipe.released), run),
+        lambda: step.method.measure(
+            _seen(step, confidential), released.alone, step.spec.for_release(recipe.schema, recipe.released), run
+        ),
     )
     return measure, rows_of(step.method, measure, released.origin, draw, settings=recipe.settings(step))
 
@@ -214,6 +218,7 @@ def measure_block(
     run = Run(measuring_streams(recipe, confidential, key).generator("measure", item, 0), report=report)
 
     def models(data: Microdata) -> tuple[ReleaseModel, ...]:
+        data = data.alone
         for step in recipe.synthesis:
             if data.weights is not None and not step.method.weighted_release_model:
                 raise NotComputable(
@@ -224,7 +229,7 @@ def measure_block(
 
     spec = step.spec.for_release(recipe.schema, recipe.released)
     try:
-        return step.method.measure_block(confidential, releases, models, spec, int(block), run)
+        return step.method.measure_block(_seen(step, confidential), releases, models, spec, int(block), run)
     except NotComputable as error:
         return {NOT_COMPUTED: np.asarray(error.reason)}
 
@@ -244,7 +249,7 @@ def gather_blocks(
         for part in parts:
             if NOT_COMPUTED in part:
                 raise NotComputable(str(part[NOT_COMPUTED]))
-        found = step.method.gather(confidential, releases, spec, parts)
+        found = step.method.gather(_seen(step, confidential), releases, spec, parts)
     except NotComputable as error:
         found = WholeMeasure(_without_values(step.method, error))
     settings = recipe.settings(step)
@@ -252,6 +257,15 @@ def gather_blocks(
     for draw, alone in enumerate(found.datasets, start=1):
         rows += rows_of(step.method, alone, recipe.origin, draw, settings=settings)
     return found, rows
+
+
+def _seen(step: Step, confidential: Microdata) -> Microdata:
+    """The confidential records as a measure sees them: with controls where it needs them. Raises NotComputable where it lacks them."""
+    if not step.method.controls:
+        return confidential.alone
+    if confidential.controls is None:
+        raise NotComputable(f"no control records were held out; {HOW_TO_HOLD_OUT}")
+    return confidential
 
 
 def _computed(method: Method, compute: Callable[[], Measure]) -> Measure:
@@ -295,7 +309,7 @@ def study_point(
     run = Run(measuring_streams(recipe, confidential, key).generator("study", item), report=report)
     spec = step.spec.for_release(recipe.schema, recipe.released)
     try:
-        found = step.method.point(confidential, releases, point, spec, run)
+        found = step.method.point(confidential.alone, releases, point, spec, run)
     except NotComputable as error:
         found = StudyPoint(None, tuple(_without_values(step.method, error) for _ in releases))
     tables: list[tuple[str, int | None, Measure]] = (
@@ -328,7 +342,7 @@ def _summaries(recipe: Recipe, rows: Sequence[Row]) -> Iterator[Row]:
         if rule := step.method.summarise:
             own = [row for row in rows if recipe.step_of(row.method_key, row.params) is step]
             settings = recipe.settings(step)
-            yield from (replace(row, params=step.method.row_params(row.params, settings)) for row in rule(own))
+            yield from (replace(row, params=row_params(step.method, row.params, settings)) for row in rule(own))
 
 
 def combined_rows(rows: Sequence[Row], records: int | None = None) -> list[Row]:

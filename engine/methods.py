@@ -83,6 +83,7 @@ class Method:
     release_model: ReleaseModelOf[Any] | None = None
     weighted: bool = False
     weighted_release_model: bool = False
+    controls: bool = False
     gather: Gather[Any] | None = None
     confidential: bool = False
     targets: tuple[str, ...] = ()
@@ -164,8 +165,13 @@ class Method:
 
     @property
     def whole(self) -> bool:
-        """Whether it is a measure of all released datasets at once, by the models that made them."""
+        """Whether it is a measure of all released datasets at once."""
         return self.gather is not None
+
+    @property
+    def asks_models(self) -> bool:
+        """Whether it asks the models that made the release, as a measure of all datasets does that has no controls."""
+        return self.whole and not self.controls
 
     @property
     def anonymise(self) -> AnonymisationMethod[Any]:
@@ -218,20 +224,6 @@ class Method:
             if output.name == measure:
                 return output
         raise KeyError(measure)
-
-    def row_params(self, own: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters of a row: what tells it from the others of its step, and the step's settings (``Spec.settings``).
-
-        A setting whose name an own parameter has stands as ``name.setting``, so that neither hides the other.
-        """
-        named = {
-            f"{self.name}.{key}" if own.get(key, value) != value else key: value for key, value in settings.items()
-        }
-        return {**named, **own}
-
-    def made(self, params: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
-        """Whether a row of these parameters may come from a step of these settings."""
-        return all(value in (params.get(key), params.get(f"{self.name}.{key}")) for key, value in settings.items())
 
 
 @overload
@@ -292,6 +284,7 @@ def method(
     source: str,
     outputs: tuple[Output, ...],
     gather: Gather[S],
+    controls: bool = ...,
     check: Check[S] | None = ...,
     extra: Extra | None = ...,
     per_record: tuple[RecordArray, ...] = ...,
@@ -305,6 +298,7 @@ def method(
     source: str,
     outputs: tuple[Output, ...],
     confidential: bool = ...,
+    controls: bool = ...,
     check: Check[S] | None = ...,
     combine: Combine | None = ...,
     extra: Extra | None = ...,
@@ -317,7 +311,8 @@ def method(title: str, *, spec: type[Spec], source: str, **rest: Any) -> Callabl
     themselves. ``targets`` are the kinds of variable that a synthesis method can produce; with a ``joint_draw`` it produces several variables in one step, and
     its ``account`` says what they cost. ``release_model`` is what an intruder makes of a release of it; a measure with ``gather`` reads those of all steps.
     ``weighted`` says that its fit, and ``weighted_release_model`` that this model, gives each record the influence that
-    ``Microdata.weights`` says. ``check`` is the method's own
+    ``Microdata.weights`` says. ``controls`` says that a measure holds what it finds against records that no release was made of: its
+    confidential data have them (``Microdata.controls``), and a recipe without any is refused. ``check`` is the method's own
     check of the confidential data. ``axis``, ``planes`` and ``split`` are a study's; ``per_record`` declares the arrays of a
     ``Measure`` with one value a record, ``beliefs`` which outputs tell what an intruder believes before and after. ``extra`` is the part of the package that it needs.
     """

@@ -45,6 +45,9 @@ class Microdata:
 
     ``weights`` (n,), in [0, 1], are the influence of each confidential record on the models of a release; None where all
     are 1 (``weighted``). Nothing but fits, and what asks them, reads them.
+
+    ``controls`` are records of the same variables that no release was made of (``with_controls``); None where none were held out. Only
+    measures that declare ``controls`` are given them.
     """
 
     schema: Schema
@@ -55,6 +58,7 @@ class Microdata:
     generalised: frozenset[str] = frozenset()
     linked: bool = True
     weights: NDArray[np.float64] | None = None
+    controls: Microdata | None = None
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -81,6 +85,27 @@ class Microdata:
     def influence(self) -> NDArray[np.float64]:
         """The weight of every record, (n,): 1 where there are none."""
         return np.ones(len(self)) if self.weights is None else self.weights
+
+    def with_controls(self, controls: Microdata) -> Microdata:
+        """The same records with control records beside them, whose level codes mean what they mean here.
+
+        Levels that only controls have come after all others. Raises EngineError where their variables are others.
+        """
+        if controls.schema != self.schema:
+            raise EngineError("control records have the same variables as the confidential ones")
+        columns = {}
+        for variable in self.schema:
+            if variable.kind.has_levels:
+                values, own = controls.frame[variable.name], self.frame[variable.name].cat.categories
+                columns[variable.name] = values.cat.set_categories(
+                    [*own, *(c for c in values.cat.categories if c not in own)]
+                )
+        return replace(self, controls=replace(controls, frame=controls.frame.assign(**columns)))
+
+    @property
+    def alone(self) -> Microdata:
+        """The same records without any controls."""
+        return self if self.controls is None else replace(self, controls=None)
 
     @cached_property
     def sha256(self) -> str:

@@ -47,6 +47,9 @@ class Output:
     ``ratio_to`` says what its rows' baseline is where a threshold's ``max_ratio`` is held against that, since there is no value
     of the confidential data.
 
+    ``attack`` says which part it is of the result of an attack: how often a guess is right with the release, without it, and about control
+    records, what is in excess of these, and how many guesses there are. They stand side by side in one table.
+
     ``drawn`` as "interval" is an estimate that is drawn beside the confidential data's; as "note" it stands below.
 
     ``public`` says that the released datasets' average may leave the building, rounded: a "share" of records to what a
@@ -78,6 +81,7 @@ class Output:
     evidence: str = ""
     ratio_to: str = ""
     drawn: Literal["", "interval", "note"] = ""
+    attack: Literal["", "attack", "baseline", "control", "excess", "guesses"] = ""
     public: Literal["", "score", "share", "grade"] = ""
 
     @property

@@ -11,12 +11,14 @@ from typing import Any
 
 import tomli_w
 
+from .data_source import HOW_TO_HOLD_OUT, DataSource
 from .errors import BadInput
 from .methods import Method, find, registry
 from .published import Published, read_published
 from .release_form import KEYS as FORM_KEYS
 from .release_form import AnonymisationSpec, ReleaseForm
-from .schema import MissingPolicy, Origin, Role, Schema, Variable
+from .rows import may_be_of
+from .schema import Origin, Role, Schema, Variable
 from .spec import Spec, StudySpec
 from .terms import parse_term
 from .thresholds import Threshold
@@ -31,35 +33,6 @@ SECTIONS = (
 MAKERS = ("synthesis", "anonymisation")
 AS_A_METHOD = {"synthesis": "cart", "anonymisation": "mondrian", "studies": "studies.intruder_uncertainty"}
 """A method of a family as a step names it, for whoever has named none."""
-
-
-@dataclass(frozen=True, slots=True)
-class DataSource:
-    """Where the confidential records come from: file, a filter, how many of them, and the missing-value policy."""
-
-    file: str = ""
-    where: str = ""
-    sample: int | None = None
-    missing: MissingPolicy = MissingPolicy.REFUSE
-
-    @classmethod
-    def from_table(cls, table: Mapping[str, Any]) -> DataSource:
-        """The source that a recipe's ``[data]`` describes. Raises BadInput."""
-        known_keys(table, ("file", "where", "sample", "missing"), "data")
-        sample = table.get("sample")
-        if sample is not None and (not isinstance(sample, int) or isinstance(sample, bool) or sample < 1):
-            raise BadInput(
-                "data.sample", f"{sample!r} must be a whole number, at least 1; leave it out for all records"
-            )
-        missing = table.get("missing", "refuse")
-        if missing not in list(MissingPolicy):
-            raise BadInput("data.missing", f'"{missing}" is none of {", ".join(MissingPolicy)}')
-        return cls(text_of(table, "file", "data"), text_of(table, "where", "data"), sample, MissingPolicy(missing))
-
-    def to_table(self) -> dict[str, Any]:
-        """The ``[data]`` table, without what is left at its default."""
-        table = {"file": self.file, "where": self.where, "sample": self.sample, "missing": self.missing.value}
-        return {key: value for key, value in table.items() if value not in ("", None, "refuse")}
 
 
 @dataclass(frozen=True)
@@ -125,6 +98,8 @@ class Recipe:
         """The recipe of a table as TOML or JSON reads it. Raises BadInput."""
         known_keys(table, SECTIONS, "")
         schema = _schema(table)
+        source = DataSource.from_table(section_of(table, "data"))
+        source.check_variables(schema)
         release = section_of(table, "release")
         known_keys(release, ("m", "seed", "released", *FORM_KEYS), "release")
         synthesis = tuple(_synthesis_step(t, i, schema) for i, t in enumerate(tables_of(table, "synthesis")))
@@ -149,7 +124,12 @@ class Recipe:
         )
         for step in (*measures, *studies):
             step.spec.check_release(schema, released, step.place)
-            if step.method.whole:
+            if step.method.controls and source.holdout is None:
+                raise BadInput(
+                    f"{step.place}.method",
+                    f"{step.method.key} holds what an intruder finds against control records; {HOW_TO_HOLD_OUT}",
+                )
+            if step.method.asks_models:
                 _require_models(step, synthesis)
         if not stored:
             _refuse_twice((*measures, *studies), schema, released)
@@ -161,7 +141,7 @@ class Recipe:
         )
         return cls(
             text_of(table, "title", ""),
-            DataSource.from_table(section_of(table, "data")),
+            source,
             schema,
             whole_number(release, "m", "release", 1 if not synthesis else 20, 1),
             whole_number(release, "seed", "release", 1, 0),
@@ -213,7 +193,7 @@ class Recipe:
         Rows that the first version stored say less. They are of the step that agrees most; None where two agree as much.
         """
         own = [(step, settings) for step, settings in self._settings if step.method.key == key]
-        agreeing = [(step, settings) for step, settings in own if step.method.made(params, settings)]
+        agreeing = [(step, settings) for step, settings in own if may_be_of(step.method, params, settings)]
         if agreeing:
             return max(agreeing, key=lambda one: len(one[1]))[0]
         said = [sum(params.get(name) == value for name, value in settings.items()) for _, settings in own]

@@ -85,8 +85,22 @@ def from_estimate(
         unit,
         "not computed" if value is None else "computed",
         estimate.reason or ("" if value is not None else "the result is not a finite number"),
-        method.row_params({key: written(value) for key, value in estimate.params.items()}, settings or {}),
+        row_params(method, {key: written(value) for key, value in estimate.params.items()}, settings or {}),
     )
+
+
+def row_params(method: Method, own: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a row: what tells it from the others of its step, and the step's settings (``Spec.settings``).
+
+    A setting whose name an own parameter has stands as ``name.setting``, so that neither hides the other.
+    """
+    named = {f"{method.name}.{key}" if own.get(key, value) != value else key: value for key, value in settings.items()}
+    return {**named, **own}
+
+
+def may_be_of(method: Method, params: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    """Whether a row of these parameters may come from a step of the method with these settings."""
+    return all(value in (params.get(key), params.get(f"{method.name}.{key}")) for key, value in settings.items())
 
 
 def _finite(value: float | None) -> float | None:

@@ -61,9 +61,9 @@ SCHEMA = Schema(
 
 
 @functools.cache
-def _made() -> Microdata:
-    """The table that every test gets a copy of."""
-    rng = np.random.default_rng(11)
+def _made(seed: int = 11) -> Microdata:
+    """The table that every test gets a copy of; of another seed, other records of the same population."""
+    rng = np.random.default_rng(seed)
     region = rng.choice(["north", "south", "west"], RECORDS, p=[0.5, 0.3, 0.2])
     visits = rng.poisson(3, RECORDS)
     days = np.where(rng.random(RECORDS) < 0.3, 0, np.minimum(rng.poisson(np.exp(1 + 0.2 * visits)), 30))
@@ -81,6 +81,14 @@ def _made() -> Microdata:
         }
     )
     return conform(raw, SCHEMA)
+
+
+def seen_by(method: Method, data: Microdata) -> Microdata:
+    """The confidential records as a run gives them to a method: with control records where it needs some."""
+    if not method.controls:
+        return data
+    controls = _made(13)
+    return data.with_controls(Microdata(data.schema, controls.frame[list(data.schema.names)]))
 
 
 @pytest.fixture
@@ -165,7 +173,9 @@ def recipe_of(method: Method, schema: Schema, kind: Kind | None = None) -> Recip
         table["study"] = [step]
     else:
         table["measure"] = [step]
-        if method.whole:
+        if method.controls:
+            table["data"] = {"holdout": 0.5}
+        if method.asks_models:
             table["release"] = {"m": DRAWS}
             table["synthesis"] = [dict(MODEL)]
     return Recipe.from_table(table)

@@ -36,6 +36,7 @@ from .examples import (
     recipe_of,
     refuses_missing,
     run_of,
+    seen_by,
     spec_of,
     table_of,
     with_missing,
@@ -48,7 +49,7 @@ every_measure_and_study = pytest.mark.sfumato_contract(*MEASURES, "studies")
 
 def measured(method: Method, confidential: Microdata, released: Microdata, run: Run) -> Measure:
     """What a measure says of a release."""
-    return method.measure(confidential, released, spec_of(method, confidential.schema), run)
+    return method.measure(seen_by(method, confidential), released, spec_of(method, confidential.schema), run)
 
 
 @every_measure
@@ -196,7 +197,7 @@ def test_arrays_of_single_records_are_declared(
 
 def whole_measure(method: Method, data: Microdata, releases: list[Microdata]) -> WholeMeasure:
     """What a measure of a whole release says, by the models of the examples' recipe."""
-    recipe = recipe_of(method, data.schema)
+    recipe, data = recipe_of(method, data.schema), seen_by(method, data)
     parts = [measure_block(recipe, 0, block, data, releases, key=PUBLIC) for block in recipe.measures[0].spec.grid()]
     return gather_blocks(recipe, 0, data, releases, parts)[0]
 
@@ -249,6 +250,8 @@ def test_measure_of_a_whole_release_is_sound_where_values_are_missing(
 @every_whole_measure
 def test_measure_of_a_whole_release_asks_for_its_models(method: Method, confidential: Microdata) -> None:
     table = recipe_of(method, confidential.schema).to_table()
+    if not method.asks_models:
+        return
     release = {**{k: v for k, v in table.items() if k != "synthesis"}, "release": {"m": 2, "released": ["days"]}}
     with pytest.raises(BadInput, match=r"measure\[0\].method: .* asks the models"):
         Recipe.from_table(release)
@@ -320,7 +323,8 @@ def recipe_with(method: Method, schema: Schema, steps: list[dict[str, Any]]) -> 
         {
             "title": method.title,
             "variables": {variable.name: variable.to_table() for variable in schema},
-            **(made if method.whole else {"release": {"m": 2, "released": list(SYNTHESISED)}}),
+            **({"data": {"holdout": 0.5}} if method.controls else {}),
+            **(made if method.asks_models else {"release": {"m": 2, "released": list(SYNTHESISED)}}),
             section: [{"method": method.key, **step} for step in steps],
         }
     )
@@ -350,7 +354,8 @@ def changed_tables(method: Method, data: Microdata) -> Mapping[str, dict[str, An
 
 def results(recipe: Recipe, data: Microdata, releases: list[Microdata]) -> list[Row]:
     """The rows of all datasets together and of the confidential data."""
-    return [row for row in execute(recipe, data, releases, key=PUBLIC).rows if row.draw is None]
+    (step,) = {one.method for one in (*recipe.measures, *recipe.studies)}
+    return [row for row in execute(recipe, seen_by(step, data), releases, key=PUBLIC).rows if row.draw is None]
 
 
 @pytest.mark.slow

@@ -29,9 +29,9 @@ from relations import (
 )
 from tables import SCHEMA
 
+from sfumato.engine.data_source import DataSource
 from sfumato.engine.methods import Method, registry
 from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import DataSource
 from sfumato.engine.run import PUBLIC
 from sfumato.workspace.ingest.files import Source, ingest
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from sfumato.engine.data_source import DataSource
 from sfumato.engine.errors import BadInput
 from sfumato.engine.overrides import with_settings
-from sfumato.engine.recipe import DataSource, Recipe
+from sfumato.engine.recipe import Recipe
 from sfumato.engine.schema import MissingPolicy
 from sfumato.engine.thresholds import Threshold
 

@@ -14,7 +14,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.execution import execute
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
-from sfumato.engine.rows import Row
+from sfumato.engine.rows import Row, may_be_of, row_params
 from sfumato.engine.run import PUBLIC
 
 Make = Callable[..., Recipe]
@@ -153,7 +153,7 @@ def test_runs_that_select_other_variables_are_compared_on_those_they_share(
 def test_a_setting_never_hides_what_tells_rows_of_one_step_apart(small_recipe: Make) -> None:
     step = small_recipe(study=[{"method": "studies.calibration", "sensitive": "region", "generators": 2}]).studies[0]
     settings = {"generators": 2}
-    params = step.method.row_params({"generators": "all"}, settings)
+    params = row_params(step.method, {"generators": "all"}, settings)
     assert params == {"generators": "all", "calibration.generators": 2}
-    assert step.method.made(params, settings)
-    assert not step.method.made(params, {"generators": 3})
+    assert may_be_of(step.method, params, settings)
+    assert not may_be_of(step.method, params, {"generators": 3})

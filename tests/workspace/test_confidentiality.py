@@ -13,8 +13,8 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from sfumato.engine.data_source import DataSource
 from sfumato.engine.errors import BadInput
-from sfumato.engine.recipe import DataSource
 from sfumato.engine.run import PUBLIC
 from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.workspace.ingest.files import Source, ingest, select_where

@@ -22,9 +22,9 @@ import pyarrow as pa
 import pyarrow.csv as csv_reader
 import pyarrow.parquet as pq
 
+from sfumato.engine.data_source import DataSource
 from sfumato.engine.errors import BadInput
 from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import DataSource
 from sfumato.engine.schema import Origin, Schema
 from sfumato.engine.written_values import are_names, has_decimal_commas, read_numbers
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
+from sfumato.engine.data_source import DataSource
 from sfumato.engine.errors import BadInput
 from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import DataSource
 from sfumato.engine.run import Randomness
 from sfumato.engine.schema import Kind, Variable
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.engine.methods import method_called
 from sfumato.engine.microdata import as_column
-from sfumato.engine.rows import Row
+from sfumato.engine.rows import Row, row_params
 
 from ..errors import NotFound, NotReady
 from ..reporting.beliefs import BeliefsFound, Guess, RecordGuesses
@@ -50,7 +50,7 @@ def beliefs_of(workspace: Workspace, run_id: int, measure: RecordMeasure) -> Bel
         for row in result_rows(workspace, run_id)
         if row.method_key == measure.key and row.draw is None and run.recipe.step_of(row.method_key, row.params) is step
     ]
-    base = method.row_params({}, settings)
+    base = row_params(method, {}, settings)
     whole = {row.measure: row for row in rows if row.params == base and not row.target}
     lacking = [n for n in (told.after, told.before, told.both, told.gained, told.lost, told.neither) if n not in whole]
     if lacking:

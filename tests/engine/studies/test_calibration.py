@@ -16,7 +16,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.execution import combine, study_point
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
-from sfumato.engine.rows import Row
+from sfumato.engine.rows import Row, row_params
 from sfumato.engine.run import PUBLIC
 from sfumato.engine.studies._calibrated import SCORES, calibrated
 from sfumato.engine.studies._group_tests import GroupTests
@@ -174,7 +174,7 @@ def test_a_run_s_results_are_the_summary_and_not_the_simulations(data: Microdata
     assert settings.keys() == {"generators", "originals", "sizes", "ks"}
     for row, made in zip(found, calibrated(rows), strict=True):
         assert replace(row, params={}) == replace(made, params={})
-        assert row.params == plan.studies[0].method.row_params(made.params, settings)
+        assert row.params == row_params(plan.studies[0].method, made.params, settings)
 
 
 @pytest.mark.slow

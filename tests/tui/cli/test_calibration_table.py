@@ -9,7 +9,7 @@ from typing import Any
 
 from sfumato.engine.methods import find
 from sfumato.engine.published import Published
-from sfumato.engine.rows import Row
+from sfumato.engine.rows import Row, row_params
 from sfumato.engine.studies._calibrated import calibrated
 from sfumato.tui.cli.summary import study_text
 
@@ -55,7 +55,7 @@ def test_areas_and_errors_stand_beside_the_paper_s() -> None:
 
 def test_a_setting_called_generators_is_not_taken_for_whose_area_a_row_is() -> None:
     step = find("studies.calibration", "")
-    told = [replace(row, params=step.row_params(row.params, {"generators": 2, "originals": 2})) for row in ROWS]
+    told = [replace(row, params=row_params(step, row.params, {"generators": 2, "originals": 2})) for row in ROWS]
     assert calibration_text(told) == calibration_text(ROWS)
 
 

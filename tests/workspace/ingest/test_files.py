@@ -19,9 +19,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.engine.data_source import DataSource
 from sfumato.engine.errors import BadInput
 from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import DataSource
 from sfumato.engine.run import PUBLIC
 from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.workspace.ingest.files import Source, find_source, ingest, read_frame

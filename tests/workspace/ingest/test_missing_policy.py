@@ -13,9 +13,10 @@ import tomli_w
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sfumato.engine.data_source import DataSource
 from sfumato.engine.errors import BadInput
 from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import DataSource, Recipe
+from sfumato.engine.recipe import Recipe
 from sfumato.engine.run import PUBLIC
 from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.workspace.ingest.files import Source, ingest

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sfumato.engine.data_source import DataSource
 from sfumato.engine.microdata import conform
-from sfumato.engine.recipe import DataSource
 from sfumato.engine.schema import Kind, Schema, Variable
 from sfumato.tui.jobs import run_recipe
 from sfumato.workspace.errors import DifferentData

@@ -1,0 +1,188 @@
+"""The result of an attack on a release, beside what the same attack gets without the release and against control records.
+
+An attack makes guesses, each right or wrong. How often they are right of the records that a release was made of says little by itself: much can
+be guessed of anybody by what is generally so. Control records are of the same population, and no release was made of them: what an
+attack gets right of them is no disclosure. The residual risk is what is left of the way to certainty (Giomi, Boenisch, Wehmeyer & Tasnádi
+2022, arXiv 2211.10459, §3.1):
+
+    R = (a - c) / (1 - c)
+
+with a the success rate against the records of the release, c that against controls. It is 0 where both are the same, 1 where every guess
+about the release's own records is right, and below 0 where chance favoured the controls.
+
+a, c and the baseline have Wilson's interval (Brown, Cai & DasGupta 2001), for guesses that are independent of each other. 1 - R = (1 - a) / (1 - c)
+is a ratio of two shares, and its limits follow from Wilson's limits of both (MOVER: Donner & Zou 2012, Statistical Methods in Medical Research
+21(4), eq. 9). An attack whose guesses are not independent brings limits of its own.
+
+A method declares ``controls=True``, ``outputs=attack_outputs(...)`` and ``combine=combined``, and returns ``AttackResult.estimates``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..outputs import Output, Question
+from ..results import Estimate
+from ..rows import Row, average, by_series
+from ..statistics.bounded_interval import AT_MOST_ONE, NON_NEGATIVE, SHARE, Range
+
+LEVEL = 0.95
+NOTHING_LEFT = "every guess about a control record is right too: there is nothing left that the release could add"
+NO_GUESS = "the attack makes no guess"
+
+
+def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) -> tuple[Output, ...]:
+    """The outputs of an attack: ``guesses`` names its guesses (``predicates``), ``right`` says when one is right."""
+    return (
+        Output(
+            "attack_success",
+            f"share of the {guesses} that {right} of the records that the release was made of",
+            "low",
+            "share",
+            range=SHARE,
+            short="attack",
+            attack="attack",
+            questions=questions,
+        ),
+        Output(
+            "baseline_success",
+            f"share of {guesses} made without the release that {right} of the records that the release was made of",
+            "none",
+            "share",
+            range=SHARE,
+            short="baseline",
+            attack="baseline",
+        ),
+        Output(
+            "control_success",
+            f"share of the {guesses} that {right} of control records, of which no release was made",
+            "none",
+            "share",
+            range=SHARE,
+            short="control",
+            attack="control",
+        ),
+        Output(
+            "excess_risk",
+            "what the attack gets right beyond the control, as a share of what is left: (attack - control) / (1 - control)",
+            "low",
+            "share",
+            range=AT_MOST_ONE,
+            short="excess",
+            attack="excess",
+            questions=questions,
+        ),
+        Output(
+            "guesses", f"{guesses} that count", "none", guesses, range=NON_NEGATIVE, short="guesses", attack="guesses"
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How often guesses are right: ``successes`` of ``guesses``, which may be no whole number where parts of guesses are counted.
+
+    ``scale`` is what the share is multiplied by, where only one in so many successes could be seen.
+    """
+
+    successes: float
+    guesses: int
+    scale: float = 1.0
+
+    @property
+    def value(self) -> float:
+        """The success rate, at most 1. ZeroDivisionError without guesses."""
+        return min(1.0, self.scale * self.successes / self.guesses)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson's 95 % interval of it."""
+        z = 1.959963984540054
+        n, p = self.guesses, self.successes / self.guesses
+        middle, half = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+        low, high = ((middle + sign * half) / (1 + z * z / n) for sign in (-1, 1))
+        low, high = (0.0 if self.successes == 0 else low), (1.0 if self.successes == n else high)
+        return min(self.value, max(0.0, self.scale * low)), max(self.value, min(1.0, self.scale * high))
+
+
+def residual_risk(attack: float, control: float) -> float:
+    """R = (a - c) / (1 - c), at most 1. ZeroDivisionError where c is 1."""
+    return (attack - control) / (1 - control)
+
+
+def residual_interval(attack: Rate, control: Rate) -> tuple[float, float]:
+    """The 95 % limits of R for guesses that are independent of each other (MOVER), of unscaled rates. ZeroDivisionError where c is 1."""
+    p, q = 1 - attack.value, 1 - control.value
+    (p_low, p_high), (q_low, q_high) = (tuple(1 - end for end in reversed(rate.interval)) for rate in (attack, control))
+    under = (p * q) ** 2 - p_low * q_high * (2 * p - p_low) * (2 * q - q_high)
+    above = (p * q) ** 2 - p_high * q_low * (2 * p - p_high) * (2 * q - q_low)
+    low = p_low * (2 * p - p_low) / (p * q + math.sqrt(max(0.0, under))) if p else 0.0
+    high = (p * q + math.sqrt(max(0.0, above))) / (q_low * (2 * q - q_low))
+    return 1 - max(high, p / q), 1 - min(low, p / q)
+
+
+@dataclass(frozen=True, slots=True)
+class AttackResult:
+    """An attack's success rates on the release's own records, without the release, and on control records.
+
+    ``limits`` are those of the residual risk where the guesses are not independent of each other; None for ``residual_interval``.
+    ``baseline`` is None where there is none.
+    """
+
+    attack: Rate
+    baseline: Rate | None
+    control: Rate
+    limits: tuple[float, float] | None = None
+
+    def estimates(self, target: str = "", reason: str = "", **params: Any) -> tuple[Estimate, ...]:
+        """The five estimates that ``attack_outputs`` declares, of one ``target`` and with these ``params``, in one ``reason``.
+
+        The baseline of the attack's success is the one without the release; that of the excess is 0.
+        """
+        base = None if self.baseline is None or not self.baseline.guesses else self.baseline.value
+
+        def said(name: str, value: float, ends: Range, baseline: float | None = None) -> Estimate:
+            return Estimate(name, value, target, ends[0], ends[1], baseline, reason=reason, params=params)
+
+        def share(name: str, rate: Rate | None, why: str, baseline: float | None = None) -> Estimate:
+            if rate is None or not rate.guesses:
+                return Estimate.not_computed(name, why, target, **params)
+            return said(name, rate.value, rate.interval, baseline)
+
+        count = said("guesses", float(self.attack.guesses), (None, None))
+        return (
+            share("attack_success", self.attack, reason or NO_GUESS, base),
+            share("baseline_success", self.baseline, "there is no guess to make without the release"),
+            share("control_success", self.control, reason or NO_GUESS),
+            self._excess(target, reason, params, said),
+            count,
+        )
+
+    def _excess(self, target: str, reason: str, params: dict[str, Any], said: Any) -> Estimate:
+        if not self.attack.guesses or not self.control.guesses:
+            return Estimate.not_computed("excess_risk", reason or NO_GUESS, target, **params)
+        if self.control.value >= 1:
+            return Estimate.not_computed("excess_risk", NOTHING_LEFT, target, **params)
+        value = residual_risk(self.attack.value, self.control.value)
+        low, high = self.limits or residual_interval(self.attack, self.control)
+        found: Estimate = said("excess_risk", value, (min(low, value), min(1.0, max(high, value))), 0.0)
+        return found
+
+
+def combined(rows: Sequence[Row], records: int | None = None) -> list[Row]:
+    """The average over the datasets, with the average of their limits.
+
+    All datasets are attacked with the same records, and what these records are by chance does not become less with more datasets.
+    """
+    found = []
+    for group in by_series(rows):
+        row, known = average(group, records), [one for one in group if one.lower is not None and one.upper is not None]
+        if row.value is not None and known:
+            low = sum(one.lower for one in known if one.lower is not None) / len(known)
+            high = sum(one.upper for one in known if one.upper is not None) / len(known)
+            row = replace(row, lower=min(low, row.value), upper=max(high, row.value))
+        found.append(row)
+    return found

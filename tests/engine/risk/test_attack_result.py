@@ -1,0 +1,91 @@
+"""The result of an attack: success rates with Wilson's intervals, and the residual risk over the control."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
+
+from sfumato.engine.risk._attack import (
+    NOTHING_LEFT,
+    AttackResult,
+    Rate,
+    attack_outputs,
+    combined,
+    residual_interval,
+    residual_risk,
+)
+from sfumato.engine.rows import Row
+
+
+@pytest.mark.parametrize(("successes", "guesses"), [(0, 10), (3, 10), (10, 10), (1, 1), (417, 1000), (999, 1000)])
+def test_rates_have_the_interval_of_wilson(successes: int, guesses: int) -> None:
+    theirs = proportion_confint(successes, guesses, method="wilson")
+    assert Rate(successes, guesses).interval == pytest.approx(theirs, abs=1e-12)
+
+
+def test_residual_risk_is_what_is_left_of_the_way_to_certainty() -> None:
+    assert residual_risk(1.0, 0.3) == 1.0
+    assert residual_risk(0.3, 0.3) == 0.0
+    assert residual_risk(0.65, 0.3) == pytest.approx(0.5)
+    assert residual_risk(0.0, 0.5) == -1.0
+
+
+@pytest.mark.parametrize(
+    ("attack", "control"), [((60, 200), (40, 200)), ((150, 400), (80, 300)), ((900, 1000), (300, 500))]
+)
+def test_its_interval_is_near_the_score_interval_of_the_ratio(
+    attack: tuple[int, int], control: tuple[int, int]
+) -> None:
+    """1 - R is the ratio of the shares that fail."""
+    (a, n), (c, k) = attack, control
+    low, high = confint_proportions_2indep(n - a, n, k - c, k, compare="ratio", method="score", correction=False)
+    assert residual_interval(Rate(a, n), Rate(c, k)) == pytest.approx((1 - high, 1 - low), abs=0.012)
+
+
+@pytest.mark.parametrize("rates", [(0.0, 0.0), (0.02, 0.02), (0.3, 0.3), (0.9, 0.5), (0.95, 0.9)])
+def test_its_interval_covers(rates: tuple[float, float]) -> None:
+    """Where nothing is ever right it may cover always; intervals of half the width must be found out."""
+    rng = np.random.default_rng(1)
+    truth, n = residual_risk(*rates), 400
+    ends = np.array([residual_interval(*(Rate(int(rng.binomial(n, p)), n) for p in rates)) for _ in range(1500)])
+    covers = ((ends[:, 0] <= truth) & (truth <= ends[:, 1])).mean()
+    assert 0.935 <= covers <= (1.0 if rates[0] < 0.1 else 0.965)
+    half = ends / 2 + ends.mean(axis=1, keepdims=True) / 2
+    assert rates[0] == 0 or ((half[:, 0] <= truth) & (truth <= half[:, 1])).mean() < 0.85
+
+
+def test_an_attack_has_five_estimates() -> None:
+    found = {one.measure: one for one in AttackResult(Rate(8, 10), Rate(1, 10), Rate(3, 10)).estimates("age", kind="x")}
+    assert set(found) == {output.name for output in attack_outputs("guesses", "are right", ("inference",))}
+    assert (found["attack_success"].value, found["attack_success"].baseline) == (0.8, 0.1)
+    assert (found["control_success"].value, found["baseline_success"].value) == (0.3, 0.1)
+    assert (found["excess_risk"].value, found["excess_risk"].baseline) == (pytest.approx(0.5 / 0.7), 0.0)
+    assert found["guesses"].value == 10
+    for one in found.values():
+        assert (one.target, one.params) == ("age", {"kind": "x"})
+        assert one.lower is None or one.lower <= one.value <= one.upper  # type: ignore[operator]
+
+
+def test_what_has_no_answer_says_why() -> None:
+    sure = {one.measure: one for one in AttackResult(Rate(10, 10), None, Rate(4, 4)).estimates()}
+    assert (sure["excess_risk"].value, sure["excess_risk"].reason) == (None, NOTHING_LEFT)
+    assert sure["baseline_success"].reason
+    none = {one.measure: one for one in AttackResult(Rate(0, 0), None, Rate(0, 0)).estimates(reason="too small")}
+    assert {name: one.value for name, one in none.items() if one.value is not None} == {"guesses": 0.0}
+    assert none["attack_success"].reason == "too small"
+
+
+def test_a_perfect_attack_has_an_interval_that_ends_at_1() -> None:
+    (low, high) = residual_interval(Rate(100, 100), Rate(7, 100))
+    assert high == 1.0
+    assert 0.9 < low < 1.0
+
+
+def test_datasets_together_are_as_uncertain_as_one() -> None:
+    def row(draw: int, value: float) -> Row:
+        return Row("risk", "x", "excess_risk", "", "synthetic", draw, None, value, value - 0.1, value + 0.2)
+
+    (found,) = combined([row(1, 0.3), row(2, 0.5)])
+    assert (found.draw, found.value) == (None, pytest.approx(0.4))
+    assert (found.lower, found.upper) == (pytest.approx(0.3), pytest.approx(0.6))
