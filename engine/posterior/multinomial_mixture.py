@@ -19,7 +19,7 @@ A value that is missing is integrated over: it says nothing of its record's clas
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,17 +29,10 @@ from scipy.special import gammaln
 from ..arrays import Floats
 from ..results import ChainTrace
 from ..run import Progress
+from .distinct_rows import LEAST, Codes, DistinctRows
 
-Codes = NDArray[np.int64]
-
-CHUNK = 1024
-"""Distinct rows whose class probabilities are held at a time: they stay in the processor's cache."""
 FEW = 32
 """Records of a row, up to which each draws its own class; more draw a multinomial."""
-COMBINATIONS = 512
-"""Of the values of a block of variables, at least: as many logarithms are summed and exponentials taken for each class."""
-LEAST = 1e-300
-"""Of a probability that was drawn: its logarithm is finite."""
 BETWEEN_REPORTS = 20
 OCCUPIED, ALPHA, LOG_LIKELIHOOD = "occupied classes", "alpha", "log likelihood"
 
@@ -55,200 +48,55 @@ class Prior:
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
-    """Consecutive variables, whose values together have H combinations.
-
-    ``of`` (R,) is the combination of each distinct row, ``shown`` (D, H) is 1 where a combination has a level of the columns ``first`` to
-    ``last``, ``records`` (H,) how many have it.
-    """
-
-    of: Codes
-    first: int
-    last: int
-    shown: Floats
-    records: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class DistinctRows:
-    """Records of q variables as their R distinct rows: ``counts`` (R,) of records, ``place`` (n,) the row of each.
-
-    ``levels`` (q,) are the numbers of levels; a code outside 0..levels - 1 is a missing value. ``blocks`` hold the rows.
-    """
-
-    levels: tuple[int, ...]
-    counts: Codes
-    place: Codes
-    blocks: tuple[Block, ...]
-
-    @classmethod
-    def of(cls, codes: Sequence[Codes], levels: Sequence[int], records: int) -> DistinctRows:
-        """Of the codes (n,) of each variable. Rows stand in the order of their codes, so nothing hangs on that of the records."""
-        known = [
-            np.where((own >= 0) & (own < size), own, size).astype(np.int64)
-            for own, size in zip(codes, levels, strict=True)
-        ]
-        place = np.zeros(records, dtype=np.int64)
-        for own, size in zip(known, levels, strict=True):
-            place = np.unique(place * (size + 1) + own, return_inverse=True)[1].ravel()
-        counts = np.bincount(place, minlength=1 if not records else 0).astype(np.int64)
-        first = np.zeros(len(counts), dtype=np.int64)
-        first[place[::-1]] = np.arange(records)[::-1]
-        rows = [own[first] for own in known] if records else [own[:0] for own in known]
-        return cls(tuple(levels), counts, place, tuple(_blocks(rows, levels, counts)))
-
-    @property
-    def starts(self) -> Codes:
-        """Where the levels of each variable start among the D of all, (q + 1,)."""
-        return np.concatenate([[0], np.cumsum(self.levels)]).astype(np.int64)
-
-    def chances(self, log_weights: Floats, log_levels: Floats) -> Iterator[tuple[slice, Chances, Floats]]:
-        """Chunks of rows: which, the probabilities of their classes, and the logarithms (rows,) that these are short of.
-
-        ``log_weights`` (K,) and ``log_levels`` (K, D) are log pi and log phi. Row r has the probability ``total * exp(short)``.
-        """
-        size, groups = len(log_weights), Groups.of(len(log_weights))
-        logs = [(log_levels[:, block.first : block.last] @ block.shown).T for block in self.blocks]
-        shifts = [log.max(axis=1) for log in logs]
-        tables = [groups.padded(np.exp(log - shift[:, None])) for log, shift in zip(logs, shifts, strict=True)]
-        weights = groups.padded(np.exp(log_weights)[None, :])
-        if tables:
-            tables[0] *= weights
-        held, other = np.empty((2, CHUNK, groups.padded_size))
-        for start in range(0, len(self.counts), CHUNK):
-            rows = slice(start, min(start + CHUNK, len(self.counts)))
-            of, count = [block.of[rows] for block in self.blocks], rows.stop - rows.start
-            found, short = held[:count], np.zeros(count)
-            found[:] = weights
-            for number, (table, shift, own) in enumerate(zip(tables, shifts, of, strict=True)):
-                np.take(table, own, axis=0, out=other[:count] if number else found, mode="clip")
-                if number:
-                    found *= other[:count]
-                short += shift[own]
-            upto = groups.cumulating @ found.T
-            if (lost := np.flatnonzero(upto[-1] < LEAST**0.5)).size:  # no class is near the best of every block
-                exact = log_weights + sum((log[own[lost]] for log, own in zip(logs, of, strict=True)), np.zeros(size))
-                short[lost] = exact.max(axis=1)
-                found[lost] = groups.padded(np.exp(exact - short[lost, None]))
-                upto[:, lost] = groups.cumulating @ found[lost].T
-            yield rows, Chances(found, upto, size), short
-
-    def classes(self, log_weights: Floats, log_levels: Floats, rng: np.random.Generator) -> Codes:
-        """A class (n,) of each record given its row."""
-        order = np.argsort(self.place, kind="stable")
-        u, found, done = rng.random(len(order)), np.empty(len(order), dtype=np.int64), 0
-        for rows, chances, _ in self.chances(log_weights, log_levels):
-            own = np.repeat(np.arange(rows.stop - rows.start), self.counts[rows])
-            found[order[done : done + len(own)]] = chances.picked(own, u[done : done + len(own)])
-            done += len(own)
-        return found
-
-
-@dataclass(frozen=True)
-class Groups:
-    """K classes as ``number`` groups of ``width``, with empty places at the end: a draw finds its group first, then its class in it."""
-
-    number: int
-    width: int
-    cumulating: Floats
-    """(number, number * width): 1 where a class is in the group or one before."""
-
-    @classmethod
-    def of(cls, size: int) -> Groups:
-        """About as many groups as classes in each."""
-        width = math.isqrt(size)
-        number = -(-size // width)
-        own = np.arange(number * width)[:, None] // width
-        return cls(number, width, (own <= np.arange(number)).T.astype(np.float64))
-
-    @property
-    def padded_size(self) -> int:
-        """The number of places."""
-        return self.number * self.width
-
-    def padded(self, chances: Floats) -> Floats:
-        """Probabilities (rows, K) with 0 in the places beyond the last class, (rows, number * width)."""
-        found = np.zeros((len(chances), self.padded_size))
-        found[:, : chances.shape[1]] = chances
-        return found
-
-
-@dataclass(frozen=True, eq=False)
-class Chances:
-    """Of ``size`` classes for each of some rows: ``each`` (rows, number * width) and cumulated over groups, ``upto`` (number, rows); they need not sum to 1."""
-
-    each: Floats
-    upto: Floats
-    size: int
-
-    @property
-    def totals(self) -> Floats:
-        """Their sums, (rows,)."""
-        return np.asarray(self.upto[-1])
-
-    def picked(self, own: Codes | None, u: Floats) -> Codes:
-        """A class for each uniform number ``u`` (k,), of the rows ``own`` (k,); of each row in turn without."""
-        upto = self.upto if own is None else self.upto.take(own, axis=1)
-        number = len(upto)
-        at = u * upto[-1]
-        group = _passed(upto[:-1], at)
-        before = upto.take(np.maximum(group - 1, 0) * upto.shape[1] + np.arange(len(at)))
-        at -= np.where(group > 0, before, 0.0)
-        row = np.arange(len(self.each)) if own is None else own
-        inside = np.ascontiguousarray(
-            self.each.reshape(len(self.each) * number, -1).take(row * number + group, axis=0).T
-        )
-        for place in range(1, len(inside) - 1):
-            inside[place] += inside[place - 1]
-        return np.asarray(np.minimum(group * len(inside) + _passed(inside[:-1], at), self.size - 1))
-
-    def multinomial(self, rows: Codes, counts: Codes, rng: np.random.Generator) -> Codes:
-        """How many of ``counts`` (k,) records of these rows are in which class, (k, K)."""
-        own = self.each[rows, : self.size]
-        return np.asarray(rng.multinomial(counts, own / own.sum(axis=1, keepdims=True)))
-
-
-def _blocks(rows: Sequence[Codes], levels: Sequence[int], counts: Codes) -> Iterator[Block]:
-    """The variables one after another, as many in each block as have few combinations."""
-    most = max(COMBINATIONS, len(counts) // 32)
-    starts = np.concatenate([[0], np.cumsum(levels)]).astype(np.int64)
-    begin, of = 0, np.zeros(len(counts), dtype=np.int64)
-    for j, size in enumerate(levels):
-        names, more = np.unique(of * (size + 1) + rows[j], return_inverse=True)
-        if j > begin and len(names) > most:
-            yield _block(rows, levels, counts, starts, of, begin, j)
-            begin, more = j, np.unique(rows[j], return_inverse=True)[1]
-        of = more.ravel()
-    if levels:
-        yield _block(rows, levels, counts, starts, of, begin, len(levels))
-
-
-def _block(
-    rows: Sequence[Codes], levels: Sequence[int], counts: Codes, starts: Codes, of: Codes, begin: int, end: int
-) -> Block:
-    records = np.bincount(of, counts).astype(np.float64)
-    shown = np.zeros((int(starts[end] - starts[begin]), len(records)))
-    for j in range(begin, end):
-        here = rows[j] < levels[j]
-        shown[starts[j] - starts[begin] + rows[j][here], of[here]] = 1.0
-    return Block(of, int(starts[begin]), int(starts[end]), shown, records)
-
-
-def _passed(ends: Floats, at: Floats) -> Codes:
-    """How many of the ascending ``ends`` (g, k) lie at or before each of ``at`` (k,)."""
-    found = np.zeros(len(at), dtype=np.int64)
-    for end in ends:
-        found += end <= at
-    return found
-
-
-@dataclass(frozen=True, eq=False)
 class Parameters:
-    """``log_weights`` (K,) log pi, ``log_levels`` (K, D) log phi of all variables side by side, and alpha."""
+    """``log_weights`` (K,) log pi, ``log_levels`` (K, D) log phi of all variables side by side, and alpha; ``near`` (K,) where a class had records."""
 
     log_weights: Floats
     log_levels: Floats
     alpha: float
+    near: NDArray[np.bool_] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Bounded:
+    """The classes that had records, and all others as one, which in no row is less probable than they are together.
+
+    A record whose class is drawn by the bound gets one of all classes, so that each class is as probable as it is (``resolved``): most rows
+    never ask what each of the classes without records says of them.
+    """
+
+    now: Parameters
+    logs: Sequence[Floats]
+    near: Codes
+    far: Codes
+    log_weights: Floats
+    bounds: Sequence[Floats]
+
+    @classmethod
+    def of(cls, rows: DistinctRows, now: Parameters) -> Bounded:
+        """By the parameters; every class is near where they do not say which had records."""
+        logs, size = rows.logs(now.log_levels), len(now.log_weights)
+        if now.near is None or now.near.all():
+            return cls(now, logs, np.arange(size), np.empty(0, dtype=np.int64), now.log_weights, logs)
+        near, far = np.flatnonzero(now.near), np.flatnonzero(~now.near)
+        rest = now.log_weights[far]
+        weight = rest.max() + math.log(np.exp(rest - rest.max()).sum())
+        bounds = [np.vstack([log[near], log[far].max(axis=0)]) for log in logs]
+        return cls(now, logs, near, far, np.append(now.log_weights[near], weight), bounds)
+
+    def resolved(self, rows: DistinctRows, which: Codes, proposed: Floats, u: Floats) -> Codes:
+        """A class (k,) for records of the rows ``which`` (k,) that drew the bound, ``proposed`` (k,) being its probability.
+
+        Let r be the probability of all far classes together. A far class is drawn with its own probability over the bound's, a near one with
+        its share among the near of the 1 - r / ``proposed`` that are left: with those that drew it at once it has its own.
+        """
+        found = rows.exact(self.now.log_weights, self.logs, which)
+        np.exp(found - found.max(axis=1, keepdims=True), out=found)
+        found /= found.sum(axis=1, keepdims=True)
+        far = found[:, self.far].sum(axis=1)
+        found[:, self.near] *= (np.maximum(proposed - far, 0.0) / np.maximum(1.0 - far, LEAST))[:, None]
+        upto = np.cumsum(found, axis=1)
+        return np.asarray((upto[:, :-1] <= (u * upto[:, -1])[:, None]).sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,25 +108,40 @@ class Allocated:
 
     @classmethod
     def drawn(cls, rows: DistinctRows, now: Parameters, rng: np.random.Generator) -> tuple[Allocated, float]:
-        """By the probabilities of each row; and the log likelihood of all records, their classes summed over."""
-        few = rows.counts <= FEW
+        """By the probabilities of each row; and the log likelihood of all records, the classes summed over that had some."""
+        bounded, few = Bounded.of(rows, now), rows.counts <= FEW
         alone, each = bool((rows.counts == 1).all()), bool(few.all())
-        u, done = rng.random(int(rows.counts[few].sum())), 0
+        u, done, last = rng.random(int(rows.counts[few].sum())), 0, len(bounded.near)
         likelihood, which, classes, weights = 0.0, [], [], []
-        for chunk, chances, short in rows.chances(now.log_weights, now.log_levels):
+        open_rows, open_chances = [], []
+        for chunk, chances, short in rows.chances(bounded.log_weights, bounded.bounds):
             counts, small = rows.counts[chunk], few[chunk]
-            likelihood += float(counts @ (np.log(chances.totals) + short))
+            likelihood += float(counts @ (np.log(chances.totals_of(last)) + short))
             own = np.arange(len(counts)) if alone else np.repeat(np.flatnonzero(small), counts[small])
-            which.append(own + chunk.start)
-            classes.append(chances.picked(None if alone else own, u[done : done + len(own)]))
-            weights.append(np.ones(0 if each else len(own)))
+            picked, weight = (
+                chances.picked(None if alone else own, u[done : done + len(own)]),
+                np.ones(0 if each else len(own)),
+            )
             done += len(own)
             if not each and len(many := np.flatnonzero(~small)):
                 drawn = chances.multinomial(many, counts[many], rng)
                 row, in_class = np.nonzero(drawn)
-                which.append(many[row] + chunk.start)
-                classes.append(in_class)
-                weights.append(drawn[row, in_class].astype(np.float64))
+                own, picked = np.concatenate([own, many[row]]), np.concatenate([picked, in_class])
+                weight = np.concatenate([weight, drawn[row, in_class]])
+            if len(at := np.flatnonzero(picked == last)):
+                again = own[at] if each else np.repeat(own[at], weight[at].astype(np.int64))
+                open_rows.append(again + chunk.start)
+                open_chances.append(chances.each[again, last] / chances.totals[again])
+                kept = picked != last
+                own, picked, weight = own[kept], picked[kept], weight if each else weight[kept]
+            which.append(own + chunk.start)
+            classes.append(bounded.near[picked])
+            weights.append(weight)
+        if open_rows:
+            again = np.concatenate(open_rows)
+            which.append(again)
+            classes.append(bounded.resolved(rows, again, np.concatenate(open_chances), rng.random(len(again))))
+            weights.append(np.ones(0 if each else len(again)))
         of, into = np.concatenate(which), np.concatenate(classes)
         found = cls.counted(rows, of, into, None if each else np.concatenate(weights), len(now.log_weights))
         return found, likelihood
@@ -327,7 +190,10 @@ class Allocated:
         upto = np.concatenate([[0.0], np.cumsum(log_left)])
         log_weights = upto + np.append(np.log(taken) - log_whole, 0.0)
         return Parameters(
-            log_weights, log_levels, rng.gamma(prior.shape + prior.classes - 1, 1 / (prior.rate - log_left.sum()))
+            log_weights,
+            log_levels,
+            rng.gamma(prior.shape + prior.classes - 1, 1 / (prior.rate - log_left.sum())),
+            self.records > 0,
         )
 
 

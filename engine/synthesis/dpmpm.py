@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 from ..errors import BadInput, NotConverged
 from ..methods import method
 from ..microdata import Microdata
+from ..posterior.distinct_rows import DistinctRows
 from ..posterior.multinomial_mixture import (
     ALPHA,
     LOG_LIKELIHOOD,
     OCCUPIED,
-    DistinctRows,
     Prior,
     Sampled,
     sample,

@@ -14,7 +14,8 @@ import time
 
 import numpy as np
 
-from sfumato.engine.posterior.multinomial_mixture import Allocated, Codes, DistinctRows, Parameters, Prior, sample
+from sfumato.engine.posterior.distinct_rows import Codes, DistinctRows
+from sfumato.engine.posterior.multinomial_mixture import Allocated, Parameters, Prior, sample
 from sfumato.engine.run import silent
 
 PRIOR = Prior(classes=40, concentration=1.0, shape=0.25, rate=0.25)

@@ -9,11 +9,11 @@ import pytest
 from scipy import stats
 from scipy.special import gammaln
 
-from sfumato.engine.posterior import multinomial_mixture as mixture
+from sfumato.engine.posterior import distinct_rows
+from sfumato.engine.posterior.distinct_rows import Block, Codes, DistinctRows
 from sfumato.engine.posterior.multinomial_mixture import (
     Allocated,
-    Codes,
-    DistinctRows,
+    Bounded,
     Parameters,
     Prior,
     Sampled,
@@ -60,7 +60,7 @@ def test_class_probabilities_are_those_of_bayes_rule(
     combinations: int, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By a loop over records, with missing values left out; blocks of one variable and of all give the same."""
-    monkeypatch.setattr(mixture, "COMBINATIONS", combinations)
+    monkeypatch.setattr(distinct_rows, "COMBINATIONS", combinations)
     rng, levels, n = np.random.default_rng(size), [2, 3, 5], 60
     codes = [rng.integers(-1, size + 1, size=n) for size in levels]
     rows = DistinctRows.of(codes, levels, n)
@@ -69,7 +69,7 @@ def test_class_probabilities_are_those_of_bayes_rule(
     )
     weights, phi = rng.dirichlet(np.ones(size)), rng.dirichlet(np.ones(10), size=size)
     found, likelihood = np.empty((n, size)), np.empty(len(rows.counts))
-    for chunk, chances, short in rows.chances(np.log(weights), np.log(phi)):
+    for chunk, chances, short in rows.chances(np.log(weights), rows.logs(np.log(phi))):
         each = chances.each[:, :size] / chances.totals[:, None]
         likelihood[chunk] = np.log(chances.totals) + short
         found = each[rows.place]
@@ -90,11 +90,11 @@ def test_a_row_that_no_class_is_near_has_its_probabilities_still() -> None:
     log_levels[0, :6], log_levels[1, 6:] = -400.0, -401.0
     one = np.zeros(1, dtype=np.int64)
     blocks = (
-        mixture.Block(one, 0, 6, np.tile([[1.0], [0.0]], (3, 1)), np.array([3.0])),
-        mixture.Block(one, 6, 12, np.tile([[1.0], [0.0]], (3, 1)), np.array([3.0])),
+        Block(one, 0, 6, np.tile([[1.0], [0.0]], (3, 1)), np.array([3.0])),
+        Block(one, 6, 12, np.tile([[1.0], [0.0]], (3, 1)), np.array([3.0])),
     )
     apart = DistinctRows(rows.levels, rows.counts, rows.place, blocks)
-    ((_, chances, short),) = apart.chances(np.log([0.5, 0.5]), log_levels)
+    ((_, chances, short),) = apart.chances(np.log([0.5, 0.5]), apart.logs(log_levels))
     assert chances.each[0, 1] / chances.each[0, 0] == pytest.approx(np.exp(-3.0))
     assert np.log(chances.totals[0]) + short[0] == pytest.approx(np.log(0.5) - 1200 + np.log1p(np.exp(-3.0)))
 
@@ -119,6 +119,41 @@ def test_records_are_in_a_class_as_often_as_its_probability_says(many: int) -> N
     assert stats.chisquare(levels[:, 4], expected[1]).pvalue > 1e-4
     assert stats.chisquare(levels[:, 0], expected[1]).pvalue < 1e-6, "the negative control"
     assert records == pytest.approx(levels[:, :2].sum(axis=1))
+
+
+@pytest.mark.parametrize("many", [3, 200])
+def test_classes_without_records_are_drawn_as_often_as_their_probabilities_say(many: int) -> None:
+    """Three of four classes are bounded together, one of them far above its probability in one row: shares are those of Bayes' rule."""
+    rows = DistinctRows.of([np.repeat([0, 1], many), np.repeat([0, 2], many)], [2, 3], 2 * many)
+    weights = np.array([0.2, 0.5, 0.2, 0.1])
+    phi = np.hstack([np.random.default_rng(3).dirichlet(np.ones(size), size=4) for size in (2, 3)])
+    near = np.array([False, True, False, False])
+    now, times = Parameters(np.log(weights), np.log(phi), 1.0, near), 12_000 // many
+    rng, levels = np.random.default_rng(4), np.zeros((4, 5))
+    for _ in range(times):
+        levels += Allocated.drawn(rows, now, rng)[0].levels
+    first, second = weights * phi[:, 0] * phi[:, 2], weights * phi[:, 1] * phi[:, 4]
+    expected = np.stack([first / first.sum(), second / second.sum()]) * times * many
+    assert stats.chisquare(levels[:, 0], expected[0]).pvalue > 1e-4
+    assert stats.chisquare(levels[:, 4], expected[1]).pvalue > 1e-4
+    bounded = Bounded.of(rows, now)
+    bound = np.exp(bounded.log_weights[-1] + sum(log[-1] for log in bounded.bounds))[:, None]
+    as_bounded = np.hstack([expected[:, ~near] / expected[:, ~near].sum(axis=1, keepdims=True)]) * bound
+    near_share = np.stack([first, second])[:, near]
+    wrong = np.hstack([as_bounded, near_share]) / (bound + near_share)
+    assert stats.chisquare(levels[[0, 2, 3, 1], 0], wrong[0] * times * many).pvalue < 1e-6, (
+        "the negative control: the bound is no probability"
+    )
+
+
+def test_the_log_likelihood_is_that_of_the_classes_with_records() -> None:
+    rows = DistinctRows.of([np.array([0, 1, 1]), np.array([0, 2, 1])], [2, 3], 3)
+    weights, phi = np.array([0.2, 0.5, 0.3]), np.random.default_rng(3).dirichlet(np.ones(5), size=3)
+    for near in (None, np.array([True, True, False])):
+        used = slice(None) if near is None else near
+        cells = [(weights * phi[:, a] * phi[:, 2 + b])[used].sum() for a, b in ((0, 0), (1, 2), (1, 1))]
+        now = Parameters(np.log(weights), np.log(phi), 1.0, near)
+        assert Allocated.drawn(rows, now, np.random.default_rng(1))[1] == pytest.approx(np.log(cells).sum())
 
 
 def log_labels(records: tuple[int, ...], alpha: float) -> float:

@@ -1,0 +1,238 @@
+"""Records as their distinct rows, and the classes of a mixture of products of multinomials that each row may be in.
+
+Records that are alike have the same class probabilities: those are computed once for every distinct row. Variables stand in blocks, and what a class
+says of a block is computed once for every combination of its values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import Floats
+
+Codes = NDArray[np.int64]
+
+HELD = 40_000
+"""Class probabilities that are held at a time: they stay in the processor's cache."""
+COMBINATIONS = 512
+"""Of the values of a block of variables, at least: as many logarithms are summed and exponentials taken for each class."""
+LEAST = 1e-300
+"""Of a probability that was drawn: its logarithm is finite."""
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Consecutive variables, whose values together have H combinations.
+
+    ``of`` (R,) is the combination of each distinct row, ``shown`` (D, H) is 1 where a combination has a level of the columns ``first`` to
+    ``last``, ``records`` (H,) how many have it.
+    """
+
+    of: Codes
+    first: int
+    last: int
+    shown: Floats
+    records: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctRows:
+    """Records of q variables as their R distinct rows: ``counts`` (R,) of records, ``place`` (n,) the row of each.
+
+    ``levels`` (q,) are the numbers of levels; a code outside 0..levels - 1 is a missing value. ``blocks`` hold the rows.
+    """
+
+    levels: tuple[int, ...]
+    counts: Codes
+    place: Codes
+    blocks: tuple[Block, ...]
+
+    @classmethod
+    def of(cls, codes: Sequence[Codes], levels: Sequence[int], records: int) -> DistinctRows:
+        """Of the codes (n,) of each variable. Rows stand in the order of their codes, so nothing hangs on that of the records."""
+        known = [
+            np.where((own >= 0) & (own < size), own, size).astype(np.int64)
+            for own, size in zip(codes, levels, strict=True)
+        ]
+        place = np.zeros(records, dtype=np.int64)
+        for own, size in zip(known, levels, strict=True):
+            place = np.unique(place * (size + 1) + own, return_inverse=True)[1].ravel()
+        counts = np.bincount(place, minlength=1 if not records else 0).astype(np.int64)
+        first = np.zeros(len(counts), dtype=np.int64)
+        first[place[::-1]] = np.arange(records)[::-1]
+        rows = [own[first] for own in known] if records else [own[:0] for own in known]
+        return cls(tuple(levels), counts, place, tuple(_blocks(rows, levels, counts)))
+
+    @property
+    def starts(self) -> Codes:
+        """Where the levels of each variable start among the D of all, (q + 1,)."""
+        return np.concatenate([[0], np.cumsum(self.levels)]).astype(np.int64)
+
+    def logs(self, log_levels: Floats) -> list[Floats]:
+        """Of each block the logarithm (K, H) of each combination's probability in each class; ``log_levels`` (K, D) are log phi."""
+        return [log_levels[:, block.first : block.last] @ block.shown for block in self.blocks]
+
+    def chances(self, log_weights: Floats, logs: Sequence[Floats]) -> Iterator[tuple[slice, Chances, Floats]]:
+        """Chunks of rows: which, the probabilities of their classes, and the logarithms (rows,) that these are short of.
+
+        ``log_weights`` (K,) are log pi, ``logs`` those of the blocks. Row r has the probability ``total * exp(short)``.
+        """
+        size, groups = len(log_weights), Groups.of(len(log_weights))
+        shifts = [log.max(axis=0) for log in logs]
+        tables = [groups.padded(np.exp(log - shift).T) for log, shift in zip(logs, shifts, strict=True)]
+        weights = groups.padded(np.exp(log_weights)[None, :])
+        if tables:
+            tables[0] *= weights
+        chunk = max(1, min(len(self.counts), HELD // groups.padded_size))
+        held, other = np.empty((2, chunk, groups.padded_size))
+        for start in range(0, len(self.counts), chunk):
+            rows = slice(start, min(start + chunk, len(self.counts)))
+            of, count = [block.of[rows] for block in self.blocks], rows.stop - rows.start
+            found, short = held[:count], np.zeros(count)
+            if not tables:
+                found[:] = weights
+            for number, (table, shift, own) in enumerate(zip(tables, shifts, of, strict=True)):
+                np.take(table, own, axis=0, out=other[:count] if number else found, mode="clip")
+                if number:
+                    found *= other[:count]
+                short += shift[own]
+            upto = groups.cumulating @ found.T
+            if (lost := np.flatnonzero(upto[-1] < LEAST**0.5)).size:  # no class is near the best of every block
+                exact = self.exact(log_weights, logs, lost + start)
+                short[lost] = exact.max(axis=1)
+                found[lost] = groups.padded(np.exp(exact - short[lost, None]))
+                upto[:, lost] = groups.cumulating @ found[lost].T
+            yield rows, Chances(found, upto, size), short
+
+    def exact(self, log_weights: Floats, logs: Sequence[Floats], which: Codes) -> Floats:
+        """Log probabilities (k, K) of these rows (k,) and each class together."""
+        found = np.tile(log_weights, (len(which), 1))
+        for log, block in zip(logs, self.blocks, strict=True):
+            found += log.take(block.of[which], axis=1).T
+        return found
+
+    def levels_of(self, which: Codes, weights: Floats) -> Floats:
+        """How many of ``weights`` (k,) records of the rows ``which`` (k,) have each level, (D,)."""
+        found = np.empty(int(self.starts[-1]))
+        for block in self.blocks:
+            found[block.first : block.last] = block.shown @ np.bincount(block.of[which], weights, len(block.records))
+        return found
+
+    def classes(self, log_weights: Floats, log_levels: Floats, rng: np.random.Generator) -> Codes:
+        """A class (n,) of each record given its row."""
+        order = np.argsort(self.place, kind="stable")
+        u, found, done = rng.random(len(order)), np.empty(len(order), dtype=np.int64), 0
+        for rows, chances, _ in self.chances(log_weights, self.logs(log_levels)):
+            own = np.repeat(np.arange(rows.stop - rows.start), self.counts[rows])
+            found[order[done : done + len(own)]] = chances.picked(own, u[done : done + len(own)])
+            done += len(own)
+        return found
+
+
+@dataclass(frozen=True)
+class Groups:
+    """K classes as ``number`` groups of ``width``, with empty places at the end: a draw finds its group first, then its class in it."""
+
+    number: int
+    width: int
+    cumulating: Floats
+    """(number, number * width): 1 where a class is in the group or one before."""
+
+    @classmethod
+    def of(cls, size: int) -> Groups:
+        """About as many groups as classes in each."""
+        width = math.isqrt(size)
+        number = -(-size // width)
+        own = np.arange(number * width)[:, None] // width
+        return cls(number, width, (own <= np.arange(number)).T.astype(np.float64))
+
+    @property
+    def padded_size(self) -> int:
+        """The number of places."""
+        return self.number * self.width
+
+    def padded(self, chances: Floats) -> Floats:
+        """Probabilities (rows, K) with 0 in the places beyond the last class, (rows, number * width)."""
+        found = np.zeros((len(chances), self.padded_size))
+        found[:, : chances.shape[1]] = chances
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Chances:
+    """Of ``size`` classes for each of some rows: ``each`` (rows, number * width) and cumulated over groups, ``upto`` (number, rows); they need not sum to 1."""
+
+    each: Floats
+    upto: Floats
+    size: int
+
+    @property
+    def totals(self) -> Floats:
+        """Their sums, (rows,)."""
+        return np.asarray(self.upto[-1])
+
+    def totals_of(self, first: int) -> Floats:
+        """The sums of the ``first`` classes, (rows,), at least the smallest number that has a logarithm."""
+        if first == self.size:
+            return self.totals
+        return np.maximum(self.totals - self.each[:, first], LEAST)
+
+    def picked(self, own: Codes | None, u: Floats) -> Codes:
+        """A class for each uniform number ``u`` (k,), of the rows ``own`` (k,); of each row in turn without."""
+        upto = self.upto if own is None else self.upto.take(own, axis=1)
+        number = len(upto)
+        at = u * upto[-1]
+        group = _passed(upto[:-1], at)
+        before = upto.take(np.maximum(group - 1, 0) * upto.shape[1] + np.arange(len(at)))
+        at -= np.where(group > 0, before, 0.0)
+        row = np.arange(len(self.each)) if own is None else own
+        inside = np.ascontiguousarray(
+            self.each.reshape(len(self.each) * number, -1).take(row * number + group, axis=0).T
+        )
+        for place in range(1, len(inside) - 1):
+            inside[place] += inside[place - 1]
+        return np.asarray(np.minimum(group * len(inside) + _passed(inside[:-1], at), self.size - 1))
+
+    def multinomial(self, rows: Codes, counts: Codes, rng: np.random.Generator) -> Codes:
+        """How many of ``counts`` (k,) records of these rows are in which class, (k, K)."""
+        own = self.each[rows, : self.size]
+        return np.asarray(rng.multinomial(counts, own / own.sum(axis=1, keepdims=True)))
+
+
+def _blocks(rows: Sequence[Codes], levels: Sequence[int], counts: Codes) -> Iterator[Block]:
+    """The variables one after another, as many in each block as have few combinations."""
+    most = max(COMBINATIONS, len(counts) // 32)
+    starts = np.concatenate([[0], np.cumsum(levels)]).astype(np.int64)
+    begin, of = 0, np.zeros(len(counts), dtype=np.int64)
+    for j, size in enumerate(levels):
+        names, more = np.unique(of * (size + 1) + rows[j], return_inverse=True)
+        if j > begin and len(names) > most:
+            yield _block(rows, levels, counts, starts, of, begin, j)
+            begin, more = j, np.unique(rows[j], return_inverse=True)[1]
+        of = more.ravel()
+    if levels:
+        yield _block(rows, levels, counts, starts, of, begin, len(levels))
+
+
+def _block(
+    rows: Sequence[Codes], levels: Sequence[int], counts: Codes, starts: Codes, of: Codes, begin: int, end: int
+) -> Block:
+    records = np.bincount(of, counts).astype(np.float64)
+    shown = np.zeros((int(starts[end] - starts[begin]), len(records)))
+    for j in range(begin, end):
+        here = rows[j] < levels[j]
+        shown[starts[j] - starts[begin] + rows[j][here], of[here]] = 1.0
+    return Block(of, int(starts[begin]), int(starts[end]), shown, records)
+
+
+def _passed(ends: Floats, at: Floats) -> Codes:
+    """How many of the ascending ``ends`` (g, k) lie at or before each of ``at`` (k,)."""
+    found = np.zeros(len(at), dtype=np.int64)
+    for end in ends:
+        found += end <= at
+    return found
