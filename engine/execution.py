@@ -193,7 +193,9 @@ def measure_dataset(
 ) -> tuple[Measure, list[Row]]:
     """Measure ``item`` of the recipe on one released dataset, or on the confidential data themselves (``draw`` None)."""
     step = recipe.measures[item]
-    run = Run(measuring_streams(recipe, confidential, key).generator("measure", item, draw or 0), report=report)
+    streams = measuring_streams(recipe, confidential, key)
+    common = streams.generator("measure", item, "all datasets")
+    run = Run(streams.generator("measure", item, draw or 0), report=report, shared=common)
     measure = _computed(
         step.method,
         lambda: step.method.measure(

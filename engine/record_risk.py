@@ -112,7 +112,7 @@ def record_risk(per_record: Sequence[Arrays]) -> RecordRisk:
         total += probability
         candidates += matched
         if asked:
-            unique += arrays["hit"] & (matched == 1)
+            unique += np.where(np.isnan(probability), np.nan, (arrays["hit"] == 1) & (matched == 1))
         if told:
             prior += arrays["prior"]
     m = len(per_record)
@@ -124,7 +124,8 @@ def _probability(arrays: Arrays) -> tuple[NDArray[np.float64], NDArray[Any]]:
         raise NotComputable("the measure says nothing of single records")
     if "hit" in arrays:
         candidates = arrays["candidates"]
-        return np.divide(arrays["hit"], candidates, out=np.zeros(len(candidates)), where=candidates > 0), candidates
+        share = np.divide(arrays["hit"], candidates, out=np.zeros(len(candidates)), where=candidates > 0)
+        return np.where(np.isnan(candidates), np.nan, share), candidates
     return arrays["probability"].astype(np.float64), arrays["candidates" if "candidates" in arrays else "matched"]
 
 

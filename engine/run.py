@@ -127,12 +127,19 @@ class Run:
     """Randomness, parallelism and progress of one computation.
 
     ``map`` is any function with the signature of the built-in; ``report`` is called in the caller's
-    thread and may raise ``Cancelled``.
+    thread and may raise ``Cancelled``. ``shared`` has the same numbers for every dataset that a measure is computed on, the
+    confidential data included, so that what it draws is the same for all of them; without one ``rng`` stands in.
     """
 
     rng: np.random.Generator
     map: Callable[..., Iterable[Any]] = field(default=map)
     report: Callable[[Progress], None] = field(default=silent)
+    shared: np.random.Generator | None = None
+
+    @property
+    def for_all(self) -> np.random.Generator:
+        """The generator of what every dataset of a measure has in common."""
+        return self.rng if self.shared is None else self.shared
 
     @property
     def secret(self) -> bool:

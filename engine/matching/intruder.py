@@ -177,7 +177,7 @@ def check_log_scale(data: Microdata, radius: Mapping[str, Radius], place: str) -
 class Knowledge:
     """Confidential values that the intruder knows, and the windows of those that have a radius: (n,) each.
 
-    PreparedRun once, held against any number of released datasets. A missing value matches a missing value and nothing else.
+    Prepared once, held against any number of released datasets. A missing value matches a missing value and nothing else.
     """
 
     confidential: Microdata
@@ -269,7 +269,7 @@ def belief(
     if model == "misclassification":
         return _misclassified(confidential.column(name), level, rng)
     if model == "unknown":
-        return _partly_unknown(confidential, name, radius, unknown(confidential.column(name), level, rng))
+        return partly_unknown(confidential, name, radius, unknown(confidential.column(name), level, rng))
     whole = confidential.schema[name].kind is Kind.COUNT
     believed = NOISE_ON_NUMBERS[model](confidential.numbers(name), level, rng, whole)
     believed = np.minimum(believed, LARGEST)
@@ -285,9 +285,11 @@ def _misclassified(column: pd.Series, level: float, rng: np.random.Generator) ->
     return lambda released: Exact(believed, released.column(str(column.name)))
 
 
-def _partly_unknown(
-    confidential: Microdata, name: str, radius: Radius | None, lacking: NDArray[np.bool_]
-) -> Callable[[Microdata], Exact | Within]:
+def partly_unknown(
+    confidential: Microdata, name: str, radius: Nearness | None, lacking: NDArray[np.bool_]
+) -> Callable[[Microdata], Within]:
+    """The window of each record against a release: any value for those ``lacking`` (n,) theirs, else as it is known."""
+
     def window(released: Microdata) -> Within:
         if radius:
             ends = _window(radius, confidential.numbers(name))

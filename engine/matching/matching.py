@@ -283,12 +283,15 @@ class Matcher:
         n = len(confidential)
         return Matcher(codes[:n].astype(np.int64), codes[n:].astype(np.int64), len(distinct))
 
-    def match(self, within: Sequence[Within] = ()) -> Matches:
-        """Candidates and hits of every confidential record. O(N log N) up to two windows, one more log for each beyond."""
+    def match(self, within: Sequence[Within] = (), own: Ints | None = None) -> Matches:
+        """Candidates and hits of every confidential record. O(N log N) up to two windows, one more log for each beyond.
+
+        ``own`` (n,) is the released record that is each one's own, -1 for none; left out, record i's is row i.
+        """
         for window in within:
             self._check(window.shape)
         sides = [window.side for window in within]
-        return Matches(count_in_boxes(self.group, self.released_group, sides), self._hits(within))
+        return Matches(count_in_boxes(self.group, self.released_group, sides), self._hits(within, own))
 
     def members(self, within: Sequence[Within], records: Sequence[int]) -> list[NDArray[np.intp]]:
         """The released records that match each of the chosen confidential ones, ascending."""
@@ -303,13 +306,18 @@ class Matcher:
             found.append(rows)
         return found
 
-    def _hits(self, within: Sequence[Within]) -> NDArray[np.bool_]:
-        own = slice(0, min(len(self.group), len(self.released_group)))
-        hit = np.zeros(len(self.group), dtype=np.bool_)
-        hit[own] = self.group[own] == self.released_group[own]
+    def _hits(self, within: Sequence[Within], own: Ints | None) -> NDArray[np.bool_]:
+        if own is None:
+            own = np.arange(len(self.group))
+            own[len(self.released_group) :] = -1
+        rows = np.flatnonzero(own >= 0)
+        theirs = own[rows]
+        agrees = self.group[rows] == self.released_group[theirs]
         for window in within:
-            values = window.released[own]
-            hit[own] &= (window.lower[own] <= values) & (values <= window.upper[own])
+            values = window.released[theirs]
+            agrees &= (window.lower[rows] <= values) & (values <= window.upper[rows])
+        hit = np.zeros(len(self.group), dtype=np.bool_)
+        hit[rows] = agrees
         return hit
 
     def _check(self, shape: tuple[int, int]) -> None:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import NotComputable
+from ..errors import BadInput, NotComputable
 from ..matching.intruder import Knowledge, check_log_scale, check_radii, known_by_default
+from ..matching.intruder_file import IntruderFile, IntruderRecords, made_up
 from ..matching.matching import IDENTIFICATION_SUMMARIES, Matcher, Matches, match
 from ..matching.radius import Radius
+from ..matching.targets import check_among, chosen
 from ..methods import method
 from ..microdata import Microdata
 from ..outputs import Output, RecordArray
 from ..results import Estimate, Measure
 from ..run import Run
-from ..schema import Kind, Schema
+from ..schema import Kind, Role, Schema
 from ..spec import Param, Spec
 from ..statistics.bounded_interval import NON_NEGATIVE, SHARE
 
@@ -91,26 +93,92 @@ class IdentificationSpec(Spec):
             told=True,
         ),
     ] = field(default_factory=dict)
+    among: Annotated[
+        Mapping[str, tuple[str, ...]],
+        Param(
+            'records that the intruder looks for, by levels or intervals of variables: RACE = ["3"], age = ["65+"]; left out, all',
+            names="variables",
+        ),
+    ] = field(default_factory=dict)
+    targets: Annotated[int | None, Param("how many of them, drawn at random; left out, all", ge=1)] = None
+    external: Annotated[
+        IntruderFile | None,
+        Param("the intruder's file, a CSV table beside the recipe; left out, the confidential values are known"),
+    ] = None
+    key: Annotated[
+        str | None,
+        Param("the identifier that says whose records those of the file are; never matched by", names="variables"),
+    ] = None
+    coverage: Annotated[float, Param("share of the records that a made-up file of the intruder has", gt=0, le=1)] = 1.0
+    errors: Annotated[
+        Mapping[str, float],
+        Param(
+            "share of the values in a made-up file that are another record's, by variable",
+            names="variables",
+            ge=0,
+            le=1,
+        ),
+    ] = field(default_factory=dict)
 
     @property
     def matched(self) -> tuple[str, ...]:
         """The variables that a match has to agree on."""
         return tuple(dict.fromkeys((*self.known, *self.synthesised)))
 
+    @property
+    def has_file(self) -> bool:
+        """Whether the intruder has a file, given or made up, and not the confidential values themselves."""
+        return self.external is not None or self.coverage < 1 or any(self.errors.values())
+
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Known and synthesised variables filled in."""
-        known = self.known or known_by_default(schema, released)
-        rest = tuple(name for name in released if name not in known)
+        """Known and synthesised variables filled in: of a given file those that it has."""
+        told = None if self.external is None else self.external.columns
+        known = self.known or tuple(n for n in known_by_default(schema, released) if told is None or n in told)
+        rest = tuple(name for name in released if name not in known and (told is None or name in told))
         return replace(self, known=known, synthesised=self.synthesised or rest)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when nothing is matched, or a radius is missing or out of place."""
-        check_radii(schema, released, self.for_release(schema, released).matched, self.radius, place)
+        """BadInput when nothing is matched, a radius is missing or out of place, or targets and file do not fit."""
+        matched = self.for_release(schema, released).matched
+        check_radii(schema, released, matched, self.radius, place)
+        check_among(schema, self.among, place)
+        for name in self.errors:
+            if name not in matched:
+                raise BadInput(f"{place}.errors.{name}", f'"{name}" is not matched here; matched: {", ".join(matched)}')
+        if self.external is None:
+            if self.key is not None:
+                raise BadInput(
+                    f"{place}.key", "pairs the records of a file; name the file as external, or leave it out"
+                )
+            return
+        if self.key is None:
+            raise BadInput(
+                f"{place}.key", "name the identifier that says whose records those of the intruder's file are"
+            )
+        if schema[self.key].role is not Role.IDENTIFIER or self.key in matched:
+            raise BadInput(
+                f"{place}.key",
+                f'"{self.key}" pairs records, so it must have the role "identifier" and not be matched by',
+            )
+        made_up = {"coverage": self.coverage < 1, "errors": self.errors, "targets": self.targets, "among": self.among}
+        for name, given in made_up.items():
+            if given:
+                raise BadInput(f"{place}.{name}", "the external file has its own; leave this out")
+        for name in matched:
+            if name not in self.external.columns:
+                raise BadInput(
+                    f"{place}.external",
+                    f'has no column "{name}"; leave it out of what is matched: {", ".join(matched)}',
+                )
 
 
 def check(data: Microdata, target: str, spec: IdentificationSpec, place: str) -> None:
-    """BadInput where the confidential values do not suit a radius."""
+    """BadInput where the confidential values do not suit a radius, nobody is a target, or the intruder's file is not of these data."""
     check_log_scale(data, spec.radius, place)
+    chosen(data, spec.among, spec.targets, np.random.default_rng(0), place)
+    if spec.external is not None and spec.key is not None:
+        names = [name for name in spec.external.columns if name in data.schema.names and name != spec.key]
+        check_log_scale(spec.external.held_against(data, names, spec.key, place).file, spec.radius, f"{place}.external")
 
 
 @method(
@@ -125,23 +193,74 @@ def check(data: Microdata, target: str, spec: IdentificationSpec, place: str) ->
         RecordArray(
             "hit", "that picking one of the matching released records at random finds the record", "", "high", "hit"
         ),
+        RecordArray(
+            "file_candidates",
+            "released records that match what the intruder's file says of the record",
+            "records",
+            "low",
+        ),
+        RecordArray("file_hit", "that the record's own is among those", "", "high"),
     ),
 )
 def identification(confidential: Microdata, released: Microdata, spec: IdentificationSpec, run: Run) -> Measure:
-    """Match every confidential record against the released ones.
+    """Match the targets among the confidential records, N of n, against the released ones.
 
-    ``per_record``: ``candidates`` c_i and ``hit`` T_i, each (n,). N, the number of targets, is n.
+    ``per_record``: ``candidates`` c_i and ``hit`` T_i, each (n,), NaN of a record that is no target. Where the intruder has a file,
+    each number is told twice: of an intruder who knows the values themselves, by whom single records are told too, and of the
+    one with the file, whose targets are the records of the file; then ``file_candidates`` and ``file_hit`` say what the file finds.
     """
+    draws = run.for_all.spawn(2)
     matches = match(*Knowledge.of(confidential, spec.matched, spec.radius).against(released))
-    estimates = tuple(_estimate(name, matches) for name in IDENTIFICATION_SUMMARIES)
-    return Measure(estimates, {"candidates": matches.candidates, "hit": matches.hit})
+    arrays: dict[str, NDArray[Any]] = {"candidates": matches.candidates, "hit": matches.hit}
+    records = np.arange(len(confidential))
+    said = ""
+    if spec.among or spec.targets is not None:
+        records = chosen(confidential, spec.among, spec.targets, draws[0])
+        matches = Matches(matches.candidates[records], matches.hit[records])
+        arrays = _by_record(confidential, records, matches)
+        said = f"of {len(records):,} target records"
+    if not spec.has_file:
+        return Measure(_estimates(matches, said), arrays)
+    held = _held(confidential, records, spec, draws[1])
+    found = held.against(released, spec.matched, spec.radius)
+    own = held.own >= 0
+    by_file = Matches(found.candidates[own], found.hit[own])
+    arrays |= {f"file_{name}": array for name, array in _by_record(confidential, held.own[own], by_file).items()}
+    of_file = f"of {len(held):,} records of the file, {int(own.sum()):,} of them in the data"
+    return Measure((*_estimates(matches, said, WITHOUT), *_estimates(found, of_file, WITH)), arrays)
 
 
-def _estimate(name: str, matches: Matches) -> Estimate:
+WITHOUT, WITH = "knows the confidential values", "has the file"
+
+
+def _held(
+    confidential: Microdata, targets: NDArray[np.intp], spec: IdentificationSpec, rng: np.random.Generator
+) -> IntruderRecords:
+    if spec.external is not None and spec.key is not None:
+        return spec.external.held_against(confidential, spec.matched, spec.key, "measure")
+    return made_up(confidential, targets, spec.coverage, spec.errors, rng)
+
+
+def _by_record(data: Microdata, records: NDArray[np.intp], matches: Matches) -> dict[str, NDArray[Any]]:
+    """Candidates and hits of some records at their places, NaN at those of the others, (n,)."""
+    found: dict[str, NDArray[Any]] = {}
+    for name, values in zip(("candidates", "hit"), matches, strict=True):
+        found[name] = np.full(len(data), np.nan)
+        found[name][records] = values
+    return found
+
+
+def _estimates(matches: Matches, said: str, intruder: str = "") -> tuple[Estimate, ...]:
+    """The four summaries, with what is ``said`` of how many they speak of."""
+    return tuple(_estimate(name, matches, said, intruder) for name in IDENTIFICATION_SUMMARIES)
+
+
+def _estimate(name: str, matches: Matches, said: str, intruder: str) -> Estimate:
+    params = {"intruder": intruder} if intruder else {}
     try:
-        return Estimate(name, IDENTIFICATION_SUMMARIES[name](matches))
+        return Estimate(name, IDENTIFICATION_SUMMARIES[name](matches), reason=said, params=params)
     except NotComputable as error:
-        return Estimate.not_computed(name, error.reason)
+        return Estimate.not_computed(name, "; ".join(filter(None, (error.reason, said))), **params)
 
 
 def candidates_of(

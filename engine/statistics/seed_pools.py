@@ -14,8 +14,6 @@ records equal a confidential one that is alone of its kind, or it is the confide
 
 from __future__ import annotations
 
-import csv
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -30,12 +28,11 @@ from ..privacy import Uncovered
 from ..schema import MissingPolicy, Schema
 from ..spec import Param
 from .categories import Categories, Codes
+from .csv_lines import cells_of, check_cells, check_size, lines_of, sha256_of
 
 SeedKind = Literal["uniform", "confidential", "public"]
 WORDS: tuple[SeedKind, ...] = ("uniform", "confidential")
-MOST_RECORDS = 10_000
-MOST_BYTES = 512 << 10
-"""So that a recipe with it is still read as a file."""
+WHAT = "the seed pool"
 
 
 @dataclass(frozen=True)
@@ -70,25 +67,12 @@ class SeedPool:
     @classmethod
     def of_text(cls, text: str) -> SeedPool:
         """From the text of a CSV file. Raises ValueError."""
-        return cls.parse([line for line in text.splitlines() if line.strip()])
+        return cls.parse(lines_of(text))
 
     def check(self) -> None:
         """ValueError where the lines are no table with commas, or too many."""
-        if len(self.lines) < 2:
-            raise ValueError("the seed pool has no records: the first line names the columns, a record follows on each")
-        if len(self.lines) - 1 > MOST_RECORDS or sum(len(line.encode()) + 1 for line in self.lines) > MOST_BYTES:
-            raise ValueError(
-                f"the seed pool has more than {MOST_RECORDS:,} records or {MOST_BYTES >> 10} KiB; a sample of it is enough"
-            )
-        names, *rows = self._cells
-        if len(set(names)) < len(names) or not all(names):
-            raise ValueError("the columns of the seed pool must have names, each its own")
-        for number, row in enumerate(rows, start=2):
-            if len(row) != len(names):
-                raise ValueError(
-                    f"line {number} of the seed pool has {len(row)} cells, its first line {len(names)}; cells stand "
-                    "between commas"
-                )
+        check_size(self.lines, WHAT)
+        check_cells(self._cells, WHAT)
 
     @property
     def written(self) -> str | list[str]:
@@ -107,15 +91,12 @@ class SeedPool:
 
     @cached_property
     def sha256(self) -> str:
-        """The hash of the lines, each with a line feed: that of the file, where it is written so."""
-        return hashlib.sha256("".join(f"{line}\n" for line in self.lines).encode()).hexdigest()
+        """The hash of the file, where every line of it ends with a line feed."""
+        return sha256_of(self.lines)
 
     @cached_property
     def _cells(self) -> list[list[str]]:
-        try:
-            return list(csv.reader(self.lines, strict=True))
-        except csv.Error:
-            raise ValueError("the seed pool is not a table with commas, a record a line") from None
+        return cells_of(self.lines, WHAT)
 
     def table(self, data: Microdata, names: Sequence[str], place: str) -> Microdata:
         """The records of a public file with these variables of the confidential data, (records,). Raises BadInput at ``place``."""

@@ -1,7 +1,8 @@
-"""Files that a recipe names and that lie beside it: trees of generalisation and pools of seeds, read into the recipe.
+"""Files that a recipe names and that lie beside it: trees of generalisation, pools of seeds, what an intruder has, read into the recipe.
 
     hierarchies = { education = "education.csv" }     # ARX's layout, a line a value: value;level 1;...;root
     seeds = "pool.csv"                                # a CSV table with a column a target, public already
+    external = "register.csv"                         # a CSV table with a column a variable that the intruder knows
 
 A recipe may come from others: only plain files in UTF-8 in its folder or below are read, up to a size.
 """
@@ -14,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.engine.errors import BadInput
+from sfumato.engine.matching.intruder_file import IntruderFile
 from sfumato.engine.partition.hierarchies import rows_of_csv
-from sfumato.engine.statistics.seed_pools import MOST_BYTES as MOST_OF_SEEDS
+from sfumato.engine.statistics.csv_lines import MOST_BYTES as MOST_OF_LINES
 from sfumato.engine.statistics.seed_pools import SeedPool
 
 from ..errors import StrangeFile
@@ -51,6 +53,8 @@ def _step(step: Any, place: str, beside: Path | None) -> Any:
     seeds = step.get("seeds")
     if isinstance(seeds, str) and seeds not in SeedPool.words:
         read["seeds"] = _seeds(seeds, f"{place}.seeds", beside)
+    if isinstance(external := step.get("external"), str):
+        read["external"] = _external(external, f"{place}.external", beside)
     return {**step, **read}
 
 
@@ -71,10 +75,20 @@ def _seeds(name: str, place: str, beside: Path | None) -> str | list[str]:
             place, f'"{name}" is not {known}; a file of seeds lies beside a recipe, and this one lies in no folder'
         )
     text = _text(
-        name, place, beside, MOST_OF_SEEDS, "a seed pool", f"say {known}, or name a CSV file beside the recipe"
+        name, place, beside, MOST_OF_LINES, "a seed pool", f"say {known}, or name a CSV file beside the recipe"
     )
     try:
         return SeedPool.of_text(text).written
+    except ValueError as error:
+        raise BadInput(place, str(error)) from None
+
+
+def _external(name: str, place: str, beside: Path | None) -> list[str]:
+    if beside is None:
+        raise BadInput(place, f'"{name}" is a file beside a recipe, and this recipe lies in no folder')
+    text = _text(name, place, beside, MOST_OF_LINES, "an intruder's file", "name a CSV file beside the recipe")
+    try:
+        return IntruderFile.of_text(text).written
     except ValueError as error:
         raise BadInput(place, str(error)) from None
 

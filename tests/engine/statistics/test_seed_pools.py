@@ -15,8 +15,8 @@ from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.schema import Kind, Schema, Variable
 from sfumato.engine.statistics.binning import Binning
 from sfumato.engine.statistics.categories import categories_of
+from sfumato.engine.statistics.csv_lines import MOST_RECORDS
 from sfumato.engine.statistics.seed_pools import (
-    MOST_RECORDS,
     UNIFORM,
     SeedPool,
     check_seeds,

@@ -1,0 +1,203 @@
+"""An intruder whose knowledge is a file: with errors, with gaps, of some of the people and of others who are not in the data.
+
+    external = "register.csv"          # a CSV table beside the recipe, with a column for each variable that it tells
+    key = "person"                     # the identifier that says whose record of the data is whose of the file
+
+    coverage = 0.6                     # or a file that is made up: so many of the people,
+    errors = { MAR = 0.05 }            # and a share of the values of a variable replaced by another record's
+
+The key pairs the file with the data to tell right matches from wrong; nothing is ever matched by it. What the file lacks of a record (an
+empty cell) the intruder does not know, and any value agrees with it. A record of the file that is not in the data has no right match:
+whatever it matches is wrong. A made-up file has nobody in it who is not in the data, which an intruder's own would have: it errs on the safe side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..arrays import Integers
+from ..errors import BadInput
+from ..microdata import Microdata, conform
+from ..schema import Kind, MissingPolicy, Schema, Variable
+from ..statistics.csv_lines import cells_of, check_cells, check_size, lines_of, sha256_of
+from ..written_values import whole_spelling
+from .intruder import Knowledge, Nearness, partly_unknown, require_equal_values
+from .matching import Matcher, Matches
+from .targets import by_value
+
+WHAT = "the intruder's file"
+
+
+@dataclass(frozen=True)
+class IntruderFile:
+    """The lines of a CSV table, the first of them the names of its columns."""
+
+    lines: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, value: object) -> IntruderFile:
+        """From a recipe: the lines of a CSV table. Raises ValueError."""
+        if isinstance(value, IntruderFile):
+            return value
+        if isinstance(value, str):
+            raise ValueError(f'"{value}" is no table; a file is read from the folder of a recipe\'s file')
+        if not isinstance(value, (list, tuple)) or not all(isinstance(line, str) for line in value):
+            raise ValueError("must be a CSV file beside the recipe, or the lines of one")
+        found = cls(tuple(value))
+        check_size(found.lines, WHAT)
+        check_cells(found._cells, WHAT)
+        return found
+
+    @classmethod
+    def of_text(cls, text: str) -> IntruderFile:
+        """From the text of a CSV file. Raises ValueError."""
+        return cls.parse(lines_of(text))
+
+    @property
+    def written(self) -> list[str]:
+        """What ``parse`` reads back to an equal file."""
+        return list(self.lines)
+
+    @property
+    def told(self) -> str:
+        """What the rows of a result say of it: no more than its size and hash."""
+        return f"{len(self.lines) - 1:,} records, SHA-256 {self.sha256}"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names in its first line."""
+        return tuple(self._cells[0])
+
+    @cached_property
+    def sha256(self) -> str:
+        """The hash of the file, where every line of it ends with a line feed."""
+        return sha256_of(self.lines)
+
+    @cached_property
+    def _cells(self) -> list[list[str]]:
+        return cells_of(self.lines, WHAT)
+
+    def held_against(self, data: Microdata, names: Sequence[str], key: str, place: str) -> IntruderRecords:
+        """Its records with these variables, each with its own record of the data by the key. Raises BadInput at ``place.external`` or ``place.key``."""
+        heads, *rows = self._cells
+        frame = pd.DataFrame(rows, columns=heads, dtype=object).replace(r"^\s*$", None, regex=True)
+        found = {name: _column(frame, data, name, f"{place}.external") for name in names}
+        schema = Schema(tuple(one.schema[name] for name, one in found.items()))
+        file = Microdata(schema, pd.DataFrame({name: one.frame[name] for name, one in found.items()}))
+        return IntruderRecords(file, _own(frame, data, key, place), gaps_unknown=True)
+
+
+@dataclass(frozen=True, eq=False)
+class IntruderRecords:
+    """``file``: E records as the intruder has them. ``own`` (E,): the record of the data that each is, -1 where it is none of them.
+
+    ``gaps_unknown`` says that a missing value is one the intruder does not know; else that the intruder knows it to be missing.
+    """
+
+    file: Microdata
+    own: Integers
+    gaps_unknown: bool = False
+
+    def __len__(self) -> int:
+        return len(self.file)
+
+    def against(self, released: Microdata, names: Sequence[str], radius: Mapping[str, Nearness]) -> Matches:
+        """Which released records match each record of the file by these variables, (E,). NotComputable like ``Knowledge.against``."""
+        gaps = [name for name in names if self.gaps_unknown and self.file.missing(name).any()]
+        sure = Knowledge.of(self.file, (name for name in names if name not in gaps), radius)
+        exact, within = sure.against(released)
+        for name in gaps:
+            near = radius.get(name)
+            if near is None:
+                require_equal_values(self.file, released, name)
+            within.append(partly_unknown(self.file, name, near, self.file.missing(name))(released))
+        return Matcher.of(exact, (len(self.file), len(released))).match(within, self.own)
+
+
+def made_up(
+    data: Microdata,
+    targets: NDArray[np.intp],
+    coverage: float,
+    errors: Mapping[str, float],
+    rng: np.random.Generator,
+) -> IntruderRecords:
+    """A file of a share of the targets (N,), a share of the values of some variables replaced by those of another record.
+
+    At least one record; whom it has, and what is wrong, hangs on the values of the data and not on their order.
+    """
+    size = max(1, round(coverage * len(targets)))
+    ordered = by_value(data, targets)
+    own = ordered[np.sort(rng.choice(len(ordered), size, replace=False))]
+    everyone = by_value(data, np.arange(len(data)))
+    place = np.empty(len(data), dtype=np.int64)
+    place[everyone] = np.arange(len(data))
+    columns = {}
+    for name in sorted(errors):
+        wrong = rng.choice(size, round(errors[name] * size), replace=False)
+        source = own.copy()
+        if len(data) > 1:
+            step = rng.integers(1, len(data), len(wrong))
+            source[wrong] = everyone[(place[own[wrong]] + step) % len(data)]
+        columns[name] = data.frame[name].iloc[source].reset_index(drop=True)
+    frame = data.frame.iloc[own].reset_index(drop=True).assign(**columns)
+    return IntruderRecords(Microdata(data.schema, frame), own.astype(np.int64))
+
+
+def _column(frame: pd.DataFrame, data: Microdata, name: str, place: str) -> Microdata:
+    """A variable alone as the file has it, its levels those of the data and others that the file has beside. Raises BadInput."""
+    variable = replace(data.schema[name], bounds=None)
+    if name not in frame:
+        raise BadInput(place, f'{WHAT} has no column "{name}", which the intruder is to know')
+    texts = frame[name]
+    if variable.kind.has_levels:
+        variable, texts = _with_levels(texts, data, variable, place)
+    try:
+        return conform(pd.DataFrame({name: texts}), Schema((variable,)), MissingPolicy.KEEP, place=place)
+    except BadInput as error:
+        raise BadInput(error.place, f"of {WHAT}: {error.message}") from None
+
+
+def _with_levels(texts: pd.Series, data: Microdata, variable: Variable, place: str) -> tuple[Variable, pd.Series]:
+    """The variable with the file's own levels after those of the data, and the texts spelt as these."""
+    levels = [str(level) for level in data.column(variable.name).cat.categories]
+    spelt = {whole_spelling(level): level for level in levels}
+    known = texts.map(lambda text: None if text is None else spelt.get(whole_spelling(text.strip()), text.strip()))
+    present = known.dropna()
+    strange = sorted(set(present) - set(levels) - {str(code) for code in variable.missing})
+    wrong = int(present.isin(strange).sum())
+    if 2 * wrong > len(present):
+        raise BadInput(
+            f"{place}.{variable.name}",
+            f"{wrong:,} of {len(present):,} values of {WHAT} are no level of the data, so that they match nobody; write them as the data do",
+        )
+    kind = Kind.CATEGORICAL if strange and variable.kind is Kind.BINARY else variable.kind
+    return replace(variable, kind=kind, levels=(*levels, *strange)), known
+
+
+def _own(frame: pd.DataFrame, data: Microdata, key: str, place: str) -> Integers:
+    """The record of the data that has each record's key, -1 where none has. Raises BadInput where a key is missing or not unique, or none is in both."""
+    if key not in frame:
+        raise BadInput(f"{place}.key", f'{WHAT} has no column "{key}"')
+    numeric = not data.schema[key].kind.has_levels
+    ours = pd.Index(data.numbers(key) if numeric else data.column(key).astype(object).map(whole_spelling, "ignore"))
+    if numeric:
+        theirs = pd.Index(_column(frame, data, key, f"{place}.key").numbers(key))
+    else:
+        theirs = pd.Index(frame[key].map(lambda text: None if text is None else whole_spelling(text.strip())))
+    for index, whose in ((ours, "the data"), (theirs, WHAT)):
+        if lacking := int(np.count_nonzero(index.isna())):
+            raise BadInput(f"{place}.key", f'{lacking:,} records of {whose} have no "{key}"')
+        if again := int(np.count_nonzero(index.duplicated(keep=False))):
+            raise BadInput(f"{place}.key", f'{again:,} records of {whose} share their "{key}" with another')
+    found = ours.get_indexer(theirs)
+    if (found < 0).all():
+        raise BadInput(
+            f"{place}.key", f'no record of {WHAT} has a "{key}" of the data, so that no match could be right'
+        )
+    return np.asarray(found, dtype=np.int64)

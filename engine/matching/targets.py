@@ -1,0 +1,92 @@
+"""Whom an intruder looks for: all records, those that a condition describes, or some of them at random.
+
+    among = { RACE = ["3", "4"], age = ["[60, 80)", "90+"] }    # levels, and intervals of numbers or of days
+    targets = 500                                               # so many of them, at random
+
+Of what a record is asked for, every risk by matching speaks of the targets alone: N of Reiter & Mitra (2009) is how many they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import BadInput
+from ..microdata import Microdata
+from ..partition.hierarchies import Interval, interval
+from ..schema import Kind, Schema, Variable
+from ..written_values import whole_spelling
+
+Among = Mapping[str, tuple[str, ...]]
+FORMS = {
+    Kind.DATE: '"[2020-01-01, 2020-06-30]" or ">= 2020-01-01"',
+}
+
+
+def check_among(schema: Schema, among: Among, place: str) -> None:
+    """BadInput at ``place.among.age`` where a condition is empty, or writes no interval of a number or a date."""
+    for name, texts in among.items():
+        where = f"{place}.among.{name}"
+        if not texts:
+            raise BadInput(where, "names no value; leave it out for any")
+        if not schema[name].kind.has_levels:
+            for i, text in enumerate(texts):
+                _interval(schema[name], text, f"{where}[{i}]")
+
+
+def described(data: Microdata, among: Among, place: str) -> NDArray[np.bool_]:
+    """Which records (n,) agree with every condition; a record without the value does not. Raises BadInput where none does, or a level is none."""
+    found = np.ones(len(data), dtype=np.bool_)
+    for name, texts in among.items():
+        found &= _one(data, name, texts, f"{place}.among.{name}")
+    if not found.any():
+        raise BadInput(f"{place}.among", "no record is so; there is nobody to look for")
+    return found
+
+
+def chosen(
+    data: Microdata, among: Among, number: int | None, rng: np.random.Generator, place: str = "among"
+) -> NDArray[np.intp]:
+    """The target records, ascending: (N,). ``number`` of them are drawn from the records in the order of their values, not of the file.
+
+    Raises BadInput where there are fewer.
+    """
+    rows = np.flatnonzero(described(data, among, place))
+    if number is None:
+        return rows
+    if number > len(rows):
+        raise BadInput(
+            f"{place}.targets", f"{number:,} are more than the {len(rows):,} records there are to choose from"
+        )
+    return np.sort(by_value(data, rows)[rng.choice(len(rows), number, replace=False)])
+
+
+def by_value(data: Microdata, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The same rows in the order of their values, so that nothing drawn from them hangs on the order of the file."""
+    columns = [np.nan_to_num(data.numbers(name)[rows], nan=np.inf) for name in data.schema.names]
+    return np.asarray(rows[np.lexsort(tuple(columns[::-1]))])
+
+
+def _one(data: Microdata, name: str, texts: Sequence[str], where: str) -> NDArray[np.bool_]:
+    variable = data.schema[name]
+    if not variable.kind.has_levels:
+        numbers = data.numbers(name)
+        parts = [_interval(variable, text, f"{where}[{i}]").contains(numbers) for i, text in enumerate(texts)]
+        return np.asarray(np.logical_or.reduce(parts))
+    levels = [str(level) for level in data.column(name).cat.categories]
+    spelt = {whole_spelling(level): level for level in levels}
+    for i, text in enumerate(texts):
+        if text not in levels and whole_spelling(text) not in spelt:
+            raise BadInput(f"{where}[{i}]", f'"{name}" has no level "{text}"')
+    wanted = {text if text in levels else spelt[whole_spelling(text)] for text in texts}
+    return data.column(name).isin(list(wanted)).to_numpy(dtype=np.bool_)
+
+
+def _interval(variable: Variable, text: str, where: str) -> Interval:
+    found = interval(text, variable.kind) or interval(f"[{text}, {text}]", variable.kind)
+    if found is None:
+        forms = FORMS.get(variable.kind, '"[20, 30)", "20-29", ">=65" or "65+"')
+        raise BadInput(where, f'"{text}" is no interval of "{variable.name}"; write one value, {forms}')
+    return found

@@ -1,0 +1,55 @@
+"""Small tables that a recipe holds as the lines of a CSV file, the first of them the names of the columns.
+
+A file that a recipe names is read when the recipe is, and its lines become part of it: a run is stored with them, can be
+repeated without the file, and its commitment covers them.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Sequence
+
+MOST_RECORDS = 10_000
+MOST_BYTES = 512 << 10
+"""So that a recipe with it is still read as a file."""
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a file's text that are not empty."""
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def cells_of(lines: Sequence[str], what: str) -> list[list[str]]:
+    """The cells of each line. Raises ValueError where ``what``, such as "the seed pool", has quotes that do not close."""
+    try:
+        return list(csv.reader(lines, strict=True))
+    except csv.Error:
+        raise ValueError(f"{what} is not a table with commas, a record a line") from None
+
+
+def check_cells(cells: Sequence[Sequence[str]], what: str) -> None:
+    """ValueError where the cells are no table with as many on each line and a name for each column."""
+    names, *rows = cells
+    if len(set(names)) < len(names) or not all(names):
+        raise ValueError(f"the columns of {what} must have names, each its own")
+    for number, row in enumerate(rows, start=2):
+        if len(row) != len(names):
+            raise ValueError(
+                f"line {number} of {what} has {len(row)} cells, its first line {len(names)}; cells stand between commas"
+            )
+
+
+def check_size(lines: Sequence[str], what: str) -> None:
+    """ValueError where there is no record, or there are too many."""
+    if len(lines) < 2:
+        raise ValueError(f"{what} has no records: the first line names the columns, a record follows on each")
+    if len(lines) - 1 > MOST_RECORDS or sum(len(line.encode()) + 1 for line in lines) > MOST_BYTES:
+        raise ValueError(
+            f"{what} has more than {MOST_RECORDS:,} records or {MOST_BYTES >> 10} KiB; a sample of it is enough"
+        )
+
+
+def sha256_of(lines: Sequence[str]) -> str:
+    """The hash of the lines, each with a line feed: that of the file, where it is written so."""
+    return hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
