@@ -64,10 +64,10 @@ def check_steps(recipe: Recipe, data: Microdata) -> None:
     for step in recipe.synthesis:
         for name in step.targets:
             require_varying(data, name, f"{step.place}.target")
-        _check_terms(step, data)
+        _check_terms(step, data.alone)
     for step in (*recipe.synthesis, *recipe.anonymisation[:1], *recipe.measures, *recipe.studies):
-        step.method.check_on(data, step.targets, step.spec, step.place)
-    check_budget(recipe, data)
+        step.method.check_on(data if step.method.controls else data.alone, step.targets, step.spec, step.place)
+    check_budget(recipe, data.alone)
 
 
 def _check_terms(step: Step, data: Microdata) -> None:

@@ -63,6 +63,11 @@ class DataSource:
         }
         return {key: value for key, value in table.items() if value not in ("", None)}
 
+    @property
+    def drawn(self) -> bool:
+        """Whether chance has a part in which records these are, by seed and key: a sample, or a share that is held out."""
+        return self.sample is not None or isinstance(self.holdout, int | float)
+
     def check_variables(self, schema: Schema) -> None:
         """BadInput where the column that says which records are controls is a variable of the recipe too."""
         if isinstance(self.holdout, str) and self.holdout in schema:

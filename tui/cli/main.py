@@ -89,7 +89,7 @@ def _carry_out(
     try:
         workspace = open_or_create(directory, key)
     except NoKey:
-        if given or prepared.recipe.data.sample is not None:
+        if given or prepared.recipe.data.drawn:
             raise
         workspace = open_or_create(directory)  # somebody else has made it meanwhile, with a key of its own
     return carry_out(workspace, enter_together(workspace, prepared, companions), jobs, json_file, quiet=quiet)

@@ -39,6 +39,7 @@ from sfumato.workspace.reporting.tables import Table
 from sfumato.workspace.reporting.words import (
     PUBLIC_KEY,
     Apart,
+    controls_text,
     count,
     duration,
     params_text,
@@ -46,6 +47,7 @@ from sfumato.workspace.reporting.words import (
     settings_apart,
     use_text,
 )
+from sfumato.workspace.store.artefacts import control_records
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import diagnostics_of, result_rows, verdicts_of
 from sfumato.workspace.views.runs import Run
@@ -71,7 +73,8 @@ def summarise(workspace: Workspace, run: Run) -> str:
     )
     rows, apart = [row for row in result_rows(workspace, run.id) if row.draw is None], settings_apart(run.recipe_toml)
     weighing = [] if run.recipe.weights is None else [printable(f"Weights: {run.recipe.weights}")]
-    parts = ["\n".join([printable(head), *weighing]), *found_text(rows, run.recipe, apart)]
+    held_out = [f"Controls: {controls_text(controls)}"] if (controls := control_records(workspace, run.id)) else []
+    parts = ["\n".join([printable(head), *held_out, *weighing]), *found_text(rows, run.recipe, apart)]
     if doubts := doubt_lines(diagnostics_of(workspace, run.id)):
         parts.append("\n".join(["Rules that models break", *doubts]))
     if verdicts := verdicts_of(workspace, run.id):

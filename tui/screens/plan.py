@@ -84,6 +84,8 @@ def values(view: PlanView) -> list[dict[str, object]]:
     said = ", ".join(
         f"{key} = {shown_value(release[key])}" for key in ("m", "seed", "records", "epsilon") if key in release
     )
+    if "holdout" in data:
+        said = ", ".join(filter(None, [said, f"holdout = {shown_value(data['holdout'])}"]))
     if weights := _table(view.table.get("weights")):
         said = ", ".join(filter(None, [said, f"weights of run {shown_value(weights.get('run'))}"]))
     wrong = view.at.partition(".")[0] in ("title", "data", "weights", "variables", "release")

@@ -147,6 +147,8 @@ def settings_fields(table: Mapping[str, Any]) -> list[Field]:
         Field("file", "the confidential file", value=data.get("file")),
         Field("where", "which records, a DuckDB expression such as price > 0", value=data.get("where")),
         Field("sample", "how many records, chosen by the seed; left out, all", "value", data.get("sample")),
+        Field("holdout", "control records, of which no release is made: a share such as 0.2, or the column that says which; left out, none",
+              "value", data.get("holdout")),
         Field("missing", "what becomes of records with a missing value", value=data.get("missing"), default="refuse",
               choices=tuple(MissingPolicy)),
         Field("m", "datasets to release; at least 1", "value", release.get("m")),
@@ -166,7 +168,7 @@ def settings_sections(answers: Mapping[str, Any], table: Mapping[str, Any]) -> d
         return {**kept, **{key: answers[key] for key in keys if key in answers}} or None
 
     data, release = (
-        section("data", ("file", "where", "sample", "missing")),
+        section("data", ("file", "where", "sample", "holdout", "missing")),
         section("release", ("m", "seed", "records", "epsilon")),
     )
     return {"title": answers.get("title"), "data": data, "release": release}

@@ -9,7 +9,7 @@ from textual.content import Content
 
 from sfumato.engine.thresholds import Verdict
 from sfumato.tui.widgets.text import cut
-from sfumato.workspace.reporting.words import PUBLIC_KEY, duration, limit_text, mark, number, printable
+from sfumato.workspace.reporting.words import PUBLIC_KEY, controls_text, duration, limit_text, mark, number, printable
 from sfumato.workspace.views.run_detail import Change, Phase, RunDetail
 
 MOST_CHANGES = 4
@@ -23,6 +23,7 @@ def glance(detail: RunDetail, width: int) -> Content:
     key = [PUBLIC_KEY] if detail.key_public else []
     named: list[tuple[str, str, str]] = [
         ("run", ", ".join([f"{detail.run_id}: {detail.data}", f"{detail.records:,} records", *made, f"seed {detail.seed}", *key]), ""),
+        *_some("controls", [(controls_text(detail.controls), "")] if detail.controls else [], 1),
         *_some("weights", [(line, "") for line in detail.weights], len(detail.weights)),
         *_changes(detail),
         ("phases", ", ".join(_phase(phase) for phase in detail.phases), ""),

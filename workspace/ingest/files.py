@@ -31,6 +31,7 @@ from sfumato.engine.written_values import are_names, has_decimal_commas, read_nu
 from ..errors import StrangeFile
 from ..plain_files import read_plain
 from ..reporting.words import printable
+from .holdout import check_column, held_out, with_column
 from .limits import FILTER_SECONDS, FILTER_SHARE, MOST_COLUMNS, bounded_memory, machine_bytes
 from .sampling import sampled
 
@@ -410,8 +411,12 @@ def ingest(
     *,
     key: bytes,
 ) -> Microdata:
-    """The microdata of a file: filtered, sampled without replacement by seed and key (file order kept), conformed."""
-    frame = read_frame(source, schema)
+    """The microdata of a file: filtered, sampled without replacement by seed and key (file order kept), conformed.
+
+    Records that are held out are not among them, but their ``controls``.
+    """
+    wider = with_column(schema, data)
+    frame = read_frame(source, wider)
     if not len(frame):
         raise BadInput("data.file", f'"{source.name}" has no records')
     if data.where:
@@ -419,5 +424,7 @@ def ingest(
             frame = select_where(frame, data.where)
         if not len(frame):
             raise BadInput("data.where", f'no record of "{source.name}" satisfies it')
-    everything = conform(frame, schema, data.missing, origin)
-    return everything if data.sample is None else sampled(everything, source.sha256, data, seed, key)
+    check_column(frame, schema, data)
+    everything = conform(frame, wider, data.missing, origin)
+    chosen = everything if data.sample is None else sampled(everything, source.sha256, data, seed, key)
+    return chosen if data.holdout is None else held_out(chosen, schema, source.sha256, data, seed, key)

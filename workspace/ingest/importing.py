@@ -110,6 +110,9 @@ def _kind(present: pd.Series, distinct: int) -> Kind:
 def draft_recipe(file: str, title: str, columns: Sequence[ColumnProfile]) -> str:
     """A recipe in TOML to start from: data and variables filled in, the rest left to its owner."""
     lines = [f"title = {_quoted(title)}", "", "[data]", f"file = {_quoted(file)}"]
+    lines.append(
+        "# holdout = 0.2                 # a share of the records kept out of the release, to hold attacks on it against"
+    )
     if any(column.missing for column in columns):
         lines.append(
             'missing = "drop"               # records with a missing value are left out; other policies: "refuse", "keep"'

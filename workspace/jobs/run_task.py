@@ -30,9 +30,11 @@ from sfumato.engine.run import Progress, silent
 
 from ..errors import WorkspaceError
 from ..store.artefacts import (
+    CONTROLS,
     WEIGHTS,
     classes_name,
     guesses_name,
+    read_controls,
     read_released,
     read_weights,
     records_name,
@@ -74,8 +76,8 @@ def peak_bytes() -> int:
 class TaskInput:
     """A claimed task, its run's recipe, the confidential table with its schema, and what earlier tasks left.
 
-    ``tables`` gives the hash of each fit, released dataset and block of a measure, of the classes of anonymised datasets, and of the
-    records' weights; ``rows`` are those to combine.
+    ``tables`` gives the hash of each fit, released dataset and block of a measure, of the classes of anonymised datasets, of the
+    records' weights, and of control records; ``rows`` are those to combine.
     Of the key only the fingerprint is here: whoever computes reads the key from the workspace.
     """
 
@@ -95,7 +97,7 @@ def task_input(workspace: Workspace, held: Claim) -> TaskInput:
     left = workspace.connection.execute(
         """SELECT name, sha256 FROM artefact
            WHERE run_id = ? AND (name LIKE 'fit/%' OR name LIKE 'draw/%' OR name LIKE 'classes/%' OR name LIKE 'measure/%'
-                               OR name = 'weights')""",
+                               OR name IN ('weights', 'controls'))""",
         (run.id,),
     )
     rows = raw_rows(workspace, run.id) if held.kind == TaskKind.COMBINE else ()
@@ -204,6 +206,24 @@ def _to_fit(tables: Tables, given: TaskInput) -> Microdata:
     return _weighted(tables.directory, given.schema, given.confidential, given.tables[WEIGHTS])
 
 
+@lru_cache(maxsize=TABLES_KEPT)
+def _controlled(directory: Path, schema: str, sha256: str, controls_sha256: str) -> Microdata:
+    return read_controls(Tables(directory), controls_sha256, _table(directory, schema, sha256))
+
+
+def _to_measure(tables: Tables, given: TaskInput) -> Microdata:
+    """The confidential table as the claimed measure sees it: with controls for one that needs them, with weights for one that asks models.
+
+    Raises EngineError where the controls are not there.
+    """
+    method = _recipe(given.recipe).measures[given.held.item].method
+    if method.controls:
+        if CONTROLS not in given.tables:
+            raise EngineError("the control records of the run are not there; enter the run anew")
+        return _controlled(tables.directory, given.schema, given.confidential, given.tables[CONTROLS])
+    return _to_fit(tables, given) if method.asks_models else _confidential(tables, given)
+
+
 def _released(tables: Tables, given: TaskInput, draw: int) -> Microdata:
     left = given.tables
     return _release(tables.directory, given.recipe, left[f"draw/{draw}"], left.get(classes_name(draw)))
@@ -240,10 +260,10 @@ def _compute_anonymise(tables: Tables, given: TaskInput, report: Report, key: by
 
 
 def _compute_measure(tables: Tables, given: TaskInput, report: Report, key: bytes) -> TaskResult:
-    held, confidential = given.held, _confidential(tables, given)
-    recipe = _recipe(given.recipe)
+    held, recipe = given.held, _recipe(given.recipe)
     if recipe.measures[held.item].method.whole:
         return _compute_whole_measure(tables, given, report, key)
+    confidential = _to_measure(tables, given)
     released = confidential if held.draw is None else _released(tables, given, held.draw)
     measure, rows = execution.measure_dataset(recipe, held.item, confidential, released, held.draw, report, key=key)
     if not measure.per_record:
@@ -254,7 +274,7 @@ def _compute_measure(tables: Tables, given: TaskInput, report: Report, key: byte
 
 def _compute_whole_measure(tables: Tables, given: TaskInput, report: Report, key: bytes) -> TaskResult:
     """A block of a measure of all released datasets, or what its blocks say together."""
-    held, confidential, recipe = given.held, _to_fit(tables, given), _recipe(given.recipe)
+    held, confidential, recipe = given.held, _to_measure(tables, given), _recipe(given.recipe)
     releases = [_released(tables, given, draw) for draw in range(1, recipe.m + 1)]
     if held.point is not None:
         part = execution.measure_block(recipe, held.item, held.point, confidential, releases, report, key=key)

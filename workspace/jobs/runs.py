@@ -29,7 +29,7 @@ from ..ingest.files import Source
 from ..integrity import hold
 from ..plain_files import open_to_add, room
 from ..reporting.words import printable
-from ..store.artefacts import WEIGHTS, classes_name, weights_hash, write_weights
+from ..store.artefacts import CONTROLS, WEIGHTS, classes_name, controls_hash, weights_hash, write_weights
 from ..store.disk import bytes_needed, check_disk
 from ..store.keys import PUBLIC_NAME, fingerprint
 from ..store.seals import found_parts, keep, left_parts, seal_run
@@ -98,9 +98,11 @@ def enter_runs(workspace: Workspace, entries: Sequence[Entry], project: str = ""
 def _store_tables(
     workspace: Workspace, entry: Entry, weights: Floats | None
 ) -> tuple[str, dict[str, str], list[dict[str, str]]]:
-    """The hashes of the confidential table, of the weights by their name, and of each given one's artefacts by name."""
+    """The hashes of the confidential table, of the weights and the controls by their names, and of each given one's artefacts by name."""
     tables = workspace.tables
     own = {} if weights is None else {WEIGHTS: write_weights(tables, weights)}
+    if entry.data.controls is not None:
+        own[CONTROLS] = tables.write_microdata(entry.data.controls)
     given = []
     for draw, (_, released) in enumerate(entry.given, start=1):
         artefacts = {f"draw/{draw}": tables.write_microdata(released)}
@@ -136,19 +138,20 @@ def _enter(
 def enter_again(workspace: Workspace, run_id: int) -> int:
     """Enter a run's recipe and data once more as a new run; returns its number. Raises NotFound and NoKey.
 
-    It has the workspace's key; on a sample that was drawn by a public one it stays public, since the sample does. Weights are those
+    It has the workspace's key; on records that were drawn by a public one it stays public, since these do. Controls and weights are those
     of the run, whatever has become of the one that they were found by.
     """
     old = find_run(workspace, run_id)
-    if weights_hash(workspace, run_id):
+    if weights_hash(workspace, run_id) or controls_hash(workspace, run_id):
         hold(workspace, run_id)
     recipe = Recipe.from_toml(old.recipe_toml)
     key = fingerprint(workspace.key())
-    if recipe.data.sample is not None and old.key_public:
+    if recipe.data.drawn and old.key_public:
         key = old.key_fingerprint
     with workspace.writing() as connection:
         again = _enter_row(workspace, old.project_id, old.dataset_id, old.title, recipe, key)
         kept = "name = 'weights'" if recipe.makes_release else "name LIKE 'draw/%' OR name LIKE 'classes/%'"
+        kept = f"{kept} OR name = 'controls'"
         connection.execute(
             f"INSERT INTO artefact SELECT ?, name, sha256 FROM artefact WHERE run_id = ? AND ({kept})", (again, run_id)
         )

@@ -65,7 +65,7 @@ def inline(value: object) -> str:
 @dataclass(frozen=True, slots=True)
 class Draft:
     """A plan: ``toml`` may be unfinished. ``dataset_id`` holds the records that ``drawn_from`` gave: a recipe's ``[data]``,
-    and its seed where that chose a sample.
+    and its seed where that chose records.
 
     ``revision`` counts the edits that were stored; 0 when there was none.
     """
@@ -81,7 +81,7 @@ class Draft:
         return replace(self, toml=toml)
 
     def is_drawn_from(self, table: Mapping[str, Any]) -> bool:
-        """Whether a recipe's table asks for the file, filter and sample that were stored."""
+        """Whether a recipe's table asks for the file, filter, sample and controls that were stored."""
         return _data_key(table) == self.drawn_from
 
 
@@ -90,7 +90,8 @@ def _data_key(table: Mapping[str, Any]) -> str:
     asked = (
         {key: value for key, value in data.items() if key != "missing"} if isinstance(data, dict) else {"data": data}
     )
-    seed = {"seed": release.get("seed", 1)} if "sample" in asked and isinstance(release, dict) else {}
+    drawn = "sample" in asked or isinstance(asked.get("holdout"), int | float)
+    seed = {"seed": release.get("seed", 1)} if drawn and isinstance(release, dict) else {}
     return json.dumps({**asked, **seed}, sort_keys=True, default=str)
 
 

@@ -19,7 +19,9 @@ from ..ingest.files import Source, find_source, ingest
 from ..jobs.runs import Entry, enter_runs
 from ..recipes import RecipeFile, find_recipe
 from ..release.external import read_external
+from ..store.artefacts import controls_hash
 from ..store.workspace import Dataset, Workspace
+from ..views.runs import find_run
 from .drafts import Draft
 from .recipe_files import with_files
 
@@ -78,6 +80,12 @@ def prepare_evaluation(
     recipe = Recipe.from_table(table)
     if not recipe.released:
         raise BadInput("release.released", 'name the variables that are released, such as ["price"]')
+    if isinstance(recipe.data.holdout, int | float):
+        raise BadInput(
+            "data.holdout",
+            "whoever made these files may have made them of all records, and what a share of them is drawn for now was then no control; "
+            'name the column of the original that says which records they were not made of, holdout = "column", or leave it out',
+        )
     recipe = _only_scoring(table, recipe, len(released))
     source = find_source(original, place="--original")
     data = ingest(source, recipe.data, recipe.schema, recipe.seed, key=key)
@@ -114,7 +122,7 @@ def prepare_plan(workspace: Workspace, draft: Draft) -> PreparedRun:
     """Check a plan and its data as ``prepare_run`` does. Raises BadInput; stores nothing.
 
     The result is what a run of the same recipe on the file would be, so the stored records serve only where the file
-    would give the same: same file, filter and sample, no column more, none that would be read otherwise, and where records
+    would give the same: same file, filter, sample and controls, no column more, none that would be read otherwise, and where records
     with missing values were left out, no column less.
     """
     table = read_toml(draft.toml)
@@ -131,11 +139,32 @@ def prepare_plan(workspace: Workspace, draft: Draft) -> PreparedRun:
 
 def _stored(workspace: Workspace, draft: Draft, recipe: Recipe, dataset: Dataset) -> Microdata | None:
     """The stored records as the plan reads them; None where the file would give others."""
-    drawn_alike = recipe.data.sample is None or _sampled_by_this_key(workspace, dataset.id)
+    drawn_alike = not recipe.data.drawn or _sampled_by_this_key(workspace, dataset.id)
     if not (drawn_alike and draft.is_drawn_from(read_toml(draft.toml)) and _serves(dataset, recipe.schema)):
         return None
     data = conform(workspace.read(dataset).frame, recipe.schema, recipe.data.missing)
-    return Microdata(data.schema, data.frame, data.origin, data.dropped + dataset.dropped)
+    found = Microdata(data.schema, data.frame, data.origin, data.dropped + dataset.dropped)
+    if recipe.data.holdout is None:
+        return found
+    run_id = next(
+        (run_id for run_id in _runs_on(workspace, dataset.id) if draft.is_drawn_from(_table_of(workspace, run_id))),
+        None,
+    )
+    sha256 = "" if run_id is None else controls_hash(workspace, run_id)
+    if not sha256:
+        return None
+    controls = workspace.tables.read_microdata(sha256, dataset.schema, "confidential")
+    return found.with_controls(conform(controls.frame, recipe.schema, recipe.data.missing))
+
+
+def _runs_on(workspace: Workspace, dataset_id: int) -> list[int]:
+    """The runs on a dataset, newest first."""
+    rows = workspace.connection.execute("SELECT id FROM run WHERE dataset_id = ? ORDER BY id DESC", (dataset_id,))
+    return [int(row[0]) for row in rows]
+
+
+def _table_of(workspace: Workspace, run_id: int) -> dict[str, Any]:
+    return read_toml(find_run(workspace, run_id).recipe_toml)
 
 
 def privacy_cost(workspace: Workspace, draft: Draft) -> str:

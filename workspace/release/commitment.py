@@ -30,7 +30,7 @@ IN_MANIFEST = "commitment"
 class Committed:
     """What is committed of a run: its recipe as written and as understood, data, tables, seed, versions, policy and key.
 
-    ``files`` are the hashes of public files that the recipe took something from, by place, ``weights_sha256`` that of the records' weights; where
+    ``files`` are the hashes of public files that the recipe took something from, by place, ``weights_sha256`` that of the records' weights, ``controls_sha256`` that of the records that were held out; where
     there are none they are left out.
     """
 
@@ -45,10 +45,15 @@ class Committed:
     key_fingerprint: str
     files: Mapping[str, str] = field(default_factory=dict)
     weights_sha256: str = ""
+    controls_sha256: str = ""
 
     def to_table(self) -> dict[str, Any]:
         """All of it by name, as it is bound and as ``commitments.json`` says it."""
-        return {name: value for name, value in asdict(self).items() if name not in ("files", "weights_sha256") or value}
+        return {
+            name: value
+            for name, value in asdict(self).items()
+            if value or name not in ("files", "weights_sha256", "controls_sha256")
+        }
 
     def canonical(self, manifest: Mapping[str, Any]) -> bytes:
         """What is bound, with the public manifest that is without its commitment: JSON with sorted keys and no blanks."""
@@ -72,7 +77,12 @@ def files_of(recipe: Recipe) -> dict[str, str]:
 
 
 def committed(
-    run: Run, dataset: Dataset, tables: Sequence[str], policy_sha256: str, weights_sha256: str = ""
+    run: Run,
+    dataset: Dataset,
+    tables: Sequence[str],
+    policy_sha256: str,
+    weights_sha256: str = "",
+    controls_sha256: str = "",
 ) -> Committed:
     """What a release of a run is bound to: ``dataset`` is the confidential one, ``tables`` the hashes of the released ones."""
     return Committed(
@@ -87,6 +97,7 @@ def committed(
         run.key_fingerprint,
         files_of(run.recipe),
         weights_sha256,
+        controls_sha256,
     )
 
 

@@ -10,7 +10,7 @@ from sfumato.engine.thresholds import Verdict
 
 from ..errors import NotReady
 from ..integrity import RunSeal, hold
-from ..store.artefacts import weights_hash
+from ..store.artefacts import controls_hash, weights_hash
 from ..store.workspace import Workspace
 from ..views.results import verdicts_of
 from ..views.runs import Run, done_together
@@ -26,7 +26,7 @@ OTHER_PACKAGE = "public_manifest_sha256"
 class ReleasePlan:
     """What would go out: ``datasets`` tables with the ``replaced`` variables made, the ``kept`` ones as they are in the
     confidential data, and without the identifiers, ``left_out``. ``tables`` are the hashes of the stored ones, by draw, ``weights`` that of the records'
-    weights, if they have any; ``seal`` says what is to be said of the run's seal.
+    weights, if they have any, ``controls`` that of the records that were held out; ``seal`` says what is to be said of the run's seal.
     """
 
     run: Run
@@ -39,6 +39,7 @@ class ReleasePlan:
     tables: tuple[str, ...]
     seal: RunSeal
     weights: str = ""
+    controls: str = ""
 
     @property
     def shuffled(self) -> bool:
@@ -84,7 +85,8 @@ def plan_release(workspace: Workspace, run_id: int | str) -> ReleasePlan:
     replaced = tuple(name for name in recipe.released if name not in out)
     records = workspace.tables.read(tables[0]).num_rows
     verdicts, weights = tuple(verdicts_of(workspace, run.id)), weights_hash(workspace, run.id)
-    return ReleasePlan(run, records, len(tables), replaced, kept, out, verdicts, tuple(tables), seal, weights)
+    controls = controls_hash(workspace, run.id)
+    return ReleasePlan(run, records, len(tables), replaced, kept, out, verdicts, tuple(tables), seal, weights, controls)
 
 
 def _left_out(recipe: Recipe) -> tuple[str, ...]:

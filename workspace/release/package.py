@@ -104,7 +104,7 @@ def _fill(workspace: Workspace, dossier: Dossier, aside: Path) -> tuple[str, ...
     """Write every file, the manifests last; returns the files' names. The internal manifest has the hash of the public one."""
     key = key_of_run(workspace.directory, dossier.plan.run.key_fingerprint)
     plan = dossier.plan
-    bound = committed(plan.run, dossier.original, plan.tables, dossier.policy.sha256, plan.weights)
+    bound = committed(plan.run, dossier.original, plan.tables, dossier.policy.sha256, plan.weights, plan.controls)
     public = [_keep(aside, PUBLIC_FILES, name, content) for name, content in public_files(dossier, key)]
     public += _documents(aside, PUBLIC_FILES, dossier, PUBLIC_DOCUMENTS, public)
     said = {**_public_manifest(dossier), "files": [_line(file) for file in public]}

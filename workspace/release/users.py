@@ -71,7 +71,9 @@ def promised(recipe: Recipe, confidential: Microdata, rows: Sequence[Row]) -> Pr
     if None in totals or reasons:
         return PrivacyPromise(None, None, (), tuple(dict.fromkeys(reasons)))
     samples = tuple(SampleCost(one.epsilon, one.together) for one in known)
-    return PrivacyPromise(totals[0], totals[1], samples, (), recipe.data.sample is not None)
+    return PrivacyPromise(
+        totals[0], totals[1], samples, (), recipe.data.sample is not None or recipe.data.holdout is not None
+    )
 
 
 def _total(rows: Sequence[Row], measure: str) -> float | None:

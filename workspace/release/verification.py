@@ -193,7 +193,7 @@ def _made(workspace: Workspace, run: Run, manifest: Mapping[str, Any], value: st
     except NotReady:
         return False
     key, dataset = key_of_run(workspace.directory, run.key_fingerprint), workspace.dataset(run.dataset_id)
-    bound = [committed(run, dataset, plan.tables, policy, plan.weights) for policy in policies]
+    bound = [committed(run, dataset, plan.tables, policy, plan.weights, plan.controls) for policy in policies]
     sealed = [one.sealed(key, manifest) or "" for one in bound]
     return any(hmac.compare_digest(one, value) for one in sealed)
 

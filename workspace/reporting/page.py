@@ -30,6 +30,7 @@ from .tables import html, table
 from .words import (
     DIRECTIONS,
     PUBLIC_KEY,
+    controls_text,
     count,
     duration,
     number,
@@ -56,7 +57,7 @@ class ReportedRun:
 
     ``rows`` are its averages and the confidential data's own. ``traces`` hold what the samplers of its models left, by
     variable; posterior draws are as confidential as the data, and the report of a release has none. ``beliefs`` are what the strongest
-    intruder believes.
+    intruder believes, ``controls`` how many records were held out.
     """
 
     id: int
@@ -79,6 +80,7 @@ class ReportedRun:
     diagnostics: Sequence[Diagnostic]
     traces: Mapping[str, Trace | None] | None = None
     beliefs: Sequence[BeliefsFound] = ()
+    controls: int = 0
 
 
 @dataclass(frozen=True)
@@ -264,6 +266,7 @@ def _release_section(run: ReportedRun, beside: Sequence[ReportedRun]) -> Section
                 ("Filter", recipe.data.where),
                 ("Sample", f"{count(recipe.data.sample, 'record')}, without replacement" if recipe.data.sample else ""),
                 ("Records", records_text(run.records, run.dropped)),
+                ("Controls", controls_text(run.controls)),
                 ("Weights", "" if recipe.weights is None else _sentence(str(recipe.weights))),
                 ("Seed", str(run.seed)),
                 ("Key", _sentence(f"{PUBLIC_KEY}: {REPEATABLE}") if run.key_public else "the workspace's own"),

@@ -28,7 +28,7 @@ class PrivacyPromise:
     """The epsilon of all datasets together, for one record more or less and for one that is changed; None where there is none.
 
     ``samples`` are what single draws cost, where there is one; ``reasons`` why there is none; ``sampled``: the confidential records were
-    sampled from a file.
+    sampled from a file, or others were held out.
     """
 
     epsilon: float | None

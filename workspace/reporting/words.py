@@ -103,6 +103,15 @@ def interval(lower: float | None, upper: float | None) -> str:
     return "" if lower is None or upper is None else f"{number(lower)} .. {number(upper)}"
 
 
+def controls_text(controls: int) -> str:
+    """How many records were held out, and what for; empty where none were."""
+    return (
+        f"{count(controls, 'more record')} held out: no release is made of them, attacks are held against them"
+        if controls
+        else ""
+    )
+
+
 def records_text(records: int, dropped: int | None = None) -> str:
     """``47,621 records; 1,221 dropped (missing values)``."""
     return count(records, "record") + (f"; {dropped:,} dropped (missing values)" if dropped else "")

@@ -89,8 +89,32 @@ def read_weights(tables: Tables, sha256: str) -> NDArray[Any]:
 
 def weights_hash(workspace: Workspace, run_id: int) -> str:
     """The hash of the weights of a run; empty where its records have none."""
+    return _hash_of(workspace, run_id, WEIGHTS)
+
+
+CONTROLS = "controls"
+"""The artefact that has the records which were held out of the run, where its recipe holds some out: as confidential as the others."""
+
+
+def read_controls(tables: Tables, sha256: str, data: Microdata) -> Microdata:
+    """The confidential records with their controls beside them. Raises DamagedTable."""
+    return data.with_controls(tables.read_microdata(sha256, data.schema, data.origin))
+
+
+def controls_hash(workspace: Workspace, run_id: int) -> str:
+    """The hash of the control records of a run; empty where none were held out."""
+    return _hash_of(workspace, run_id, CONTROLS)
+
+
+def control_records(workspace: Workspace, run_id: int) -> int:
+    """How many records were held out of a run as controls. Raises DamagedTable."""
+    sha256 = controls_hash(workspace, run_id)
+    return workspace.tables.records(sha256) if sha256 else 0
+
+
+def _hash_of(workspace: Workspace, run_id: int, name: str) -> str:
     query = "SELECT sha256 FROM artefact WHERE run_id = ? AND name = ?"
-    found = workspace.connection.execute(query, (run_id, WEIGHTS)).fetchone()
+    found = workspace.connection.execute(query, (run_id, name)).fetchone()
     return "" if found is None else str(found[0])
 
 

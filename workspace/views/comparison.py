@@ -105,7 +105,8 @@ def _same_records(runs: tuple[Run, Run], datasets: tuple[Dataset, Dataset]) -> b
     if datasets[0].table_sha256 == datasets[1].table_sha256:
         return True
     chosen = [
-        (data.source_sha256, data.records, run.recipe.data.where, run.recipe.data.sample, run.recipe.data.sample and (run.seed, run.key_fingerprint))
+        (data.source_sha256, data.records, run.recipe.data.where, run.recipe.data.sample, run.recipe.data.holdout,
+         run.recipe.data.drawn and (run.seed, run.key_fingerprint))
         for run, data in zip(runs, datasets, strict=True)
     ]  # fmt: skip
     return chosen[0] == chosen[1]
@@ -118,4 +119,9 @@ def _described(run: Run, data: Dataset) -> str:
     parts += [f'where "{source.where}"'] if source.where else []
     key = "" if run.key_public else " and the workspace's key"
     parts += [f"a sample with seed {run.seed}{key}"] if source.sample else []
+    if source.holdout is not None:
+        share = isinstance(source.holdout, int | float)
+        parts.append(
+            f"without {source.holdout:.0%} of them, by seed {run.seed}{key}" if share else "without its control records"
+        )
     return f"run {run.id}: {data.records:,} records of {data.name} ({', '.join(parts)})"

@@ -36,7 +36,9 @@ class Phase:
 
 @dataclass(frozen=True)
 class RunDetail:
-    """A run, its dataset, and what there is to say of it. ``against`` is the run before it in the project, ``weights`` says in lines how its records are weighed."""
+    """A run, its dataset, and what there is to say of it. ``against`` is the run before it in the project, ``weights`` says in lines how its records are weighed,
+    ``controls`` how many more were held out.
+    """
 
     run_id: int
     data: str
@@ -49,6 +51,7 @@ class RunDetail:
     phases: tuple[Phase, ...]
     unmet: tuple[Verdict, ...]
     weights: tuple[str, ...] = ()
+    controls: int = 0
 
 
 def run_detail(workspace: Workspace, run_id: int) -> RunDetail:
@@ -63,14 +66,23 @@ def run_detail(workspace: Workspace, run_id: int) -> RunDetail:
     unmet = tuple(verdict for verdict in verdicts_of(workspace, run.id) if verdict.outcome != "pass")
     m = table.get("release", {}).get("m")
     against = None if before is None else before.id
+    controls = _controls(workspace, run.id) if "holdout" in table.get("data", {}) else 0
     said, phases = _weights_said(workspace, run.id) if "weights" in table else (), _phases(workspace, run.id)
-    return RunDetail(run.id, name, records, m, run.seed, run.key_public, against, changed, phases, unmet, said)
+    return RunDetail(
+        run.id, name, records, m, run.seed, run.key_public, against, changed, phases, unmet, said, controls
+    )
 
 
 def _weights_said(workspace: Workspace, run_id: int) -> tuple[str, ...]:
     from .weights import weights_said  # it reads recipes, which takes the app longer than to start
 
     return weights_said(workspace, run_id)
+
+
+def _controls(workspace: Workspace, run_id: int) -> int:
+    from ..store.artefacts import control_records  # it reads tables, which takes the app longer than to start
+
+    return control_records(workspace, run_id)
 
 
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Change]:

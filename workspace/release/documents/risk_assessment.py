@@ -105,6 +105,11 @@ def _data(dossier: Dossier) -> Chapter:
         for variable in recipe.schema
     ]
     where = ", of those that meet a condition" if recipe.data.where else ""
+    by = recipe.data.holdout
+    share = f"{by:.0%} of these" if isinstance(by, int | float) else "those that a column of the file names"
+    held_out = (
+        "" if by is None else f"; no release is made of {share}, the control records that attacks are held against"
+    )
     return Chapter(
         "7 Data assessment",
         (
@@ -112,7 +117,7 @@ def _data(dossier: Dossier) -> Chapter:
                 [
                     ("Confidential file", original.name),
                     ("Records", records_text(original.records, original.dropped)),
-                    ("Used", f"{sample}{where}"),
+                    ("Used", f"{sample}{where}{held_out}"),
                 ]
             ),
             _answers(dossier, DATA),

@@ -1,0 +1,103 @@
+"""Control records: those of a file that no release is made of, so that an attack on the release can be held against them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sfumato.engine.data_source import DataSource
+from sfumato.engine.errors import BadInput, suggestion
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.run import Randomness
+from sfumato.engine.schema import Kind, Schema, Variable
+
+PLACE = "data.holdout"
+WORDS = (("0", "1"), ("no", "yes"), ("false", "true"), ("training", "control"))
+"""What a column says of a record, whatever the case of its letters: that a release is made of it, that it is a control."""
+
+
+def with_column(schema: Schema, data: DataSource) -> Schema:
+    """The variables to read: with the column that says which records are controls, where one does."""
+    if not isinstance(data.holdout, str):
+        return schema
+    return Schema((*schema, Variable(data.holdout, Kind.CATEGORICAL)))
+
+
+def check_column(frame: pd.DataFrame, schema: Schema, data: DataSource) -> None:
+    """BadInput where the column that says which records are controls is not there, or does not say it of every record of ``frame``.
+
+    The message quotes no value, and no other name of the file unless the file has the variables' names.
+    """
+    if not isinstance(data.holdout, str):
+        return
+    names = [str(name) for name in frame.columns]
+    if data.holdout not in names:
+        near = suggestion(data.holdout, names) if set(schema.names) <= set(names) else ""
+        raise BadInput(
+            PLACE,
+            f'the file has no column "{data.holdout}"{near}; name one that says which records are controls, or a share',
+        )
+    if names.count(data.holdout) > 1:
+        raise BadInput(PLACE, f'the file has {names.count(data.holdout)} columns "{data.holdout}"; rename all but one')
+    if lacking := int(frame[data.holdout].isna().sum()):
+        raise BadInput(PLACE, f'{lacking:,} of {len(frame):,} records have no "{data.holdout}"; {_rule(data.holdout)}')
+
+
+def _rule(column: str) -> str:
+    pairs = ", ".join(" or ".join(pair) for pair in WORDS)
+    return f'"{column}" must say of each record whether it is a control: {pairs}'
+
+
+def held_out(everything: Microdata, schema: Schema, sha256: str, data: DataSource, seed: int, key: bytes) -> Microdata:
+    """The records that releases are made of, with those that are held out as their ``controls``; both in their order.
+
+    The first are as if the file had no others. A share is drawn by seed and key, which are bound to what a sample is
+    (``sampled``) and to how many of how many records are held out; ``sha256`` is the file's. Raises BadInput.
+    """
+    flags = (
+        _by_column(everything, data.holdout)
+        if isinstance(data.holdout, str)
+        else _drawn(everything, sha256, data, seed, key)
+    )
+    training = _only(everything, schema, ~flags, data)
+    try:
+        controls = _only(everything, schema, flags, data)
+    except BadInput as error:
+        raise BadInput(PLACE, f"control records: {error}") from None
+    return training.with_controls(controls)
+
+
+def _only(everything: Microdata, schema: Schema, flags: NDArray[np.bool_], data: DataSource) -> Microdata:
+    found = conform(everything.frame[flags].reset_index(drop=True), schema, data.missing, everything.origin)
+    return Microdata(found.schema, found.frame, found.origin, everything.dropped)
+
+
+def _by_column(everything: Microdata, column: str) -> NDArray[np.bool_]:
+    said = everything.column(column).astype("str").str.strip().str.lower()
+    found = set(said.unique())
+    pair: Sequence[str] | None = next((pair for pair in WORDS if found <= set(pair)), None)
+    if pair is None:
+        raise BadInput(PLACE, _rule(column))
+    flags = (said == pair[1]).to_numpy(dtype=np.bool_)
+    if flags.all() or not flags.any():
+        only = "a control" if flags.all() else "no control"
+        raise BadInput(PLACE, f'by "{column}" each of the {len(flags):,} records is {only}; there must be both')
+    return flags
+
+
+def _drawn(everything: Microdata, sha256: str, data: DataSource, seed: int, key: bytes) -> NDArray[np.bool_]:
+    assert isinstance(data.holdout, int | float)
+    records = len(everything)
+    size = max(1, round(data.holdout * records))
+    if size >= records:
+        raise BadInput(
+            PLACE, f"{data.holdout:g} of {records:,} records leaves none to make a release of; hold out a smaller share"
+        )
+    sample = "all" if data.sample is None else f"{data.sample} sampled"
+    streams = Randomness(seed, key, (sha256, data.where, sample, f"{size} of {records} held out") if key else ())
+    flags = np.zeros(records, dtype=np.bool_)
+    flags[streams.generator("holdout").choice(records, size, replace=False)] = True
+    return flags
