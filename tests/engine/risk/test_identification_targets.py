@@ -84,6 +84,7 @@ def by_loops(data: Microdata, released: Microdata, wanted) -> tuple[list, dict[s
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(
     st.integers(0, 10_000),
