@@ -236,3 +236,12 @@ def _passed(ends: Floats, at: Floats) -> Codes:
     for end in ends:
         found += end <= at
     return found
+
+
+def values_given(classes: Codes, log_levels: Floats, rng: np.random.Generator) -> Codes:
+    """A level (n,) of one variable for records of these classes; ``log_levels`` (K, d) are its log phi."""
+    upto = np.cumsum(np.exp(log_levels), axis=1)
+    size = upto.shape[1]
+    ends = (np.arange(len(upto))[:, None] + upto / upto[:, -1:]).ravel()
+    found = np.searchsorted(ends, classes + rng.random(len(classes)), side="right") - classes * size
+    return np.asarray(np.clip(found, 0, size - 1), dtype=np.int64)

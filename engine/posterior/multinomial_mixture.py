@@ -30,6 +30,7 @@ from ..arrays import Floats
 from ..results import ChainTrace
 from ..run import Progress
 from .distinct_rows import LEAST, Codes, DistinctRows
+from .structural_zeros import Truncation
 
 FEW = 32
 """Records of a row, up to which each draws its own class; more draw a multinomial."""
@@ -202,7 +203,7 @@ class Sampled:
     """What chains gave: ``kept`` parameters, as many as were asked for, and each sweep's label-free quantities.
 
     ``quantities`` (sweeps, chains, 2) are the occupied classes and alpha, ``log_likelihood`` (sweeps, chains); ``sweep`` (draws,) and ``chain``
-    (draws,) say where the kept ones come from, numbered from 1.
+    (draws,) say where the kept ones come from, numbered from 1. ``lost`` (sweeps, chains) are the records that fell on what cannot be.
     """
 
     kept: tuple[Parameters, ...]
@@ -211,6 +212,7 @@ class Sampled:
     quantities: Floats
     log_likelihood: Floats
     burn_in: int
+    lost: Floats
 
     @property
     def trace(self) -> ChainTrace:
@@ -231,17 +233,18 @@ def sample(
     burn_in: int,
     thin: int,
     chains: int,
+    truncation: Truncation | None = None,
 ) -> Sampled:
     """``draws`` draws of the parameters, spread evenly over every ``thin``-th sweep after ``burn_in`` of all chains.
 
     The first chain starts with records spread over half of the classes at random, each further one over half as many, so that what
-    they agree on is not where they began. ``draws`` are at most the sweeps that there are.
+    they agree on is not where they began. ``draws`` are at most the sweeps that there are. With a ``truncation`` the rows are those of all other records.
     """
     usable = np.arange(burn_in + thin - 1, sweeps, thin)
     places = np.floor((np.arange(draws) + 0.5) * (chains * len(usable) / draws)).astype(np.int64)
     chain, at = np.divmod(places, len(usable))
     sweep = usable[at]
-    quantities, likelihood = np.empty((sweeps, chains, 2)), np.empty((sweeps, chains))
+    quantities, likelihood, lost = np.empty((sweeps, chains, 2)), np.empty((sweeps, chains)), np.zeros((sweeps, chains))
     found: dict[tuple[int, int], Parameters] = {}
     for number, own in enumerate(rng.spawn(chains)):
         wanted = {int(s) for s, c in zip(sweep, chain, strict=True) if c == number}
@@ -249,14 +252,21 @@ def sample(
         for step in range(sweeps):
             alpha = now.alpha
             allocated, likelihood[step, number] = Allocated.drawn(rows, now, own)
-            quantities[step, number] = np.count_nonzero(allocated.records), alpha
+            if truncation is not None:
+                records, levels, beside, more = truncation.drawn(now.log_weights, now.log_levels, own)
+                allocated = Allocated(allocated.records + records, allocated.levels + levels)
+                likelihood[step, number] += more
+                lost[step, number] = beside.sum()
+            else:
+                beside = np.zeros(prior.classes)
+            quantities[step, number] = np.count_nonzero(allocated.records > beside), alpha
             if step in wanted:
                 found[number, step] = now
             now = allocated.relabelled(alpha, own).parameters(prior, rows.starts, alpha, own)
             if (step + 1) % BETWEEN_REPORTS == 0 or step + 1 == sweeps:
                 report(Progress(number * sweeps + step + 1, chains * sweeps, "Gibbs sweeps"))
     kept = tuple(found[int(c), int(s)] for c, s in zip(chain, sweep, strict=True))
-    return Sampled(kept, sweep + 1, chain + 1, quantities, likelihood, burn_in)
+    return Sampled(kept, sweep + 1, chain + 1, quantities, likelihood, burn_in, lost)
 
 
 def _started(rows: DistinctRows, prior: Prior, classes: int, rng: np.random.Generator) -> Parameters:
@@ -264,12 +274,3 @@ def _started(rows: DistinctRows, prior: Prior, classes: int, rng: np.random.Gene
     which = np.repeat(np.arange(len(rows.counts)), rows.counts)
     spread = Allocated.counted(rows, which, rng.integers(classes, size=len(which)), None, prior.classes)
     return spread.parameters(prior, rows.starts, 1.0, rng)
-
-
-def values_given(classes: Codes, log_levels: Floats, rng: np.random.Generator) -> Codes:
-    """A level (n,) of one variable for records of these classes; ``log_levels`` (K, d) are its log phi."""
-    upto = np.cumsum(np.exp(log_levels), axis=1)
-    size = upto.shape[1]
-    ends = (np.arange(len(upto))[:, None] + upto / upto[:, -1:]).ravel()
-    found = np.searchsorted(ends, classes + rng.random(len(classes)), side="right") - classes * size
-    return np.asarray(np.clip(found, 0, size - 1), dtype=np.int64)

@@ -10,8 +10,11 @@ record enters: what it was in a target does not choose the class that its synthe
 
 Numbers are cut into bins, whose order is not used. A missing value is a level of its own, or with ``missing = "filled"`` is integrated over in the
 sampler: what is released has values throughout then, as if what is missing were like what is not, given its class. A level that
-no record has can be drawn, with the ``concentration`` as its virtual records in each class. There is no epsilon, and combinations of values
-that cannot be (structural zeros) are not ruled out.
+no record has can be drawn, with the ``concentration`` as its virtual records in each class. There is no epsilon.
+
+Combinations of values that cannot be, the conditions of ``impossible``, have no probability: the mixture is of what can be (Manrique-Vallier & Reiter
+2014, ``sfumato.engine.posterior.structural_zeros``), and no record that is drawn fulfils one. They are the recipe's word: where a record of the data
+fulfils one the step is refused. With ``missing = "filled"`` a missing value fulfils none, and what is filled in does not either.
 """
 
 from __future__ import annotations
@@ -23,10 +26,10 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BadInput, NotConverged
+from ..errors import BadInput, NotComputable, NotConverged
 from ..methods import method
 from ..microdata import Microdata
-from ..posterior.distinct_rows import DistinctRows
+from ..posterior.distinct_rows import DistinctRows, values_given
 from ..posterior.multinomial_mixture import (
     ALPHA,
     LOG_LIKELIHOOD,
@@ -34,13 +37,14 @@ from ..posterior.multinomial_mixture import (
     Prior,
     Sampled,
     sample,
-    values_given,
 )
+from ..posterior.structural_zeros import Support, TooManySlices, Truncation, fulfilling
 from ..results import Diagnostic, Fit
 from ..run import Run
 from ..schema import Kind
 from ..spec import Param, Spec
 from ..statistics.categories import BinsByVariable, Categories, Codes, InsideBin, categories_of, check_bins
+from ..statistics.impossible import Impossible
 
 LARGEST_R_HAT = 1.05
 SMALLEST_SIZE = 100.0
@@ -81,6 +85,12 @@ class DpmpmSpec(Spec):
             "a missing value is a level of its own, or is integrated over, and released records have values throughout"
         ),
     ] = "level"
+    impossible: Annotated[
+        tuple[Impossible, ...],
+        Param(
+            'combinations that cannot be, such as "age < 15 & marital_status != Never-married": no record is drawn with one'
+        ),
+    ] = ()
     bins: BinsByVariable = field(default_factory=dict)
     inside: InsideBin = "uniform"
     accept_unconverged: Annotated[bool, Param("release although the chains do not agree")] = False
@@ -113,6 +123,8 @@ def check(data: Microdata, targets: tuple[str, ...], spec: DpmpmSpec, place: str
             f"{spec.classes} classes of {sum(sizes.values()):,} levels are more than {MOST_NUMBERS:,} probabilities; "
             "use fewer classes, or cut the variables coarser",
         )
+    if spec.impossible:
+        _support(data, (*targets, *spec.predictors), spec, place)
 
 
 def _categories(data: Microdata, names: tuple[str, ...], spec: DpmpmSpec) -> dict[str, Categories]:
@@ -124,9 +136,45 @@ def _levels(categories: Categories, spec: DpmpmSpec) -> int:
     return categories.present if spec.missing == "filled" else categories.size
 
 
+def _support(data: Microdata, names: tuple[str, ...], spec: DpmpmSpec, place: str) -> Support:
+    """What can be of these variables. Raises BadInput where records of the data cannot, or a condition is none."""
+    categories = _categories(data, names, spec)
+    sizes = {name: _levels(one, spec) for name, one in categories.items()}
+    conditions = np.array(
+        [one.levels(categories, sizes, data, f"{place}.impossible[{i}]") for i, one in enumerate(spec.impossible)]
+    )
+    try:
+        support = Support.of(conditions, list(sizes.values()))
+    except TooManySlices:
+        raise BadInput(f"{place}.impossible", "the conditions overlap in too many ways; write fewer") from None
+    if not len(support.possible):
+        raise BadInput(f"{place}.impossible", "the conditions leave no combination at all")
+    found = fulfilling(conditions, support.starts, [one.codes(data) for one in categories.values()])
+    for i, fulfilled in enumerate(np.any(found, axis=1).tolist()):
+        if fulfilled:
+            raise BadInput(
+                f"{place}.impossible[{i}]",
+                f"records of the data are like that ({spec.impossible[i].written}); correct them, or leave the condition out",
+            )
+    return support
+
+
 def _rows(categories: Mapping[str, Categories], data: Microdata, spec: DpmpmSpec, records: int) -> DistinctRows:
     codes = [one.codes(data) for one in categories.values()]
     return DistinctRows.of(codes, [_levels(one, spec) for one in categories.values()], records)
+
+
+def _truncated(
+    categories: Mapping[str, Categories], data: Microdata, spec: DpmpmSpec, support: Support
+) -> tuple[DistinctRows, Truncation]:
+    """The rows of all records that have every value that a condition asks about, and what is left to be drawn of the others."""
+    codes, sizes = [one.codes(data) for one in categories.values()], [_levels(one, spec) for one in categories.values()]
+    lacks = (
+        np.any([codes[j] >= sizes[j] for j in support.asked], axis=0) if support.asked else np.zeros(len(data), bool)
+    )
+    whole, lacking = [own[~lacks] for own in codes], tuple(own[lacks] for own in codes)
+    rows = DistinctRows.of(whole, sizes, len(data) - int(lacks.sum()))
+    return rows, Truncation(support, len(data), DistinctRows.of(lacking, sizes, int(lacks.sum())), lacking)
 
 
 def joint_draw(
@@ -141,10 +189,23 @@ def joint_draw(
 ) -> Mapping[str, NDArray[np.generic]]:
     """A class for each record given its own predictors, and a level of every target given that, by posterior draw ``index``."""
     own, given = _categories(confidential, targets, spec), _categories(confidential, spec.predictors, spec)
-    log_levels = np.asarray(fit.arrays["log_levels"][index])
+    log_weights, log_levels = np.asarray(fit.arrays["log_weights"][index]), np.asarray(fit.arrays["log_levels"][index])
+    if spec.impossible:
+        support = _support(confidential, (*targets, *spec.predictors), spec, targets[0])
+        known = [np.full(records, _levels(one, spec)) for one in own.values()]
+        known += [one.codes(released) for one in given.values()]
+        lacking = DistinctRows.of(known, [_levels(one, spec) for one in (*own.values(), *given.values())], records)
+        try:
+            _, drawn = support.completed(lacking, known, log_weights, log_levels, rng)
+        except NotComputable as error:
+            raise BadInput(f"{targets[0]}.impossible", error.reason) from None
+        return {
+            name: categories.values(values, confidential, spec.inside, rng)
+            for (name, categories), values in zip(own.items(), drawn, strict=False)
+        }
     starts = np.concatenate([[0], np.cumsum([_levels(one, spec) for one in own.values()])])
     rows = _rows(given, released, spec, records)
-    classes = rows.classes(np.asarray(fit.arrays["log_weights"][index]), log_levels[:, starts[-1] :], rng)
+    classes = rows.classes(log_weights, log_levels[:, starts[-1] :], rng)
     found: dict[str, NDArray[np.generic]] = {}
     for (name, categories), first, last in zip(own.items(), starts[:-1], starts[1:], strict=True):
         codes: Codes = values_given(classes, log_levels[:, first:last], rng)
@@ -155,7 +216,7 @@ def joint_draw(
 @method(
     "Dirichlet process mixture of products of multinomials",
     spec=DpmpmSpec,
-    source="Hu, Reiter & Wang (2014); Si & Reiter (2013); Dunson & Xing (2009); Ishwaran & James (2001) §5.2",
+    source="Hu, Reiter & Wang (2014); Manrique-Vallier & Reiter (2014); Si & Reiter (2013); Dunson & Xing (2009); Ishwaran & James (2001) §5.2",
     joint_draw=joint_draw,
     targets=tuple(Kind),
     check=check,
@@ -174,7 +235,12 @@ def dpmpm(data: Microdata, targets: tuple[str, ...], spec: DpmpmSpec, run: Run, 
             f"{targets[0]}.sweeps",
             f"{spec.usable:,} sweeps are left for {draws:,} datasets; ask for more sweeps or chains",
         )
-    rows = _rows(_categories(data, (*targets, *spec.predictors), spec), data, spec, len(data))
+    categories = _categories(data, (*targets, *spec.predictors), spec)
+    rows, truncation = _rows(categories, data, spec, len(data)), None
+    distinct = len(rows.counts)
+    if spec.impossible:
+        support = _support(data, (*targets, *spec.predictors), spec, targets[0])
+        rows, truncation = _truncated(categories, data, spec, support)
     prior = Prior(classes=spec.classes, concentration=spec.concentration, shape=spec.alpha_shape, rate=spec.alpha_rate)
     sampled = sample(
         rows,
@@ -186,8 +252,12 @@ def dpmpm(data: Microdata, targets: tuple[str, ...], spec: DpmpmSpec, run: Run, 
         burn_in=spec.burn_in,
         thin=spec.thin,
         chains=spec.chains,
+        truncation=truncation,
     )
-    said = (*_convergence(sampled, spec, draws), Diagnostic("distinct_rows", "table", float(len(rows.counts))))
+    said = (*_convergence(sampled, spec, draws), Diagnostic("distinct_rows", "table", float(distinct)))
+    if truncation is not None:
+        lost = sampled.lost[spec.burn_in :]
+        said += (Diagnostic("share_impossible", "mixture", float((lost / (lost + len(data))).mean())),)
     if not spec.accept_unconverged:
         for one in sorted(said, key=lambda found: found.name != "r_hat"):
             if one.name in HELD and one.passed is False and one.value is not None:

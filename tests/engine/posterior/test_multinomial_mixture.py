@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.special import gammaln
 
 from sfumato.engine.posterior import distinct_rows
-from sfumato.engine.posterior.distinct_rows import Block, Codes, DistinctRows
+from sfumato.engine.posterior.distinct_rows import Block, Codes, DistinctRows, values_given
 from sfumato.engine.posterior.multinomial_mixture import (
     Allocated,
     Bounded,
@@ -18,7 +18,6 @@ from sfumato.engine.posterior.multinomial_mixture import (
     Prior,
     Sampled,
     sample,
-    values_given,
 )
 from sfumato.engine.run import silent
 

@@ -14,6 +14,7 @@ from sfumato.engine.results import ChainTrace, Fit
 from sfumato.engine.run import Run
 from sfumato.engine.schema import Kind, Schema, Variable
 from sfumato.engine.statistics.binning import Binning
+from sfumato.engine.statistics.impossible import Impossible
 from sfumato.engine.synthesis.dpmpm import DpmpmSpec, check, dpmpm, joint_draw
 
 QUICK: dict[str, Any] = {"classes": 8, "sweeps": 200, "burn_in": 100, "accept_unconverged": True}
@@ -179,3 +180,116 @@ def test_sweeps_are_reported_so_that_they_can_be_cancelled() -> None:
     dpmpm(table(), NAMES, DpmpmSpec(**QUICK), run, 1)
     assert seen[-1] == 400
     assert max(np.diff(seen)) <= 20
+
+
+def mixed(n: int = 900, seed: int = 5) -> Microdata:
+    """Ages, and who is married and works: nobody under 15 is or does, and a fifth of what is known of work is missing."""
+    rng = np.random.default_rng(seed)
+    age = rng.integers(0, 60, size=n).astype(float)
+    grown = age >= 15
+    married, works = grown & (rng.random(n) < 0.6), grown & (rng.random(n) < 0.7)
+    columns = {
+        "age": age,
+        "married": pd.Categorical.from_codes(married.astype(int), ["no", "yes"]),
+        "works": pd.Categorical.from_codes(np.where(rng.random(n) < 0.2, -1, works.astype(int)), ["no", "yes"]),
+    }
+    kinds = (
+        Variable("married", Kind.BINARY, levels=("no", "yes")),
+        Variable("works", Kind.BINARY, levels=("no", "yes")),
+    )
+    return Microdata(Schema((Variable("age", Kind.COUNT, bounds=(0, 60)), *kinds)), pd.DataFrame(columns))
+
+
+IMPOSSIBLE: dict[str, Any] = {
+    **QUICK,
+    "sweeps": 60,
+    "burn_in": 40,
+    "bins": {"age": Binning.parse("at 15, 40")},
+    "impossible": (Impossible.parse("age < 15 & married = yes"), Impossible.parse("works = yes & age < 15")),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("missing", "predictors"), [("level", ()), ("filled", ("age",)), ("filled", ("works",))])
+def test_no_record_is_drawn_that_cannot_be(missing: str, predictors: tuple[str, ...]) -> None:
+    """All variables or some, with missing values a level or filled; without the conditions there are such records."""
+    data = mixed()
+    targets = tuple(name for name in ("age", "married", "works") if name not in predictors)
+    found = []
+    for conditions in (IMPOSSIBLE["impossible"], ()):
+        spec = DpmpmSpec(**{**IMPOSSIBLE, "impossible": conditions}, missing=missing, predictors=predictors)
+        fit = fitted(data, targets, spec)
+        made = {name: data.numbers(name) for name in predictors}
+        made |= {
+            name: np.asarray(values)
+            for name, values in joint_draw(
+                fit, spec, targets, data, data, 0, len(data), np.random.default_rng(1)
+            ).items()
+        }
+        broken = (made["age"] < 15) & ((made["married"] == 1) | (made["works"] == 1))
+        found.append(int(broken.sum()))
+        assert missing == "level" or not any(np.isnan(made[name]).any() for name in targets)
+        if conditions:
+            grown = made["age"] >= 15
+            own = data.numbers("age") >= 15
+            assert grown.mean() == pytest.approx(own.mean(), abs=0.06)
+            assert made["married"][grown].mean() == pytest.approx(data.numbers("married")[own].mean(), abs=0.08)
+            assert any(one.name == "share_impossible" for one in fit.diagnostics)
+    assert found[0] == 0
+    assert found[1] > 0, "the control"
+
+
+@pytest.mark.slow
+def test_what_is_filled_in_knows_what_cannot_be() -> None:
+    """Work is missing of everybody under 15: filled, all do not work; the share of workers is that of the possible table."""
+    data = mixed(1500)
+    frame = data.frame.copy()
+    frame.loc[frame["age"] < 15, "works"] = None
+    gaps, targets = Microdata(data.schema, frame), ("age", "married", "works")
+    spec = DpmpmSpec(**IMPOSSIBLE, missing="filled")
+    fit = fitted(gaps, targets, spec, draws=6)
+    shares = [
+        np.mean(joint_draw(fit, spec, targets, gaps, gaps, i, 3000, np.random.default_rng(i))["works"])
+        for i in range(6)
+    ]
+    grown = data.numbers("age") >= 15
+    expected = np.nanmean(data.numbers("works")[grown]) * grown.mean()
+    assert np.mean(shares) == pytest.approx(expected, abs=0.03)
+    loose = DpmpmSpec(**{**IMPOSSIBLE, "impossible": ()}, missing="filled")
+    fit = fitted(gaps, targets, loose, draws=2)
+    assert (
+        np.mean(joint_draw(fit, loose, targets, gaps, gaps, 0, 3000, np.random.default_rng(1))["works"])
+        > expected + 0.05
+    )
+
+
+@pytest.mark.parametrize(
+    ("conditions", "place", "says"),
+    [
+        (("age < 15 & married = yes", "age >= 40"), "s.impossible[1]", "records of the data are like that"),
+        (("age < 40 & married = yes",), "s.impossible[0]", "records of the data"),
+        (("height > 3",), "s.impossible[0]", "height"),
+        (("age >= 0",), "s.impossible", "no combination at all"),
+    ],
+)
+def test_conditions_that_cannot_hold_are_refused(conditions: tuple[str, ...], place: str, says: str) -> None:
+    spec = DpmpmSpec(**{**IMPOSSIBLE, "impossible": tuple(map(Impossible.parse, conditions))})
+    with pytest.raises(BadInput, match=says) as refused:
+        check(mixed(), ("age", "married", "works"), spec, "s")
+    assert refused.value.place == place
+
+
+def test_a_condition_on_a_variable_of_no_target_and_no_predictor_is_refused() -> None:
+    with pytest.raises(BadInput, match="neither a target nor a predictor"):
+        check(mixed(), ("married",), DpmpmSpec(**IMPOSSIBLE, predictors=("age",)), "s")
+
+
+@pytest.mark.slow
+def test_a_kept_record_that_leaves_nothing_possible_is_refused() -> None:
+    data = mixed()
+    spec = DpmpmSpec(**IMPOSSIBLE, predictors=("age", "married"))
+    fit = fitted(data, ("works",), spec)
+    frame = data.frame.copy()
+    frame.loc[frame.index[:2], ["age", "married"]] = [3.0, "yes"]
+    with pytest.raises(BadInput, match="no combination that can be"):
+        joint_draw(fit, spec, ("works",), data, Microdata(data.schema, frame), 0, len(data), np.random.default_rng(1))

@@ -1,0 +1,238 @@
+"""A mixture of products of multinomials without the combinations of values that cannot be (Manrique-Vallier & Reiter 2014).
+
+With f the mixture and S the impossible combinations, a record has the density f(x) / (1 - omega) outside S and 0 inside, omega = Pr(x in S) by f.
+S is cut into disjoint slices, each a set of levels for every variable: in class k a slice has the probability of a product of sums,
+
+    omega_ck = pi_k prod_j sum_(l in slice c) phi_kjl,   omega = sum_ck omega_ck.
+
+As if n0 records of f had fallen into S and been lost, the posterior is that of the mixture by n + n0 records: n0 given the parameters is negative
+binomial, n failures... of probability omega before n successes (prior 1 / N of N = n + n0), and each lost record has a slice and a class by
+omega_ck, and levels by phi within its slice. Only their counts are needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import Floats
+from ..errors import NotComputable
+from .distinct_rows import LEAST, Codes, DistinctRows, values_given
+
+Slices = NDArray[np.bool_]
+
+MOST_SLICES = 2000
+TRIES = 8
+"""Draws of a record that fall into S, before it is drawn among the possible slices alone."""
+AT_ONCE = 2_000_000
+"""Probabilities of slice and class that are held at a time."""
+
+
+class TooManySlices(ValueError):
+    """The conditions overlap in more than ``MOST_SLICES`` ways."""
+
+
+def fulfilling(conditions: Slices, starts: Codes, codes: Sequence[Codes]) -> Slices:
+    """Which records fulfil which conditions, (conditions, n), by their codes (n,); a code beyond the levels is in no set but that of all levels."""
+    found = np.ones((len(conditions), len(codes[0])), dtype=np.bool_)
+    for i, condition in enumerate(conditions):
+        for own, first, past in zip(codes, starts[:-1], starts[1:], strict=True):
+            levels = condition[first:past]
+            if not levels.all():
+                found[i] &= np.append(levels, np.False_)[np.minimum(own, len(levels))]
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """What can be of variables with ``starts`` (q + 1,): disjoint slices of S, ``zeros`` (C, D), and of all else, ``possible`` (P, D)."""
+
+    starts: Codes
+    zeros: Slices
+    possible: Slices
+
+    @classmethod
+    def of(cls, conditions: Slices, levels: Sequence[int]) -> Support:
+        """By the levels (conditions, D) that each condition asks for. Raises TooManySlices."""
+        starts = np.concatenate([[0], np.cumsum(levels)]).astype(np.int64)
+        zeros: list[Slices] = []
+        possible = [np.ones(int(starts[-1]), dtype=np.bool_)]
+        for condition in conditions:
+            pieces = [condition] if _held(condition, starts) else []
+            for other in zeros:
+                pieces = [part for piece in pieces for part in _without(piece, other, starts)]
+                _limited(pieces)
+            zeros += pieces
+            possible = [part for piece in possible for part in _without(piece, condition, starts)]
+            _limited(zeros)
+            _limited(possible)
+        shape = (-1, int(starts[-1]))
+        return cls(
+            starts, np.array(zeros, dtype=np.bool_).reshape(shape), np.array(possible, dtype=np.bool_).reshape(shape)
+        )
+
+    @property
+    def asked(self) -> list[int]:
+        """The variables that some condition asks about."""
+        return [j for j in range(len(self.starts) - 1) if not self._of(self.zeros, j).all()]
+
+    def _of(self, slices: Slices, j: int) -> Slices:
+        return slices[:, self.starts[j] : self.starts[j + 1]]
+
+    def chances(self, slices: Slices, weights: Floats, phi: Floats) -> Floats:
+        """The probability (slices, K) of each slice and class; ``weights`` (K,) and ``phi`` (K, D)."""
+        found = np.tile(weights, (len(slices), 1))
+        for j in self.asked:
+            found *= self._of(slices, j) @ phi[:, self.starts[j] : self.starts[j + 1]].T
+        return found
+
+    def lost(
+        self, log_weights: Floats, log_levels: Floats, records: int, rng: np.random.Generator
+    ) -> tuple[Floats, Floats, float]:
+        """Records that fell into S beside so many that did not: how many in each class (K,), with each level (K, D), and log(1 - omega)."""
+        phi = np.exp(log_levels)
+        chances = self.chances(self.zeros, np.exp(log_weights), phi)
+        omega = min(float(chances.sum()), 1.0 - 1e-9)
+        levels = np.zeros_like(phi)
+        count = int(rng.negative_binomial(records, 1.0 - omega)) if omega > 0 else 0
+        if not count:
+            return np.zeros(len(phi)), levels, float(np.log1p(-omega))
+        own = rng.multinomial(count, (chances / chances.sum()).ravel()).reshape(chances.shape)
+        for j in range(len(self.starts) - 1):
+            here = slice(self.starts[j], self.starts[j + 1])
+            sets, place = np.unique(self.zeros[:, here], axis=0, return_inverse=True)
+            counts = np.zeros((len(sets), len(phi)), dtype=np.int64)
+            np.add.at(counts, place.ravel(), own)
+            within = phi[None, :, here] * sets[:, None, :] + LEAST * sets[:, None, :]
+            levels[:, here] = rng.multinomial(counts, within / within.sum(axis=2, keepdims=True)).sum(axis=0)
+        return own.sum(axis=0).astype(np.float64), levels, float(np.log1p(-omega))
+
+    def completed(
+        self,
+        rows: DistinctRows,
+        codes: Sequence[Codes],
+        log_weights: Floats,
+        log_levels: Floats,
+        rng: np.random.Generator,
+    ) -> tuple[Codes, list[Codes]]:
+        """A class (n,) and values for what records lack, together as probable as by f given what they have and that they are not in S.
+
+        ``codes`` (n,) of each variable are those of ``rows``; a code beyond the levels is what a record lacks, and is drawn.
+
+        Raises:
+            NotComputable: where what a record has leaves no combination.
+        """
+        found, classes = [own.copy() for own in codes], np.empty(len(rows.place), dtype=np.int64)
+        left = np.arange(len(rows.place))
+        for _ in range(TRIES):
+            if not len(left):
+                return classes, found
+            own = replace(
+                rows, place=rows.place[left], counts=np.bincount(rows.place[left], minlength=len(rows.counts))
+            )
+            classes[left] = own.classes(log_weights, log_levels, rng)
+            for j, values in enumerate(found):
+                first, past = self.starts[j], self.starts[j + 1]
+                lacking = left[codes[j][left] >= past - first]
+                values[lacking] = values_given(classes[lacking], log_levels[:, first:past], rng)
+            left = left[fulfilling(self.zeros, self.starts, [values[left] for values in found]).any(axis=0)]
+        for some in np.array_split(left, -(-len(left) * self.possible.shape[0] * len(log_weights) // AT_ONCE) or 1):
+            self._among_possible(some, codes, found, classes, np.exp(log_weights), np.exp(log_levels), rng)
+        return classes, found
+
+    def _among_possible(
+        self,
+        which: Codes,
+        codes: Sequence[Codes],
+        found: Sequence[Codes],
+        classes: Codes,
+        weights: Floats,
+        phi: Floats,
+        rng: np.random.Generator,
+    ) -> None:
+        """Slice and class of these records (k,) by what they have, then what they lack within the slice."""
+        if not len(which):
+            return
+        chances = np.tile(weights, (len(which), len(self.possible), 1))
+        for j, own in enumerate(codes):
+            sets, levels = self._of(self.possible, j), phi[:, self.starts[j] : self.starts[j + 1]]
+            has = own[which] < levels.shape[1]
+            has_codes = own[which[has]]
+            chances[has] *= levels[:, has_codes].T[:, None, :] * sets[:, has_codes].T[:, :, None]
+            chances[~has] *= sets @ levels.T
+        upto = np.cumsum(chances.reshape(len(which), -1), axis=1)
+        if (upto[:, -1] <= 0).any():
+            raise NotComputable("what is kept of a record leaves it no combination that can be")
+        at = (upto[:, :-1] <= (rng.random(len(which)) * upto[:, -1])[:, None]).sum(axis=1)
+        place, classes[which] = np.divmod(at, len(weights))
+        for j, values in enumerate(found):
+            here = slice(self.starts[j], self.starts[j + 1])
+            lacking = codes[j][which] >= here.stop - here.start
+            within = np.cumsum(phi[classes[which[lacking]], here] * self.possible[place[lacking], here], axis=1)
+            values[which[lacking]] = (within <= (rng.random(int(lacking.sum())) * within[:, -1])[:, None]).sum(axis=1)
+
+
+def _held(condition: Slices, starts: Codes) -> bool:
+    """Whether any combination is of this slice."""
+    return bool(np.logical_or.reduceat(condition, starts[:-1]).all())
+
+
+def _without(piece: Slices, other: Slices, starts: Codes) -> Iterator[Slices]:
+    """Disjoint slices that together are one slice without another."""
+    if not _held(piece & other, starts):
+        yield piece
+        return
+    rest = piece.copy()
+    for first, past in pairwise(starts):
+        outside = rest[first:past] & ~other[first:past]
+        if outside.any():
+            part = rest.copy()
+            part[first:past] = outside
+            yield part
+            rest[first:past] &= other[first:past]
+
+
+def _limited(slices: Sequence[Slices]) -> None:
+    if len(slices) > MOST_SLICES:
+        raise TooManySlices
+
+
+@dataclass(frozen=True, eq=False)
+class Truncation:
+    """What a sweep has to know of S: its ``support``, how many ``records`` there are in all, and those that lack a value that a condition asks about.
+
+    These are the distinct rows ``lacking`` with ``codes`` (n,) of each variable; a sweep draws their values too, since whether they lie in S hangs on them.
+    """
+
+    support: Support
+    records: int
+    lacking: DistinctRows
+    codes: tuple[Codes, ...]
+
+    def drawn(
+        self, log_weights: Floats, log_levels: Floats, rng: np.random.Generator
+    ) -> tuple[Floats, Floats, Floats, float]:
+        """Of one sweep the records (K,) and levels (K, D) that were lost and of those that lack a value together, the lost ones alone (K,), and what the
+        log likelihood has more than that of complete records by f.
+
+        What a record lacks is summed over there as if nothing were impossible.
+        """
+        support = self.support
+        lost, levels, log_possible = support.lost(log_weights, log_levels, self.records, rng)
+        records, more = lost.copy(), -self.records * log_possible
+        if len(self.lacking.place):
+            classes, values = support.completed(self.lacking, self.codes, log_weights, log_levels, rng)
+            records += np.bincount(classes, minlength=len(records))
+            asked = set(support.asked)
+            for j, (own, drawn) in enumerate(zip(self.codes, values, strict=True)):
+                first, past = support.starts[j], support.starts[j + 1]
+                of = drawn if j in asked else own
+                here = of < past - first
+                np.add.at(levels, (classes[here], first + of[here]), 1.0)
+            for rows, chances, short in self.lacking.chances(log_weights, self.lacking.logs(log_levels)):
+                more += float(self.lacking.counts[rows] @ (np.log(chances.totals) + short))
+        return records, levels, lost, more
