@@ -65,8 +65,10 @@ def check_steps(recipe: Recipe, data: Microdata) -> None:
         for name in step.targets:
             require_varying(data, name, f"{step.place}.target")
         _check_terms(step, data.alone)
+    asked = tuple(name for step in recipe.synthesis if step.method.release_model for name in step.targets)
     for step in (*recipe.synthesis, *recipe.anonymisation[:1], *recipe.measures, *recipe.studies):
-        step.method.check_on(data if step.method.controls else data.alone, step.targets, step.spec, step.place)
+        targets = asked if step.method.whole else step.targets
+        step.method.check_on(data if step.method.controls else data.alone, targets, step.spec, step.place)
     check_budget(recipe, data.alone)
 
 

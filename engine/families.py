@@ -84,7 +84,7 @@ class JointDraw(Protocol[S_contra]):
 
 
 class JointCheck(Protocol[S_contra]):
-    """As ``Check``, of a method that makes several ``targets`` at once."""
+    """As ``Check``, of a method that makes several ``targets`` at once, or of a measure that asks the models of them."""
 
     def __call__(self, data: Microdata, targets: tuple[str, ...], spec: S_contra, place: str, /) -> None: ...
 

@@ -149,10 +149,10 @@ class Method:
         return {target: self.draw(fit, spec, target, confidential, released, index, rng)}
 
     def check_on(self, data: Microdata, targets: tuple[str, ...], spec: Spec, place: str) -> None:
-        """The method's own check of the confidential data, if it has one. Raises BadInput."""
+        """The method's own check of the data, if it has one; ``targets`` of a whole measure are those whose models can be asked. Raises BadInput."""
         if self.check is None:
             return
-        if self.joint:
+        if self.joint or self.whole:
             cast("JointCheck[Any]", self.check)(data, targets, spec, place)
         else:
             cast("Check[Any]", self.check)(data, targets[0] if targets else "", spec, place)
@@ -285,7 +285,7 @@ def method(
     outputs: tuple[Output, ...],
     gather: Gather[S],
     controls: bool = ...,
-    check: Check[S] | None = ...,
+    check: JointCheck[S] | None = ...,
     extra: Extra | None = ...,
     per_record: tuple[RecordArray, ...] = ...,
     beliefs: Beliefs | None = ...,

@@ -61,6 +61,30 @@ STUDY_SCREENS = (
     ("minimise", ("escape", "N")),
     ("guide", ("escape", "F")),
 )
+BELIEF_SCREENS = (("beliefs", ("enter", "I")), ("guesses", ("q", "6", "enter")))
+BELIEFS: dict[str, Any] = {
+    "title": "Health insurance, guessed by who knows all others",
+    "data": {"file": "statsmodels:randhie", "sample": 1500},
+    "variables": {
+        "lncoins": {"kind": "ordinal", "role": "known"},
+        "idp": {"kind": "binary", "role": "known"},
+        "hlthg": {"kind": "binary", "role": "sensitive"},
+        "hlthf": {"kind": "binary", "role": "sensitive"},
+        "mdvis": {"kind": "count", "role": "sensitive", "bounds": [0, 365]},
+    },
+    "release": {"m": 5, "seed": 5},
+    "synthesis": [
+        {
+            "method": "dirichlet_multinomial",
+            "target": ["hlthg", "hlthf", "mdvis"],
+            "predictors": ["lncoins", "idp"],
+            "bins": {"mdvis": "at 1, 2, 3, 5, 8, 12, 20, 40"},
+            "concentration": 0.02,
+        }
+    ],
+    "measure": [{"method": "risk.bayesian_posterior", "blocks": 2, "by": "idp"}, {"method": "utility.propensity"}],
+    "threshold": [{"value": "risk.bayesian_posterior.posterior_risk", "max_ratio": 1.2}],
+}
 STUDY: dict[str, Any] = {
     "title": "Data quality under 5-anonymity",
     "data": {"file": "statsmodels:randhie", "sample": 8000},
@@ -88,20 +112,20 @@ STUDY: dict[str, Any] = {
 }
 
 
-def study_workspace(directory: Path) -> None:
-    """A finished run of the study above."""
+def finished_workspace(directory: Path, table: dict[str, Any]) -> None:
+    """A finished run of one of the recipes above."""
     from sfumato.workspace.jobs.worker import work
     from sfumato.workspace.plan.prepare import prepare_run
     from sfumato.workspace.recipes import find_recipe
 
     recipe = directory.with_suffix(".toml")
-    recipe.write_text(tomli_w.dumps(STUDY), "utf-8")
+    recipe.write_text(tomli_w.dumps(table), "utf-8")
     workspace = Workspace.create(directory)
     prepare_run(find_recipe(str(recipe)), key=PUBLIC).enter(workspace)
     workspace.close()
     work(directory, jobs=1, idle=0)
     with Workspace.open(directory, read_only=True) as reader:
-        print(f"study run: {find_run(reader, 'last').state}")
+        print(f"{directory.name} run: {find_run(reader, 'last').state}")
 
 
 def empty_workspace(directory: Path) -> None:
@@ -200,8 +224,14 @@ def main() -> None:
         directory = Path("demo")
         demo_workspace(directory) if given is None else copy_of(given, directory)
         empty_workspace(Path("new"))
-        study_workspace(Path("study"))
-        shown = ((Path("new"), (("welcome", ()),)), (directory, SCREENS), (Path("study"), STUDY_SCREENS))
+        finished_workspace(Path("study"), STUDY)
+        finished_workspace(Path("beliefs"), BELIEFS)
+        shown = (
+            (Path("new"), (("welcome", ()),)),
+            (directory, SCREENS),
+            (Path("study"), STUDY_SCREENS),
+            (Path("beliefs"), BELIEF_SCREENS),
+        )
         files = [
             file
             for place, screens in shown

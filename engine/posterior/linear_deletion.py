@@ -6,6 +6,9 @@ c = x V x_i', s2 = sigma^2,
 
     E[x gamma | D_-i] = x m - c r_i / (s2 - a),    Var[x gamma | D_-i] = x V x' + c^2 / (s2 - a).
 
+A record of weight w, whose likelihood is to the power w, has s2 / w in the place of s2, and beside that a factor of sigma and w alone, which stays when
+another takes its place.
+
 What is left is an integral over log sigma, whose density is smooth: by the trapezoidal rule (Trefethen & Weideman 2014).
 """
 
@@ -42,17 +45,21 @@ class DeletedRecords:
     log_evidence: float
 
     @classmethod
-    def of(cls, posterior: LinearPosterior, x: Floats, y: Floats) -> DeletedRecords:
-        """Nodes over all sigma that records (n, K) and (n,) leave possible, or would with one of them changed to another's response.
+    def of(cls, posterior: LinearPosterior, x: Floats, y: Floats, weights: Floats | None = None) -> DeletedRecords:
+        """Nodes over all sigma that records (n, K) and (n,), of weights (n,) above 0, leave possible, or would with one of them changed to
+        another's response.
 
         The step is a third of the standard deviation of log sigma.
         """
         middle = float(np.median(posterior.grid()[0]))
         low, high = middle - _SPAN, middle + _SPAN
         residual = y - x @ (posterior.centre + posterior.back @ posterior.given(np.exp(np.array([middle])))[0][0])
-        direct, _ = np.linalg.qr(x)
-        by_itself = y - direct @ (direct.T @ y)
-        worst = [np.argmax(np.abs(residual)), np.argmax(by_itself**2 / np.maximum(1 - (direct**2).sum(axis=1), 1e-12))]
+        weights = np.ones(len(y)) if weights is None else weights
+        root = np.sqrt(weights)
+        direct, _ = np.linalg.qr(x * root[:, None])
+        by_itself = y * root - direct @ (direct.T @ (y * root))
+        left = np.maximum(1 - (direct**2).sum(axis=1), 1e-12)
+        worst = [np.argmax(np.abs(residual * root)), np.argmax(by_itself**2 / left)]
         for _ in range(3):
             points = np.linspace(low, high, _FINE)
             density, variance = posterior.log_density(points), (posterior.unit * np.exp(points)) ** 2
@@ -60,7 +67,7 @@ class DeletedRecords:
             one = cls(posterior, density, variance, mean, spread, 0.0)
             possible = [
                 density,
-                *one._left_out(x[worst], y[worst])[0],
+                *one._left_out(x[worst], y[worst], weights[worst])[0],
                 density + _log_normal(np.ptp(y) + np.abs(residual).max(), variance),
             ]
             inside = np.flatnonzero(np.max([one - one.max() for one in possible], axis=0) > -_DROP)
@@ -74,41 +81,48 @@ class DeletedRecords:
         evidence = total + float(np.linalg.slogdet(posterior.back)[1]) - posterior.n * float(np.log(posterior.unit))
         return cls(posterior, log_weight - total, (posterior.unit * sigma) ** 2, mean, spread, evidence)
 
-    def log_ratios(self, x_own: Floats, y_own: Floats, x: Floats, y: Floats) -> tuple[Floats, Floats]:
-        """Of t records (t, K) and (t,), with g others in the place of each, (t, g or 1, K) and (t, g):
-        log p(D_y) - log p(D), (t, g), and log p(y | x, D_-i), (t, g).
+    def log_ratios(
+        self, x_own: Floats, y_own: Floats, x: Floats, y: Floats, weights: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        """Of t records (t, K) and (t,) of weights (t,) above 0, with g others in the place of each, (t, g or 1, K) and (t, g):
+        log p(D_y) - log p(D), (t, g), and of weight 1 log p(y | x, D_-i), (t, g).
         """
+        weights = np.ones(len(y)) if weights is None else weights
         found = [np.empty(y.shape), np.empty(y.shape)]
         size = max(1, _AT_A_TIME // (y.shape[1] * len(self.variance)))
         for start in range(0, len(y), size):
             rows = slice(start, start + size)
-            found[0][rows], found[1][rows] = self._of(x_own[rows], y_own[rows], x[rows], y[rows])
+            found[0][rows], found[1][rows] = self._of(x_own[rows], y_own[rows], x[rows], y[rows], weights[rows])
         return found[0], found[1]
 
-    def _of(self, x_own: Floats, y_own: Floats, x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    def _of(self, x_own: Floats, y_own: Floats, x: Floats, y: Floats, weights: Floats) -> tuple[Floats, Floats]:
         of = self.posterior
         own, other = x_own @ of.back, x @ of.back
-        weight, residual, left = self._left_out(x_own, y_own)
+        weight, residual, left = self._left_out(x_own, y_own, weights)
+        noise = self.variance / weights[:, None]
         total = logsumexp(weight, axis=1)
-        if ((weight > total[:, None] - 30) & (left < _SMALLEST * self.variance)).any():
+        if ((weight > total[:, None] - 30) & (left < _SMALLEST * noise)).any():
             raise NotComputable(
                 "a record alone determines a coefficient, whose prior is too wide to tell what the others say of it; use a smaller "
                 "prior_sd"
             )
         c = np.einsum("tgk,tnk->tgn", other, own[:, None, :] * self.spread)
         mean = (x @ of.centre)[..., None] + other @ self.mean.T - c * (residual / left)[:, None, :]
-        variance = self.variance + other**2 @ self.spread.T + c**2 / left[:, None, :]
+        variance = noise[:, None, :] + other**2 @ self.spread.T + c**2 / left[:, None, :]
         changed = logsumexp(weight[:, None, :] + _log_normal(y[..., None] - mean, variance), axis=2)
         return changed, changed - total[:, None]
 
-    def _left_out(self, x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
-        """Of t records: the weights of sigma without each, their residuals, and s2 - a, (t, G) each."""
+    def _left_out(self, x: Floats, y: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
+        """Of t records of weights (t,): the weights of sigma without each, up to a factor that a record of the same weight brings back; their
+        residuals, and s2 / w - a, (t, G) each.
+        """
         of = self.posterior
         own = x @ of.back
         residual = (y - x @ of.centre)[:, None] - own @ self.mean.T
-        left = np.maximum(self.variance - own**2 @ self.spread.T, 1e-16 * self.variance)
+        noise = self.variance / weights[:, None]
+        left = np.maximum(noise - own**2 @ self.spread.T, 1e-16 * noise)
         return (
-            self.log_weight - _log_normal(residual * self.variance / left, self.variance**2 / left),
+            self.log_weight - _log_normal(residual * noise / left, noise**2 / left),
             residual,
             left,
         )

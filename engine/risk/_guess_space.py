@@ -204,7 +204,7 @@ def _neighbours(truth: Integers, sizes: Sequence[int]) -> Integers:
 
 def _too_many(found: float, largest: int) -> str:
     return (
-        f'a record has {found:,.0f} guesses, more than {largest:,}: use space = "observed" or "neighbours", a smaller grid, strata, '
+        f'a record has {found:,.0f} guesses, more than {largest:,}: use guesses = "observed" or "neighbours", fewer points, strata, '
         "or a larger largest"
     )
 

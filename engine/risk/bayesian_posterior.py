@@ -114,6 +114,16 @@ class BayesianPosteriorSpec(Spec):
             )
 
 
+def check(data: Microdata, targets: tuple[str, ...], spec: BayesianPosteriorSpec, place: str) -> None:
+    """BadInput where a record would have too many guesses at the ``targets`` whose models can be asked."""
+    if not targets:
+        return
+    try:
+        GuessSpace.of(data, targets, spec.guesses, spec.points, spec.strata, spec.largest)
+    except NotComputable as error:
+        raise BadInput(f"{place}.guesses", error.reason) from None
+
+
 @dataclass(frozen=True, eq=False)
 class Kernels:
     """Logarithms of what posteriors are proportional to, of t records with g guesses: ``prior`` (t, g), and with the release ``alone`` (t, g, m),
@@ -322,6 +332,7 @@ def gather(
     source="Reiter, Wang & Zhang, eq. 1-15",
     outputs=OUTPUTS,
     gather=gather,
+    check=check,
     per_record=(
         RecordArray("probability", "posterior probability of the truth", worse="high", part="probability"),
         RecordArray("candidates", "guesses that are at least as likely as the truth", "guesses", "low", "candidates"),

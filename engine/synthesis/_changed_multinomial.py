@@ -24,9 +24,10 @@ LEAST = 1e-9
 """Of information in a direction that the classes have in common."""
 
 
-def sums_of(x: Floats, places: Integers, size: int) -> Floats:
-    """The sums (K, p) of the columns x (n, p) of the records of each class."""
-    return np.asarray((places == np.arange(size)[:, None]).astype(np.float64) @ x)
+def sums_of(x: Floats, places: Integers, size: int, weights: Floats | None = None) -> Floats:
+    """The sums (K, p) of the columns x (n, p) of the records of each class, by weights (n,) where there are some."""
+    of = (places == np.arange(size)[:, None]).astype(np.float64)
+    return np.asarray((of if weights is None else of * weights) @ x)
 
 
 def log_sums(x: Floats, coefficients: Floats) -> Floats:
@@ -47,13 +48,16 @@ class Change:
 
 
 def changed_coefficients(
-    model: MultinomialLogit, x: Floats, places: Integers, changes: Sequence[Change]
+    model: MultinomialLogit, x: Floats, places: Integers, weights: Floats, changes: Sequence[Change]
 ) -> Iterator[Floats]:
-    """The maximum (K, p) after each change alone, of a model fitted to x (n, p) and the places (n,) of their classes."""
-    logs, sums = log_probabilities(x, model.coefficients), sums_of(x, places, len(model.coefficients))
-    gradient = sums - np.exp(logs).T @ x - model.penalties * model.coefficients
+    """The maximum (K, p) after each change alone, of a model fitted to x (n, p), the places (n,) of their classes and their weights (n,).
+
+    A record keeps its weight.
+    """
+    logs, sums = log_probabilities(x, model.coefficients), sums_of(x, places, len(model.coefficients), weights)
+    gradient = sums - (np.exp(logs) * weights[:, None]).T @ x - model.penalties * model.coefficients
     rows = x.copy()
-    climbs = [_Climb.of(model, rows, places, sums, gradient, one) for one in changes]
+    climbs = [_Climb.of(model, rows, places, weights, sums, gradient, one) for one in changes]
     for _ in range(ROUNDS):
         climbing = [one for one in climbs if not one.done]
         if not climbing:
@@ -67,10 +71,11 @@ def changed_coefficients(
 @dataclass(eq=False)
 class _Climb:
     """One change on its way from ``b`` (K, p), where the gradient is (K, p), to the maximum. ``x`` (n, p) are the records before it;
-    ``old`` (p,) those columns that the record has there, ``sums`` (K, p) those of each class after it, ``blocks`` the classes concerned.
+    ``old`` (p,) those columns that the record has there, ``sums`` (K, p) those of each class after it by the ``weights`` (n,), ``blocks`` the classes concerned.
     """
 
     x: Floats
+    weights: Floats
     change: Change
     old: Floats
     sums: Floats
@@ -83,16 +88,23 @@ class _Climb:
 
     @classmethod
     def of(
-        cls, model: MultinomialLogit, x: Floats, places: Integers, sums: Floats, gradient: Floats, change: Change
+        cls,
+        model: MultinomialLogit,
+        x: Floats,
+        places: Integers,
+        weights: Floats,
+        sums: Floats,
+        gradient: Floats,
+        change: Change,
     ) -> _Climb:
         """From the fit, with the gradient (K, p) that is left there."""
-        b, was, old = model.coefficients, int(places[change.row]), x[change.row].copy()
+        b, was, old, weight = model.coefficients, int(places[change.row]), x[change.row].copy(), weights[change.row]
         moved = sums.copy()
-        moved[was] -= old
-        moved[change.place] += change.x
-        here, there = np.exp(log_probabilities(np.stack([old, change.x]), b))
+        moved[was] -= weight * old
+        moved[change.place] += weight * change.x
+        here, there = weight * np.exp(log_probabilities(np.stack([old, change.x]), b))
         gradient = gradient + (moved - sums) + np.outer(here, old) - np.outer(there, change.x)
-        return cls(x, change, old, moved, model.penalties, np.unique([was, change.place]), b, gradient)
+        return cls(x, weights, change, old, moved, model.penalties, np.unique([was, change.place]), b, gradient)
 
     def climb(self, step: Floats) -> None:
         """A step (K, p), then Newton's method in the classes concerned; done where the step promises nothing."""
@@ -101,10 +113,10 @@ class _Climb:
             return
         self.x[self.change.row] = self.change.x
         if self.value is None:
-            self.value = self._fixed(self.b) - float(log_sums(self.x, self.b).sum())
-        most, chances, total = self._along(step)
-        self._within(most, chances, total)
-        self.gradient = self.sums - (chances / total) @ self.x - self.penalties * self.b
+            self.value = self._fixed(self.b) - float(log_sums(self.x, self.b) @ self.weights)
+        most, odds, total = self._along(step)
+        self._within(most, odds, total)
+        self.gradient = self.sums - (odds * (self.weights / total)) @ self.x - self.penalties * self.b
         self.x[self.change.row] = self.old
 
     def _fixed(self, b: Floats) -> float:
@@ -124,7 +136,7 @@ class _Climb:
             odds -= most
             np.exp(odds, out=odds)
             total = odds.sum(axis=0)
-            found = self._fixed(better) - float((most + np.log(total)).sum())
+            found = self._fixed(better) - float((most + np.log(total)) @ self.weights)
             if share <= LEAST:
                 return most, odds, total
             if found >= self.value:
@@ -139,7 +151,7 @@ class _Climb:
         scores, own, whole = self.b[self.blocks] @ self.x.T, odds[self.blocks], total
         for _ in range(MOST_STEPS):
             chance = own / whole
-            gradient = self.sums[self.blocks] - chance @ self.x - self.penalties * self.b[self.blocks]
+            gradient = self.sums[self.blocks] - (chance * self.weights) @ self.x - self.penalties * self.b[self.blocks]
             move = np.linalg.solve(self._hessian(chance), gradient.ravel()).reshape(gradient.shape)
             if (gradient * move).sum() < DECREMENT:
                 break
@@ -150,7 +162,7 @@ class _Climb:
                 with np.errstate(over="ignore"):  # then it is too long
                     there = np.exp(scores + share * moved - most)
                     sums = rest + there.sum(axis=0)
-                found = self._fixed(better) - float((most + np.log(sums)).sum())
+                found = self._fixed(better) - float((most + np.log(sums)) @ self.weights)
                 if found >= self.value:
                     self.b, self.value = better, found
                     scores, own, whole = scores + share * moved, there, sums
@@ -166,11 +178,11 @@ class _Climb:
         hessian = np.diag(np.tile(self.penalties + LEAST, k))
         for i in range(k):
             own = slice(i * p, (i + 1) * p)
-            weighed = self.x * np.sqrt(chance[i] * (1 - chance[i]))[:, None]
+            weighed = self.x * np.sqrt(self.weights * chance[i] * (1 - chance[i]))[:, None]
             hessian[own, own] += weighed.T @ weighed
             for j in range(i):
                 other = slice(j * p, (j + 1) * p)
-                cross = (self.x * (chance[i] * chance[j])[:, None]).T @ self.x
+                cross = (self.x * (self.weights * chance[i] * chance[j])[:, None]).T @ self.x
                 hessian[own, other] -= cross
                 hessian[other, own] -= cross
         return hessian

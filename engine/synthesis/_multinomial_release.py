@@ -11,12 +11,15 @@ depend on y. With C = [x' I, x I] all of it lies in the 2K columns of H^-1 C (Wo
     l_Z(beta + delta) = l_Z + g_Z' delta - delta' H_Z delta / 2
 
 to second order, g_Z and H_Z its gradient and information at beta. Guesses cost products of matrices only; what is left out is of third order in delta.
+
+Where records have weights, H is that of the weighted likelihood, and d and dH of a record of weight w are w times as large. The intruder knows the weights; what
+is believed before the release comes from all other records at full weight.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -31,6 +34,7 @@ from ..statistics.completed_design import CompletedDesign
 from ..statistics.multinomial_logit import MultinomialLogit, fit, log_probabilities, places_of
 from ..statistics.stratified_logit import StratumRecords, strata_of, stratified_records
 from ..terms import parse_term
+from ..weighting import WEIGHTS_KNOWN
 from ._changed_multinomial import Change, changed_coefficients, log_sums, sums_of
 
 CELLS = 4_000_000
@@ -39,9 +43,12 @@ CELLS = 4_000_000
 
 @dataclass(frozen=True, eq=False)
 class StratumRelease:
-    """The model of one stratum, and of each of m datasets the ``rows``: columns (r, p) and the places of their classes (r,)."""
+    """The model of one stratum, fitted by the records' ``weights``, and of each of m datasets the ``rows``: columns (r, p) and the places
+    of their classes (r,).
+    """
 
     records: StratumRecords
+    weights: Floats
     model: MultinomialLogit
     rows: tuple[tuple[Floats, Integers], ...]
 
@@ -65,7 +72,8 @@ class StratumRelease:
 
     def changed(self, changes: Sequence[Change]) -> Iterator[Floats]:
         """The maximum (K, p) with each change of a record alone."""
-        return changed_coefficients(self.model, self.records.x, self.model.places(self.records.y), changes)
+        places = self.model.places(self.records.y)
+        return changed_coefficients(self.model, self.records.x, places, self.weights, changes)
 
     def likelihood_at(self, coefficients: Floats) -> Floats:
         """The log-likelihood of each dataset, (m,), by coefficients (K, p)."""
@@ -120,7 +128,11 @@ class MultinomialRelease:
     filled: bool = False
     absolute: bool = True
     approximate: bool = True
-    remarks: tuple[str, ...] = ()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """That nobody draws conclusions from the weights, where there are some."""
+        return () if self.data.weights is None else (WEIGHTS_KNOWN,)
 
     @classmethod
     def of(
@@ -137,24 +149,32 @@ class MultinomialRelease:
         filled: bool = False,
     ) -> MultinomialRelease:
         """Fitted; ``start`` are fits to nearly the same data, to begin at. ``filled``: records without a value are in no fit."""
-        design, begin = CompletedDesign.of(predictors, data), {one.records.number: one for one in start}
+        design, begin = CompletedDesign.of(predictors, data.counted), {one.records.number: one for one in start}
         found = []
         for records in stratified_records(data, target, predictors, variable, groups, filled=filled):
             near = begin.get(records.number)
             alike = near is not None and np.array_equal(near.records.classes, records.classes)
             alike = alike and near is not None and np.array_equal(near.records.kept, records.kept)
-            if alike and near is not None and _same_records(near.records, records):
+            weights = data.influence[records.rows]
+            same = alike and near is not None and np.array_equal(near.weights, weights)
+            if same and near is not None and _same_records(near.records, records):
                 found.append(near)
                 continue
             at = near.model.coefficients if near is not None and alike else None
-            model = fit(records.x, records.y, records.classes, penalty, start=at)
+            model = fit(records.x, records.y, records.classes, penalty, weights, start=at)
             rows = tuple(_released(data, target, design, variable, groups, records, one) for one in releases)
-            found.append(StratumRelease(records, model, rows))
+            found.append(StratumRelease(records, weights, model, rows))
         return cls(data, (target,), predictors, variable, groups, penalty, releases, tuple(found), filled)
 
     @cached_property
     def _design(self) -> CompletedDesign:
-        return CompletedDesign.of(self.predictors, self.data)
+        return CompletedDesign.of(self.predictors, self.data.counted)
+
+    @cached_property
+    def _believed(self) -> MultinomialRelease:
+        """The same fitted to all records at full weight, without a dataset: what it predicts is believed before."""
+        own = (self.targets[0], self.predictors, self.variable, self.groups, self.penalty, ())
+        return MultinomialRelease.of(replace(self.data, weights=None), *own, filled=self.filled)
 
     def refitted(self, data: Microdata) -> MultinomialRelease:
         """The same of other confidential data, fitted anew."""
@@ -171,6 +191,7 @@ class MultinomialRelease:
         strata = strata_of(truth, self.variable, self.groups)
         moved = strata_of(table, self.variable, self.groups).reshape(t, g) != strata[:, None]
         likelihood, prior = np.full((t, g, len(self.releases)), -np.inf), np.full((t, g), -np.inf)
+        weight = self.data.influence[guesses.records]
         x_was = self._design.matrix(truth)
         changing = {name for term in self.predictors for name in _columns(term, self.data) if name in guesses.values}
         distinct = None
@@ -182,17 +203,21 @@ class MultinomialRelease:
             kept = stratum.records.kept
             for rows in _chunks(inside, stratum, g):
                 places, possible = _places(codes[rows], stratum.records.classes)
-                possible &= ~moved[rows]
+                prior_possible = possible & ~moved[rows]
+                possible = (possible | (weight[rows] == 0)[:, None]) & ~moved[rows]
                 old, known = _places(was[rows], stratum.records.classes)
                 if distinct is None:
-                    found = _same_x(stratum, x_was[rows][:, kept], old, places)
+                    found = _same_x(stratum, x_was[rows][:, kept], weight[rows], old, places)
                 else:
                     to, of = distinct[0][rows][..., kept], distinct[1][rows]
-                    found = _other_x(stratum, x_was[rows][:, kept], old, to, of, places)
-                # a record without a value is in no fit: the release says nothing of it
+                    found = _other_x(stratum, x_was[rows][:, kept], weight[rows], old, to, of, places)
+                # a record without a value, or of weight 0, is in no fit: the release says nothing of it
+                known &= weight[rows] > 0
                 own = np.where(known[:, None, None], found.likelihood, stratum.likelihood)
                 likelihood[rows] = np.where(possible[..., None], own, -np.inf)
-                prior[rows] = np.where(possible, found.prior, -np.inf)
+                prior[rows] = np.where(prior_possible, found.prior, -np.inf)
+        if self.data.weights is not None:
+            prior = self._believed.weigh(guesses).prior
         return Plausibility(likelihood + self._elsewhere(strata)[:, None, :], prior)
 
     def nearer(self, guesses: Guesses) -> Floats:
@@ -204,10 +229,11 @@ class MultinomialRelease:
         x, codes = self._design.matrix(table).reshape(t, g, -1), categories.codes(table).reshape(t, g)
         strata = strata_of(truth, self.variable, self.groups)
         moved = strata_of(table, self.variable, self.groups).reshape(t, g) != strata[:, None]
-        found = np.full((t, g, len(self.releases)), -np.inf)
+        found, weight = np.full((t, g, len(self.releases)), -np.inf), self.data.influence[guesses.records]
         for stratum in self.strata:
             inside = np.flatnonzero(strata == stratum.records.number)
             places, possible = _places(codes[inside], stratum.records.classes)
+            possible |= (weight[inside] == 0)[:, None]
             r, c = np.nonzero(possible & ~moved[inside])
             found[inside[r], c] = stratum.likelihood  # of a record in no fit the release says nothing
             rows, fitted = _places(guesses.records[inside[r]], stratum.records.rows)
@@ -290,19 +316,20 @@ def _blocks(matrix: Floats, to: Floats, x: Floats) -> Floats:
     return np.concatenate([upper, lower], axis=1)
 
 
-def _same_x(stratum: StratumRelease, x: Floats, old: Integers, places: Integers) -> Plausibility:
-    """Of r records whose predictors stay, from class ``old`` (r,) to ``places`` (r, g)."""
+def _same_x(stratum: StratumRelease, x: Floats, weight: Floats, old: Integers, places: Integers) -> Plausibility:
+    """Of r records of some ``weight`` (r,) whose predictors stay, from class ``old`` (r,) to ``places`` (r, g)."""
     r, g = places.shape
     rows = np.arange(r)
     pulled = np.einsum("mkp,rp->rmk", stratum.pulled, x)
     first = np.take_along_axis(pulled, np.broadcast_to(places[:, None, :], (r, pulled.shape[1], g)), 2)
-    first = first - pulled[rows, :, old][:, :, None]
+    first = (first - pulled[rows, :, old][:, :, None]) * weight[:, None, None]
     likelihood = np.empty((r, g, len(stratum.likelihood)))
     for matrix, draws in stratum.bent:
         bent = _between(matrix, x, x)
         own = np.einsum("rkk->rk", bent)
         square = np.take_along_axis(own, places, 1) + own[rows, old][:, None]
         square -= 2 * np.take_along_axis(bent[rows, :, old], places, 1)
+        square *= weight[:, None] ** 2
         likelihood[..., draws] = stratum.likelihood[draws] + np.swapaxes(first[:, draws], 1, 2) - square[..., None] / 2
     leverage = _between(stratum.inverse, x, x)
     moved = _scores_without(stratum, x, old, leverage, leverage)
@@ -311,9 +338,9 @@ def _same_x(stratum: StratumRelease, x: Floats, old: Integers, places: Integers)
 
 
 def _other_x(
-    stratum: StratumRelease, x: Floats, old: Integers, to: Floats, which: Integers, places: Integers
+    stratum: StratumRelease, x: Floats, influence: Floats, old: Integers, to: Floats, which: Integers, places: Integers
 ) -> Plausibility:
-    """Of r records whose predictors x (r, p) become one of ``to`` (r, d, p), ``which`` (r, g) of them, from class ``old`` (r,) to
+    """Of r records of some ``influence`` (r,) whose predictors x (r, p) become one of ``to`` (r, d, p), ``which`` (r, g) of them, from class ``old`` (r,) to
     ``places`` (r, g). Guesses of a record that have the same predictors share their matrices.
     """
     model, k, (r, g) = stratum.model, len(stratum.records.classes), places.shape
@@ -328,8 +355,8 @@ def _other_x(
         weight[:, :k, :k] = chance[:, :, None] * (np.eye(k) - chance[:, None, :])
         weight[:, k:, k:] = -(np.diag(own) - np.outer(own, own))
         gone = np.broadcast_to(own - (np.arange(k) == old[i]), (g, k))
-        pull = np.concatenate([np.eye(k)[places[i]] - chance[of], gone], axis=1)  # d = C pull, (g, 2K)
-        mixed = weight @ gram
+        pull = influence[i] * np.concatenate([np.eye(k)[places[i]] - chance[of], gone], axis=1)  # d = C pull, (g, 2K)
+        mixed = influence[i] * weight @ gram
         solved = np.linalg.solve(np.eye(2 * k) + mixed, mixed)
         v = pull - np.einsum("gab,gb->ga", solved[of], pull)
         for matrix, draws in stratum.bent:

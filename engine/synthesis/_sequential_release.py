@@ -8,6 +8,9 @@ weighed once. Few are fitted anew; of many each is one Newton step from the fit:
 
 The integral is taken by importance sampling around its own mode, with the same draws for all guesses: the paper's draws from the posterior
 (eq. 9) rarely come near what the release says (``tests/benchmarks/contingency_table.py`` shows it).
+
+Where records have weights, H is that of the weighted likelihood, and what a record of weight w adds to it and to the gradient is w times as large. The
+intruder knows the weights; what is believed before the release comes from all other records at full weight.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from ..microdata import Microdata
 from ..statistics.logistic import LogisticFit, LogisticPrior, logistic_regression
 from ..statistics.sequential_regressions import SequentialModel, distinct_records, sequential_models, share_of
 from ..terms import Design
+from ..weighting import WEIGHTS_KNOWN
 
 MOST_REFITS = 400
 """Changes of a regression that are fitted anew."""
@@ -35,6 +39,8 @@ WIDER = 1.2
 """By how much they are spread wider than the normal approximation at the mode."""
 LEAST = 1e-8
 """Of the information in a direction, what is left at least."""
+ROUNDED = 1e-9
+"""Of the records of a combination that its last one has left, what rounding leaves of their weights."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,13 +59,22 @@ class SequentialRelease:
     anew: int = MOST_REFITS
     absolute: bool = True
     approximate: bool = True
-    remarks: tuple[str, ...] = ()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """That nobody draws conclusions from the weights, where there are some."""
+        return () if self.data.weights is None else (WEIGHTS_KNOWN,)
 
     @cached_property
     def _models(self) -> dict[str, tuple[SequentialModel, LogisticFit]]:
         """The regression of each target that has terms, and its fit."""
-        models = sequential_models(self.data, self.targets, self.predictors, self.order)
+        models = sequential_models(self.data, self.targets, self.predictors, self.order, self.data.weights)
         return {model.target: (model, model.fit(self.prior)) for model in models}
+
+    @cached_property
+    def _believed(self) -> SequentialRelease:
+        """The same of all records at full weight, without a dataset: what it predicts is believed before."""
+        return replace(self, data=replace(self.data, weights=None), releases=())
 
     def refitted(self, data: Microdata) -> SequentialRelease:
         """The same of other confidential data."""
@@ -76,20 +91,24 @@ class SequentialRelease:
     def _weighed(self, guesses: Guesses, anew: int) -> Plausibility:
         """With at most so many changes of a regression fitted anew."""
         guessed, own = guesses.table(self.data), guesses.own(self.data)
-        found = []
+        weight, parts = self.data.influence[guesses.records], []
         for target in self.targets:
             if target in self._models:
-                found.append(self._regression(*self._models[target], guessed, own, guesses.shape, anew))
+                parts.append(self._regression(*self._models[target], guessed, own, weight, guesses.shape, anew))
             else:
-                found.append(self._share(target, guessed, own, guesses.shape))
-        return sum(found[1:], start=found[0])
+                parts.append(self._share(target, guessed, own, weight, guesses.shape))
+        found = sum(parts[1:], start=parts[0])
+        return found if self.data.weights is None else replace(found, prior=self._believed.weigh(guesses).prior)
 
-    def _share(self, target: str, guessed: Microdata, own: Microdata, shape: tuple[int, int]) -> Plausibility:
+    def _share(
+        self, target: str, guessed: Microdata, own: Microdata, weight: Floats, shape: tuple[int, int]
+    ) -> Plausibility:
         """Of a first target without terms: a beta-binomial, or the share itself."""
         a = self.concentration if self.drawn else 0.0
-        zeros, ones = (count + a for count in share_of(self.data, target))
+        zeros, ones = (count + a for count in share_of(self.data, target, self.data.weights))
+        w = weight[:, None]
         was, will = own.numbers(target)[:, None], guessed.numbers(target).reshape(shape)
-        ones_y, zeros_y = ones - was + will, zeros - (1 - was) + (1 - will)
+        ones_y, zeros_y = ones + w * (will - was), zeros - w * (will - was)
         likelihood = np.empty((*shape, len(self.releases)))
         for draw, release in enumerate(self.releases):
             z0, z1 = share_of(release, target)
@@ -98,7 +117,7 @@ class SequentialRelease:
             else:
                 share = np.clip(ones_y / (ones_y + zeros_y), 1e-300, 1 - 1e-16)
                 likelihood[..., draw] = z1 * np.log(share) + z0 * np.log1p(-share)
-        rest = np.where(will == 1, ones - was, zeros - (1 - was)) / (ones + zeros - 1)
+        rest = np.where(will == 1, ones - w * was, zeros - w * (1 - was)) / np.maximum(ones + zeros - w, LEAST)
         return Plausibility(likelihood, np.log(np.maximum(rest, 1e-300)))
 
     def _regression(
@@ -107,25 +126,26 @@ class SequentialRelease:
         fit: LogisticFit,
         guessed: Microdata,
         own: Microdata,
+        weight: Floats,
         shape: tuple[int, int],
         anew: int,
     ) -> Plausibility:
         design = Design.of(model.terms, self.data)
         x = design.matrix(guessed)[:, model.kept], np.repeat(design.matrix(own)[:, model.kept], shape[1], axis=0)
         y = guessed.numbers(model.target), np.repeat(own.numbers(model.target), shape[1])
-        every = np.column_stack([x[0], y[0], x[1], y[1]])
+        every = np.column_stack([x[0], y[0], x[1], y[1], np.repeat(weight, shape[1])])
         distinct, of = np.unique(every, axis=0, return_inverse=True)
         k = x[0].shape[1]
-        changes = Changes(distinct[:, :k], distinct[:, k], distinct[:, k + 1 : -1], distinct[:, -1])
+        changes = Changes(distinct[:, :k], distinct[:, k], distinct[:, k + 1 : -2], distinct[:, -2], distinct[:, -1])
         coefficients, information = changes.fits(model, fit, self.prior, anew)
         without = changes.fits_without(fit)
-        likelihood = np.column_stack(
-            [self._likelihood(model, design, fit, release, coefficients, information) for release in self.releases]
-        )
+        likelihood = np.empty((len(distinct), len(self.releases)))
+        for draw, release in enumerate(self.releases):
+            likelihood[:, draw] = self._likelihood(model, design, fit, release, coefficients, information)
         sign = np.where(changes.y == 1, 1.0, -1.0)
         prior = -np.logaddexp(0.0, -sign * (changes.x * without).sum(axis=1))
         of = of.ravel()
-        return Plausibility(likelihood[of].reshape(*shape, -1), prior[of].reshape(shape))
+        return Plausibility(likelihood[of].reshape(*shape, len(self.releases)), prior[of].reshape(shape))
 
     def _likelihood(
         self,
@@ -155,19 +175,20 @@ class SequentialRelease:
 
 @dataclass(frozen=True, eq=False)
 class Changes:
-    """c changes of one record of a regression: from ``was_x`` (c, K), ``was_y`` (c,) to ``x``, ``y``."""
+    """c changes of one record of a regression: from ``was_x`` (c, K), ``was_y`` (c,) to ``x``, ``y``, of a ``weight`` (c,) that stays."""
 
     x: Floats
     y: Floats
     was_x: Floats
     was_y: Floats
+    weight: Floats
 
     def fits(self, model: SequentialModel, fit: LogisticFit, prior: LogisticPrior, anew: int) -> tuple[Floats, Floats]:
         """The maximum (c, K) and the information there (c, K, K) with each change."""
         coefficients, information = self._stepped(fit)
         if len(self.y) > anew:
             return coefficients, information
-        for c in range(len(self.y)):
+        for c in map(int, np.flatnonzero(self.weight > 0)):
             x, records, ones = self._rows(model, c)
             found = logistic_regression(x, ones / records, records, prior)
             if not found.separated:
@@ -177,24 +198,28 @@ class Changes:
     def _rows(self, model: SequentialModel, c: int) -> tuple[Floats, Floats, Floats]:
         """The distinct rows with one change."""
         x = np.vstack([model.x, self.x[c]])
-        records, ones = np.append(model.records, 1.0), np.append(model.ones, self.y[c])
+        w = self.weight[c]
+        records, ones = np.append(model.records, w), np.append(model.ones, w * self.y[c])
         was = int(np.flatnonzero((model.x == self.was_x[c]).all(axis=1))[0])
-        records[was], ones[was] = records[was] - 1, ones[was] - self.was_y[c]
-        some = records > 0
-        return x[some], records[some], ones[some]
+        records[was], ones[was] = records[was] - w, ones[was] - w * self.was_y[c]
+        some = records > ROUNDED
+        return x[some], records[some], np.clip(ones, 0, records)[some]
 
     def _stepped(self, fit: LogisticFit) -> tuple[Floats, Floats]:
         """One Newton step from the fit."""
         p, was_p = (expit((x * fit.coefficients).sum(axis=1)) for x in (self.x, self.was_x))
-        information = np.linalg.inv(fit.covariance) + _outer(self.x, p) - _outer(self.was_x, was_p)
-        gradient = self.x * (self.y - p)[:, None] - self.was_x * (self.was_y - was_p)[:, None]
+        w = self.weight[:, None]
+        moved = _outer(self.x, p) - _outer(self.was_x, was_p)
+        information = np.linalg.inv(fit.covariance) + w[..., None] * moved
+        gradient = w * (self.x * (self.y - p)[:, None] - self.was_x * (self.was_y - was_p)[:, None])
         return fit.coefficients + _solved(information, gradient), information
 
     def fits_without(self, fit: LogisticFit) -> Floats:
         """The maximum (c, K) without the record, one Newton step from the fit."""
         was_p = expit((self.was_x * fit.coefficients).sum(axis=1))
-        information = np.linalg.inv(fit.covariance) - _outer(self.was_x, was_p)
-        gradient = -self.was_x * (self.was_y - was_p)[:, None]
+        w = self.weight[:, None]
+        information = np.linalg.inv(fit.covariance) - w[..., None] * _outer(self.was_x, was_p)
+        gradient = -w * self.was_x * (self.was_y - was_p)[:, None]
         return fit.coefficients + _solved(information, gradient)
 
 

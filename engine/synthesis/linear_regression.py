@@ -13,7 +13,7 @@ values, or whole numbers are coarse beside sigma, the posterior given a release 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Literal
 
@@ -35,6 +35,7 @@ from ..run import Progress, Run, silent
 from ..schema import Kind, Variable
 from ..spec import Param, Spec
 from ..terms import Design, parse_term
+from ..weighting import WEIGHTS_KNOWN
 
 EXACT = "its posterior draws are exact and independent"
 LARGEST_SHIFT = 0.5  # standard errors; a 95 % interval that is moved so far covers in 92 %
@@ -112,6 +113,9 @@ class RegressedRelease:
     Without bounds that matter log p(Z | D_y) is closed but for an integral over sigma, and exact; priors on standardised
     variables, which one record more moves a little, are held where the data put them. With bounds it is a mean over draws of the posterior, with a Monte Carlo error of
     about 0.01 in the logarithm.
+
+    Where records have weights, their likelihood is to that power. The intruder knows the weights; what is believed before the release comes
+    from all other records at full weight.
     """
 
     data: Microdata
@@ -137,10 +141,9 @@ class RegressedRelease:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """That bounds or whole numbers are weighed by draws."""
-        if not self._bounded:
-            return ()
-        return (f"{self.target}: {WITH:,} draws of the posterior weigh a release in bounds or of whole numbers",)
+        """That bounds or whole numbers are weighed by draws, and that nobody draws conclusions from weights."""
+        said = [f"{self.target}: {WITH:,} draws of the posterior weigh a release in bounds or of whole numbers"]
+        return (*(said if self._bounded else ()), *(() if self.data.weights is None else (WEIGHTS_KNOWN,)))
 
     def refitted(self, data: Microdata) -> RegressedRelease:
         """The same of other confidential data."""
@@ -151,35 +154,51 @@ class RegressedRelease:
         return _design(self.data, self.spec)
 
     @cached_property
+    def _believed(self) -> RegressedRelease:
+        """The same of all records at full weight: what it predicts is believed before."""
+        return replace(self, data=replace(self.data, weights=None))
+
+    @cached_property
     def _own(self) -> tuple[Floats, Floats]:
         return self._design.matrix(self.data), _response(self.data.numbers(self.target), self.spec)
+
+    @cached_property
+    def _counted(self) -> tuple[Floats, Floats, Floats | None]:
+        """The records that say something, and their weights."""
+        x, y = self._own
+        counted = self.data.influence > 0
+        return x[counted], y[counted], None if self.data.weights is None else self.data.weights[counted]
 
     @cached_property
     def _tables(self) -> tuple[tuple[Floats, Floats], ...]:
         return tuple((self._design.matrix(one), one.numbers(self.target)) for one in self.releases)
 
-    def _posterior(self, x: Floats, y: Floats) -> LinearPosterior:
+    def _posterior(self, x: Floats, y: Floats, weights: Floats | None) -> LinearPosterior:
         """Given these records, under the prior that the confidential data make."""
+        settings = self.spec.prior_sd, self.spec.sigma_scale
         try:
             if self.spec.prior == "published":
-                return LinearPosterior.of(y, x, self.spec.prior_sd, self.spec.sigma_scale)
-            own = self._own
-            return LinearPosterior.scaled(y, x, self.spec.prior_sd, self.spec.sigma_scale, Standard.of(own[1], own[0]))
+                return LinearPosterior.of(y, x, *settings, weights=weights)
+            own = self._counted
+            standard = Standard.of(own[1], own[0], own[2])
+            return LinearPosterior.scaled(y, x, *settings, standard, weights=weights)
         except ValueError as error:
             raise NotComputable(f"{self.target}: {error}") from None
 
     @cached_property
     def _without(self) -> DeletedRecords:
-        x, y = self._own
-        return DeletedRecords.of(self._posterior(x, y), x, y)
+        x, y, weights = self._counted
+        return DeletedRecords.of(self._posterior(x, y, weights), x, y, weights)
 
     @cached_property
     def _with(self) -> tuple[DeletedRecords, ...]:
         """Given the data and each dataset, drawn without bounds."""
         found = []
+        own_x, own_y, own = self._counted
         for x, z in self._tables:
-            both = np.vstack([self._own[0], x]), np.append(self._own[1], _response(z, self.spec))
-            found.append(DeletedRecords.of(self._posterior(*both), *both))
+            both = np.vstack([own_x, x]), np.append(own_y, _response(z, self.spec))
+            weights = None if own is None else np.append(own, np.ones(len(z)))
+            found.append(DeletedRecords.of(self._posterior(*both, weights), *both, weights))
         return tuple(found)
 
     def _drawn(self, values: Floats) -> Drawn:
@@ -242,18 +261,30 @@ class RegressedRelease:
         x = x_own[:, None, :] if design is None else design.reshape(*guesses.shape, -1)
         values = guesses.values[self.target]
         y = _response(values, self.spec)
-        without, predicted = of.log_ratios(x_own, y_own, x, y)
+        influence = self.data.influence[guesses.records]
+        weight = np.where(influence > 0, influence, 1.0)
+        without, predicted = of.log_ratios(x_own, y_own, x, y, weight)
         if self._bounded:
-            return self._weighed_by_draws(x_own, y_own, x, values, predicted)
-        likelihood = np.empty((*guesses.shape, len(self.releases)))
-        for index, both in enumerate(self._with):
-            given = both.log_ratios(x_own, y_own, x, y)[0]
-            likelihood[..., index] = given - without + (both.log_evidence - of.log_evidence)
-        return Plausibility(likelihood, predicted - (y if self.spec.transform == "log" else 0.0))
+            alone = predicted if self.data.weights is None else without
+            found = self._weighed_by_draws(x_own, y_own, weight, x, values, alone)
+        else:
+            likelihood = np.empty((*guesses.shape, len(self.releases)))
+            for index, both in enumerate(self._with):
+                given = both.log_ratios(x_own, y_own, x, y, weight)[0]
+                likelihood[..., index] = given - without + (both.log_evidence - of.log_evidence)
+            found = Plausibility(likelihood, predicted - (y if self.spec.transform == "log" else 0.0))
+        if self.data.weights is None:
+            return found
+        # of a record of weight 0 the release says nothing
+        told = np.where((influence > 0)[:, None, None], found.likelihood, 0.0)
+        return replace(found, likelihood=told, prior=self._believed._weighed(guesses, design).prior)
 
     def _weighed_by_draws(
-        self, x_own: Floats, y_own: Floats, x: Floats, values: Floats, predicted: Floats
+        self, x_own: Floats, y_own: Floats, weight: Floats, x: Floats, values: Floats, without: Floats
     ) -> Plausibility:
+        """``without`` (t, g) is the mean over the posterior without record and release of what the likelihood is the mean of with it, up to
+        what a record's guesses have in common.
+        """
         of, shape = self._without.posterior, values.shape
         rng = np.random.default_rng([*self.seed, len(self.releases)])
         coefficients, sigma = of.sample(WITHOUT, rng)
@@ -262,7 +293,7 @@ class RegressedRelease:
         size = together(shape[1], WITHOUT)
         for start in range(0, shape[0], size):
             rows = slice(start, start + size)
-            own = _log_normal(y_own[rows, None] - x_own[rows] @ coefficients.T, sigma)
+            own = weight[rows, None] * _log_normal(y_own[rows, None] - x_own[rows] @ coefficients.T, sigma)
             left = LeftOut.of(own, np.full(WITHOUT, 1 / WITHOUT))
             drawn = self._drawn(values[rows, :, None])
             prior[rows] = left.log_mean(drawn.log_density(x[rows] @ coefficients.T, sigma))
@@ -271,9 +302,11 @@ class RegressedRelease:
                 design = x[rows].reshape(-1, x.shape[2])
                 mean, sd = target.moments(thetas, design)
                 centre = target.moments(thetas, x_own[rows])[0]
-                left = LeftOut.of(_log_normal(y_own[rows, None] - centre.T, sd[:, 0]), weights)
+                log_own = weight[rows, None] * _log_normal(y_own[rows, None] - centre.T, sd[:, 0])
+                left = LeftOut.of(log_own, weights)
                 distance = _response(values[rows], self.spec)[..., None] - mean.T.reshape(*x[rows].shape[:2], -1)
-                likelihood[rows, :, index] = left.log_mean(_log_normal(distance, sd[:, 0])) - predicted[rows]
+                log_guess = weight[rows, None, None] * _log_normal(distance, sd[:, 0])
+                likelihood[rows, :, index] = left.log_mean(log_guess) - without[rows]
                 heavy[rows] |= left.heavy
         if self.spec.transform == "log" and self.data.schema[self.target].kind is not Kind.COUNT:
             prior -= _response(values, self.spec)
@@ -301,6 +334,7 @@ def release_model(
     check=check,
     weighted=True,
     release_model=release_model,
+    weighted_release_model=True,
 )
 def linear_regression(data: Microdata, target: str, spec: LinearRegressionSpec, run: Run, draws: int) -> Fit:
     """Posterior draws ``coefficients`` (draws, K) and ``sigma`` (draws,), with posterior means and sds as diagnostics.

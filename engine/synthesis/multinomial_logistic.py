@@ -211,6 +211,7 @@ def release_model(
     check=check,
     weighted=True,
     release_model=release_model,
+    weighted_release_model=True,
 )
 def multinomial_logistic(data: Microdata, target: str, spec: MultinomialLogisticSpec, run: Run, draws: int) -> Fit:
     """The models of all strata. Arrays of stratum s: ``s.classes`` (K,), ``s.kept`` (C,) of the design's columns, ``s.coefficients`` (draws, K, p).

@@ -137,7 +137,7 @@ def release_model(
     data: Microdata, targets: tuple[str, ...], spec: SequentialLogisticSpec, releases: Sequence[Microdata], run: Run
 ) -> SequentialRelease:
     """The releases as an intruder weighs them."""
-    models = sequential_models(data, targets, spec.predictors, spec.order)
+    models = sequential_models(data, targets, spec.predictors, spec.order)  # at full weight: the widest there can be
     widest = max((model.x.shape[1] for model in models), default=1)
     return SequentialRelease(
         data,
@@ -161,6 +161,7 @@ def release_model(
     check=check,
     release_model=release_model,
     weighted=True,
+    weighted_release_model=True,
 )
 def sequential_logistic(
     data: Microdata, targets: tuple[str, ...], spec: SequentialLogisticSpec, run: Run, draws: int

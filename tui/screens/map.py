@@ -37,7 +37,7 @@ Limit = tuple[str, float]
 
 
 def limits_on(verdicts: Sequence[Verdict], axis: Axis, own: float | None) -> list[Limit]:
-    """The thresholds that speak of an axis's number; a ratio in units of the confidential data's ``own`` value."""
+    """The thresholds that speak of an axis's number; a ratio in units of its ``own`` value: that of the confidential data, or before the release."""
     found = []
     for one in verdicts:
         same = (one.value, one.level) == (axis.key, axis.level) and one.target in ("", axis.target)
@@ -210,10 +210,10 @@ class Map(Pane):
     @property
     def limits(self) -> tuple[Sequence[Limit], Sequence[Limit]]:
         """The thresholds of the run that the tabs show, of the number across and of the one up."""
-        found, axes = self._found, self.axes
-        if found is None or axes is None:
+        found, axes, run_id = self._found, self.axes, self._limits_of
+        if found is None or axes is None or run_id is None:
             return (), ()
-        x, y = (limits_on(self._limits, axis, found.confidential.get(axis.ident)) for axis in axes)
+        x, y = (limits_on(self._limits, axis, found.of_ratio(axis, run_id)) for axis in axes)
         return x, y
 
     def _heading(self, x: Axis, y: Axis) -> str:

@@ -265,6 +265,7 @@ class Dialog(SinglePaintScreen[ScreenResult], Reads, ModalScreen[ScreenResult]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "close", "Close", id="dialog.close"),
+        Binding("question_mark,f1", "app.keys", "Help", show=False, key_display="?", id="dialog.help"),
     ]
 
     def on_mount(self) -> None:

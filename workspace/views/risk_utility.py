@@ -61,12 +61,23 @@ class Point:
 
 @dataclass(frozen=True)
 class RiskUtilityMap:
-    """``runs`` are titles by number; ``places`` and the ``confidential`` data's own values are by axis."""
+    """``runs`` are titles by number; ``places`` and the ``confidential`` data's own values are by axis, and so are the ``baselines`` of
+    the runs' numbers.
+    """
 
     runs: Mapping[int, str]
     axes: tuple[Axis, ...]
     places: Mapping[str, Mapping[int, Coordinate]]
     confidential: Mapping[str, float]
+    baselines: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+
+    def of_ratio(self, axis: Axis, run_id: int) -> float | None:
+        """What a ``max_ratio`` of a run's number is held against: its baseline where the output says so, else the confidential data's."""
+        from sfumato.engine.thresholds import ratio_to
+
+        if ratio_to(axis.key):
+            return self.baselines.get(axis.ident, {}).get(run_id) or None
+        return self.confidential.get(axis.ident)
 
     def points(self, x: Axis, y: Axis) -> list[Point]:
         """The runs that have both numbers, by rising x."""
@@ -104,7 +115,7 @@ def risk_utility_map(workspace: Workspace, project_id: int) -> RiskUtilityMap:
     rows = workspace.connection.execute(
         """SELECT run.id, run.title, result.family || '.' || result.method || '.' || result.measure AS key, result.target,
                   result.params, result.level, result.unit, result.dataset = 'confidential' AS own, result.value,
-                  result.lower, result.upper
+                  result.lower, result.upper, result.baseline
            FROM run JOIN result ON result.run_id = run.id JOIN task ON task.id = result.task_id
            WHERE run.project_id = ? AND run.state = 'done' AND task.kind = 'combine' AND result.draw IS NULL
              AND result.value IS NOT NULL
@@ -114,6 +125,7 @@ def risk_utility_map(workspace: Workspace, project_id: int) -> RiskUtilityMap:
     axes: dict[str, Axis] = {}
     places: dict[str, dict[int, Coordinate]] = {}
     confidential: dict[str, float] = {}
+    baselines: dict[str, dict[int, float]] = {}
     for row in rows:
         method = row["key"].rpartition(".")[0]
         made = _made(method, row["params"])
@@ -123,10 +135,12 @@ def risk_utility_map(workspace: Workspace, project_id: int) -> RiskUtilityMap:
             continue
         axes.setdefault(axis.ident, axis)
         places.setdefault(axis.ident, {})[row["id"]] = Coordinate(row["value"], row["lower"], row["upper"])
+        if row["baseline"] is not None:
+            baselines.setdefault(axis.ident, {})[row["id"]] = row["baseline"]
     named = [(axis.key.rpartition(".")[0], axis) for axis in axes.values()]
     apart = apart_in((key, axis.settings) for key, axis in named)
     told = tuple(replace(axis, apart=apart.get(key, {})) for key, axis in named)
-    return RiskUtilityMap({row["id"]: row["title"] for row in rows}, told, places, confidential)
+    return RiskUtilityMap({row["id"]: row["title"] for row in rows}, told, places, confidential, baselines)
 
 
 def made_with(method: str, params: Mapping[str, Any]) -> dict[str, Any]:

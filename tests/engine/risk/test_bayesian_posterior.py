@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.engine.checks import check_steps
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution import execute, gather_blocks, measure_block
 from sfumato.engine.microdata import Microdata, conform
@@ -306,6 +307,26 @@ def test_too_many_guesses_are_said_and_not_computed() -> None:
     data = table(of, sixteen(np.random.default_rng(1)))
     found = weighed(of, data, [data])
     assert all(e.value is None and "16 guesses" in e.reason for e in found.whole.estimates)
+
+
+@pytest.mark.parametrize(
+    ("measure", "found"),
+    [({"largest": 15}, 16), ({"largest": 15, "guesses": "all"}, 16), ({"largest": 4, "guesses": "neighbours"}, 5)],
+)
+def test_too_many_guesses_are_refused_before_the_run_with_the_place_and_what_to_do(
+    measure: dict[str, Any], found: int
+) -> None:
+    of = recipe(("a", "b", "c", "d"), m=1, **measure)
+    data = table(of, sixteen(np.random.default_rng(1)))
+    with pytest.raises(BadInput) as refused:
+        check_steps(of, data)
+    assert refused.value.place == "measure[0].guesses"
+    said = refused.value.message
+    assert f"{found} guesses, more than {measure['largest']}" in said
+    for name in ("guesses", "points", "strata", "largest"):  # what it says to change are settings that there are
+        assert name in said
+        assert name in {info.name for info in of.measures[0].spec.params()}
+    check_steps(recipe(("a", "b", "c", "d"), m=1, **{**measure, "largest": found}), data)
 
 
 def test_shares_by_groups_make_those_of_all() -> None:

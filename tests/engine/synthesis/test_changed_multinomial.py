@@ -11,6 +11,7 @@ from sfumato.engine.statistics.multinomial_logit import fit, log_probabilities
 from sfumato.engine.synthesis._changed_multinomial import Change, changed_coefficients, log_sums, sums_of
 
 CLASSES = np.arange(5)
+ONES = np.ones(300)
 
 
 def records(n: int = 300, seed: int = 3) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
@@ -39,7 +40,7 @@ def test_each_change_ends_near_the_maximum_of_a_fit_anew_whatever_others_are_ask
     x, y = records()
     model = fit(x, y, CLASSES, 0.1)
     asked = changes(x, y)
-    found = list(changed_coefficients(model, x, y, asked))
+    found = list(changed_coefficients(model, x, y, ONES, asked))
     for change, b in zip(asked, found, strict=True):
         rows, classes = x.copy(), y.copy()
         rows[change.row], classes[change.row] = change.x, change.place
@@ -48,7 +49,7 @@ def test_each_change_ends_near_the_maximum_of_a_fit_anew_whatever_others_are_ask
         assert -1e-9 < left < 0.005
         if change.row != 5:  # the fit itself would not do
             assert most - maximised(rows, classes, model.coefficients) > 5 * max(left, 1e-4)
-        (by_itself,) = changed_coefficients(model, x, y, [change])
+        (by_itself,) = changed_coefficients(model, x, y, ONES, [change])
         assert by_itself == pytest.approx(b, abs=1e-10)
     assert np.array_equal(found[4], model.coefficients)  # what changes nothing moves nothing
 
@@ -56,7 +57,7 @@ def test_each_change_ends_near_the_maximum_of_a_fit_anew_whatever_others_are_ask
 def test_records_that_are_asked_about_stay_as_they_were() -> None:
     x, y = records()
     before = x.copy(), y.copy()
-    list(changed_coefficients(fit(x, y, CLASSES, 0.1), x, y, changes(x, y)))
+    list(changed_coefficients(fit(x, y, CLASSES, 0.1), x, y, ONES, changes(x, y)))
     assert np.array_equal(x, before[0])
     assert np.array_equal(y, before[1])
 

@@ -6,11 +6,17 @@ import pytest
 from believed import believed_workspace
 
 from sfumato.tui.screens.beliefs import Beliefs
+from sfumato.tui.screens.dialogs import Keys
 from sfumato.tui.screens.guesses import Guesses
+from sfumato.tui.screens.map import limits_on
+from sfumato.tui.screens.page import Dialog
 from sfumato.tui.state import AppState, save_state
+from sfumato.workspace.reporting.words import number
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.beliefs import belief_measures, beliefs_of, guesses_of
 from sfumato.workspace.views.records import open_records
+from sfumato.workspace.views.results import verdicts_of
+from sfumato.workspace.views.risk_utility import risk_utility_map
 
 SECRETS = ("zqxdivorced", "lodger", "tenant", "owner", "married", "widowed")
 WIDE = (160, 50)
@@ -96,6 +102,23 @@ async def test_the_screen_tells_how_belief_moved_at_every_size(sit, believed, wo
         assert "2/2" in text
 
 
+async def test_a_limit_held_against_the_value_before_the_release_is_a_line_on_the_map(sit, believed, workspace):
+    found = risk_utility_map(workspace, 1)
+    (verdict,) = [one for one in verdicts_of(workspace, 1) if one.bound == "max_ratio"]
+    of_verdict = [a for a in found.axes if a.key == verdict.value and dict(a.settings).get("prior") == "uniform"]
+    (own,) = [a for a in of_verdict if not {"by", "region"} & set(a.settings)]
+    place = found.places[own.ident][1].value
+    before = found.of_ratio(own, 1)
+    assert before == pytest.approx(place / verdict.observed)
+    assert found.of_ratio(own, 2) is None  # another run's baseline is not this one's
+    assert limits_on([verdict], own, before) == [("max", pytest.approx(1.2 * before))]
+    save_state(believed, AppState(project=1, run=1, tab="map", across=own.ident))
+    async with sit(believed, size=WIDE) as seat:
+        assert f"x limit at most {number(1.2 * before)}" in seat.text
+        (drawn, _) = seat.app.screen.query_one("#map").limits
+        assert drawn == [("max", pytest.approx(1.2 * before))]
+
+
 async def test_the_cursor_reads_what_became_of_records(sit, believed, workspace):
     (_, uniform) = [beliefs_of(workspace, 1, one) for one in belief_measures(workspace, 1)]
     async with sit(believed, "I", "m", size=WIDE) as seat:
@@ -103,6 +126,26 @@ async def test_the_cursor_reads_what_became_of_records(sit, believed, workspace)
         assert "before: " in text.splitlines()[-2]
         text = await seat.press("v", "home")
         assert f"by the first 1 dataset {float(uniform.first[1].value):.4g} are guessed right" in text
+
+
+@pytest.mark.parametrize("keys", [("I",), ("enter",), ("A",), ("e",)])
+async def test_the_question_mark_tells_the_keys_of_a_dialog_and_closing_it_comes_back(sit, believed, keys):
+    async with sit(believed, *keys, size=WIDE) as seat:
+        below = seat.app.screen
+        assert isinstance(below, Dialog)
+        if keys == ("e",):  # a field is for words
+            assert "?" in await seat.press("question_mark")
+            assert seat.app.screen is below
+            return
+        text = await seat.press("question_mark")
+        assert isinstance(seat.app.screen, Keys)
+        assert "Close" in text
+        if keys == ("I",):
+            assert "Next part" in text
+        assert isinstance(seat.app.screen, Keys)
+        await seat.press("question_mark")  # once is enough
+        await seat.press("q")
+        assert seat.app.screen is below
 
 
 async def test_a_run_without_such_a_measure_offers_no_such_screen(sit, directory):

@@ -120,6 +120,7 @@ PLACES = {
     "beliefs": Place(("Beliefs",), "runs", ("I",), data="believed"),
 }
 ELSEWHERE = {
+    "dialog.help": "the place of dialogs is the help itself: test_beliefs",
     "app.redraw": "sends what is shown once more",
     "grid.select": "every grid that can be chosen from names the key itself",
     "map.confidential": "axes on which the confidential data have a place: test_map",
