@@ -23,6 +23,7 @@ EXAMPLES = {
     "tui/cli/main.py": {"risk.attribute"},
     "workspace/release/documents/acro.py": {"utility.summary"},
     "workspace/release/documents/disclosure_control.py": {"anonymisation.suppression"},
+    "workspace/release/judgements.py": {"risk.singling_out"},
 }
 """What a help text gives as an example, and the keys of a document's format that are a method's name by chance."""
 PICTURES = {"ecdf"}

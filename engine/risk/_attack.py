@@ -67,9 +67,8 @@ def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) ->
         ),
         Output(
             "excess_risk",
-            "what the attack gets right beyond the control, as a share of what is left: (attack - control) / (1 - control)",
+            "residual risk: what the attack gets right beyond the control, of what is left: (attack - control) / (1 - control)",
             "low",
-            "share",
             range=AT_MOST_ONE,
             short="excess",
             attack="excess",

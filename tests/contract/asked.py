@@ -30,11 +30,12 @@ def spec_of(method: Method, table: Mapping[str, Any], schema: Schema = SCHEMA) -
 def answers_of(method: Method, case: Case, level: float | None) -> dict[str, Answers]:
     try:
         if level is None:
-            estimates: Sequence[Estimate] = method.func(case.confidential, case.released, case.spec, run_of()).estimates
+            data = case.confidential if method.controls else case.confidential.alone
+            estimates: Sequence[Estimate] = method.func(data, case.released.alone, case.spec, run_of()).estimates
         else:
             itself = case.released.origin == "confidential"
-            releases = [] if itself else [case.released]
-            point = method.func(case.confidential, releases, level, case.spec, run_of())
+            releases = [] if itself else [case.released.alone]
+            point = method.func(case.confidential.alone, releases, level, case.spec, run_of())
             estimates = (point.confidential if itself else point.releases[0]).estimates
     except NotComputable as error:
         estimates = [Estimate.not_computed(output.name, error.reason) for output in method.results]

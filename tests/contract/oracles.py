@@ -38,6 +38,7 @@ TELLING_APART = (
     "term",
     "condition",
     "fitted",
+    "kind",
 )  # what rows of one use and one variable differ in
 NUMERICAL = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.BINARY)
 EPOCH = pd.Timestamp("1970-01-01")
@@ -1099,6 +1100,8 @@ NO_ORACLE: dict[str, str] = {
     "by brute force",
     "risk.population_uniqueness.pitman_uniques": "the likelihood has its largest value where no closed form says; "
     "tests/engine/risk/test_population_uniqueness.py holds it against a grid and the probability against a chain of draws",
+    "risk.singling_out": "which predicates are tried and guessed is drawn at random; tests/engine/risk/test_singling_out.py counts them record by "
+    "record, and averages the control over every way to draw it",
     "studies.calibration": "its tables come from a trained generator (trees, or ctgan); the scores are those of quality.*, "
     "which have oracles, and tests/engine/studies/test_calibration.py counts what is made of them",
     "studies.minimisation": "its sub-samples are drawn at random and anonymised; the scores are those of quality.*, which have "

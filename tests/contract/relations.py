@@ -126,6 +126,26 @@ CLASSES = Expected(doubled=same, copy=equals(1), permuted=BY_CLASSES, noise=BY_C
 ONE = Expected(doubled=same, copy=equals(1), permuted=equals(1), noise=equals(1))
 OF_CLASSES = Expected(doubled=same, copy=same, permuted=WITHIN_CLASSES, noise=WITHIN_CLASSES)
 
+
+def by_kind(univariate: Rule, multivariate: Rule) -> Rule:
+    """A rule each for the predicates on one variable and on several."""
+
+    def rule(before: Answers, after: Answers) -> None:
+        for kind, own in (("univariate", univariate), ("multivariate", multivariate)):
+            own(
+                *(
+                    {key: value for key, value in answers.items() if ("kind", kind) in key[1]}
+                    for answers in (before, after)
+                )
+            )
+
+    return rule
+
+
+# what is dealt to other records still singles somebody out by itself
+SINGLED_OUT = Expected(doubled=not_computed, copy=same, permuted=by_kind(same, lower), noise=lower)
+GUESSED = free("other predicates are made of another table, and guesses at random are guessed anew")
+
 TOGETHER = Expected(*[free("what all datasets and replicates together say; a single dataset has no such row")] * 8)
 ALONE = Expected(*[free("only the confidential data have it: releases have no row of it")] * 8)
 
@@ -228,6 +248,11 @@ EXPECTATIONS: dict[str, Expected] = {
     "risk.correct_attribution.shared_keys": Expected(
         doubled=same, copy=equals(1), permuted=NOT_SYNTHESISED, noise=NOT_SYNTHESISED
     ),
+    "risk.singling_out.attack_success": SINGLED_OUT,
+    "risk.singling_out.excess_risk": SINGLED_OUT,
+    "risk.singling_out.baseline_success": replace(SINGLED_OUT, permuted=GUESSED, noise=GUESSED, levels=GUESSED),
+    "risk.singling_out.control_success": replace(SINGLED_OUT, permuted=GUESSED, noise=GUESSED),
+    "risk.singling_out.guesses": Expected(doubled=equals(0), copy=same, permuted=JOINT, noise=OWN_TABLE),
     "risk.special_uniques.special_uniques": Expected(doubled=equals(0), copy=same, permuted=JOINT, noise=OWN_TABLE),
     "risk.special_uniques.minimal_uniques": Expected(doubled=equals(0), copy=same, permuted=JOINT, noise=OWN_TABLE),
     "risk.special_uniques.mean_score": Expected(doubled=equals(0), copy=same, permuted=JOINT, noise=higher),
@@ -322,14 +347,18 @@ def _small_pair() -> Tables:
         tuple(v + i % 2 if at == days else v * 1.03 ** (i % 3) if at == income else v for at, v in enumerate(r))
         for i, r in enumerate(whole)
     ]
-    return Tables(microdata(ours), microdata(resynthesised(ours, drawn), "synthetic"))
+    confidential = microdata(ours).with_controls(microdata(larger(RECORDS, 6)))
+    return Tables(confidential, microdata(resynthesised(ours, drawn), "synthetic"))
 
 
 def mapped(pair: Tables, change: Callable[[pd.DataFrame], pd.DataFrame], schema: Schema = SCHEMA) -> Tables:
-    """Both tables changed alike."""
-    return Tables(
-        *(replace(data, frame=change(data.frame), schema=schema) for data in (pair.confidential, pair.released))
+    """Both tables, and the control records, changed alike."""
+    ours, theirs = (
+        replace(data.alone, frame=change(data.frame), schema=schema) for data in (pair.confidential, pair.released)
     )
+    if (controls := pair.confidential.controls) is not None:
+        ours = ours.with_controls(replace(controls, frame=change(controls.frame), schema=schema))
+    return Tables(ours, theirs)
 
 
 def rows(pair: Tables) -> Tables:
@@ -363,7 +392,7 @@ def doubled(pair: Tables) -> Tables:
 
 
 def copy(pair: Tables) -> Tables:
-    return Tables(pair.confidential, replace(pair.confidential, origin="synthetic"))
+    return Tables(pair.confidential, replace(pair.confidential.alone, origin="synthetic"))
 
 
 def permuted(pair: Tables) -> Tables:
