@@ -43,7 +43,7 @@ from .families import (
     Tables,
     WholeMeasureMethod,
 )  # fmt: skip
-from .outputs import Axis, Beliefs, Output, Plane, RecordArray, Split
+from .outputs import Axis, Beliefs, Lattice, Output, Plane, RecordArray, Split
 from .spec import Spec, StudySpec
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ class Method:
     axis: Axis | None = None
     planes: tuple[Plane, ...] = ()
     split: Split | None = None
+    lattice: Lattice | None = None
     per_record: tuple[RecordArray, ...] = ()
     beliefs: Beliefs | None = None
     package: str = OWN
@@ -275,6 +276,7 @@ def method(  # type: ignore[overload-overlap]  # a StudySpec is a Spec: the narr
     axis: Axis | None = ...,
     planes: tuple[Plane, ...] = ...,
     split: Split | None = ...,
+    lattice: Lattice | None = ...,
 ) -> Callable[[StudyMethod[P]], StudyMethod[P]]: ...
 @overload
 def method(
@@ -313,7 +315,7 @@ def method(title: str, *, spec: type[Spec], source: str, **rest: Any) -> Callabl
     ``weighted`` says that its fit, and ``weighted_release_model`` that this model, gives each record the influence that
     ``Microdata.weights`` says. ``controls`` says that a measure holds what it finds against records that no release was made of: its
     confidential data have them (``Microdata.controls``), and a recipe without any is refused. ``check`` is the method's own
-    check of the confidential data. ``axis``, ``planes`` and ``split`` are a study's; ``per_record`` declares the arrays of a
+    check of the confidential data. ``axis``, ``planes``, ``split`` and ``lattice`` are a study's; ``per_record`` declares the arrays of a
     ``Measure`` with one value a record, ``beliefs`` which outputs tell what an intruder believes before and after. ``extra`` is the part of the package that it needs.
     """
 

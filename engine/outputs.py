@@ -150,6 +150,22 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True)
+class Lattice:
+    """Answers of a study about every subset of some variables, by names of its outputs.
+
+    ``risk`` is that of a subset, which the row parameter ``subset`` lists, and ``others`` are told of it too; ``largest`` is the largest
+    of any subset, ``each`` what is told of every variable, its row's target, and ``first`` the variable to coarsen first.
+    """
+
+    risk: str
+    others: tuple[str, ...]
+    largest: str
+    first: str
+    each: tuple[str, ...]
+    subset: str
+
+
+@dataclass(frozen=True, slots=True)
 class RecordArray:
     """An array with one value a record that a risk leaves beside its outputs: its name, meaning, unit, what is worse.
 

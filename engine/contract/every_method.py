@@ -136,6 +136,12 @@ def wrong(method: Method) -> list[str]:
         found.append((method.key, "axis"))
     if answers and method.family != "studies":
         found.append((method.key, "answer"))
+    if method.lattice is not None:
+        told = {
+            f.name: getattr(method.lattice, f.name) for f in dataclasses.fields(method.lattice) if f.name != "subset"
+        }
+        lacking = {name for own in told.values() for name in ((own,) if isinstance(own, str) else own)} - answers
+        found += [(name, "lattice") for name in sorted(lacking)]
     return [f"{name}: {what}" for name, what in found]
 
 

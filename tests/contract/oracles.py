@@ -1104,6 +1104,8 @@ NO_ORACLE: dict[str, str] = {
     "record, and averages the control over every way to draw it",
     "studies.calibration": "its tables come from a trained generator (trees, or ctgan); the scores are those of quality.*, "
     "which have oracles, and tests/engine/studies/test_calibration.py counts what is made of them",
+    "studies.intruder_knowledge": "its rows are made of all datasets at the end; "
+    "tests/engine/studies/test_intruder_knowledge.py holds every subset against loops over pairs of records and Shapley values against all orders",
     "studies.minimisation": "its sub-samples are drawn at random and anonymised; the scores are those of quality.*, which have "
     "oracles, and tests/engine/studies/test_minimisation.py holds the answer against them",
     "studies.risk_utility": "it draws tables of its own; the distances and the attack are those of utility.* and risk.*, which have "

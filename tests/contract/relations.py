@@ -305,6 +305,15 @@ EXPECTATIONS: dict[str, Expected] = {
         for name in ("rho", "rilm_categorical", "nmi", "non_suppressed", "passing", "smallest_size")
     },
     **{
+        f"studies.intruder_knowledge.{name}": Expected(
+            *[free("all its rows are made of all datasets at the end: its own tests double, copy and permute")] * 8
+        )
+        for name in (
+            *("expected_match_risk", "true_match_rate", "largest_risk", "shapley_risk", "added_risk", "risk_without"),
+            *("lowering_share", "coarsen_first"),
+        )
+    },
+    **{
         f"studies.risk_utility.{name}": Expected(OWN, OWN, OWN, OWN, OWN, OWN, OWN, OWN)
         for name in (
             *("marginal", "conditional", "regression", "misclassification", "mean_absolute_error", "exact_copies"),

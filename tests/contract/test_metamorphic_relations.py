@@ -57,7 +57,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "risk.uniqueness": {"sizes": [1, 2]},
     "studies.intruder_uncertainty": {"variable": "visits", "levels": [0.0], "radius": RADIUS},
 }
-WITH_OWN_TABLES = ("studies.calibration", "studies.minimisation", "studies.risk_utility")
+WITH_OWN_TABLES = ("studies.calibration", "studies.intruder_knowledge", "studies.minimisation", "studies.risk_utility")
 LOOKING_AT_RELEASES = [p for p in (*MEASURES, *STUDIES) if p.id not in WITH_OWN_TABLES and not p.values[0].whole]
 Compute = Callable[[Microdata, Microdata], dict[str, Answers]]
 

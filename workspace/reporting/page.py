@@ -24,8 +24,7 @@ from .beliefs import ONLY, BeliefsFound, belief_figure, belief_tables, ranking_t
 from .diagnostics import ALL, ParameterLine, parameter_lines, parameter_table, statistic_table, worst_first
 from .document import definitions, html_page, signature_lines
 from .release_summary import Decision, fates, moment, summary_lines, what_goes_out
-from .results import result_tables, source_table, sums_up, sweep_table, sweeps_in, verdict_table
-from .study_curves import together_tables
+from .results import result_tables, source_table, study_parts, sums_up, sweep_table, sweeps_in, verdict_table
 from .tables import html, table
 from .words import (
     DIRECTIONS,
@@ -176,7 +175,7 @@ def _beside(run: ReportedRun) -> list[Section]:
 def _found(run: ReportedRun, of: str) -> list[Section]:
     """The measures by family, then the sweeps by study, each with what its numbers mean."""
     apart = settings_apart(run.recipe_toml)
-    plain = [row for row in run.rows if row.level is None and not together(method_called(row.method_key))]
+    plain = [row for row in run.rows if row.level is None and not _apart(method_called(row.method_key))]
     sections = [
         section(f"{one.title}{of}", html(replace(one, title="")), _meanings(own))
         for one, own in result_tables(plain, run.recipe.published, apart)
@@ -190,14 +189,20 @@ def _found(run: ReportedRun, of: str) -> list[Section]:
     return [*sections, *_studies(run, of)]
 
 
+def _apart(method: Method | None) -> bool:
+    """Whether a study has tables of its own: its curves are drawn together, or it tells of every subset of some variables."""
+    return together(method) or (method is not None and method.lattice is not None)
+
+
 def _studies(run: ReportedRun, of: str) -> list[Section]:
-    """The studies whose curves are drawn together, each with its tables."""
+    """The studies that have tables of their own."""
     sections = []
     for step in run.recipe.studies:
         key = step.method.key
         own = [row for row in run.rows if row.method_key == key and run.recipe.step_of(key, row.params) is step]
-        if together(step.method) and own:
-            tables = [html(one) for one in together_tables(step.method, own)]
+        if _apart(step.method) and own:
+            parts = study_parts(step.method, own)
+            tables = [element("p", one) if isinstance(one, str) else html(one) for one in parts]
             sections.append(section(f"{step.method.title}{of}", tables, _meanings(own)))
     return sections
 

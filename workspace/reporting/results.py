@@ -17,6 +17,7 @@ from sfumato.engine.thresholds import Verdict
 
 from ..plots.planes import together
 from .evidence import evidence_table
+from .knowledge_lattice import lattice_parts
 from .study_curves import together_tables
 from .tables import Cell, Column, Line, Table, table
 from .words import (
@@ -282,6 +283,8 @@ def study_parts(method: Method, rows: Sequence[Row], published: Sequence[Publish
     """What a study says that sums its points up: its answers, a sentence each or in tables, and its points."""
     if together(method):
         return [*together_tables(method, rows)]
+    if method.lattice is not None:
+        return lattice_parts(method, rows)
     found = [row for row in rows if row.level is None]
     beside = {id(row): figure for row in found if (figure := figure_beside(row, published)) is not None}
     curve, by = method.axis.curve if method.axis else "", method.split.by if method.split else ""

@@ -1,0 +1,332 @@
+"""Which knowledge makes the risk: identification by every subset of the variables that an intruder may know.
+
+An intruder who knows more need not find more: of a release, a confidential value of a synthesised variable may lead away from
+the own record. So the subset with the ``largest_risk`` counts, whichever it is, and a variable is worth coarsening if the subsets without it find
+little (``risk_without``): to coarsen it altogether is to take it from every subset, and less than that lies between.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Self
+
+import numpy as np
+
+from ..arrays import Floats
+from ..errors import BadInput, NotComputable
+from ..matching.intruder import Knowledge, check_log_scale, check_radii, known_by_default
+from ..matching.matching import Exact, Within
+from ..matching.radius import Radius
+from ..matching.subsets import added, members, shapley, subset_risks, without
+from ..methods import method
+from ..microdata import Microdata
+from ..outputs import Axis, Lattice, Output
+from ..results import Estimate, Measure, StudyPoint
+from ..rows import Row
+from ..run import Progress, Run
+from ..schema import Kind, Schema
+from ..spec import Param, StudySpec
+from ..statistics.bounded_interval import NON_NEGATIVE, SHARE, UNBOUNDED, Range, narrowed
+from ..statistics.combining import monte_carlo_mean
+
+MOST = 12
+VALUES = "subset_values"
+EXPECTED, RATE = "expected_match_risk", "true_match_rate"
+LOWER = 1e-9
+"""A risk that falls by less is the same risk."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IntruderKnowledgeSpec(StudySpec):
+    """The variables that the intruder may know, and how near a released value has to be."""
+
+    known: Annotated[
+        tuple[str, ...],
+        Param("variables the intruder may know", names="variables", inherit="risk.identification", told=True),
+    ] = ()
+    synthesised: Annotated[
+        tuple[str, ...],
+        Param(
+            "synthesised variables whose values the intruder may know",
+            names="variables",
+            inherit="risk.identification",
+            told=True,
+        ),
+    ] = ()
+    radius: Annotated[
+        Mapping[str, Radius],
+        Param(
+            "how near is a match, by variable",
+            names="variables",
+            kinds=(Kind.COUNT, Kind.CONTINUOUS, Kind.DATE),
+            inherit="risk.identification",
+            told=True,
+        ),
+    ] = field(default_factory=dict)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables whose subsets are asked about."""
+        return tuple(dict.fromkeys((*self.known, *self.synthesised)))
+
+    def grid(self) -> tuple[float, ...]:
+        """One point: all subsets share their work."""
+        return (0.0,)
+
+    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
+        """Known and synthesised variables filled in."""
+        known = self.known or known_by_default(schema, released)
+        rest = tuple(name for name in released if name not in known)
+        return replace(self, known=known, synthesised=self.synthesised or rest)
+
+    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
+        """BadInput when nothing is known, a radius is missing or out of place, or there are too many subsets."""
+        names = self.for_release(schema, released).variables
+        check_radii(schema, released, names, self.radius, place)
+        if len(names) > MOST:
+            raise BadInput(
+                f"{place}.known", f"{len(names)} variables have {1 << len(names):,} subsets; name at most {MOST}"
+            )
+
+
+def check(data: Microdata, target: str, spec: IntruderKnowledgeSpec, place: str) -> None:
+    """BadInput where negative values meet the log scale."""
+    check_log_scale(data, spec.radius, place)
+
+
+OUTPUTS = (
+    Output(VALUES, "the risks of one dataset for each subset", "none", intermediate=True, range=NON_NEGATIVE),
+    Output(
+        EXPECTED,
+        "records found on average by picking one candidate at random, by who knows these variables",
+        "low",
+        "records",
+        range=NON_NEGATIVE,
+        short="EMR",
+        answer=True,
+    ),
+    Output(
+        RATE,
+        "share of the records whose one candidate is right, for who knows these variables",
+        "low",
+        "share",
+        range=SHARE,
+        short="TMR",
+        answer=True,
+    ),
+    Output(
+        "largest_risk",
+        "the largest expected match risk of a subset, and of which",
+        "low",
+        "records",
+        range=NON_NEGATIVE,
+        short="largest",
+        answer=True,
+        ratio_to="of the confidential data",
+        questions=("linkability",),
+    ),
+    Output(
+        "shapley_risk",
+        "expected match risk that the variable makes: what it adds to the subsets of the others, over the orders of knowing",
+        "none",
+        "expected matches",
+        range=UNBOUNDED,
+        short="Shapley",
+        answer=True,
+    ),
+    Output(
+        "added_risk",
+        "expected match risk that the variable adds to all others together",
+        "none",
+        "expected matches",
+        range=UNBOUNDED,
+        short="added",
+        answer=True,
+    ),
+    Output(
+        "risk_without",
+        "the largest expected match risk of a subset without the variable, and of which",
+        "none",
+        "records",
+        range=NON_NEGATIVE,
+        short="without",
+        answer=True,
+    ),
+    Output(
+        "lowering_share",
+        "share of the subsets of the others that find less with the variable than without",
+        "none",
+        "share",
+        range=SHARE,
+        short="lowers",
+        answer=True,
+    ),
+    Output(
+        "coarsen_first",
+        "the variable without which subsets find least, and the largest expected match risk that is then left",
+        "none",
+        "records",
+        range=NON_NEGATIVE,
+        short="coarsen first",
+        answer=True,
+    ),
+)
+_OUTPUTS = {output.name: output for output in OUTPUTS}
+
+
+def summed_up(rows: Sequence[Row]) -> list[Row]:
+    """A row for every subset and for what each variable makes, of the confidential data and of the mean of the releases."""
+    found: list[Row] = []
+    for own in _uses(rows):
+        tables = [_Table.of([row for row in own if (row.dataset == "confidential") is mine]) for mine in (True, False)]
+        confidential = {_identity(row): row.value for row in tables[0].rows()} if tables[0] else {}
+        for table in filter(None, tables):
+            for row in table.rows():
+                mine = row.dataset == "confidential"
+                found.append(row if mine else replace(row, baseline=confidential.get(_identity(row))))
+    return found
+
+
+def _uses(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    """The rows of each use of the study."""
+    uses: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.measure == VALUES:
+            uses.setdefault(json.dumps(_settings(row), sort_keys=True), []).append(row)
+    yield from uses.values()
+
+
+def _settings(row: Row) -> dict[str, Any]:
+    return {
+        key: value for key, value in row.params.items() if key not in (EXPECTED, RATE, "variables_asked", "records")
+    }
+
+
+def _identity(row: Row) -> tuple[str, str, str]:
+    """What the confidential row that belongs to one shares with it: for answers about some subset, whichever that is."""
+    subset = row.params.get("variables") if row.measure in (EXPECTED, RATE) else None
+    return row.measure, row.target, json.dumps(subset)
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """Risks of m datasets for each of 2^p subsets, (m, 2^p); ``expected`` is empty where none was computed, for a ``reason``."""
+
+    head: Row
+    names: Sequence[str]
+    expected: Floats
+    rate: Floats
+    records: int
+    reason: str
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> _Table | None:
+        """From the rows of single datasets; None without any."""
+        if not rows:
+            return None
+        told = [row for row in rows if row.value is not None]
+        why = next((row.reason for row in rows if row.value is None), "")
+        head = replace(rows[0], draw=None, level=None, params=_settings(rows[0]), reason="", unit="")
+        if not told:
+            return cls(head, (), np.empty((0, 1)), np.empty((0, 1)), 0, why)
+        some = f"of {len(told)} of {len(rows)} datasets; the others: {why}" if why else ""
+        expected, rate = (np.array([row.params[name] for row in told], dtype=np.float64) for name in (EXPECTED, RATE))
+        return cls(head, told[0].params["variables_asked"], expected, rate, int(told[0].params["records"]), some)
+
+    def rows(self) -> Iterator[Row]:
+        """Every subset, then what is largest, what each variable makes, and which to coarsen."""
+        if not len(self.expected):
+            for output in OUTPUTS:
+                if output.answer:
+                    yield replace(
+                        self.head,
+                        measure=output.name,
+                        unit=output.unit,
+                        value=None,
+                        status="not computed",
+                        reason=self.reason,
+                    )
+            return
+        subsets = range(self.expected.shape[1])
+        for mask in subsets:
+            yield self._row(EXPECTED, self.expected[:, mask], mask=mask)
+            yield self._row(RATE, self.rate[:, mask], mask=mask)
+        yield self._largest("largest_risk", subsets)
+        left = []
+        for i, name in enumerate(self.names):
+            steps = added(self.expected, i)
+            yield self._row("shapley_risk", shapley(self.expected, i), name)
+            yield self._row("added_risk", steps[:, -1], name)
+            yield (without_it := self._largest("risk_without", without(i, len(self.names)).tolist(), name))
+            yield self._row("lowering_share", np.array([np.mean(steps.mean(axis=0) < -LOWER)]), name)
+            left.append((without_it.value or 0.0, -float(shapley(self.expected, i).mean()), i, without_it))
+        *_, first = min(left, key=lambda one: one[:3])
+        yield replace(first, measure="coarsen_first", unit=_OUTPUTS["coarsen_first"].unit)
+
+    def _largest(self, measure: str, masks: Sequence[int], target: str = "") -> Row:
+        """The row of the subset that finds most on average, the first of equals having fewest variables."""
+        means = self.expected.mean(axis=0)
+        mask = max(masks, key=lambda one: (round(means[one], 9), -one.bit_count(), -one))
+        return self._row(measure, self.expected[:, mask], target, mask)
+
+    def _row(self, measure: str, values: Floats, target: str = "", mask: int | None = None) -> Row:
+        output = _OUTPUTS[measure]
+        mean, lower, upper = monte_carlo_mean(values.tolist(), within=self._range(output))
+        subset = {} if mask is None else {"variables": members(mask, self.names)}
+        return replace(
+            self.head, measure=measure, target=target, unit=output.unit, value=mean, lower=lower, upper=upper,
+            status="computed", reason=self.reason, params={**self.head.params, **subset},
+        )  # fmt: skip
+
+    def _range(self, output: Output) -> Range:
+        return narrowed(output.range, (None, self.records)) if output.unit == "records" else output.range
+
+
+@method(
+    "Which knowledge makes the risk",
+    spec=IntruderKnowledgeSpec,
+    source="Reiter & Mitra (2009) for each subset; Shapley (1953)",
+    outputs=OUTPUTS,
+    check=check,
+    summarise=summed_up,
+    axis=Axis(
+        "variables known",
+        "how many of the variables the intruder knows",
+        heading="Expected matches by what the intruder knows",
+        discrete=True,
+    ),
+    lattice=Lattice(
+        EXPECTED,
+        others=(RATE,),
+        largest="largest_risk",
+        first="coarsen_first",
+        each=("shapley_risk", "added_risk", "risk_without", "lowering_share"),
+        subset="variables",
+    ),
+)
+def intruder_knowledge(
+    confidential: Microdata, releases: Sequence[Microdata], point: float, spec: IntruderKnowledgeSpec, run: Run
+) -> StudyPoint:
+    """The risks for every subset of the variables, on the confidential data and on each release."""
+    measures = []
+    for done, released in enumerate((confidential, *releases), start=1):
+        measures.append(_measured(confidential, released, spec))
+        run.report(Progress(done, len(releases) + 1, "datasets"))
+    return StudyPoint(measures[0], tuple(measures[1:]))
+
+
+def _measured(confidential: Microdata, released: Microdata, spec: IntruderKnowledgeSpec) -> Measure:
+    try:
+        found = (Knowledge.of(confidential, [name], spec.radius).against(released) for name in spec.variables)
+        keys: list[Exact | Within] = []
+        for exact, within in found:
+            keys += [*exact, *within]
+        expected, rate = subset_risks(keys, (len(confidential), len(released)))
+    except NotComputable as error:
+        return Measure((Estimate.not_computed(VALUES, error.reason),))
+    params = {
+        EXPECTED: expected.tolist(), RATE: rate.tolist(), "variables_asked": spec.variables, "records": len(confidential)
+    }  # fmt: skip
+    return Measure((Estimate(VALUES, float(len(expected)), params=params),))
