@@ -8,6 +8,7 @@ from typing import Any
 
 from .errors import BadInput
 from .schema import MissingPolicy, Schema
+from .text_format import TextFormat
 from .toml import known_keys, text_of
 
 HOW_TO_HOLD_OUT = (
@@ -19,10 +20,10 @@ HOW_TO_HOLD_OUT = (
 
 @dataclass(frozen=True, slots=True)
 class DataSource:
-    """Where the confidential records come from: file, a filter, how many of them, the missing-value policy, and which are controls.
+    """Where the confidential records come from: file, how it is read, a filter, how many of them, the missing-value policy, and which are controls.
 
     ``holdout`` is the share of the records that no release is made of, or the column of the file that says which they are: its
-    values are 0 and 1, no and yes, false and true, or training and control. None where there are no controls.
+    values are 0 and 1, no and yes, false and true, or training and control. None where there are no controls. ``format`` None: as a file of text shows it.
     """
 
     file: str = ""
@@ -30,11 +31,12 @@ class DataSource:
     sample: int | None = None
     missing: MissingPolicy = MissingPolicy.REFUSE
     holdout: float | str | None = None
+    format: TextFormat | None = None
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> DataSource:
         """The source that a recipe's ``[data]`` describes. Raises BadInput."""
-        known_keys(table, ("file", "where", "sample", "missing", "holdout"), "data")
+        known_keys(table, ("file", "where", "sample", "missing", "holdout", "format"), "data")
         sample = table.get("sample")
         if sample is not None and (not isinstance(sample, int) or isinstance(sample, bool) or sample < 1):
             raise BadInput(
@@ -49,6 +51,7 @@ class DataSource:
             sample,
             MissingPolicy(missing),
             _held_out(table.get("holdout")),
+            TextFormat.from_table(table["format"]) if "format" in table else None,
         )
 
     def to_table(self) -> dict[str, Any]:
@@ -60,6 +63,7 @@ class DataSource:
             "sample": self.sample,
             "missing": missing,
             "holdout": self.holdout,
+            "format": None if self.format is None else self.format.to_table(),
         }
         return {key: value for key, value in table.items() if value not in ("", None)}
 

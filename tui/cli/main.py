@@ -29,6 +29,7 @@ from .options import (
     key_given,
     open_or_create,
     open_workspace,
+    text_format,
     weighing,
     workspace_key,
     write_object,
@@ -132,11 +133,20 @@ def init(directory: Path, key_file: str | None) -> None:
 @WORKSPACE
 @click.option("--project", help="The project it belongs to (default: the file's name).")
 @click.option("--recipe", "recipe_file", type=click.Path(path_type=Path), help="Write a recipe to start from.")
-def import_file(file: str, directory: Path | None, project: str | None, recipe_file: Path | None) -> None:
-    """Bring FILE (CSV, TSV or Parquet) into a project and describe its columns."""
-    from .importing import import_and_describe
+@click.option("--preview", is_flag=True, help="Say how FILE would be read, and store nothing.")
+@text_format
+def import_file(
+    file: str, directory: Path | None, project: str | None, recipe_file: Path | None, preview: bool, **said: Any
+) -> None:
+    """Bring FILE (CSV, TSV or Parquet) into a project and describe its columns.
 
-    echo(import_and_describe(directory, file, project, recipe_file))
+    How a file of text is written (separator, encoding, decimal sign, missing codes) is found, and said with its reasons.
+    """
+    from .importing import import_and_describe, preview_text
+
+    form = {key: value for key, value in said.items() if value not in (None, ())}
+    form |= {"missing": list(form["missing"])} if "missing" in form else {}
+    echo(preview_text(file, form) if preview else import_and_describe(directory, file, project, recipe_file, form))
 
 
 @sfumato.command()

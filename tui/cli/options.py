@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +44,42 @@ SET = click.option(
 KEY = click.option(
     "--key", "key_file", metavar="FILE|public", help="The key of a workspace that is made (default: one of its own)."
 )
+
+
+SEPARATORS = {
+    "tab": "\t",
+    "\\t": "\t",
+    "blank": " ",
+    "blanks": " ",
+    "space": " ",
+    "comma": ",",
+    "semicolon": ";",
+    "bar": "|",
+}
+
+
+def _separator(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+    return None if value is None else SEPARATORS.get(value, value)
+
+
+def text_format(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The keys of ``[data.format]`` as options of a command that reads a file; one that is not given is None or empty."""
+    options = (
+        click.option(
+            "--delimiter", callback=_separator, metavar="SIGN", help="What separates cells: , ; tab | blanks."
+        ),
+        click.option("--encoding", metavar="NAME", help="Such as utf-8, windows-1252."),
+        click.option("--decimal", metavar="SIGN", help="The decimal sign: . or a comma."),
+        click.option("--thousands", metavar="SIGN", help="What groups thousands: . , ' or a blank."),
+        click.option("--quote", metavar="SIGN", help="What stands around cells that hold separators."),
+        click.option("--header/--no-header", default=None, help="Whether the first line holds names."),
+        click.option("--skip", type=int, metavar="LINES", help="Lines that stand before the table."),
+        click.option("--trim/--no-trim", default=None, help="Whether blanks around a cell do not count."),
+        click.option("--missing", multiple=True, metavar="CODE", help="What stands for no value. Repeatable."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 def named_workspace(directory: Path | None) -> Path | None:

@@ -5,19 +5,24 @@ A guess is corrected by the owner of the file, and never more than that. Numeric
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.schema import Kind, MissingPolicy, Role, Schema, Variable
 
-from ..plan.drafts import draft_of, draft_of_import, keep_missing, store_draft
+from ..plan.drafts import draft_of, draft_of_import, inline, keep_missing, store_draft
 from ..store.workspace import Workspace
+from .dialects import Detection
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from sfumato.engine.text_format import TextFormat
+
+    from .files import Source
 
 FEW_LEVELS = 20
 
@@ -42,20 +47,53 @@ class Imported:
     dropped: int
     columns: tuple[ColumnProfile, ...]
     recipe: str
+    detection: Detection | None = None
 
 
-def import_file(directory: Path, file: str, project: str) -> Imported:
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """How a file would be read; nothing is stored. ``detection`` is None for a file that says itself how it is read."""
+
+    source: str
+    detection: Detection | None
+    columns: tuple[ColumnProfile, ...]
+
+
+def preview_file(file: str, said: Mapping[str, Any] | None = None) -> Preview:
+    """How a file would be read, where ``said`` are keys of ``[data.format]`` that its owner sets. Raises BadInput."""
+    from .files import find_source
+
+    source = find_source(file, place="FILE")
+    frame, detection = _read(source, said or {})
+    return Preview(source.name, detection, tuple(describe(frame)))
+
+
+def _read(source: Source, said: Mapping[str, Any]) -> tuple[pd.DataFrame, Detection | None]:
+    """The table of a file, and how its text was read: as found, but for what is said. Raises BadInput."""
+    from sfumato.engine.text_format import TextFormat
+
+    from .dialects import detect
+    from .files import is_text, read_frame
+
+    if not is_text(source):
+        form = TextFormat.from_table(said) if said else None
+        return read_frame(source, place="FILE", form=form), None
+    detection = detect(source.content, said)
+    return read_frame(source, place="FILE", form=None if detection.usual else detection.format), detection
+
+
+def import_file(directory: Path, file: str, project: str, said: Mapping[str, Any] | None = None) -> Imported:
     """Store a file's records in a project of a workspace, made if need be; by default the project has the file's name.
 
-    Everything is read and checked before the workspace is opened. Records with a missing value leave the stored table. A
+    A file of text is read as it shows (``dialects``), but for what is ``said``: keys of ``[data.format]``. Everything is read and checked before the workspace is opened. Records with a missing value leave the stored table. A
     project that has no plan yet gets a draft of one. Raises BadInput and NotAWorkspace; then nothing was stored.
     """
     from sfumato.engine.microdata import conform
 
-    from .files import find_source, read_frame
+    from .files import find_source
 
     source = find_source(file, place="FILE")
-    frame = read_frame(source, place="FILE")
+    frame, detection = _read(source, said or {})
     if not len(frame):
         raise BadInput("FILE", f'"{source.name}" has no records')
     columns = describe(frame)
@@ -64,7 +102,8 @@ def import_file(directory: Path, file: str, project: str) -> Imported:
         raise BadInput("FILE", f'"{source.name}" has no column but identifiers')
     data = conform(frame, schema, MissingPolicy.DROP)
     name = project or Path(source.name).stem
-    recipe = draft_recipe(str(Path(file).expanduser().resolve()), name, columns)
+    form = None if detection is None or detection.usual else detection.format
+    recipe = draft_recipe(str(Path(file).expanduser().resolve()), name, columns, form)
     with Workspace.create(directory) as workspace:
         stored = workspace.tables.write_microdata(data)
         with workspace.writing() as connection:
@@ -74,7 +113,7 @@ def import_file(directory: Path, file: str, project: str) -> Imported:
             keep_missing(connection, dataset_id, {c.variable.name: c.missing for c in columns}, len(frame))
             if planned is None:
                 store_draft(connection, draft_of_import(project_id, dataset_id, recipe))
-    return Imported(project_id, name, source.name, len(data), data.dropped, tuple(columns), recipe)
+    return Imported(project_id, name, source.name, len(data), data.dropped, tuple(columns), recipe, detection)
 
 
 def describe(frame: pd.DataFrame) -> list[ColumnProfile]:
@@ -107,7 +146,7 @@ def _kind(present: pd.Series, distinct: int) -> Kind:
     return Kind.DATE if len(dates) and dates.notna().all() else Kind.CATEGORICAL
 
 
-def draft_recipe(file: str, title: str, columns: Sequence[ColumnProfile]) -> str:
+def draft_recipe(file: str, title: str, columns: Sequence[ColumnProfile], form: TextFormat | None = None) -> str:
     """A recipe in TOML to start from: data and variables filled in, the rest left to its owner."""
     lines = [f"title = {_quoted(title)}", "", "[data]", f"file = {_quoted(file)}"]
     lines.append(
@@ -117,6 +156,9 @@ def draft_recipe(file: str, title: str, columns: Sequence[ColumnProfile]) -> str
         lines.append(
             'missing = "drop"               # records with a missing value are left out; other policies: "refuse", "keep"'
         )
+    if form is not None:
+        lines += ["", "[data.format]                  # how the file is read, as its first lines show"]
+        lines += [f"{key} = {inline(value)}" for key, value in form.to_table().items()]
     lines += ["", "[variables]                    # give each a role: known to an intruder, sensitive, or other"]
     for column in columns:
         variable = column.variable

@@ -15,6 +15,8 @@ import pyarrow as pa
 import pytest
 
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
+from sfumato.workspace.ingest.files import find_source, ingest
 from sfumato.workspace.ingest.importing import import_file
 from sfumato.workspace.store.database import DATABASE
 from sfumato.workspace.store.tables import Tables
@@ -172,6 +174,37 @@ def test_import_describes_a_file_and_drafts_a_recipe_that_is_valid(
     assert [dataset.records for dataset in workspace.datasets(1)] == [60]
     workspace.close()
     assert sfumato("import", "visits.csv", "--workspace", "w", "--recipe", "draft.toml") == 2
+
+
+@pytest.mark.slow
+def test_import_finds_how_a_file_is_written_and_the_recipe_reads_it_so(
+    study: Path, visits_table: pd.DataFrame, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [f"Zoé {i};{i % 7};1.{i:03},50;{'?' if i == 4 else 'b'}" for i in range(60)]
+    Path("odd.csv").write_bytes("\r\n".join(["name;visits;income;group", *lines]).encode("windows-1252"))
+    assert sfumato("import", "odd.csv", "--preview", "--workspace", "w") == 0
+    out = capsys.readouterr().out
+    assert not Path("w").exists()
+    for words in (
+        "windows-1252",
+        "semicolon",
+        "1.000,50",
+        '"?" stands in 1 of the cells',
+        "--encoding NAME says which",
+    ):
+        assert words in out
+    options = ("--encoding", "windows-1252", "--delimiter", ";")
+    assert sfumato("import", "odd.csv", *options, "--workspace", "w", "--recipe", "odd.toml") == 0
+    assert "says which" not in capsys.readouterr().out
+    recipe = Recipe.from_toml(Path("odd.toml").read_text())
+    assert recipe.data.format is not None
+    source = find_source("odd.csv")
+    found = ingest(source, recipe.data, recipe.schema, 1, key=PUBLIC)
+    assert len(found) == 59
+    assert found.numbers("income").tolist() == [1000.5 + i for i in range(60) if i != 4]
+    assert sfumato("import", "odd.csv", "--delimiter", "xx", "--workspace", "v") == 2
+    assert "data.format.delimiter" in capsys.readouterr().err
+    assert not Path("v").exists()
 
 
 def test_others_can_write_while_an_import_writes_its_table(

@@ -195,7 +195,7 @@ async def test_data_and_release_have_a_form(sit, built_data):
     async with sit(built_data, "enter", size=(80, 24), tab="plan") as seat:
         for words in ("Data and release", "where", "sample", "seed"):
             assert words in seat.text
-        await seat.press(*["down"] * 5, "backspace", *"0")
+        await seat.press(*["down"] * 6, "backspace", *"0")
         assert "must be a whole number, at least 1" in seat.text
         await seat.press("backspace", *"4", "enter")
     plan, _ = stored(built_data)

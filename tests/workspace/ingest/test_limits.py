@@ -16,8 +16,9 @@ import pytest
 from sfumato.engine.errors import BadInput
 from sfumato.tui.keymap import BadKeymap, read_keymap
 from sfumato.workspace.errors import WorkspaceError
-from sfumato.workspace.ingest import files, limits
-from sfumato.workspace.ingest.files import Source, find_source, read_frame, select_where
+from sfumato.workspace.ingest import filters, limits
+from sfumato.workspace.ingest.files import Source, find_source, read_frame
+from sfumato.workspace.ingest.filters import select_where
 from sfumato.workspace.jobs.processes import call_in_process
 from sfumato.workspace.plan.recipe_files import with_files
 from sfumato.workspace.recipes import find_recipe
@@ -161,7 +162,7 @@ def test_a_larger_file_may_take_more_and_none_more_than_its_share() -> None:
 
 @pytest.mark.slow
 def test_a_filter_has_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "FILTER_SECONDS", 0.3)
+    monkeypatch.setattr(filters, "FILTER_SECONDS", 0.3)
     started = time.monotonic()
     with pytest.raises(BadInput, match=r"takes longer than 0\.3 s"):
         select_where(FRAME, "list_sum(list_transform(range(3000000), lambda x: (x * n) % 7)) > 0")

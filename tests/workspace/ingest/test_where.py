@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from sfumato.engine.errors import BadInput
-from sfumato.workspace.ingest.files import select_where
+from sfumato.workspace.ingest.filters import select_where
 
 FRAME = pd.DataFrame(
     {

@@ -1,0 +1,164 @@
+"""``where`` of a recipe: the records for which a DuckDB expression holds. Untrusted: it sees the file's columns and nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from sfumato.engine.errors import BadInput
+
+from .limits import FILTER_SECONDS, FILTER_SHARE, machine_bytes
+
+if TYPE_CHECKING:
+    import duckdb
+
+SETTINGS: dict[str, Any] = {
+    "enable_external_access": "false",
+    "python_enable_replacements": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "temp_directory": "",
+    "max_temp_directory_size": "0KiB",
+}
+CLOCKS_THAT_DUCKDB_CALLS_CONSISTENT = {"current_localtime", "current_localtimestamp"}
+FUNCTIONS_WITHOUT_BRACKETS = {
+    "current_catalog",
+    "current_date",
+    "current_role",
+    "current_schema",
+    "current_time",
+    "current_timestamp",
+    "current_user",
+    "localtime",
+    "localtimestamp",
+    "session_user",
+    "user",
+}
+
+
+def select_where(frame: pd.DataFrame, where: str, place: str = "data.where") -> pd.DataFrame:
+    """The records for which a DuckDB expression holds, in order. Raises BadInput, whose message never holds a value.
+
+    The expression sees the file's columns and nothing else: no file, no other table, no clock, no chance. It may take
+    FILTER_SECONDS and FILTER_SHARE of the machine's memory, and writes nothing to a disk.
+    """
+    import duckdb
+
+    number = _unused("record number", frame)
+    limits = {"memory_limit": f"{int(FILTER_SHARE * machine_bytes()) >> 20}MiB"}
+    with duckdb.connect(":memory:", config={**SETTINGS, **limits}) as connection:
+        deadline = threading.Timer(FILTER_SECONDS, connection.interrupt)
+        connection.register("records", frame.assign(**{number: range(len(frame))}))
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute("SET lock_configuration = true")
+        try:
+            _check_closed(_parsed(connection, where, place), frame, place)
+            deadline.start()
+            condition = duckdb.SQLExpression(where)
+            kept = connection.table("records").filter(condition).project(f'"{number}"').order(f'"{number}"')
+            chosen = kept.fetchnumpy()[number]
+        except duckdb.Error as error:
+            raise BadInput(place, _without_values(error)) from None
+        finally:
+            deadline.cancel()
+    selected: pd.DataFrame = frame.iloc[chosen]
+    return selected
+
+
+def _unused(name: str, frame: pd.DataFrame) -> str:
+    taken = {str(column).lower() for column in frame.columns}
+    while name in taken:
+        name += "_"
+    return name
+
+
+@lru_cache(maxsize=1)
+def _unstable_functions() -> frozenset[str]:
+    import duckdb
+
+    query = "SELECT lower(function_name), stability, macro_definition FROM duckdb_functions()"
+    with duckdb.connect(":memory:", config=dict(SETTINGS)) as connection:
+        rows = connection.execute(query).fetchall()
+    unstable = {name for name, stability, _ in rows if stability not in (None, "CONSISTENT")}
+    unstable |= FUNCTIONS_WITHOUT_BRACKETS | CLOCKS_THAT_DUCKDB_CALLS_CONSISTENT
+    macros = {name: set(re.findall(r"\w+", text.lower())) for name, _, text in rows if text}
+    while spread := {name for name, words in macros.items() if words & {*unstable, "select"}} - unstable:
+        unstable |= spread
+    return frozenset(unstable)
+
+
+def _parsed(connection: duckdb.DuckDBPyConnection, where: str, place: str) -> object:
+    statement = f"SELECT 1 FROM records WHERE (\n{where}\n)"
+    serialised = connection.execute("SELECT json_serialize_sql(?)", [statement]).fetchall()[0][0]
+    try:
+        tree = json.loads(serialised)
+    except RecursionError:
+        raise BadInput(place, "is nested too deeply; write an expression such as price > 0") from None
+    if tree["error"]:
+        first = str(tree["error_message"]).splitlines()[0]
+        raise BadInput(place, f"{first}; write an expression such as price > 0")
+    return tree
+
+
+def _check_closed(tree: object, frame: pd.DataFrame, place: str) -> None:
+    columns = [str(column).lower() for column in frame.columns]
+    for node in _nodes(tree):
+        if node.get("class") == "SUBQUERY":
+            raise BadInput(place, "must be an expression on the file's columns; it holds a query of its own")
+        if node.get("class") == "PARAMETER":
+            raise BadInput(place, "must be an expression on the file's columns; it holds a parameter")
+        if node.get("class") == "FUNCTION":
+            _check_function(node, place)
+        if node.get("class") == "COLUMN_REF":
+            _check_name(node["column_names"], columns, place)
+
+
+def _check_function(node: dict[str, Any], place: str) -> None:
+    name = str(node["function_name"]).lower()
+    from_today = name == "age" and len(node["arguments"]) == 1
+    if name in _unstable_functions() or from_today:
+        raise BadInput(
+            place,
+            f"{name}() depends on more than the file's columns; for a random sample use [data] sample and the seed",
+        )
+
+
+def _check_name(path: list[str], columns: list[str], place: str) -> None:
+    names = [name.lower() for name in path]
+    if names[0] not in columns and names[0] in FUNCTIONS_WITHOUT_BRACKETS:
+        raise BadInput(place, f'"{path[0]}" depends on more than the file\'s columns')
+    if twice := [name for name in names if columns.count(name) > 1]:
+        raise BadInput(place, f'the file has columns that differ from "{twice[0]}" in nothing but case; rename one')
+
+
+def _nodes(tree: object) -> Iterator[dict[str, Any]]:
+    waiting = [tree]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            yield value
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+
+
+def _without_values(error: duckdb.Error) -> str:
+    import duckdb
+
+    if isinstance(error, duckdb.PermissionException) or "file system operations are disabled" in str(error):
+        return "must be an expression on the file's columns; it tries to read something else"
+    if isinstance(error, (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)):
+        return f"{str(error).splitlines()[0].partition(': ')[2]}; write an expression such as price > 0"
+    if isinstance(error, duckdb.InterruptException):
+        return f"takes longer than {FILTER_SECONDS:g} s; write a simpler expression"
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return "needs more memory than a filter may take; write a simpler expression"
+    if isinstance(error, duckdb.ConversionException):
+        return "a value of the file cannot be converted to the type that the expression asks for; use try_cast"
+    return "is not one expression that can be computed for every record of the file"

@@ -1,0 +1,223 @@
+"""Tables of text: CSV, TSV and their kin, read as a format says, or as their first line shows. Untrusted: the bytes."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv as csv_reader
+
+from sfumato.engine.errors import BadInput
+from sfumato.engine.schema import Schema
+from sfumato.engine.text_format import TextFormat
+from sfumato.engine.written_values import are_names, has_decimal_commas, read_numbers
+
+from .dialects import split_rows
+from .limits import MOST_COLUMNS
+from .number_signs import number
+
+LONGEST_ROW = 1 << 22
+NAMES = "the first line must hold a name for each column"
+UNPARSED = "a quotation mark is opened and not closed, or a row is longer than 4 MB"
+
+
+def read_text(
+    content: bytes, name: str, schema: Schema | None, place: str, form: TextFormat | None = None
+) -> pd.DataFrame:
+    """The table that the bytes of the file ``name`` write. Columns that the schema gives levels stay text.
+
+    Without a format: UTF-8, the separator of the first line, names in it, only empty cells missing, and decimal commas in columns
+    that have no other signs. Raises BadInput, whose message never holds a value.
+    """
+    said = form or TextFormat()
+    content = _in_utf8(content, name, said, place)
+    if said.skip:
+        content = b"\n".join(content.split(b"\n")[said.skip :])
+    if said.delimiter == " ":
+        content, said = _with_commas(content, name, said, place)
+    header, separator = _header(content, name, said, place) if form else _header_of_first_line(content, name, place)
+    check_header(header, name, place)
+    _check_rows(content, name, header, separator, said.quote, place)
+    levels = {v.name for v in schema if v.kind.has_levels} if schema is not None else set()
+    signs = (said.decimal, said.thousands) != (".", "")
+    as_text = set(header) if signs or said.trim else levels & set(header)
+    frame = _parsed(content, name, header, separator, said, as_text, place)
+    if said.trim:
+        frame = _trimmed(frame, said.missing)
+    if signs or said.trim:
+        return frame.assign(**{column: _numbers(frame[column], said) for column in header if column not in levels})
+    commas = [] if form else [column for column in header if column not in levels and has_decimal_commas(frame[column])]
+    return frame.assign(**{column: read_numbers(frame[column]) for column in commas})
+
+
+def _in_utf8(content: bytes, name: str, form: TextFormat, place: str) -> bytes:
+    """The bytes in UTF-8, without a byte-order mark, with the ends of lines that pandas knows."""
+    if codecs.lookup(form.encoding).name not in ("utf-8", "ascii"):
+        try:
+            content = content.decode(form.encoding).encode("utf-8")
+        except UnicodeError:
+            raise BadInput("data.format.encoding", f'"{name}" is not text in {form.encoding}; say another') from None
+    elif not _is_utf8(content):
+        found = "or say its encoding under [data.format] of a recipe: sfumato import FILE --preview finds it"
+        raise BadInput(place, f'"{name}" is not UTF-8 text; save it as UTF-8, {found}')
+    content = content.removeprefix(codecs.BOM_UTF8)
+    return content.replace(b"\r", b"\n") if b"\n" not in content else content
+
+
+def _is_utf8(content: bytes) -> bool:
+    decoder, view = codecs.getincrementaldecoder("utf-8")(), memoryview(content)
+    try:
+        for start in range(0, len(view), LONGEST_ROW):
+            decoder.decode(view[start : start + LONGEST_ROW])
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _with_commas(content: bytes, name: str, form: TextFormat, place: str) -> tuple[bytes, TextFormat]:
+    """A table whose cells runs of blanks separate, written with commas."""
+    lines = (
+        line.replace("\t", " ").strip(" \r\n") + "\n" for line in io.StringIO(content.decode("utf-8"), newline="\n")
+    )
+    separator = "\t" if form.decimal == "," else ","
+    out = io.StringIO(newline="")
+    try:
+        rows = (row for row in split_rows(lines, " ", form.quote, skip_blanks=True) if row)
+        csv.writer(out, delimiter=separator, lineterminator="\n").writerows(rows)
+    except csv.Error:
+        raise BadInput(place, f'"{name}" is not a table: {UNPARSED}') from None
+    return out.getvalue().encode("utf-8"), replace(form, delimiter=separator, quote='"', skip=0)
+
+
+def _header(content: bytes, name: str, form: TextFormat, place: str) -> tuple[list[str], str]:
+    """The names of the columns and the separator, as the format says."""
+    text = io.StringIO(content[: 2 * LONGEST_ROW].decode("utf-8", "ignore"), newline="")
+    try:
+        rows = split_rows(text, form.delimiter, form.quote, skip_blanks=form.trim)
+        first: list[str] = next((row for row in rows if row), [])
+    except csv.Error:
+        raise BadInput(place, f'"{name}" is not a table: its first line cannot be split into names') from None
+    if not first:
+        raise BadInput(place, f'"{name}" has no line to read' + (f" after the first {form.skip}" if form.skip else ""))
+    if not form.header:
+        return [f"column_{number + 1}" for number in range(len(first))], form.delimiter
+    return [cell.strip() if form.trim else cell for cell in first], form.delimiter
+
+
+def _header_of_first_line(content: bytes, name: str, place: str) -> tuple[list[str], str]:
+    first = content.partition(b"\n")[0].decode("utf-8").rstrip("\r")
+    separator = max(",\t;|", key=first.count)
+    if first.count(separator) == 0 and _names_nothing(first):
+        raise BadInput(place, f'"{name}" is not a table: its first line names no columns')
+    try:
+        return _unquoted(next(csv.reader([first], delimiter=separator, strict=True))), separator
+    except csv.Error:
+        raise BadInput(place, f'"{name}" is not a table: its first line cannot be split into names') from None
+
+
+def _names_nothing(line: str) -> bool:
+    """Whether a line without a separator cannot be the header of a one-column table."""
+    return not line.strip() or len(line) > 200 or any(sign in line for sign in "{}<>")
+
+
+def _unquoted(header: list[str]) -> list[str]:
+    """The names of a header; where apostrophes stand around every one of them, without these."""
+    quoted = all(len(name) > 2 and name[0] == name[-1] == "'" for name in header)
+    return [name[1:-1] for name in header] if quoted else header
+
+
+def check_header(header: Sequence[str], name: str, place: str) -> None:
+    """BadInput where the names cannot be used. None is quoted where it may be a value: without a header a record stands there."""
+    if len(header) > MOST_COLUMNS:
+        raise BadInput(
+            place, f'"{name}" has {len(header):,} columns; at most {MOST_COLUMNS:,} can be read: leave some out'
+        )
+    first: dict[str, int] = {}
+    for i, column in enumerate(header, start=1):
+        if not column.isprintable():
+            raise BadInput(place, f'the name of column {i} of "{name}" has characters that cannot be printed; {NAMES}')
+        if (earlier := first.setdefault(column, i)) != i:
+            if are_names(header):
+                raise BadInput(place, f'"{name}" has two columns called "{column}"')
+            raise BadInput(place, f'columns {earlier} and {i} of "{name}" have the same name; {NAMES}')
+
+
+def _check_rows(content: bytes, name: str, header: Sequence[str], separator: str, quote: str, place: str) -> None:
+    """BadInput when a row has more or fewer fields than the header: pandas would cut the one and fill the other."""
+    wrong: list[csv_reader.InvalidRow] = []
+
+    def count(row: csv_reader.InvalidRow) -> str:
+        wrong.append(row)
+        return "skip"
+
+    names = [str(i) for i in range(len(header))]
+    try:
+        csv_reader.read_csv(
+            pa.BufferReader(content),
+            csv_reader.ReadOptions(use_threads=False, column_names=names, block_size=LONGEST_ROW),
+            csv_reader.ParseOptions(
+                delimiter=separator, quote_char=quote or False, newlines_in_values=True, invalid_row_handler=count
+            ),
+            csv_reader.ConvertOptions(include_columns=names[:1], column_types={names[0]: pa.binary()}),
+        )
+    except pa.ArrowInvalid:
+        raise BadInput(place, f'"{name}" is not a table: {UNPARSED}') from None
+    if wrong:
+        first = wrong[0]
+        raise BadInput(
+            place,
+            f'"{name}" is not a table: {len(wrong):,} of its rows have more or fewer fields than the header; '
+            f"the first is row {first.number}, with {first.actual_columns} instead of {first.expected_columns}",
+        )
+
+
+def _parsed(
+    content: bytes, name: str, header: list[str], separator: str, form: TextFormat, as_text: set[str], place: str
+) -> pd.DataFrame:
+    try:
+        return pd.read_csv(
+            io.BytesIO(content),
+            sep=separator,
+            header=0 if form.header else None,
+            names=header,
+            dtype=dict.fromkeys(as_text, "str"),
+            keep_default_na=False,
+            na_values=["", *form.missing],
+            quotechar=form.quote or '"',
+            quoting=csv.QUOTE_MINIMAL if form.quote else csv.QUOTE_NONE,
+            skipinitialspace=form.trim,
+            encoding="utf-8",
+            low_memory=False,
+            index_col=False,
+            skip_blank_lines=len(header) > 1,
+        )
+    except pd.errors.ParserError as error:
+        if "out of memory" in str(error):
+            raise MemoryError from None
+        raise BadInput(place, f'"{name}" is not a table: {UNPARSED}') from None
+    except MemoryError:
+        raise
+    except (pd.errors.EmptyDataError, pd.errors.ParserWarning, ValueError):
+        raise BadInput(place, f'"{name}" is not a table: {UNPARSED}') from None
+
+
+def _trimmed(frame: pd.DataFrame, missing: Sequence[str]) -> pd.DataFrame:
+    stripped = {column: frame[column].str.strip() for column in frame}
+    return pd.DataFrame({column: values.mask(values.isin(["", *missing])) for column, values in stripped.items()})
+
+
+def _numbers(values: pd.Series, form: TextFormat) -> pd.Series:
+    """A column of text (n,) as numbers where the format's signs make every cell one; otherwise as it is."""
+    codes, texts = pd.factorize(values)
+    found = [number(text, form.decimal, form.thousands) for text in texts]
+    if not found or any(one is None for one in found):
+        return values
+    numbers = pd.Series(found, dtype="float64").reindex(range(-1, len(found))).to_numpy()[codes + 1]
+    whole = len(numbers) and bool((numbers % 1 == 0).all()) and abs(numbers).max() < 2**53
+    return pd.Series(numbers.astype("int64") if whole else numbers, index=values.index)
