@@ -39,6 +39,7 @@ TELLING_APART = (
     "condition",
     "fitted",
     "kind",
+    "guesses",
 )  # what rows of one use and one variable differ in
 NUMERICAL = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.BINARY)
 EPOCH = pd.Timestamp("1970-01-01")
@@ -695,6 +696,103 @@ def correct_attribution(case: Case) -> dict[str, Answers]:
     return found
 
 
+HALF_RANK = 2**20
+"""Places are told to this part of half a rank."""
+
+
+def half_rank(values: Sequence[Fraction], records: int, value: Fraction) -> Fraction:
+    """Twice the values below and once those equal, stretched from these values to all records; between two values on the line between."""
+
+    def at(own: Fraction) -> Fraction:
+        return Fraction(sum((v < own) + (v <= own) for v in values) * records, len(values))
+
+    below, above = ([v for v in values if v < value], [v for v in values if v > value])
+    if value in values:
+        place = at(value)
+    elif not below or not above:
+        place = Fraction(2 * records if below else 0)
+    else:
+        low, high = max(below), min(above)
+        place = at(low) + (at(high) - at(low)) * (value - low) / (high - low)
+    return Fraction(round(place * HALF_RANK), HALF_RANK)
+
+
+def nearest_guesses(
+    case: Case, name: str, learned: Microdata, attacked: Microdata
+) -> list[tuple[Fraction, Fraction, Fraction]]:
+    """Of each attacked record with a value: the chance that its guess is right, how far the k-th nearest is, and the doubt."""
+    levels = case.kind(name).has_levels
+    known = {n: (cells(learned, n), cells(attacked, n)) for n in case.spec.known}
+    values, truth = cells(learned, name), cells(attacked, name)
+    offered = [j for j, value in enumerate(values) if levels or value is not None]
+    radius = case.spec.radius.get(name)
+    found = []
+    for i, own in enumerate(truth):
+        if own is None and not levels:
+            continue
+        apart = {}
+        for j in offered:
+            apart[j] = Fraction(0)
+            for n, (theirs, ours) in known.items():
+                if case.kind(n).has_levels or None in (theirs[j], ours[i]):
+                    apart[j] += 2 * len(learned) * (theirs[j] != ours[i])
+                else:
+                    places = (half_rank(present(theirs), len(learned), v) for v in (theirs[j], ours[i]))
+                    apart[j] += abs(next(places) - next(places))
+        reach = sorted(apart.values())[min(case.spec.neighbours, len(offered)) - 1]
+        asked = [values[j] for j in offered if apart[j] <= reach]
+        agree = {v: sum(agrees(radius, w, v) for w in asked) for v in asked}
+        best = [v for v, times in agree.items() if times == max(agree.values())]
+        right = Fraction(sum(agrees(radius, own, v) for v in best), len(best))
+        found.append((right, reach, 1 - Fraction(max(agree.values()), len(asked) + 1)))
+    return found
+
+
+def attribute_inference(case: Case) -> dict[str, Answers]:
+    """Record by record: whom the intruder asks, what they say, and whether it is right."""
+    controls = case.confidential.controls
+    assert controls is not None
+    names = ("attack_success", "baseline_success", "control_success", "excess_risk", "guesses", "from_controls")
+    found: dict[str, Answers] = {name: {} for name in names}
+
+    def hidden(name: str) -> bool:
+        means = case.kind(name).has_levels and not case.released.schema[name].kind.has_levels
+        return means or name in case.released.generalised
+
+    for name in case.spec.sensitive:
+        if any(map(hidden, (name, *case.spec.known))):
+            for answers in found.values():
+                answers[series(name)] = None
+            continue
+        own, others = (nearest_guesses(case, name, case.released, of) for of in (case.confidential, controls))
+        learned = nearest_guesses(case, name, controls, case.confidential)
+        found["from_controls"][series(name)] = sum(right for right, *_ in learned) / len(learned)
+        values = [v for v in cells(controls, name) if v is not None or case.kind(name).has_levels]
+        radius = case.spec.radius.get(name)
+        agree = {v: sum(agrees(radius, w, v) for w in values) for v in values}
+        best = [v for v, times in agree.items() if times == max(agree.values())]
+        truth = [v for v in case.ours(name) if v is not None or case.kind(name).has_levels]
+        constant = [Fraction(sum(agrees(radius, v, guess) for guess in best), len(best)) for v in truth]
+        for told in ({}, {"guesses": "confident"}):
+            rates = {}
+            for measure, side, of in (
+                ("attack_success", own, [right for right, *_ in own]),
+                ("control_success", others, [right for right, *_ in others]),
+                ("baseline_success", own, constant),
+            ):
+                order = sorted((reach, doubt) for _, reach, doubt in side)
+                share = Fraction(str(case.spec.confident)) if told else Fraction(1)
+                last = order[math.ceil(share * len(order)) - 1]
+                chosen = [r for r, (_, reach, doubt) in zip(of, side, strict=True) if (reach, doubt) <= last]
+                rates[measure] = sum(chosen) / Fraction(len(chosen))
+                found[measure][series(name, **told)] = rates[measure]
+                if measure == "attack_success":
+                    found["guesses"][series(name, **told)] = len(chosen)
+            a, c = rates["attack_success"], rates["control_success"]
+            found["excess_risk"][series(name, **told)] = None if c == 1 else (a - c) / (1 - c)
+    return found
+
+
 def special_uniques(case: Case) -> dict[str, Answers]:
     """Every set of keys of every record, the smallest first."""
     keys, n = case.spec.keys, len(case.released)
@@ -1060,6 +1158,13 @@ ORACLES: dict[str, Callable[..., dict[str, Answers]]] = {
             inference_attack,
             ("misclassification", "mean_absolute_error", "guess_misclassification", "guess_mean_absolute_error"),
         ),
+        "risk.attribute_inference": (
+            attribute_inference,
+            (
+                *("attack_success", "baseline_success", "control_success", "excess_risk", "guesses"),
+                "from_controls",
+            ),
+        ),
         "risk.correct_attribution": (
             correct_attribution,
             ("dcap", "tcap", "disco", "disco_beyond", "cap", "shared_keys"),
@@ -1098,6 +1203,7 @@ ORACLES: dict[str, Callable[..., dict[str, Answers]]] = {
 NO_ORACLE: dict[str, str] = {
     "risk.bayesian_posterior": "it asks the models of the release; tests/engine/risk/test_bayesian_posterior.py sums over all guesses "
     "by brute force",
+    "risk.membership_inference": "it looks at all datasets together; tests/engine/risk/test_membership_inference.py scores records by loops",
     "risk.population_uniqueness.pitman_uniques": "the likelihood has its largest value where no closed form says; "
     "tests/engine/risk/test_population_uniqueness.py holds it against a grid and the probability against a chain of draws",
     "risk.singling_out": "which predicates are tried and guessed is drawn at random; tests/engine/risk/test_singling_out.py counts them record by "

@@ -74,9 +74,15 @@ def free(reason: str) -> Rule:
     return lambda before, after: None
 
 
+def of_all_guesses(rule: Rule) -> Rule:
+    """The rule on what speaks of all guesses: which are the most confident hangs on how many records are asked."""
+    return lambda before, after: rule(*({key: v for key, v in one.items() if not key[1]} for one in (before, after)))
+
+
 lower = each(lambda before, after: before is not None and after is not None and after < before)
 higher = each(lambda before, after: before is not None and after is not None and after > before)
 apart = each(lambda before, after: before is not None and after is not None and abs(after) > abs(before) + 1e-3)
+not_higher = each(lambda before, after: before is not None and after is not None and after <= before + 1e-9)
 not_computed = each(lambda _, after: after is None)
 
 
@@ -112,6 +118,8 @@ WITHIN_CLASSES = free("other sensitive values fall into the classes by chance")
 OWN = free("the study makes tables of its own and looks at no release; its rows say so")
 
 PART = free("a copy repeats every variable, what is dealt or drawn anew only some: those are what can differ")
+ALL_GUESSES = of_all_guesses(same)
+CONFIDENT = free("which guesses are the most confident hangs on the release")
 IDENTIFIED = {
     "expected_match_risk": Expected(doubled=same, copy=same, permuted=at_most_share(0.25), noise=equals(0)),
     "true_match_rate": Expected(doubled=equals(0), copy=same, permuted=at_most_share(0.25), noise=equals(0)),
@@ -238,6 +246,16 @@ EXPECTATIONS: dict[str, Expected] = {
     "risk.inference_attack.mean_absolute_error": Expected(doubled=same, copy=same, permuted=higher, noise=higher),
     "risk.inference_attack.guess_misclassification": Expected(doubled=same, copy=same, permuted=same, noise=equals(1)),
     "risk.inference_attack.guess_mean_absolute_error": Expected(doubled=same, copy=same, permuted=same, noise=higher),
+    "risk.attribute_inference.attack_success": Expected(doubled=ALL_GUESSES, copy=same, permuted=not_higher, noise=not_higher),
+    "risk.attribute_inference.control_success": Expected(doubled=ALL_GUESSES, copy=same, permuted=JOINT, noise=not_higher),
+    "risk.attribute_inference.excess_risk": Expected(doubled=ALL_GUESSES, copy=same, permuted=not_higher, noise=not_higher),
+    "risk.attribute_inference.baseline_success": Expected(doubled=ALL_GUESSES, copy=same, permuted=CONFIDENT, noise=CONFIDENT),
+    "risk.attribute_inference.guesses": Expected(doubled=of_all_guesses(times(2)), copy=same, permuted=CONFIDENT, noise=CONFIDENT),
+    "risk.attribute_inference.from_controls": Expected(doubled=same, copy=same, permuted=same, noise=same),
+    **{
+        f"risk.membership_inference.{name}": Expected(*[free("it looks at all datasets: its own tests change tables")] * 8)
+        for name in ("auc", "attack_success", "baseline_success", "control_success", "excess_risk", "guesses")
+    },
     "risk.correct_attribution.dcap": Expected(doubled=same, copy=same, permuted=lower, noise=equals(0)),
     "risk.correct_attribution.tcap": Expected(doubled=same, copy=same, permuted=lower, noise=at_most(0)),
     "risk.correct_attribution.disco": Expected(doubled=same, copy=same, permuted=lower, noise=equals(0)),

@@ -24,6 +24,7 @@ REGIONS = [["north", "not south", "*"], ["west", "not south", "*"], ["south", "s
 pytestmark = pytest.mark.slow
 
 TINY, LARGE = 12, 3
+CONTROLS = resynthesised(larger(7, 31), larger(7, 32))
 
 # Settings that each method is tried with on tiny tables: (what the release is, table of parameters).
 Settings = tuple[str, dict[str, Any]]
@@ -111,6 +112,16 @@ ON_TINY: dict[str, list[Settings]] = {
         ("itself", {"sensitive": "region", "known": ["sex", "days"], "bins": {"days": "at 1, 4"}}),
         ("generalised", {"sensitive": "days"}),
         ("suppressed", {"sensitive": "joined", "known": ["sex", "size"], "within": 3}),
+    ],
+    "risk.attribute_inference": [
+        ("linked", {"radius": NUMBERED}),
+        ("linked", {"known": ["visits", "joined"], "radius": {"days": "open 1", "income": "log 8%"}, "neighbours": 3}),
+        ("unlinked", {"known": ["days", "size"], "sensitive": ["region", "joined"], "radius": {"joined": 3}}),
+        ("unlinked", {"known": ["sex"], "sensitive": ["days", "size"], "confident": 0.4}),
+        ("itself", {"known": ["region", "income"], "sensitive": ["visits"], "neighbours": 2}),
+        ("generalised", {"known": ["sex"], "sensitive": ["illness", "visits"]}),
+        ("micro_aggregated", {"known": ["visits", "size"], "sensitive": ["sex", "days"]}),
+        ("suppressed", {"known": ["region", "visits"], "sensitive": ["illness"]}),
     ],
     "risk.correct_attribution": [
         ("linked", {"bins": {"income": "2 equal count"}}),
@@ -284,6 +295,11 @@ def cases(of: Mapping[str, list[Settings]]) -> list[Any]:
     ]
 
 
+def beside_controls(confidential: Sequence[Record]) -> Microdata:
+    """The confidential table with a few control records."""
+    return microdata(confidential).with_controls(microdata(CONTROLS))
+
+
 def may_lack(method: Method, made: str, table: Mapping[str, Any]) -> bool:
     """Anonymisation refuses missing values, models leave such records out."""
     return made in ("linked", "unlinked", "itself", "few") and "models" not in table
@@ -303,7 +319,7 @@ def test_measure_is_what_its_definition_gives_on_tiny_tables(key: str, made: str
             release = released_as(made, confidential, released)
         except NotComputable:
             return
-        compare(method, Case(microdata(confidential), release, spec))
+        compare(method, Case(beside_controls(confidential), release, spec))
 
     holds()
 
@@ -314,4 +330,4 @@ def test_measure_is_what_another_program_gives_on_larger_tables(key: str, made: 
     for seed in range(LARGE):
         confidential, drawn = larger(n, seed), larger(n + 5, 100 + seed)
         release = released_as(made, confidential, drawn[:n] if made == "linked" else drawn)
-        compare(method, Case(microdata(confidential), release, spec_of(method, table)))
+        compare(method, Case(beside_controls(confidential), release, spec_of(method, table)))

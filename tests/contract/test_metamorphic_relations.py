@@ -48,6 +48,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "quality.rilm": {"quasi_identifiers": ["region", "days"], "variables": ["region", "days"]},
     "risk.anonymity": {"quasi_identifiers": ["region", "sex"]},
     "risk.attribute": {"radius": RADIUS},
+    "risk.attribute_inference": {"radius": RADIUS},
     "risk.identification": {"radius": RADIUS},
     "risk.inference_attack": {"sensitive": "days", "known": ["visits", "region"], "within": 1},
     "risk.population_uniqueness": {"fraction": 0.1, "bins": {"visits": "width 2"}},

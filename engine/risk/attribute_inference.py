@@ -1,0 +1,261 @@
+"""Attribute inference: what is guessed of the people in a release from it, beside what is guessed of people who are not.
+
+The intruder knows some variables of a person, takes the released records that are nearest in them, and guesses the person's sensitive value from
+theirs: the most frequent level, or the number that is near most of them (``_nearest_guess``). The same guesses are made of control
+records, of which no release was made. What is right of them follows from what is generally so, and is no disclosure; what is right of
+the release's own records beyond that is (Francis & Wagner 2025; Giomi et al. 2022, §3.1).
+
+**Why nearest records.** A model that smooths, such as boosted trees, learns what holds for many, which is right of controls as well, and averages
+away what a release gives away of one. The nearest record is where a value stands that was copied or nearly so; with it a release
+that copies the data gives every value away, unless people with the same known values differ. Distances are Gower's by ranks, in which no variable
+counts more than 1. ``neighbours`` asks more records than one.
+
+**Besides.** The baseline is the one best guess for everybody, the most frequent level or the number that is near most values, learned from
+the controls. ``from_controls`` is what the same attack gets right of the same people with the control records in place of the
+release: who has data of other people and no release. The most confident guesses, the share ``confident`` of each side, are told by themselves
+(``guesses``: confident): an intruder need not speak of everybody. More confident are guesses from nearer records.
+
+A missing value of a known variable is near a missing one alone; of levels it is a value that can be guessed; of numbers such records are not
+attacked, and not learned from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Self
+
+import numpy as np
+
+from ..arrays import Booleans, Floats, Integers
+from ..errors import BadInput, NotComputable
+from ..matching.intruder import check_log_scale
+from ..matching.radius import Radius
+from ..methods import method
+from ..microdata import Microdata
+from ..outputs import Output, RecordArray
+from ..results import Estimate, Measure
+from ..run import Run
+from ..schema import Kind, Role, Schema
+from ..spec import Param, Spec
+from ..statistics.bounded_interval import SHARE
+from ..statistics.columns import left_out
+from ..statistics.gower import Gower
+from ._attack import AttackResult, Rate, attack_outputs, combined
+from ._attacked_records import drawn, of_rows
+from ._nearest_guess import Guessed, alone, guessed, sought
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AttributeInferenceSpec(Spec):
+    """What the intruder knows and guesses, how near a guess is right, and from how many records it is made."""
+
+    known: Annotated[
+        tuple[str, ...],
+        Param(
+            "variables the intruder knows; left out, those of role known that are not guessed",
+            names="variables",
+            told=True,
+        ),
+    ] = ()
+    sensitive: Annotated[
+        tuple[str, ...],
+        Param(
+            "variables that are guessed, each by itself; left out, those of role sensitive",
+            names="variables",
+            selects=True,
+        ),
+    ] = ()
+    radius: Annotated[
+        Mapping[str, Radius],
+        Param(
+            'how near a guessed number or date is right, by variable: 5, "5%" or "log 5%"; without one it must be equal',
+            names="variables",
+            kinds=(Kind.COUNT, Kind.CONTINUOUS, Kind.DATE),
+        ),
+    ] = field(default_factory=dict)
+    neighbours: Annotated[int, Param("nearest released records that a guess is made from", ge=1)] = 1
+    confident: Annotated[
+        float, Param("share of the guesses, the most confident, that are told by themselves too", gt=0, lt=1)
+    ] = 0.1
+    records: Annotated[int, Param("most records attacked, and most controls, at random where there are more", ge=1)] = (
+        2000
+    )
+
+    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
+        """Known and sensitive variables filled in by role."""
+        known = self.known or tuple(name for name in schema.of_role(Role.KNOWN) if name not in self.sensitive)
+        sensitive = self.sensitive or tuple(name for name in schema.of_role(Role.SENSITIVE) if name not in known)
+        return replace(self, known=known, sensitive=sensitive)
+
+    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
+        """BadInput when nothing is known or guessed, a variable is both or twice, or a radius is missing or out of place."""
+        full = self.for_release(schema, released)
+        if not full.known:
+            raise BadInput(f"{place}.known", 'the intruder knows no variable; name some, or give them the role "known"')
+        if not full.sensitive:
+            raise BadInput(
+                f"{place}.sensitive", 'nothing is guessed; name variables, or give them the role "sensitive"'
+            )
+        for key, names in (("known", full.known), ("sensitive", full.sensitive)):
+            if len(set(names)) < len(names):
+                raise BadInput(f"{place}.{key}", "a variable is listed twice")
+        for name in full.sensitive:
+            if name in full.known:
+                raise BadInput(f"{place}.sensitive", f'"{name}" is among the known variables')
+            if schema[name].kind is Kind.CONTINUOUS and name not in self.radius:
+                raise BadInput(f"{place}.radius", f'"{name}" is continuous; say how near is right: {name} = "5%"')
+        for name, radius in self.radius.items():
+            if name not in full.sensitive:
+                raise BadInput(
+                    f"{place}.radius.{name}", f'"{name}" is not guessed here; guessed: {", ".join(full.sensitive)}'
+                )
+            if schema[name].kind is Kind.DATE and radius.kind != "absolute":
+                raise BadInput(f"{place}.radius.{name}", "a date has no share; give the radius in days, such as 5")
+
+
+def check(data: Microdata, target: str, spec: AttributeInferenceSpec, place: str) -> None:
+    """BadInput where the confidential values do not suit a radius."""
+    check_log_scale(data, spec.radius, place)
+
+
+OUTPUTS = (
+    *attack_outputs("guesses", "are right", ("inference",)),
+    Output(
+        "from_controls",
+        "share of the records that the release was made of whose value the same attack guesses rightly from the control records "
+        "in place of the release",
+        "none",
+        "share",
+        range=SHARE,
+    ),
+)
+
+
+@method(
+    "Attribute inference",
+    spec=AttributeInferenceSpec,
+    source="Giomi, Boenisch, Wehmeyer & Tasnádi (2022), §3.1 and §4.3; Francis & Wagner (2025)",
+    outputs=OUTPUTS,
+    confidential=True,
+    controls=True,
+    check=check,
+    combine=combined,
+    per_record=(
+        RecordArray(
+            "candidates",
+            "released records that agree with the record on all known variables",
+            "records",
+            "low",
+            "candidates",
+        ),
+        RecordArray(
+            "right",
+            "the chance that the value guessed of the record is its own, of the variable with the largest",
+            "share",
+            "high",
+            "probability",
+        ),
+    ),
+)
+def attribute_inference(
+    confidential: Microdata, released: Microdata, spec: AttributeInferenceSpec, run: Run
+) -> Measure:
+    """The attack on each sensitive variable, of all guesses and of the most confident ones (``guesses`` in the parameters).
+
+    ``per_record``: ``candidates`` and ``right``, (n,) each, NaN of records that are not attacked.
+    """
+    assert confidential.controls is not None
+    rng = run.for_all
+    own = drawn(confidential, spec.records, rng)
+    others = drawn(confidential.controls, spec.records, rng)
+    sides = _Sides(of_rows(confidential, own), of_rows(confidential.controls, others), confidential.controls, released)
+    said = [_sampled("records", own, confidential), _sampled("controls", others, confidential.controls)]
+    estimates, right, candidates = list[Estimate](), *np.full((2, len(confidential)), np.nan)
+    for name in spec.sensitive:
+        try:
+            found = sides.attacked(name, spec)
+        except NotComputable as error:
+            estimates += [Estimate.not_computed(output.name, error.reason, name) for output in OUTPUTS]
+            continue
+        estimates += found.estimates(name, spec.confident, [*said, *sides.left_out(name)])
+        at = own[found.rows]
+        right[at], candidates[at] = np.fmax(right[at], found.training.right), found.training.candidates
+    arrays = {"candidates": candidates, "right": right}
+    return Measure(tuple(estimates), {} if np.isnan(right).all() else arrays)
+
+
+def _sampled(what: str, rows: Integers, data: Microdata) -> str:
+    return f"{len(rows):,} of {len(data):,} {what}, at random" if len(rows) < len(data) else ""
+
+
+@dataclass(frozen=True, eq=False)
+class _Attacked:
+    """Guesses of one variable: of the q attacked records that have a value, numbered by ``rows`` (q,), and of controls.
+
+    ``constant`` (q,) and ``from_controls`` (q,) are the chances to be right without the release.
+    """
+
+    rows: Integers
+    training: Guessed
+    control: Guessed
+    constant: Floats
+    from_controls: Floats
+
+    def estimates(self, name: str, share: float, said: list[str]) -> Iterator[Estimate]:
+        """Those of all guesses, and those of the most confident."""
+        words = "; ".join(filter(None, said))
+        every = np.ones(len(self.rows), dtype=np.bool_), np.ones(len(self.control.right), dtype=np.bool_)
+        yield from self._of(*every).estimates(name, words)
+        learned = _rate(self.from_controls, every[0])
+        yield Estimate("from_controls", learned.value, name, *learned.interval, reason=words)
+        sure = self.training.confident(share), self.control.confident(share)
+        yield from self._of(*sure).estimates(name, words, guesses="confident")
+
+    def _of(self, own: Booleans, others: Booleans) -> AttackResult:
+        return AttackResult(
+            _rate(self.training.right, own), _rate(self.constant, own), _rate(self.control.right, others)
+        )
+
+
+def _rate(right: Floats, chosen: Booleans) -> Rate:
+    return Rate(math.fsum(right[chosen]), int(np.count_nonzero(chosen)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Sides:
+    """The ``training`` records and the ``control`` records that are attacked, all ``controls``, and the ``released`` ones."""
+
+    training: Microdata
+    control: Microdata
+    controls: Microdata
+    released: Microdata
+
+    def attacked(self, name: str, spec: AttributeInferenceSpec) -> _Attacked:
+        """The attack on one variable. Raises NotComputable where it cannot be made."""
+        radius = spec.radius.get(name)
+
+        def tried(learned: Microdata, attacked: Microdata) -> tuple[Integers, Guessed]:
+            what, offered, rows = sought(learned, attacked, name, radius)
+            gower = Gower.of([learned], sorted(spec.known))
+            places = gower.places(learned)[offered], gower.places(attacked)[rows]
+            return rows, guessed(gower, *places, what, spec.neighbours)
+
+        rows, training = tried(self.released, self.training)
+        control = tried(self.released, self.control)[1]
+        for found, whose in ((training, "record"), (control, "control record")):
+            if not len(found.right):
+                raise NotComputable(f'no attacked {whose} has a value of "{name}"')
+        what, offered, _ = sought(self.controls, self.training, name, radius)
+        without = tried(self.controls, self.training)[1].right
+        return _Attacked(rows, training, control, alone(what, offered, len(rows)), without)
+
+    def left_out(self, name: str) -> Iterator[str]:
+        """How many records of each side lack a number that is to be guessed, in words."""
+        if self.training.schema[name].kind.has_levels:
+            return
+        sides = (("training", self.training), ("controls", self.control), ("released", self.released))
+        for what, data in sides:
+            if words := left_out(int(data.missing(name).sum()), len(data)):
+                yield f"{what}: {words}"

@@ -1,0 +1,110 @@
+"""How far records of mixed types lie apart: variable by variable (Gower 1971), numbers by their ranks.
+
+A variable with levels counts 1 where two records differ. A number or a date counts the difference of their places, a place
+being the share of the values of given tables that lie below, and half of those that are equal; between two neighbouring values it is
+interpolated. Whatever its unit, its scale and its tails are, a variable counts at most 1, so that none rules the others. A missing value
+is 0 away from a missing one, and 1 from any other.
+
+Distances are told in half ranks, of which 2N are 1 where the tables have N records. Places are rounded to 2^-20 of these, so that sums are exact:
+equal distances are equal, in whatever order variables and records come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import Floats
+from ..errors import NotComputable
+from ..microdata import Microdata
+from .columns import column_scales
+
+_GRAIN = 2.0**20
+_MISSING = -1.0
+_UNKNOWN = -2.0
+_AT_ONCE = 2_000_000
+_MEANS = '"{}" is released as class means, which are none of its levels'
+
+
+@dataclass(frozen=True, eq=False)
+class Gower:
+    """The distance by d variables, in half ranks of ``records``: ``levels`` number those that have levels, ``values`` are the numbers of the others, ascending."""
+
+    names: tuple[str, ...]
+    records: int
+    levels: Mapping[str, Mapping[str, int]]
+    values: Mapping[str, Floats]
+
+    @classmethod
+    def of(cls, tables: Sequence[Microdata], names: Sequence[str]) -> Gower:
+        """With the places that values have in these tables together.
+
+        Raises:
+            NotComputable: where a table has labels of a generalisation, or class means of levels.
+        """
+        levels: dict[str, dict[str, int]] = {}
+        values: dict[str, Floats] = {}
+        for name in names:
+            if tables[0].schema[name].kind.has_levels:
+                found = (level for table in tables for level in _categories(table, name))
+                levels[name] = {level: k for k, level in enumerate(dict.fromkeys(found))}
+            else:
+                values[name] = np.sort(np.concatenate([table.present(name) for table in tables]))
+        return cls(tuple(names), sum(map(len, tables)), levels, values)
+
+    @property
+    def unit(self) -> float:
+        """The half ranks that a variable counts at most."""
+        return 2.0 * self.records
+
+    def places(self, data: Microdata) -> Floats:
+        """Records as places and numbers of levels, (n, d): -1 where a value is missing, -2 for a level that no table has."""
+        columns = [self._level(data, name) if name in self.levels else self._place(data, name) for name in self.names]
+        return np.stack(columns, axis=1) if columns else np.zeros((len(data), 0))
+
+    def _level(self, data: Microdata, name: str) -> Floats:
+        numbers = np.array([self.levels[name].get(level, _UNKNOWN) for level in _categories(data, name)], dtype=float)
+        codes = data.column(name).cat.codes.to_numpy()
+        return np.where(codes < 0, _MISSING, np.append(numbers, _MISSING)[codes])
+
+    def _place(self, data: Microdata, name: str) -> Floats:
+        if data.schema[name].kind.has_levels:
+            raise NotComputable(_MEANS.format(name))
+        own, known = data.numbers(name), self.values[name]
+        if not len(known):
+            return np.where(np.isnan(own), _MISSING, 0.0)
+        values, counts = np.unique(known, return_counts=True)
+        middle = (2 * np.cumsum(counts) - counts) * (self.records / len(known))
+        scale = float(column_scales(values)) * 2
+        place = np.interp(own / scale, values / scale, middle, left=0.0, right=self.unit)
+        return np.where(np.isnan(own), _MISSING, np.rint(place * _GRAIN) / _GRAIN)
+
+    def apart(self, own: Floats, other: Floats) -> Floats:
+        """Distances (q, r) of records at places (q, d) and (r, d), the second of them of the tables."""
+        total = np.zeros((len(own), len(other)))
+        for k, name in enumerate(self.names):
+            a, b = own[:, k, None], other[None, :, k]
+            if name in self.levels:
+                total += self.unit * (a != b)
+                continue
+            gap = np.abs(a - b)
+            if a.min(initial=0) < 0 or b.min(initial=0) < 0:
+                gap = np.where((a < 0) | (b < 0), self.unit * ((a < 0) != (b < 0)), gap)
+            total += gap
+        return total
+
+    def blocks(self, own: Floats, other: Floats) -> Iterator[tuple[slice, Floats]]:
+        """``apart`` in rows: which of ``own``, and their distances (some, r)."""
+        step = max(_AT_ONCE // max(len(other), 1), 1)
+        for start in range(0, len(own), step):
+            rows = slice(start, start + step)
+            yield rows, self.apart(own[rows], other)
+
+
+def _categories(data: Microdata, name: str) -> list[str]:
+    column = data.column(name)
+    if not data.schema[name].kind.has_levels:
+        raise NotComputable(_MEANS.format(name))
+    return [str(level) for level in column.cat.categories]
