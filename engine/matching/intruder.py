@@ -197,9 +197,7 @@ class Knowledge:
         NotComputable where records are not linked or were suppressed, released record i then being no longer that of
         confidential record i, and like ``agreeing``.
         """
-        released.require_linked()
-        if suppressed := 0 if released.classes is None else int((released.classes < 0).sum()):
-            raise NotComputable(f"{suppressed:,} records are suppressed, so records cannot be matched one to one")
+        require_own_records(released)
         return self.agreeing(released)
 
     def agreeing(self, released: Microdata) -> tuple[list[Exact], list[Within]]:
@@ -217,6 +215,13 @@ class Knowledge:
             for name, ends in self.windows.items()
         ]
         return exact, windows
+
+
+def require_own_records(released: Microdata) -> None:
+    """Raises NotComputable unless released record i is that of confidential record i, as far as there is one."""
+    released.require_linked()
+    if suppressed := 0 if released.classes is None else int((released.classes < 0).sum()):
+        raise NotComputable(f"{suppressed:,} records are suppressed, so records cannot be matched one to one")
 
 
 def require_equal_values(confidential: Microdata, released: Microdata, name: str) -> None:

@@ -271,6 +271,22 @@ EXPECTATIONS: dict[str, Expected] = {
     "risk.singling_out.baseline_success": replace(SINGLED_OUT, permuted=GUESSED, noise=GUESSED, levels=GUESSED),
     "risk.singling_out.control_success": replace(SINGLED_OUT, permuted=GUESSED, noise=GUESSED),
     "risk.singling_out.guesses": Expected(doubled=equals(0), copy=same, permuted=JOINT, noise=OWN_TABLE),
+    **{
+        f"risk.record_linkage.{name}": Expected(
+            doubled=free("twice as many pairs, half as many of them true, teach other weights"),
+            copy=same,
+            permuted=lower,
+            noise=lower,
+        )
+        for name in ("linked_share", "linked_share_informed", "uniquely_linked", "recall")
+    },
+    "risk.record_linkage.precision": Expected(
+        doubled=free("twice as many pairs, half as many of them true, teach other weights"),
+        copy=same,
+        permuted=free("where little agrees hardly a link is made, right or wrong"),
+        noise=free("where little agrees hardly a link is made, right or wrong"),
+    ),
+    "risk.record_linkage.blocked_away": Expected(doubled=same, copy=equals(0), permuted=equals(0), noise=equals(0)),
     "risk.special_uniques.special_uniques": Expected(doubled=equals(0), copy=same, permuted=JOINT, noise=OWN_TABLE),
     "risk.special_uniques.minimal_uniques": Expected(doubled=equals(0), copy=same, permuted=JOINT, noise=OWN_TABLE),
     "risk.special_uniques.mean_score": Expected(doubled=equals(0), copy=same, permuted=JOINT, noise=higher),

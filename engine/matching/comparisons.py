@@ -1,0 +1,117 @@
+"""Pairs of a confidential and a released record, compared variable by variable: equal, within a radius, near, or apart.
+
+    level 0          the values are equal, or both are missing
+    level 1, 2       of a number or date with a radius: within it; within so many times it, ``near``
+    the last level   anything else
+
+What is compared are codes and ranks of values, so that whoever works on pairs is given no value of the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import Floats, Integers
+from ..microdata import Microdata
+from .radius import Radius
+
+Levels = NDArray[np.int8]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """One variable of n confidential and m released records.
+
+    ``ours`` (n,) and ``theirs`` (m,) are codes, equal where the values are, in the order of the values. ``place`` (m,) ranks the released numbers, -1
+    where one is missing; ``windows`` are the first and last ranks inside each window, (n,) and (n,), the narrowest first.
+    """
+
+    name: str
+    ours: Integers
+    theirs: Integers
+    place: Integers
+    windows: tuple[tuple[Integers, Integers], ...] = ()
+
+    @classmethod
+    def of(
+        cls, confidential: Microdata, released: Microdata, name: str, radius: Radius | None, near: float
+    ) -> Comparison:
+        """Of a variable, with the window of its radius and one ``near`` times as wide. Raises NotComputable where it is released as labels."""
+        ours, theirs = _codes(confidential, released, name)
+        if radius is None:
+            return cls(name, ours, theirs, np.zeros(len(theirs), dtype=np.int64))
+        centre, numbers = confidential.numbers(name), released.numbers(name)
+        distinct = np.unique(numbers[~np.isnan(numbers)])
+        place = np.where(np.isnan(numbers), -1, np.searchsorted(distinct, numbers)).astype(np.int64)
+        wide = replace(radius, amount=radius.amount * near)
+        return cls(name, ours, theirs, place, tuple(_ranks(one.window(centre), distinct) for one in (radius, wide)))
+
+    @property
+    def levels(self) -> int:
+        """How many levels there are."""
+        return 2 + len(self.windows)
+
+    def level(self, i: Integers, j: Integers) -> Levels:
+        """The levels of pairs of confidential records ``i`` and released records ``j``, of the shape that both have together."""
+        found = np.full(np.broadcast_shapes(i.shape, j.shape), self.levels - 1, dtype=np.int8)
+        place = self.place[j]
+        for level, (first, last) in reversed(tuple(enumerate(self.windows, start=1))):
+            found[(first[i] <= place) & (place <= last[i])] = level
+        found[self.ours[i] == self.theirs[j]] = 0
+        return found
+
+    @property
+    def of_ours(self) -> tuple[Integers, ...]:
+        """What tells confidential records apart that are compared differently, (n,) each."""
+        return (self.ours, *(end for window in self.windows for end in window))
+
+
+def _codes(confidential: Microdata, released: Microdata, name: str) -> tuple[Integers, Integers]:
+    """Codes of both tables' values, (n,) and (m,), in the order of the values; a missing value is a value."""
+    ours, theirs = confidential.column(name), released.column(name)
+    if confidential.schema[name].kind.has_levels:
+        known = {str(level): code for code, level in enumerate(confidential.frame[name].cat.categories)}
+        for level in released.frame[name].cat.categories:
+            known.setdefault(str(level), len(known))
+        return tuple(  # type: ignore[return-value]
+            np.array([known[str(one)] for one in own.cat.categories] + [-1], dtype=np.int64)[own.cat.codes.to_numpy()]
+            for own in (ours, theirs)
+        )
+    both = np.concatenate([confidential.numbers(name), released.numbers(name)])
+    codes = np.unique(both, return_inverse=True)[1].astype(np.int64)
+    return codes[: len(ours)], codes[len(ours) :]
+
+
+def _ranks(window: tuple[Floats, Floats], distinct: Floats) -> tuple[Integers, Integers]:
+    """The first and last of the ``distinct`` numbers inside each window; first after last where there is none."""
+    lower, upper = window
+    missing = np.isnan(lower)
+    first = np.searchsorted(distinct, np.where(missing, 0.0, lower), side="left")
+    last = np.searchsorted(distinct, np.where(missing, 0.0, upper), side="right") - 1
+    nowhere = missing | (first > last)
+    return np.where(nowhere, 0, first).astype(np.int64), np.where(nowhere, -1, last).astype(np.int64)
+
+
+def compared(
+    confidential: Microdata,
+    released: Microdata,
+    names: Sequence[str],
+    radius: Mapping[str, Radius],
+    near: float,
+) -> tuple[Comparison, ...]:
+    """The comparison of each variable."""
+    return tuple(Comparison.of(confidential, released, name, radius.get(name), near) for name in names)
+
+
+def classes(columns: Sequence[Integers], records: int) -> Integers:
+    """Classes of records that agree on all these codes, (records,), numbered in the order of the codes."""
+    found = np.zeros(records, dtype=np.int64)
+    for column in columns:
+        low = int(column.min(initial=0))
+        width = int(column.max(initial=0)) - low + 1
+        found = np.unique(found * width + (column - low), return_inverse=True)[1].astype(np.int64)
+    return found

@@ -1,0 +1,206 @@
+"""Probabilistic record linkage: which released record is most likely a confidential one's (Fellegi & Sunter 1969).
+
+The best link of a record is the released record of its block with the largest match weight w (``match_weights``), one of several by chance. Of all
+that are compared with it, such a one is the record's own with probability 2^w / sum 2^w, its own being among them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import Floats, Integers
+from .blocks import AT_ONCE, Blocks
+from .comparisons import Comparison, classes
+from .match_weights import Weights
+
+PATTERNS = 4096
+Codes = list[NDArray[Any]]
+WIDEST = 500.0
+"""Weights further apart than so many bits would leave the range of floating-point numbers as powers of two."""
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """The best links of t targets, (t,) each.
+
+    ``candidates`` released records are compared with the target, ``ties`` of them have the largest weight, each of which is the right one
+    with ``probability``; ``hit`` says whether the target's own is among them. ``variance`` is that of sum hit / ties where the released
+    records of each block are dealt anew.
+    """
+
+    candidates: Integers
+    ties: Integers
+    probability: Floats
+    hit: NDArray[np.bool_]
+    variance: float
+
+    @property
+    def found(self) -> Floats:
+        """The probability that the target's link is its own record, one of the ties picked at random."""
+        return np.asarray(np.where(self.hit, 1 / np.maximum(self.ties, 1), 0.0))
+
+    @property
+    def by_chance(self) -> Floats:
+        """The same of a released record of the block picked at random."""
+        return np.asarray(np.where(self.candidates > 0, 1 / np.maximum(self.candidates, 1), 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Alike:
+    """Records that are alike: ``which`` (n,) says whose, ``first`` and ``count`` are of each kind, ordered by block from ``start`` on."""
+
+    which: Integers
+    first: Integers
+    count: Integers
+    start: Integers
+
+    @classmethod
+    def of(cls, records: Integers, block: Integers, columns: Sequence[Integers], width: int) -> _Alike:
+        kind = classes([block[records], *(column[records] for column in columns)], len(records))
+        _, first, count = np.unique(kind, return_index=True, return_counts=True)
+        start = np.searchsorted(block[records[first]], np.arange(width + 1))
+        return cls(kind, records[first], count.astype(np.int64), start.astype(np.int64))
+
+
+def pairs_compared(comparisons: Sequence[Comparison], blocks: Blocks) -> int:
+    """Pairs of records that are not alike which all best links take."""
+    ours, theirs = _kinds(comparisons, blocks, np.arange(len(blocks.ours)))
+    return int(np.sum(np.diff(ours.start) * np.diff(theirs.start)))
+
+
+def _kinds(comparisons: Sequence[Comparison], blocks: Blocks, targets: Integers) -> tuple[_Alike, _Alike]:
+    width = len(blocks.sizes)
+    ours = _Alike.of(targets, blocks.ours, [column for one in comparisons for column in one.of_ours], width)
+    everyone = np.arange(len(blocks.theirs))
+    return ours, _Alike.of(everyone, blocks.theirs, [one.theirs for one in comparisons], width)
+
+
+def best_links(
+    comparisons: Sequence[Comparison], blocks: Blocks, targets: Integers, weights: Sequence[Weights]
+) -> list[Links]:
+    """The best links of the targets, (t,), by each of these weights; the confidential and the released record i are one person's."""
+    ours, theirs = _kinds(comparisons, blocks, targets)
+    patterns = _Patterns.among(comparisons)
+    found = [_Best.of(patterns.weights(own), len(ours.first), len(theirs.first)) for own in weights]
+    for block in np.flatnonzero((np.diff(ours.start) > 0) & (np.diff(theirs.start) > 0)):
+        j = np.arange(theirs.start[block], theirs.start[block + 1])
+        step = max(AT_ONCE // len(j), 1)
+        for low in range(ours.start[block], ours.start[block + 1], step):
+            i = np.arange(low, min(low + step, ours.start[block + 1]))
+            codes = patterns.of(ours.first[i][:, None], theirs.first[j][None, :])
+            for best in found:
+                best.see(i, j, codes, ours.count[i], theirs.count[j])
+    same = blocks.ours[targets] == blocks.theirs[targets]
+    codes, size = patterns.of(targets, targets), blocks.sizes
+    links = []
+    for best in found:
+        hit = same & (best.weight_of(codes) == best.weight[ours.which])
+        block_of = blocks.theirs[theirs.first]
+        variance = best.variance(blocks.ours[ours.first], ours.count, block_of, theirs.count, size)
+        links.append(
+            Links(
+                size[blocks.ours[targets]],
+                best.ties[ours.which],
+                1 / np.maximum(best.total, 1.0)[ours.which],
+                hit,
+                variance,
+            )
+        )
+    return links
+
+
+@dataclass(frozen=True)
+class _Patterns:
+    """The levels of all variables of a pair as few numbers: one for each group of ``groups``."""
+
+    groups: tuple[tuple[Comparison, ...], ...]
+
+    @classmethod
+    def among(cls, comparisons: Sequence[Comparison]) -> _Patterns:
+        """Groups of as many variables as a small table has patterns for."""
+        groups: list[list[Comparison]] = [[]]
+        for one in comparisons:
+            if math.prod(other.levels for other in groups[-1]) * one.levels > PATTERNS:
+                groups.append([])
+            groups[-1].append(one)
+        return cls(tuple(map(tuple, groups)))
+
+    def of(self, i: Integers, j: Integers) -> Codes:
+        """The patterns of pairs of confidential records ``i`` and released records ``j``, of the shape that both have together."""
+        found: Codes = []
+        for group in self.groups:
+            codes = np.zeros(np.broadcast_shapes(i.shape, j.shape), dtype=np.int16)
+            for one in group:
+                codes *= np.int16(one.levels)
+                codes += one.level(i, j)
+            found.append(codes)
+        return found
+
+    def weights(self, weights: Weights) -> list[Floats]:
+        """The match weight of each pattern of each group, (patterns,)."""
+        left, tables = iter(weights), []
+        for group in self.groups:
+            total = np.zeros(1)
+            for _ in group:
+                total = (total[:, None] + next(left)[None, :]).ravel()
+            tables.append(total)
+        return tables
+
+
+@dataclass(frozen=True, eq=False)
+class _Best:
+    """The largest weights of D kinds of targets so far, and what falls to each of R kinds of released records.
+
+    ``tables`` have the weight of each pattern. Of each target the ``weight`` of its best links, their ``ties``, and
+    ``total``, the sum of 2^w over its candidates by that of one best link, (D,) each.
+    """
+
+    tables: list[Floats]
+    weight: Floats
+    ties: Integers
+    total: Floats
+    falls: Floats
+
+    @classmethod
+    def of(cls, tables: list[Floats], targets: int, released: int) -> _Best:
+        nobody = np.zeros(targets)
+        return cls(tables, nobody - np.inf, nobody.astype(np.int64), nobody.copy(), np.zeros(released))
+
+    def weight_of(self, patterns: Codes) -> Floats:
+        """The weights of pairs, of the shape of their patterns."""
+        total: Floats = np.take(self.tables[0], patterns[0])
+        for table, codes in zip(self.tables[1:], patterns[1:], strict=True):
+            total += np.take(table, codes)
+        return total
+
+    def see(self, i: Integers, j: Integers, patterns: Codes, ours: Integers, theirs: Integers) -> None:
+        """All pairs of some targets, (a, b); ``ours`` (a,) and ``theirs`` (b,) are how many records are alike."""
+        weight = self.weight_of(patterns)
+        largest = weight.max(axis=1)
+        row, column = np.divmod(np.flatnonzero(weight == largest[:, None]), len(j))
+        ties = np.bincount(row, weights=theirs[column], minlength=len(i))
+        self.weight[i], self.ties[i] = largest, ties
+        self.total[i] = self._odds(weight, largest, patterns) @ theirs.astype(np.float64)
+        self.falls[j] += np.bincount(column, weights=(ours / ties)[row], minlength=len(j))
+
+    def _odds(self, weight: Floats, largest: Floats, patterns: Codes) -> Floats:
+        """2^w over that of the best link, (a, b)."""
+        table = self.tables[0]
+        if len(patterns) > 1 or table.max() - table.min() > WIDEST:
+            return np.asarray(np.exp2(weight - largest[:, None]))
+        return np.asarray(np.take(np.exp2(table - table.max()), patterns[0]) * np.exp2(table.max() - largest)[:, None])
+
+    def variance(self, ours: Integers, targets: Integers, theirs: Integers, alike: Integers, sizes: Integers) -> float:
+        """Of sum_i a_i,p(i) over random orders p of each block, a_ij = 1 / ties for the best links (Hoeffding 1951, theorem 2)."""
+        width, size = len(sizes), np.maximum(sizes, 1)
+        of = np.bincount(ours, weights=targets, minlength=width)
+        square = np.bincount(ours, weights=targets / np.maximum(self.ties, 1), minlength=width)
+        column = np.bincount(theirs, weights=alike * self.falls**2, minlength=width)
+        spread = square - of / size - column / size + (of / size) ** 2
+        return float(np.sum(np.where(sizes > 1, spread / np.maximum(sizes - 1, 1), 0.0)))

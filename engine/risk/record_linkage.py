@@ -1,0 +1,266 @@
+"""Record linkage: which released record is most likely a person's, and how often that is right.
+
+The intruder has a file with the confidential values of the ``keys`` of every person, knows that each was released, and links
+to each the released record of the largest match weight (``sfumato.engine.matching.linkage``). Only pairs that agree on ``blocks`` are compared: left out, the
+keys that are kept as they are, on which every true pair agrees, so that none is lost (``blocked_away`` is the share that is).
+Levels, counts and dates are equal or not; with a ``radius`` also within it, or within ``near`` times as much.
+
+    linked_share            sum over the records of [own record among the best links] / (best links), / N
+    linked_share_informed   the same with weights from the true pairs: the most that weights of this form are likely to find. They are learned from
+                            the pairs they are tried on, and so lie a little above the baseline where nothing leaks. Single
+                            records are told by them
+    uniquely_linked         share of the records whose one best link is their own
+    precision, recall       of the links whose probability is ``probabilities`` or more: the share that is right, and right ones of all N
+
+**Two intruders, and why the second counts.** Pairs teach which agreements are telling by those that come together: where one variable alone is
+near the truth, nothing comes together, and an intruder who has pairs alone may link no better than by chance what one who knows which variable that is links
+without error. So ``linked_share`` at its baseline says nothing by itself; a release is judged by the larger of the two.
+
+**Baseline.** A released record of the block picked at random: mean of 1 / (records of the block). It is also, exactly, what the same
+linkage finds on average where the released records of each block are dealt anew, since no weight of ``linked_share`` hangs on whose record
+is whose. The interval of ``linked_share`` says how far chance moves such a release: 1.96 of its exact standard deviations (Hoeffding 1951) about the
+value, cut to [0, 1], with the error of the sample where only some records are targets. Where it holds the baseline, nothing speaks against a
+release that is no more of a person than of another in the block.
+
+**Who is the true pair.** Released record i is taken for that of confidential record i. Where every variable is drawn there is no such
+record; linking then asks whether the record in the same place is nearer than others, and the row says so.
+
+Past ``pairs`` pairs, those of records that are alike counted once, fewer records are targets, evenly through the order of their values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import BadInput
+from ..matching.blocks import Blocks, evenly, in_order
+from ..matching.comparisons import compared
+from ..matching.intruder import check_log_scale, check_radii, require_equal_values, require_own_records
+from ..matching.linkage import Links, best_links, pairs_compared
+from ..matching.match_weights import TRAINED_ON, Seen, learned_weights, true_pair_weights
+from ..matching.radius import Radius
+from ..methods import method
+from ..microdata import Microdata
+from ..outputs import Output, RecordArray
+from ..results import Estimate, Measure
+from ..run import Run
+from ..schema import Kind, Role, Schema
+from ..spec import Param, Spec
+from ..statistics.bounded_interval import SHARE
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RecordLinkageSpec(Spec):
+    """What the intruder's file has, what a pair has to agree on, and how the rest is compared."""
+
+    keys: Annotated[
+        tuple[str, ...],
+        Param(
+            "variables of the intruder's file; left out, those of role known and the synthesised ones",
+            names="variables",
+            told=True,
+        ),
+    ] = ()
+    blocks: Annotated[
+        tuple[str, ...],
+        Param(
+            "keys that a pair has to agree on to be compared; left out, those that are kept as they are and have no radius",
+            names="variables",
+            told=True,
+        ),
+    ] = ()
+    radius: Annotated[
+        Mapping[str, Radius],
+        Param(
+            'how near is within, by variable: 5, "5%" or "log 5%"; without one, values are equal or not',
+            names="variables",
+            kinds=(Kind.COUNT, Kind.CONTINUOUS, Kind.DATE),
+            told=True,
+        ),
+    ] = field(default_factory=dict)
+    near: Annotated[float, Param("how many radii away a value is near still", gt=1, le=100)] = 3.0
+    probabilities: Annotated[
+        tuple[float, ...],
+        Param("from which probability on a link counts, for precision and recall", gt=0, le=1, selects=True),
+    ] = (0.5, 0.9)
+    pairs: Annotated[
+        int, Param("pairs that are compared at most; with more, fewer records are targets", ge=1_000, le=1_000_000_000)
+    ] = 25_000_000
+
+    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
+        """Keys and blocks filled in."""
+        keys = self.keys or tuple(name for name in schema.names if schema[name].role is Role.KNOWN or name in released)
+        kept = tuple(name for name in keys if name not in released and name not in self.radius)
+        return replace(self, keys=keys, blocks=self.blocks or kept)
+
+    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
+        """BadInput when there is no key, one is listed twice, a block is none, or a radius is missing or out of place."""
+        full = self.for_release(schema, released)
+        if not full.keys:
+            raise BadInput(
+                f"{place}.keys", 'the intruder\'s file has no variable; name some, or give them the role "known"'
+            )
+        for name, names in (("keys", full.keys), ("blocks", full.blocks)):
+            if len(set(names)) < len(names):
+                raise BadInput(f"{place}.{name}", "a variable is listed twice")
+        for name in full.blocks:
+            if name not in full.keys:
+                raise BadInput(f"{place}.blocks", f'"{name}" is not among the keys')
+            if name in full.radius:
+                raise BadInput(
+                    f"{place}.blocks",
+                    f'"{name}" has a radius: pairs agree on a block exactly, so leave one of them out',
+                )
+        if len(set(self.probabilities)) < len(self.probabilities):
+            raise BadInput(f"{place}.probabilities", "a probability is listed twice")
+        check_radii(schema, released, full.keys, self.radius, place)
+
+
+def check(data: Microdata, target: str, spec: RecordLinkageSpec, place: str) -> None:
+    """BadInput where the confidential values do not suit a radius."""
+    check_log_scale(data, spec.radius, place)
+
+
+_BASELINE = "its baseline is a released record of the block picked at random"
+
+
+@method(
+    "Record linkage",
+    spec=RecordLinkageSpec,
+    source="Fellegi & Sunter (1969); Winkler (1988); Domingo-Ferrer & Torra (2001); splink: Linacre et al. (2022)",
+    outputs=(
+        Output(
+            "linked_share",
+            f"share of the records whose most likely released record, one of several at random, is their own; {_BASELINE}",
+            "low",
+            "share",
+            range=SHARE,
+            short="linked",
+            questions=("linkability",),
+        ),
+        Output(
+            "linked_share_informed",
+            f"the same for an intruder who knows how often true pairs agree, a little high where nothing leaks; {_BASELINE}",
+            "low",
+            "share",
+            range=SHARE,
+            questions=("linkability",),
+        ),
+        Output(
+            "uniquely_linked",
+            "share of the records whose one most likely released record is their own",
+            "low",
+            "share",
+            range=SHARE,
+            questions=("singling out", "linkability"),
+        ),
+        Output(
+            "precision",
+            "share that is right of the links that are made with so much probability or more",
+            "low",
+            "share",
+            range=SHARE,
+            questions=("linkability",),
+        ),
+        Output(
+            "recall",
+            "share of the records that are linked rightly with so much probability or more",
+            "low",
+            "share",
+            range=SHARE,
+            questions=("linkability",),
+        ),
+        Output(
+            "blocked_away",
+            "share of the records whose own released record is not in their block, so that it is never compared",
+            "none",
+            "share",
+            range=SHARE,
+        ),
+    ),
+    confidential=True,
+    check=check,
+    per_record=(
+        RecordArray(
+            "best_links",
+            "released records that are most likely the record's, for an intruder who knows how often true pairs agree",
+            "records",
+            "low",
+            "candidates",
+        ),
+        RecordArray("linked", "that one of these, picked at random, is the record's own", "", "high", "probability"),
+    ),
+)
+def record_linkage(confidential: Microdata, released: Microdata, spec: RecordLinkageSpec, run: Run) -> Measure:
+    """Link every confidential record to the released one that it most likely is.
+
+    ``per_record``: ``best_links`` and ``linked``, (n,) each, NaN of records that are no targets. Raises NotComputable where nothing says
+    whose a released record is, or where values are released that equal none.
+    """
+    require_own_records(released)
+    for name in spec.keys:
+        released.column(name)
+        if name not in spec.radius:
+            require_equal_values(confidential, released, name)
+    both = (len(confidential), len(released))
+    blocks = Blocks.of(compared(confidential, released, spec.blocks, {}, spec.near), both)
+    names = [name for name in spec.keys if name not in spec.blocks]
+    comparisons = compared(confidential, released, names, spec.radius, spec.near)
+    ordered = in_order(blocks, comparisons)
+    n = len(ordered)
+    targets = evenly(ordered, max(n * spec.pairs // max(pairs_compared(comparisons, blocks), 1), 1))
+    among = evenly(ordered, max(n * TRAINED_ON // max(int(blocks.sizes[blocks.ours].sum()), 1), 1))
+    seen = Seen.of(comparisons, blocks, among)
+    weights = learned_weights(comparisons, blocks, seen), true_pair_weights(comparisons, blocks, ordered, seen)
+    learned, informed = best_links(comparisons, blocks, targets, weights)
+    away = float(np.mean(blocks.ours != blocks.theirs))
+    remark = "; ".join(_remarks(confidential, released, len(targets)))
+    itself = released.origin == "confidential"
+    estimates = [
+        _share(learned, remark, sample=len(targets) / n, interval=not itself),
+        Estimate("linked_share_informed", _mean(informed.found), baseline=_mean(informed.by_chance), reason=remark),
+        Estimate("uniquely_linked", _mean(learned.hit & (learned.ties == 1)), reason=remark),
+        *_at_thresholds(learned, spec.probabilities, remark),
+        Estimate("blocked_away", away, reason=remark),
+    ]
+    best, linked = np.full(n, np.nan), np.full(n, np.nan)
+    best[targets], linked[targets] = informed.ties, informed.found
+    return Measure(tuple(estimates), {"best_links": best, "linked": linked})
+
+
+def _mean(values: NDArray[Any]) -> float:
+    """Of the targets in whatever order."""
+    return float(np.mean(np.sort(values)))
+
+
+def _share(links: Links, remark: str, *, sample: float, interval: bool) -> Estimate:
+    """The share linked, with the interval of a release whose records are dealt anew."""
+    value, n = _mean(links.found), len(links.found)
+    spread = links.variance / n**2 + (1 - sample) * value * (1 - value) / n
+    half = 1.96 * float(np.sqrt(max(spread, 0.0)))
+    lower, upper = (max(value - half, 0.0), min(value + half, 1.0)) if interval else (None, None)
+    return Estimate("linked_share", value, "", lower, upper, _mean(links.by_chance), reason=remark)
+
+
+def _at_thresholds(links: Links, probabilities: tuple[float, ...], remark: str) -> Iterator[Estimate]:
+    for least in probabilities:
+        made = links.probability >= least - 1e-9
+        told: dict[str, Any] = {"probability": least}
+        if made.any():
+            value = _mean(links.found[made])
+            yield Estimate("precision", value, baseline=_mean(links.by_chance[made]), reason=remark, params=told)
+        else:
+            yield Estimate.not_computed("precision", f"no link has a probability of {least:g} or more", **told)
+        yield Estimate("recall", _mean(np.where(made, links.found, 0.0)), reason=remark, params=told)
+
+
+def _remarks(confidential: Microdata, released: Microdata, targets: int) -> Iterator[str]:
+    if targets < len(confidential):
+        yield f"{targets:,} of {len(confidential):,} records are targets"
+    if not any(released.frame[name].equals(confidential.frame[name]) for name in confidential.schema.names):
+        yield "no variable is kept, so that no released record is a person's: the one in the same place is taken for it"
