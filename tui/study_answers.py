@@ -12,12 +12,14 @@ from sfumato.engine.outputs import Plane
 from sfumato.workspace.plots.figure import Figure, Panel
 from sfumato.workspace.plots.planes import together
 from sfumato.workspace.plots.series import Series
+from sfumato.workspace.reporting.knowledge_lattice import KnowledgeLattice
 from sfumato.workspace.reporting.results import curve_table, split_table
 from sfumato.workspace.reporting.tables import Column, text
 from sfumato.workspace.reporting.words import mark, number
 from sfumato.workspace.views.studies import Study
 
 from .export import Lines
+from .study_lattice import LatticeView
 from .study_planes import TogetherView
 from .study_views import Numbers, StudyView, figure_of
 from .widgets.glyphs import glyphs_named
@@ -331,4 +333,6 @@ def view_of(study: Study) -> StudyView:
     """How a study that sums its points up is shown."""
     if together(study.method):
         return TogetherView(study)
+    if study.method.lattice is not None:
+        return LatticeView.of(KnowledgeLattice.of(study.method, study.rows))
     return PlaneView(study) if study.method.planes and study.points else LimitView(study)

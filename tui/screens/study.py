@@ -18,6 +18,7 @@ from textual.widgets import ContentSwitcher
 from sfumato.tui.export import Exportable
 from sfumato.tui.messages import WorkspaceChanged
 from sfumato.tui.study_answers import PlaneView, first_place, place_text, slider, spread_text, tables_text, view_of
+from sfumato.tui.study_lattice import LatticeView
 from sfumato.tui.study_views import CurveView, StudyView, by_study
 from sfumato.tui.widgets.grid import LiveGrid
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
@@ -135,6 +136,7 @@ class Studies(Pane):
         Binding("left,h", "place(-1)", "Lower threshold", show=False, id="study.lower"),
         Binding("s", "suggested", "Suggested", id="study.suggested"),
         Binding("v", "part", "Next plot", id="study.part"),
+        Binding("space", "know", "Known or not", id="study.know"),
     ]
 
     @dataclass
@@ -151,6 +153,7 @@ class Studies(Pane):
         self._first = first
         self._views: Sequence[StudyView] = ()
         self._study = self._picture = self._place = 0
+        self._listed: int | None = None
         self._drawn_run: int | None = None
         self._marked: tuple[int, ...] = ()
         self._over: Mapping[int, Sequence[Curve]] = {}
@@ -217,6 +220,11 @@ class Studies(Pane):
         return self._views[self._study % len(self._views)] if self._views else None
 
     @property
+    def lattice(self) -> LatticeView | None:
+        """The study that is shown, where it is of subsets."""
+        return self.view if isinstance(self.view, LatticeView) else None
+
+    @property
     def planes(self) -> PlaneView | None:
         """The study that is shown, where it has planes."""
         return self.view if isinstance(self.view, PlaneView) else None
@@ -238,6 +246,7 @@ class Studies(Pane):
         if switcher.current == PLANES:
             switcher.current = PLOT
             self.take_focus()
+        self._bring_list(switcher)
         plot, drawn = self.query_one(f"#{PLOT}", Plot), view.drawn(self._picture)
         log = view.logarithmic and self.sfumato.state.log
         series, unit = on_axis(drawn)
@@ -248,6 +257,15 @@ class Studies(Pane):
         )
         self._fill_numbers()
         self._say(plot.cursor)
+
+    def _bring_list(self, switcher: ContentSwitcher) -> None:
+        """Variables that can be known are listed until the drawing is asked for; other studies are drawn first again."""
+        here = self._study if self.lattice is not None else None
+        if here != self._listed:
+            switcher.current = PLOT if here is None else NUMBERS
+            self._listed = here
+            if self.has_focus_within:
+                self.take_focus()
 
     def _draw_planes(self, view: PlaneView) -> None:
         name, at = view.pictures[self._picture], self._place
@@ -295,7 +313,9 @@ class Studies(Pane):
 
     def _say(self, x: float | None) -> None:
         """Read what is drawn at the cursor, in its own unit whatever the scale."""
-        if x is not None and self.view is not None:
+        if self.lattice is not None:
+            x = 0.0
+        elif x is not None and self.view is not None:
             x = 10.0**x if self.view.drawn(self._picture).log_x else x
         text = HINT if x is None or self.view is None else self.view.reading(self._picture, x)
         self.query_one("#study-reading", Line).say(text)
@@ -332,6 +352,7 @@ class Studies(Pane):
             "suggested": planes,
             "part": planes and self.size.width < NARROW,
             "numbers": not planes,
+            "know": self.lattice is not None,
             "log": self.view is None or self.view.logarithmic,
         }
         return offered.get(action, True) and super().check_action(action, parameters)
@@ -364,6 +385,14 @@ class Studies(Pane):
         switcher = self.query_one(ContentSwitcher)
         switcher.current = NUMBERS if switcher.current == PLOT else PLOT
         self.take_focus()
+
+    def action_know(self) -> None:
+        """Take the variable under the cursor to be known, or no longer."""
+        lattice, place = self.lattice, self.query_one(LiveGrid).key
+        if lattice is not None and isinstance(place, float):
+            at = self._study % len(self._views)
+            self._views = [*self._views[:at], lattice.turned(place), *self._views[at + 1 :]]
+            self._draw(keep_view=True)
 
     def action_place(self, step: int) -> None:
         """Move along the axis by a point."""

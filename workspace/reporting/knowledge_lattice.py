@@ -100,6 +100,14 @@ class KnowledgeLattice:
             return said
         return f"{said} Coarsen {first.target} first: without it nobody finds more than {number(first.value)}."
 
+    def short(self) -> str:
+        """The same in as few words as a line has room for."""
+        largest, first = (self.single.get((False, name)) for name in (self.lattice.largest, self.lattice.first))
+        if largest is None or largest.value is None or first is None or first.value is None:
+            return self.sentences()
+        said = f"Coarsen {first.target} first: then at most {number(first.value)}; most {number(largest.value)}, by {self.words(self.strongest)}"
+        return said if self.strongest == frozenset(self.variables) else f"{said}; by all {self.value(self.variables)}"
+
     def variable_table(self) -> Table:
         """A line a variable: found by it alone, what is told of each, and the same of the confidential data on a page."""
         columns = [Column("variable", "variable"), Column("alone", "alone", align="right")]

@@ -131,7 +131,7 @@ class Study:
     """A study that sums its points up: ``values`` (n,) by curve and measure at ``points`` (n,), ascending; None for no value.
 
     ``limits`` are the least values that are enough, by measure; ``settings`` what the study was told. ``rows`` are its averages
-    and answers, where its curves are drawn together.
+    and answers, where its curves are drawn together, or it answers for every subset of some variables.
     """
 
     method: Method
@@ -191,14 +191,18 @@ def studies(workspace: Workspace, run_id: int) -> list[Study]:
                 (row["measure"], row["level"], Answer(row["measure"], row["value"], row["reason"], params))
             )
     kept = [step for step in recipe.studies if step.place in found and step.method.answers]
-    averages = study_averages(workspace, run_id) if any(together(step.method) for step in kept) else []
+    averages = study_averages(workspace, run_id) if any(map(_shown_by_rows, kept)) else []
     return [
         replace(
             _study(step.method, step.spec, found[step.place]),
-            rows=tuple(row for row in averages if together(step.method) and _is_of(recipe, step, row)),
+            rows=tuple(row for row in averages if _shown_by_rows(step) and _is_of(recipe, step, row)),
         )
         for step in kept
     ]
+
+
+def _shown_by_rows(step: Step) -> bool:
+    return together(step.method) or step.method.lattice is not None
 
 
 def _is_of(recipe: Recipe, step: Step, row: Row) -> bool:

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import numpy as np
 import pandas as pd
 import pytest
+from towns import towns_workspace
 
 from sfumato.engine.microdata import conform
 from sfumato.engine.recipe import Recipe
@@ -197,3 +198,15 @@ def no_worker(monkeypatch):
 
     monkeypatch.setattr("sfumato.workspace.jobs.worker.start_worker", start_worker)
     return asked
+
+
+@pytest.fixture(scope="session")
+def towns_once(tmp_path_factory):
+    """A run of which every subset of what an intruder may know was asked about."""
+    return towns_workspace(tmp_path_factory.mktemp("towns") / "workspace")
+
+
+@pytest.fixture
+def towns(towns_once, tmp_path):
+    """A copy of it."""
+    return shutil.copytree(towns_once, tmp_path / "workspace")

@@ -115,6 +115,7 @@ PLACES = {
     "guided": Place(("GuidedMinimisation",), "runs", ("F",), {"guided.up": ("j",)}),
     "planes": Place(("Studies",), "runs", ("G", "C"), {"study.higher": ("h", "h")}, data="census"),
     "limits": Place(("Studies",), "runs", ("G", "N"), data="census"),
+    "lattice": Place(("Studies",), "sweep", ("right_square_bracket",), data="towns"),
     "intruder": Place(("Project",), "runs", data="believed"),
     "guesses": Place(("Guesses",), "records", ("enter",), data="believed"),
     "beliefs": Place(("Beliefs",), "runs", ("I",), data="believed"),
@@ -151,7 +152,12 @@ LAST = (
 
 
 OF_PLANES = {"study.higher", "study.lower", "study.suggested", "study.part"}
-NOT_OF = {"curves": OF_PLANES, "planes": {"study.log", "study.numbers"}, "limits": {"study.log", *OF_PLANES}}
+NOT_OF = {
+    "curves": {"study.know", *OF_PLANES},
+    "planes": {"study.know", "study.log", "study.numbers"},
+    "limits": {"study.know", "study.log", *OF_PLANES},
+    "lattice": {"study.log", *OF_PLANES},
+}
 """Keys of a study that are there for other kinds of study."""
 
 

@@ -141,6 +141,15 @@ def believed_desk(believed, tmp_path, monkeypatch):
     yield from at_desk(believed, tmp_path, monkeypatch)
 
 
+@pytest.fixture
+def towns_desk(towns, tmp_path, monkeypatch, reseal):
+    """The same of the run of subsets."""
+    pin(towns)
+    with Workspace.open(towns) as opened:
+        reseal(opened)
+    yield from at_desk(towns.rename(tmp_path / "made"), tmp_path, monkeypatch)
+
+
 def at_desk(made, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TZ", "UTC")

@@ -65,6 +65,14 @@ async def test_the_strongest_intruder_looks_as_it_did(sit, believed_desk, hold, 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("name", "size"), [("lattice", (80, 24)), ("lattice-120x40", (120, 40))])
+async def test_the_subsets_of_knowledge_look_as_they_did(sit, towns_desk, hold, name, size):
+    save_state(towns_desk, AppState(project=1, run=1, tab="sweep"))
+    async with sit(towns_desk, "right_square_bracket", size=size) as seat:
+        await hold(seat, name)
+
+
+@pytest.mark.slow
 async def test_a_picture_that_differs_is_named(sit, desk, hold, monkeypatch):
     """The negative control: in another theme nothing looks the same."""
     monkeypatch.delenv("SFUMATO_UPDATE_PICTURES", raising=False)

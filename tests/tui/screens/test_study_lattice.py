@@ -1,0 +1,121 @@
+"""The study of subsets in the app: variables are known or not by a key, and what is found follows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from towns import TOWNS
+
+from sfumato.engine.execution import execute
+from sfumato.engine.methods import registry
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
+from sfumato.tui.study_lattice import LatticeView
+from sfumato.tui.widgets.grid import LiveGrid
+from sfumato.tui.widgets.plot import Plot
+from sfumato.workspace.reporting.knowledge_lattice import KnowledgeLattice, lattice_parts
+from sfumato.workspace.reporting.results import study_parts
+from sfumato.workspace.reporting.tables import Table, text
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.results import result_rows
+from sfumato.workspace.views.studies import studies
+
+KEY = TOWNS["study"][1]["method"]
+
+
+@pytest.fixture
+def lattice(towns_once) -> KnowledgeLattice:
+    with Workspace.open(towns_once, read_only=True) as workspace:
+        (study,) = studies(workspace, 1)
+    return KnowledgeLattice.of(study.method, study.rows)
+
+
+def said(seat) -> str:
+    return seat.text.splitlines()[-2]
+
+
+@pytest.mark.slow
+async def test_space_makes_a_variable_known_or_not_and_what_is_found_follows(sit, towns_once, lattice, size):
+    async with sit(towns_once, tab="sweep", size=size) as seat:
+        assert isinstance(seat.app.focused, Plot), "curves first"
+        await seat.press("right_square_bracket")
+        assert isinstance(seat.app.focused, LiveGrid), "then the variables, listed"
+        assert "Coarsen age first: then at most" in seat.text
+        known = lattice.strongest
+        assert f"known: {lattice.words(known)}   EMR {lattice.value(known)}" in said(seat)
+        for keys, name in ((("g", "space"), "town"), (("down", "space"), "age"), (("space",), "age")):
+            await seat.press(*keys)
+            known ^= {name}
+            assert f"known: {lattice.words(known)}   EMR {lattice.value(known)}" in said(seat)
+            assert f"confidential {lattice.value(known, own=True)}" in said(seat) or size[0] == 80
+        await seat.press("m")
+        assert f"TMR {lattice.value(known, measure='true_match_rate')}" in said(seat)
+        await seat.press("t")
+        assert isinstance(seat.app.focused, Plot)
+        assert "variables known" in seat.text
+        assert "known now" in seat.text
+        await seat.press("left_square_bracket")
+        assert isinstance(seat.app.focused, Plot)
+        assert "known:" not in said(seat)
+
+
+def test_turning_a_variable_twice_comes_back_and_every_subset_is_exported(lattice) -> None:
+    view = LatticeView.of(lattice)
+    assert view.turned(1.0).turned(1.0) == view
+    assert view.turned(1.0).known == view.known ^ {"age"}
+    heads, rows = view.lines(0)
+    rows = list(rows)
+    assert len(rows) == len({row[0] for row in rows}) == 2**3
+    assert dict(zip(heads, rows[0], strict=True))["variables known"] == "nothing"
+    values = {row["variable"]: row["turned"] for row in view.numbers(0).rows}
+    assert values == {name: lattice.value(view.known ^ {name}) for name in ("town", "age", "pay")}
+    series = {one.name: one for one in view.drawn(0).series}
+    most, least = series["release, most"], series["release, least"]
+    assert (most.y >= least.y).all()
+    assert most.x.tolist() == [0, 1, 2, 3]
+
+
+def test_report_and_command_show_the_same_lattice(towns_once) -> None:
+    with Workspace.open(towns_once, read_only=True) as workspace:
+        rows = [row for row in result_rows(workspace, 1) if row.method_key == KEY and row.draw is None]
+    method = registry()[KEY]
+    sentence, variables, subsets = study_parts(method, rows)
+    assert "first: without it nobody finds more than" in str(sentence)
+    assert isinstance(variables, Table)
+    assert isinstance(subsets, Table)
+    assert [line[0] for line in variables.rows] == ["town", "age", "pay"]
+    assert [line[0] for line in subsets.rows] == list("01112223")
+    assert "Shapley" in text(variables)
+
+
+def test_of_many_variables_those_subsets_of_each_size_are_listed_that_find_most() -> None:
+    names = [f"v{i}" for i in range(7)]
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({name: rng.choice(list("ab"), 50) for name in names})
+    table = {
+        "variables": {name: {"kind": "binary", "role": "known"} for name in names},
+        "release": {"m": 1, "released": ["v6"]},
+        "study": [{"method": KEY}],
+    }
+    recipe = Recipe.from_table(table)
+    data = conform(frame, recipe.schema)
+    rows = execute(recipe, data, [Microdata(data.schema, data.frame, "synthetic")], key=PUBLIC).rows
+    _, _, subsets = lattice_parts(registry()[KEY], rows)
+    assert isinstance(subsets, Table)
+    assert [line[0] for line in subsets.rows] == [
+        str(size) for size in range(8) for _ in range(1 if size in (0, 7) else 3)
+    ]
+
+
+def test_a_release_that_cannot_be_matched_says_why(lattice) -> None:
+    recipe = Recipe.from_table({**TOWNS, "synthesis": [], "release": {"released": ["pay"], "order": "shuffled"}})
+    frame = pd.DataFrame({"town": list("xyzx"), "age": [1, 2, 3, 4], "pay": [1.0, 2, 3, 4]})
+    data = conform(frame, recipe.schema)
+    released = Microdata(data.schema, data.frame, "synthetic", linked=False)
+    rows = [row for row in execute(recipe, data, [released], key=PUBLIC).rows if row.method_key == KEY]
+    found = KnowledgeLattice.of(registry()[KEY], rows)
+    assert found.sentences().startswith("Not computed: the release is not in the original's order")
+    view = LatticeView.of(found)
+    assert view.known == {"town", "age", "pay"}
+    assert view.numbers(0).rows[0]["turned"] == "-"
+    assert "release, most" not in {one.name for one in view.drawn(0).series}
