@@ -14,6 +14,17 @@ whether it gives away that a person is among the confidential data."""
 QUESTIONS: tuple[Question, ...] = get_args(Question)
 
 
+ATTACK_PARTS = {
+    "attack_success": "attack",
+    "baseline_success": "baseline",
+    "control_success": "control",
+    "excess_risk": "excess",
+    "guesses": "guesses",
+}
+"""The outputs that every attack has which is held against control records, and what each is: how often a guess is right with the
+release, without it, and of controls, what is in excess of these, and how many guesses there are. They stand side by side in one table."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limit:
     """The least value that is good enough where a recipe sets no threshold, and in whose use it is."""
@@ -47,9 +58,6 @@ class Output:
     ``ratio_to`` says what its rows' baseline is where a threshold's ``max_ratio`` is held against that, since there is no value
     of the confidential data.
 
-    ``attack`` says which part it is of the result of an attack: how often a guess is right with the release, without it, and about control
-    records, what is in excess of these, and how many guesses there are. They stand side by side in one table.
-
     ``drawn`` as "interval" is an estimate that is drawn beside the confidential data's; as "note" it stands below.
 
     ``public`` says that the released datasets' average may leave the building, rounded: a "share" of records to what a
@@ -81,7 +89,6 @@ class Output:
     evidence: str = ""
     ratio_to: str = ""
     drawn: Literal["", "interval", "note"] = ""
-    attack: Literal["", "attack", "baseline", "control", "excess", "guesses"] = ""
     public: Literal["", "score", "share", "grade"] = ""
 
     @property

@@ -35,7 +35,7 @@ NO_GUESS = "the attack makes no guess"
 
 
 def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) -> tuple[Output, ...]:
-    """The outputs of an attack: ``guesses`` names its guesses (``predicates``), ``right`` says when one is right."""
+    """The outputs of an attack (``ATTACK_PARTS``): ``guesses`` names its guesses (``predicates``), ``right`` says when one is right."""
     return (
         Output(
             "attack_success",
@@ -44,7 +44,6 @@ def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) ->
             "share",
             range=SHARE,
             short="attack",
-            attack="attack",
             questions=questions,
         ),
         Output(
@@ -54,7 +53,6 @@ def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) ->
             "share",
             range=SHARE,
             short="baseline",
-            attack="baseline",
         ),
         Output(
             "control_success",
@@ -63,7 +61,6 @@ def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) ->
             "share",
             range=SHARE,
             short="control",
-            attack="control",
         ),
         Output(
             "excess_risk",
@@ -71,12 +68,9 @@ def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) ->
             "low",
             range=AT_MOST_ONE,
             short="excess",
-            attack="excess",
             questions=questions,
         ),
-        Output(
-            "guesses", f"{guesses} that count", "none", guesses, range=NON_NEGATIVE, short="guesses", attack="guesses"
-        ),
+        Output("guesses", f"{guesses} that count", "none", guesses, range=NON_NEGATIVE, short="guesses"),
     )
 
 

@@ -21,12 +21,12 @@ from sfumato.workspace.reporting.beliefs import (
 )
 from sfumato.workspace.reporting.comparison import NOTE, compared_tables, only_lines, tally, verdicts_table
 from sfumato.workspace.reporting.diagnostics import doubt_lines
+from sfumato.workspace.reporting.measured import result_tables
 from sfumato.workspace.reporting.records import legend, record_objects, record_table, value_table
 from sfumato.workspace.reporting.results import (
     draw_table,
     method_title,
     result_table,
-    result_tables,
     shares_table,
     source_table,
     study_parts,

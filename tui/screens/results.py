@@ -20,6 +20,7 @@ from sfumato.tui.widgets.entries import Entry
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import Line
 from sfumato.tui.widgets.pages import TableRow
+from sfumato.workspace.reporting.attacks import attack_lines
 from sfumato.workspace.reporting.evidence import evidence_lines
 from sfumato.workspace.reporting.results import ROW_COLUMNS, row_cells
 from sfumato.workspace.reporting.tables import Column, cells, fitted
@@ -116,7 +117,7 @@ class Results(Pane):
 
     @dataclass
     class Headed(Message):
-        """How many rows there are, whether they are averages yet, and epsilon beside evidence in lines, where there is an account."""
+        """How many rows there are, whether they are averages yet, and what is said in lines above them: epsilon beside evidence, and attacks."""
 
         selection: Selection
         count: int
@@ -124,7 +125,7 @@ class Results(Pane):
         evidence: Sequence[str]
 
     def compose(self) -> ComposeResult:
-        """What is shown, epsilon beside evidence, the filter, and the table."""
+        """What is shown, epsilon beside evidence and attacks, the filter, and the table."""
         yield Line(name="results-head")
         yield Line(name="results-evidence")
         yield ResultGrid(empty=EMPTY)
@@ -159,7 +160,7 @@ class Results(Pane):
             lambda workspace: (
                 len(orders.numbers(workspace, selection)),
                 has_averages(workspace, selection.run_id),
-                evidence_lines(account_and_risks(workspace, selection.run_id)),
+                _in_few_words(account_and_risks(workspace, selection.run_id)),
             ),
             lambda found: self.Headed(selection, *found),
         )
@@ -281,6 +282,11 @@ class Results(Pane):
     async def _explain(self, event: Selected) -> None:
         if event.row is not None:
             await self.sfumato.open(Explain(event.row))
+
+
+def _in_few_words(found: Sequence[Row]) -> list[str]:
+    """Epsilon beside evidence, and attacks beside control records, where there are such."""
+    return [*evidence_lines(found), *attack_lines(found)]
 
 
 def _columns(width: int, selection: Selection) -> tuple[Column, ...]:

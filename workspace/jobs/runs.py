@@ -28,6 +28,7 @@ from ..errors import StrangeFile
 from ..ingest.files import Source
 from ..integrity import hold
 from ..plain_files import open_to_add, room
+from ..reporting.attacks import attack_objects
 from ..reporting.words import printable
 from ..store.artefacts import CONTROLS, WEIGHTS, classes_name, controls_hash, weights_hash, write_weights
 from ..store.disk import bytes_needed, check_disk
@@ -252,6 +253,7 @@ def result_object(workspace: Workspace, run_id: int) -> dict[str, Any]:
         "rows": [row.to_dict() for row in rows],
         "verdicts": [verdict.to_dict() for verdict in verdicts_of(workspace, run_id)],
         "published": [_published(figure, rows) for figure in run.recipe.published],
+        **({"attacks": attacks} if (attacks := attack_objects(rows)) else {}),
     }
 
 

@@ -23,8 +23,9 @@ from ..plots.traces import plots_of, trace_figure
 from .beliefs import ONLY, BeliefsFound, belief_figure, belief_tables, ranking_table, sure
 from .diagnostics import ALL, ParameterLine, parameter_lines, parameter_table, statistic_table, worst_first
 from .document import definitions, html_page, signature_lines
+from .measured import result_tables
 from .release_summary import Decision, fates, moment, summary_lines, what_goes_out
-from .results import result_tables, source_table, study_parts, sums_up, sweep_table, sweeps_in, verdict_table
+from .results import source_table, study_parts, sums_up, sweep_table, sweeps_in, verdict_table
 from .tables import html, table
 from .words import (
     DIRECTIONS,

@@ -16,12 +16,10 @@ from sfumato.engine.rows import Row
 from sfumato.engine.thresholds import Verdict
 
 from ..plots.planes import together
-from .evidence import evidence_table
 from .knowledge_lattice import lattice_parts
 from .study_curves import together_tables
 from .tables import Cell, Column, Line, Table, table
 from .words import (
-    FAMILIES,
     NOTHING,
     Apart,
     interval,
@@ -78,19 +76,6 @@ def draw_table(rows: Iterable[Row], apart: Apart = NOTHING) -> Table:
         if row.draw is not None and (values := row_cells(row, apart))
     ]
     return Table([*shown, Column("reason", "", spare=1)], cells)
-
-
-def result_tables(
-    rows: Sequence[Row], published: Sequence[Published] = (), apart: Apart = NOTHING
-) -> list[tuple[Table, list[Row]]]:
-    """A table for every family that was measured, its heading the title; and the rows that it shows.
-
-    Below a privacy account stands what the release shows, or that it was not measured.
-    """
-    found = [(heading, [row for row in rows if row.family == family]) for family, heading in FAMILIES.items()]
-    tables = [(result_table(own, published, apart, heading), own) for heading, own in found if own]
-    evidence = evidence_table(rows)
-    return [*tables[:1], (evidence, []), *tables[1:]] if evidence else tables
 
 
 def result_table(

@@ -136,11 +136,10 @@ def study_averages(workspace: Workspace, run_id: int) -> list[Row]:
 
 
 def account_and_risks(workspace: Workspace, run_id: int) -> list[Row]:
-    """The averages of a finished run's privacy account and risks, in a fixed order; empty where it keeps no account."""
-    rows = _rows(
+    """The averages of a finished run's privacy account and risks, in a fixed order."""
+    return _rows(
         workspace, "task.kind = 'combine' AND result.family IN ('synthesis', 'risk') AND result.draw IS NULL", run_id
     )
-    return rows if any(row.family == "synthesis" for row in rows) else []
 
 
 def _rows(workspace: Workspace, which: str, run_id: int) -> list[Row]:

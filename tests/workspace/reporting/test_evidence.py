@@ -7,8 +7,8 @@ from dataclasses import replace
 from sfumato.engine.methods import registry
 from sfumato.engine.rows import Row
 from sfumato.workspace.reporting.evidence import NOT_MEASURED, evidence_lines, evidence_table, kinds
+from sfumato.workspace.reporting.measured import result_tables
 from sfumato.workspace.reporting.release_summary import summary_lines
-from sfumato.workspace.reporting.results import result_tables
 from sfumato.workspace.reporting.tables import Table, text
 
 EPSILON = Row("synthesis", "perturbed_gibbs", "epsilon_release", "", "synthetic", None, None, 12.5)

@@ -1,0 +1,240 @@
+"""Control records of a run: stored, sealed and committed to beside it, given to attacks, used again with it, in nothing public."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sfumato.engine.errors import BadInput
+from sfumato.engine.execution import execute
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.recipe import Recipe
+from sfumato.tui.cli.summary import summarise
+from sfumato.workspace.integrity import NotAsSealed, hold
+from sfumato.workspace.jobs.runs import enter_again, result_object
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.plan.drafts import draft_of_run
+from sfumato.workspace.plan.prepare import (
+    PreparedRun,
+    prepare_companions,
+    prepare_evaluation,
+    prepare_plan,
+    prepare_run,
+)
+from sfumato.workspace.recipes import find_recipe
+from sfumato.workspace.release.commitment import committed
+from sfumato.workspace.release.contents import plan_release
+from sfumato.workspace.release.gate import examine
+from sfumato.workspace.release.package import release
+from sfumato.workspace.release.policy import policy_of
+from sfumato.workspace.release.report import report_page
+from sfumato.workspace.store.artefacts import control_records, controls_hash, released_dataset
+from sfumato.workspace.store.maintenance import delete_run, known_tables
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.results import result_rows
+from sfumato.workspace.views.run_detail import run_detail
+from sfumato.workspace.views.runs import RunState, find_run
+
+RECIPE: dict[str, Any] = {
+    "title": "Held out",
+    "data": {"file": "people.csv", "holdout": 0.4},
+    "variables": {
+        "area": {"kind": "categorical", "role": "known"},
+        "age": {"kind": "count", "role": "known"},
+        "income": {"kind": "continuous", "role": "sensitive"},
+    },
+    "release": {"m": 2, "seed": 3},
+    "synthesis": [{"target": "income", "method": "linear_regression", "predictors": ["area", "age"]}],
+    "measure": [
+        {"method": "risk.singling_out", "most": 60},
+        {"method": "risk.identification", "radius": {"income": "5%"}},
+    ],
+}
+MARK = "Zqxjkvbw"
+"""A level that only control records have."""
+
+
+def people() -> pd.DataFrame:
+    rng = np.random.default_rng(4)
+    age = rng.integers(18, 90, 100)
+    return pd.DataFrame(
+        {
+            "area": rng.choice(["north", "south"], 100),
+            "age": age,
+            "income": np.round(900 + 10 * age + 200 * rng.normal(size=100), 2),
+            "held": np.where(np.arange(100) % 4 == 0, "yes", "no"),
+        }
+    )
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Workspace]:
+    """A workspace with a key of its own, and the file beside it."""
+    people().to_csv(tmp_path / "people.csv", index=False)
+    with Workspace.create(tmp_path / "own") as made:
+        yield made
+
+
+def prepared(own: Workspace, **changes: Any) -> PreparedRun:
+    path = own.directory.parent / "recipe.toml"
+    table = {**RECIPE, **changes}
+    table["data"] = {**table["data"], "file": str(own.directory.parent / "people.csv")}
+    path.write_text(Recipe.from_table(table).to_toml(), "utf-8")
+    return prepare_run(find_recipe(str(path)), key=own.key())
+
+
+def done(own: Workspace, **changes: Any) -> int:
+    run_id = prepared(own, **changes).enter(own)
+    work(own.directory, idle=0)
+    assert find_run(own, run_id).state is RunState.DONE, find_run(own, run_id).error
+    return run_id
+
+
+def releases(own: Workspace, run_id: int) -> list[Microdata]:
+    recipe = find_run(own, run_id).recipe
+    return [made for draw in (1, 2) if (made := released_dataset(own, run_id, recipe, draw))]
+
+
+@pytest.mark.slow
+def test_a_run_is_made_without_its_controls_and_attacked_with_them(own: Workspace) -> None:
+    run_id, entry = done(own), prepared(own)
+    assert (control_records(own, run_id), run_detail(own, run_id).controls) == (40, 40)
+    assert own.dataset(find_run(own, run_id).dataset_id).records == 60
+    alone = execute(entry.recipe, entry.data, key=own.key())
+    for ours, theirs in zip(releases(own, run_id), alone.releases, strict=True):
+        assert len(ours) == 60
+        pd.testing.assert_frame_equal(ours.frame, theirs.frame)
+    assert [row.to_dict() for row in result_rows(own, run_id)] == [row.to_dict() for row in alone.rows]
+    (attack,) = [
+        one
+        for one in result_object(own, run_id)["attacks"]
+        if one["params"]["kind"] == "multivariate" and one["dataset"] == "synthetic"
+    ]
+    assert attack["excess"]["lower"] <= attack["excess"]["value"] <= attack["excess"]["upper"]
+    for shown in (summarise(own, find_run(own, run_id)), report_page(own, run_id)):
+        assert "40 more records held out: no release is made of them" in shown
+        assert "Attacks beside control records" in shown
+
+
+@pytest.mark.slow
+def test_a_run_is_repeated_with_its_own_controls_though_the_file_is_gone(own: Workspace) -> None:
+    first = done(own)
+    (own.directory.parent / "people.csv").unlink()
+    again = enter_again(own, first)
+    planned = prepare_plan(own, draft_of_run(own, first)).enter(own)
+    work(own.directory, idle=0)
+    for other in (again, planned):
+        assert controls_hash(own, other) == controls_hash(own, first) != ""
+        for one, two in zip(releases(own, first), releases(own, other), strict=True):
+            pd.testing.assert_frame_equal(one.frame, two.frame)
+        assert [row.to_dict() for row in result_rows(own, other)] == [row.to_dict() for row in result_rows(own, first)]
+        hold(own, other, strict=True)
+    draft = draft_of_run(own, first)
+    with pytest.raises(BadInput, match="no such file"):
+        prepare_plan(own, draft.saying(draft.toml.replace("holdout = 0.4", "holdout = 0.3")))
+
+
+@pytest.mark.slow
+def test_records_at_risk_of_the_same_hold_out_say_less(own: Workspace) -> None:
+    first = done(own)
+    weights = {"run": first, "measure": "risk.identification"}
+    second = done(own, weights=weights)
+    assert controls_hash(own, second) == controls_hash(own, first)
+    with pytest.raises(BadInput, match=r"weights.run: run 1 is of other records"):
+        prepared(own, weights=weights, data={"holdout": 0.3}).enter(own)
+
+
+@pytest.mark.slow
+def test_controls_that_somebody_changed_or_took_away_are_found_out(own: Workspace) -> None:
+    run_id = done(own)
+    hold(own, run_id, strict=True)
+    other = own.tables.write_microdata(own.read(own.dataset(find_run(own, run_id).dataset_id)))
+    with own.writing() as connection:
+        connection.execute("UPDATE artefact SET sha256 = ? WHERE run_id = ? AND name = 'controls'", (other, run_id))
+    for act in (lambda: hold(own, run_id, strict=True), lambda: enter_again(own, run_id)):
+        with pytest.raises(NotAsSealed, match="table controls"):
+            act()
+    lost = prepared(own).enter(own)
+    with own.writing() as connection:
+        connection.execute("DELETE FROM artefact WHERE run_id = ? AND name = 'controls'", (lost,))
+    work(own.directory, idle=0)
+    assert find_run(own, lost).state is RunState.FAILED
+    assert "the control records of the run are not there" in find_run(own, lost).error
+
+
+@pytest.mark.slow
+def test_controls_leave_with_the_last_run_that_has_them(own: Workspace) -> None:
+    first = done(own)
+    sha256, again = controls_hash(own, first), enter_again(own, first)
+    work(own.directory, idle=0)
+    delete_run(own, first)
+    assert sha256 in known_tables(own)
+    delete_run(own, again)
+    assert sha256 not in known_tables(own)
+
+
+@pytest.mark.slow
+def test_a_release_commits_to_controls_and_no_public_file_tells_of_them(own: Workspace, tmp_path: Path) -> None:
+    table = people()
+    table.loc[table["held"] == "yes", "area"] = MARK
+    table.to_csv(tmp_path / "people.csv", index=False)
+    run_id = done(own, data={"holdout": "held"})
+    plan, run = plan_release(own, run_id), find_run(own, run_id)
+    assert plan.controls == controls_hash(own, run_id) != ""
+    bound = [committed(run, own.dataset(run.dataset_id), plan.tables, "p", "", c) for c in (plan.controls, "", "0")]
+    assert len({one.sealed(b"k", {}) for one in bound}) == 3
+    assert "controls_sha256" not in bound[1].to_table()
+    found = examine(own, plan, policy_of(own.directory))
+    release(own, run_id, tmp_path / "out", reason="a test", waive={one.check: "a test" for one in found.unwaived})
+    inside = json.loads((tmp_path / "out/internal/commitments.json").read_text("utf-8"))
+    assert inside["committed"]["controls_sha256"] == plan.controls
+    everything = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    for path in everything:
+        content = path.read_bytes()
+        assert MARK.encode() not in content, path.name
+        if path.is_relative_to(tmp_path / "out/public"):
+            for telling in (plan.controls.encode(), b"singling", b"held out", b"holdout", b"excess"):
+                assert telling not in content.lower(), (path.name, telling)
+    assert any(
+        b"no release is made of those that a column of the file names" in path.read_bytes() for path in everything
+    )
+
+
+def test_files_of_other_tools_have_controls_by_a_column_alone(own: Workspace, tmp_path: Path) -> None:
+    """A share that is drawn now was among the records that the other tool had: a control like that hides every leak."""
+    table = people()
+    table[table["held"] == "no"].drop(columns="held").to_csv(tmp_path / "released.csv", index=False)
+
+    def evaluated(holdout: float | str) -> PreparedRun:
+        path = tmp_path / "plan.toml"
+        path.write_text(Recipe.from_table({**RECIPE, "data": {"holdout": holdout}}).to_toml(), "utf-8")
+        files = [str(tmp_path / name) for name in ("people.csv", "released.csv")]
+        return prepare_evaluation(find_recipe(str(path)), files[0], files[1:], key=own.key())
+
+    with pytest.raises(BadInput, match=r'^data.holdout: whoever made these files .* holdout = "column"'):
+        evaluated(0.4)
+    run_id = evaluated("held").enter(own)
+    work(own.directory, idle=0)
+    assert control_records(own, run_id) == 25
+    found = {
+        row.params["kind"]: row.value
+        for row in result_rows(own, run_id)
+        if row.measure == "attack_success" and row.draw == 1
+    }
+    assert found == {"univariate": 1.0, "multivariate": 1.0}
+    assert controls_hash(own, enter_again(own, run_id)) == controls_hash(own, run_id)
+
+
+def test_a_companion_has_the_same_controls(own: Workspace, tmp_path: Path) -> None:
+    beside = {**RECIPE, "data": {}, "measure": [{"method": "utility.ecdf"}], "label": "beside"}
+    (tmp_path / "other.toml").write_text(Recipe.from_table(beside).to_toml(), "utf-8")
+    main = prepared(own, companions=["other"])
+    (other,) = prepare_companions(main, find_recipe(str(tmp_path / "recipe.toml")))
+    assert other.recipe.data == main.recipe.data
+    assert other.data is main.data

@@ -1,0 +1,80 @@
+"""Attacks beside control records: one table for results and report, few words for the app, a table each in JSON."""
+
+from __future__ import annotations
+
+import pytest
+
+from sfumato.engine.risk._attack import AttackResult, Rate
+from sfumato.engine.rows import Row
+from sfumato.workspace.reporting.attacks import attack_lines, attack_objects, attack_table, attacks_in
+from sfumato.workspace.reporting.measured import result_tables
+from sfumato.workspace.reporting.tables import text
+
+
+def rows(
+    attack: int, control: int, dataset: str = "synthetic", target: str = "", draw: int | None = None, **params: object
+) -> list[Row]:
+    found = AttackResult(Rate(attack, 100), Rate(10, 100), Rate(control, 100)).estimates(target, **params)
+    return [
+        Row("risk", "some_attack", one.measure, target, dataset, draw, None, one.value, one.lower, one.upper, one.baseline,
+            status="computed" if one.value is not None else "not computed", reason=one.reason, params=params)
+        for one in found
+    ]  # fmt: skip
+
+
+PLAIN = Row("risk", "uniqueness", "sample_uniques", "", "synthetic", None, None, 3.0)
+
+
+def test_an_attack_is_one_line_and_leaves_the_table_of_its_family() -> None:
+    found = [PLAIN, *rows(60, 20), *rows(100, 20, "confidential")]
+    (plain, own), (attacks, theirs) = result_tables(found)
+    assert own == [PLAIN]
+    assert theirs == found[1:]
+    assert [str(row[0]) for row in plain.rows] == ["uniqueness.sample_uniques"]
+    shown = text(attacks).splitlines()
+    assert shown[0] == "Attacks beside control records"
+    assert shown[3].split()[:6] == ["some_attack", "synthetic", "0.6", "0.2", "0.1", "0.5"]
+    assert shown[4].split()[:6] == ["some_attack", "confidential", "1", "0.2", "0.1", "1"]
+    assert max(map(len, text(attacks, 80).splitlines())) <= 80
+
+
+def test_attacks_of_other_targets_params_and_datasets_stay_apart() -> None:
+    found = [
+        *rows(60, 20),
+        *rows(60, 20, target="age"),
+        *rows(60, 20, kind="other"),
+        *rows(60, 20, draw=1),
+        *rows(60, 20, "confidential"),
+    ]
+    assert [len(parts) for parts in attacks_in(found)] == [5] * 5
+    assert attack_table([PLAIN]) is None
+
+
+def test_an_excess_that_is_not_computed_says_so_and_why() -> None:
+    (parts,) = attacks_in(rows(50, 100))
+    assert parts["excess"].value is None
+    table = attack_table(rows(50, 100))
+    assert table is not None
+    assert "not computed" in text(table)
+    assert "nothing left" in text(table)
+
+
+def test_few_words_name_the_largest_excess_first_and_how_many_are_left() -> None:
+    found = [row for place in range(6) for row in rows(30 + place, 20, target=f"v{place}")]
+    lines = attack_lines([*found, *rows(100, 20, "confidential"), PLAIN])
+    assert len(lines) == 5
+    assert lines[0].startswith("some attack, v5: attack 0.35, control 0.2, baseline 0.1, excess 0.1875 (")
+    assert lines[-1] == "and 2 more attacks"
+    assert attack_lines([PLAIN]) == []
+
+
+def test_json_has_a_table_an_attack() -> None:
+    (one,) = attack_objects([PLAIN, *rows(60, 20, kind="several"), *rows(60, 20, draw=1, kind="several")])
+    assert (one["method"], one["dataset"], one["params"], one["guesses"]) == (
+        "risk.some_attack",
+        "synthetic",
+        {"kind": "several"},
+        100.0,
+    )
+    assert one["excess"]["value"] == pytest.approx(0.5)
+    assert set(one) == {"method", "target", "dataset", "params", "attack", "baseline", "control", "excess", "guesses"}
