@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 from ddi_structure import SPACE, check_structure
 
-from sfumato.workspace.recipes import shipped_recipes
+from sfumato.workspace.recipes import find_recipe, shipped_recipes
 from sfumato.workspace.release.documents.croissant import CONFORMS, croissant
 from sfumato.workspace.release.documents.ddi_codebook import ddi_codebook
 from sfumato.workspace.release.documents.written import Written
@@ -47,7 +47,7 @@ def test_the_ddi_codebook_is_true_to_the_files(name: str, shipped: Callable[[str
     root = ET.parse(out / "public/codebook-ddi.xml").getroot()
     check_structure(root)
     assert root.attrib == {"version": "2.5"}
-    kind = "ANONYMISED" if "adult" in name else "SYNTHETIC"
+    kind = "ANONYMISED" if "anonymisation" in find_recipe(name).table else "SYNTHETIC"
     title = root.findtext(f".//{SPACE}titl") or ""
     assert title.startswith(kind)
     ids = [element.attrib["ID"] for element in root.iter() if "ID" in element.attrib]
@@ -69,7 +69,7 @@ def test_the_croissant_description_is_true_to_the_files(name: str, shipped: Call
     public = shipped(name) / "public"
     found = json.loads((public / "croissant.json").read_text("utf-8"))
     assert (found["@type"], found["conformsTo"]) == ("sc:Dataset", CONFORMS)
-    assert found["name"].startswith("ANONYMISED" if "adult" in name else "SYNTHETIC")
+    assert found["name"].startswith("ANONYMISED" if "anonymisation" in find_recipe(name).table else "SYNTHETIC")
     for file in found["distribution"]:
         content = (public / file["contentUrl"]).read_bytes()
         assert (file["sha256"], file["contentSize"]) == (hashlib.sha256(content).hexdigest(), f"{len(content)} B")
