@@ -138,7 +138,9 @@ def _comparable(name: str, confidential: Microdata, released: Microdata) -> bool
 
 
 def _none(predicates: Predicates) -> str:
-    return "" if len(predicates) else "no predicate holds of exactly one released record"
+    if not len(predicates):
+        return "no predicate holds of exactly one released record"
+    return f"only {len(predicates)} predicates hold of exactly one released record" if len(predicates) < FEW else ""
 
 
 def _ruled(predicates: Predicates, names: list[str]) -> str:

@@ -103,9 +103,9 @@ def attack_lines(rows: Iterable[Row]) -> list[str]:
 def _said(parts: Mapping[str, Row]) -> str:
     row = parts["excess"]
     name = ", ".join(filter(None, (row.method.replace("_", " "), _of(row, {}))))
-    rates = [f"{what} {_value(parts[what])}" for what in RATES if what in parts]
     ends = f" ({_ends(row)})" if row.lower is not None else ""
-    return f"{name}: {', '.join(rates)}{ends}"
+    rates = [f"{what} {_value(parts[what])}" for what in RATES if what in parts and what != "excess"]
+    return f"{name}: excess {_value(row)}{ends}, {', '.join(rates)}"
 
 
 def attack_objects(rows: Sequence[Row]) -> list[dict[str, Any]]:

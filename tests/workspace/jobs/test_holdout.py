@@ -34,6 +34,7 @@ from sfumato.workspace.release.gate import examine
 from sfumato.workspace.release.package import release
 from sfumato.workspace.release.policy import policy_of
 from sfumato.workspace.release.report import report_page
+from sfumato.workspace.release.verification import origin_of, verify_release
 from sfumato.workspace.store.artefacts import control_records, controls_hash, released_dataset
 from sfumato.workspace.store.maintenance import delete_run, known_tables
 from sfumato.workspace.store.workspace import Workspace
@@ -194,6 +195,7 @@ def test_a_release_commits_to_controls_and_no_public_file_tells_of_them(own: Wor
     release(own, run_id, tmp_path / "out", reason="a test", waive={one.check: "a test" for one in found.unwaived})
     inside = json.loads((tmp_path / "out/internal/commitments.json").read_text("utf-8"))
     assert inside["committed"]["controls_sha256"] == plan.controls
+    assert origin_of(own, verify_release(tmp_path / "out")).run == find_run(own, run_id)
     everything = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
     for path in everything:
         content = path.read_bytes()

@@ -63,7 +63,8 @@ def test_few_words_name_the_largest_excess_first_and_how_many_are_left() -> None
     found = [row for place in range(6) for row in rows(30 + place, 20, target=f"v{place}")]
     lines = attack_lines([*found, *rows(100, 20, "confidential"), PLAIN])
     assert len(lines) == 5
-    assert lines[0].startswith("some attack, v5: attack 0.35, control 0.2, baseline 0.1, excess 0.1875 (")
+    assert lines[0].startswith("some attack, v5: excess 0.1875 (")
+    assert lines[0].endswith("), attack 0.35, control 0.2, baseline 0.1")
     assert lines[-1] == "and 2 more attacks"
     assert attack_lines([PLAIN]) == []
 

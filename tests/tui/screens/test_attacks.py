@@ -1,0 +1,65 @@
+"""Attacks beside control records on the results screen, and how many records were held out on the list of runs."""
+
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sfumato.engine.microdata import conform
+from sfumato.engine.recipe import Recipe
+from sfumato.tui.state import AppState, save_state
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.keys import PUBLIC
+from sfumato.workspace.store.workspace import Workspace
+
+RECIPE = Recipe.from_table(
+    {
+        "title": "Held out",
+        "data": {"file": "people.csv", "holdout": 0.5},
+        "variables": {"area": {"kind": "categorical"}, "age": {"kind": "count"}, "income": {"kind": "continuous"}},
+        "release": {"m": 2, "seed": 3},
+        "synthesis": [{"target": "income", "method": "linear_regression", "predictors": ["age"]}],
+        "measure": [{"method": "risk.singling_out", "most": 40}],
+    }
+)
+
+
+def people(seed):
+    rng = np.random.default_rng(seed)
+    frame = {"area": rng.choice(["a", "b"], 60), "age": rng.integers(18, 90, 60), "income": rng.normal(100, 9, 60)}
+    return conform(pd.DataFrame(frame), RECIPE.schema)
+
+
+@pytest.fixture(scope="module")
+def attacked_once(tmp_path_factory):
+    path = tmp_path_factory.mktemp("attacked") / "workspace"
+    with Workspace.create(path, PUBLIC) as workspace:
+        enter_run(workspace, RECIPE, Source("people.csv", b"people"), people(1).with_controls(people(2)))
+    work(path, idle=0)
+    return path
+
+
+@pytest.fixture
+def attacked(attacked_once, tmp_path):
+    return shutil.copytree(attacked_once, tmp_path / "workspace")
+
+
+@pytest.mark.slow
+async def test_the_results_show_attack_control_baseline_and_excess_in_a_line(sit, attacked, size):
+    save_state(attacked, AppState(project=1, run=1, tab="results"))
+    async with sit(attacked, size=size) as seat:
+        lines = [line for line in seat.text.splitlines() if "singling out, kind " in line]
+        assert len(lines) == 2
+        for line in lines:
+            words = ("excess", "attack", "control", "baseline")[: 4 if size[0] >= 120 else 2]
+            assert [word for word in words if f"{word} " in line] == list(words)
+
+
+@pytest.mark.slow
+async def test_a_run_at_a_glance_says_how_many_records_were_held_out(sit, attacked):
+    save_state(attacked, AppState(project=1, run=1, tab="runs"))
+    async with sit(attacked, size=(120, 40)) as seat:
+        assert "60 more records held out" in seat.text
