@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from sfumato.engine.errors import NotComputable
@@ -16,6 +18,8 @@ from .checks import Case, Check, Sighting, numbered
 
 LIKELY = 0.5
 """From this probability on a record counts as one of the worst."""
+UNKNOWN = float(np.nextafter(LIKELY, 1.0))
+"""What a record is taken for that nobody asked about."""
 
 
 def _rows(case: Case) -> list[Row]:
@@ -90,10 +94,13 @@ def _policy_since(case: Case) -> Sighting:
 def _worst_records(case: Case) -> Sighting:
     """By what an intruder knows of a record; of one who knows all others speak ``newly_certain`` and ``guessed_beyond_prior``."""
     worst: Sighting | None = None
+    everybody = False
     for measure in record_measures(case.workspace, case.plan.run.id):
         found = open_records(case.workspace, case.plan.run.id, measure)
         if found.risk.prior is not None or not len(found):
             continue
+        # a suppressed record is not asked about, nor released
+        everybody |= len(found) == found.total or not case.synthetic
         record = int(found.ranking[0])
         probability = found.risk.probability
         highest, likely = float(probability[record]), np.flatnonzero(probability > LIKELY)
@@ -105,6 +112,9 @@ def _worst_records(case: Case) -> Sighting:
         ) + ("; of one dataset it may be chance" if few else "")
         one = Sighting(said, highest, own, records=numbered(likely) or (record,), at_most="warn" if few else "block")
         worst = one if worst is None or one.held > worst.held else worst
+    if worst is not None and not everybody:
+        said = f"{worst.said}; no measure asked about all records, and the others are not known to be safer"
+        return replace(worst, said=said, judged=max(worst.held, UNKNOWN))
     return worst or Sighting("no measure of the run says anything of single records")
 
 

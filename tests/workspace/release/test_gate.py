@@ -330,6 +330,19 @@ def test_a_policy_file_blocks_what_passed(workspace: Workspace, enter: Enter, tm
     assert not os.path.lexists(tmp_path / "out")
 
 
+@pytest.mark.slow
+def test_records_that_nobody_asked_about_are_not_taken_for_safe(workspace: Workspace, enter: Enter) -> None:
+    """Of a few targets alone, which any recipe may choose, the worst says nothing of the others."""
+    measure = {"method": "risk.identification", "radius": {"income": "open 0.001%"}, "targets": 1}
+    asked = [{**measure, "targets": 1}, {**measure, "targets": 2}]
+    some = found(workspace, done(workspace, enter(measure=asked, threshold=[])))["worst_records"]
+    assert some.status != "pass"
+    assert "no measure asked about all records" in some.said
+    whole = [*asked, {key: value for key, value in measure.items() if key != "targets"}]
+    every = found(workspace, done(workspace, enter(measure=whole, threshold=[])))["worst_records"]
+    assert "no measure asked" not in every.said
+
+
 def private(epsilon: float, records: int | None, budget: float | None, seed: int = 7) -> dict[str, Any]:
     """Sections of a recipe that makes the households anew under differential privacy."""
     bounds = {"age": [0, 120], "visits": [0, 60], "income": [0, 10_000]}
