@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -128,6 +128,14 @@ class ReleaseModel(Protocol):
 
     def refitted(self, data: Microdata, /) -> ReleaseModel:
         """The same of other confidential data, which differ in few records: nothing of the fit is approximate then."""
+
+
+@runtime_checkable
+class OwnRecordModel(ReleaseModel, Protocol):
+    """A model that can also say how probable the released values of one record are, by themselves."""
+
+    def own_record(self, guesses: Guesses, /) -> Floats:
+        """Log p(z_i^(l) | D_y), (t, g, m), of what each of m datasets says of the record itself. Raises NotComputable where none is of it."""
 
 
 Models = Callable[[Microdata], tuple[ReleaseModel, ...]]

@@ -95,6 +95,14 @@ OUTPUTS = (
         ratio_to=BEFORE,
     ),
     Output(
+        "own_record_risk",
+        "R of an intruder who looks at what was released of the record itself alone; how safe a release is it does not say, since others look at all of it",
+        "none",
+        "share",
+        range=SHARE,
+        short="R own",
+    ),
+    Output(
         "step_error",
         "error of the log posterior of the truth by steps from the fit, largest of some records at which the models were fitted anew",
         "none",
@@ -154,6 +162,10 @@ def summarised(
         for first, right in enumerate(found["first_right"][own].T, start=1):
             params, before = {**told, "datasets": first}, found["prior_right"][own]
             estimates.append(_share("posterior_risk_of_first", right, drawn, remark, params, before))
+        if "own_first_right" in found:
+            for first, right in enumerate(found["own_first_right"][own].T, start=1):
+                params, before = {**told, "datasets": first}, found["prior_right"][own]
+                estimates.append(_share("own_record_risk", right, drawn, remark, params, before))
     estimates += _computing(parts, found, drawn)
     datasets = tuple(
         Measure(
@@ -162,12 +174,17 @@ def summarised(
                     _share("posterior_risk", right[inside], drawn, remark, told, found["prior_right"][inside])
                     for told, inside in uses
                 ),
+                *(
+                    _share("own_record_risk", alone[inside, draw], drawn, remark, told, found["prior_right"][inside])
+                    for alone in (found[name] for name in found if name == "own_alone_right")
+                    for told, inside in uses
+                ),
                 Estimate("posterior_of_truth", float(own.mean()), baseline=float(found["prior"].mean()), reason=remark),
             ),
             _per_record(data, found, own, candidates),
         )
-        for right, own, candidates in zip(
-            found["alone_right"].T, found["alone_probability"].T, found["alone_candidates"].T, strict=True
+        for draw, (right, own, candidates) in enumerate(
+            zip(found["alone_right"].T, found["alone_probability"].T, found["alone_candidates"].T, strict=True)
         )
     )
     kept = {

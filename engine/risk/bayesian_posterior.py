@@ -34,10 +34,10 @@ from ..run import Progress, Run
 from ..schema import Schema
 from ..spec import Param, Spec
 from ._guess_space import GuessSpace, OpenGuesses, Space, expected
+from ._own_record import own_record_right
 from ._posterior_summary import BELIEFS, OUTPUTS, summarised
+from ._ties import SAME, as_likely, share_right
 
-SAME = 1e-7
-"""Two logarithms of probabilities that differ by less are the same: what rounding leaves."""
 CELLS = 200_000
 """Guesses times datasets that are weighed at a time."""
 SHOWN = 5
@@ -87,6 +87,10 @@ class BayesianPosteriorSpec(Spec):
     leaders: Annotated[
         int, Param("most likely guesses of a record that are weighed nearer, where a model takes a step", ge=0)
     ] = 3
+    own_record: Annotated[
+        bool,
+        Param("also tell R of an intruder who looks at what was released of the record itself, and of nobody else"),
+    ] = False
     refits: Annotated[
         int,
         Param(
@@ -108,6 +112,8 @@ class BayesianPosteriorSpec(Spec):
                 raise BadInput(f"{place}.strata[{i}]", f'"{name}" is made anew; name kept variables')
         if self.groups and self.by is None:
             raise BadInput(f"{place}.groups", "are groups of the values of by: name a variable there")
+        if self.own_record and (self.lacks > 1 or self.stop_after is not None):
+            raise BadInput(f"{place}.own_record", "needs all guesses at a record and lacks = 1; leave stop_after out")
         if self.guesses == "neighbours" and self.prior == "marginal":
             raise BadInput(
                 f"{place}.prior", 'neighbours have no marginal counts; use "model" or "uniform", or other guesses'
@@ -178,7 +184,9 @@ class _Intruder:
     def scored(self, opened: OpenGuesses) -> dict[str, NDArray[Any]]:
         """What becomes of t records: arrays of first axis t."""
         if self.spec.stop_after is None:
-            return _scored(opened, self.with_leaders(opened, self.kernels(opened)))
+            kernels = self.with_leaders(opened, self.kernels(opened))
+            own = own_record_right(self.models[0], opened, kernels.prior) if self.spec.own_record else {}
+            return {**_scored(opened, kernels), **own}
         t, g = opened.others.shape
         order = np.argsort(np.arange(g)[None, :] != opened.truth[:, None], axis=1, kind="stable")  # the truth first
         rows, upto = np.arange(t), 1
@@ -248,20 +256,20 @@ def _scored(opened: OpenGuesses, kernels: Kernels) -> dict[str, NDArray[Any]]:
     own = np.column_stack([np.take_along_axis(v, truth[:, None], 1)[:, 0] for v in opened.guesses.values.values()])
     whole = opened.size
     uniform = np.ptp(kernels.prior, axis=1) < SAME  # of what has not been looked at too
-    right = np.where(uniform, 1 / whole, _right(kernels.prior[..., None], truth)[:, 0])
+    right = np.where(uniform, 1 / whole, share_right(kernels.prior[..., None], truth)[:, 0])
     found = {
         "record": opened.guesses.records,
         "probability": _at(posterior, truth),
         "prior": np.where(uniform, 1 / whole, _at(prior, truth)),
-        "right": _right(last[..., None], truth)[:, 0],
+        "right": share_right(last[..., None], truth)[:, 0],
         "prior_right": right,
-        "candidates": _as_likely(last[..., None], truth)[:, 0],
-        "alone_right": _right(kernels.alone, truth),
-        "alone_candidates": _as_likely(kernels.alone, truth),
+        "candidates": as_likely(last[..., None], truth)[:, 0],
+        "alone_right": share_right(kernels.alone, truth),
+        "alone_candidates": as_likely(kernels.alone, truth),
         "alone_probability": np.stack(
             [_at(_normalised(one), truth) for one in np.moveaxis(kernels.alone, 2, 0)], axis=1
         ),
-        "first_right": _right(kernels.first, truth),
+        "first_right": share_right(kernels.first, truth),
         "effective": kernels.effective,
         "heavy": kernels.heavy,
         "difference": after - own,
@@ -281,19 +289,6 @@ def _normalised(logs: Floats) -> Floats:
 
 def _at(values: Floats, truth: NDArray[np.intp]) -> Floats:
     return np.take_along_axis(values, truth[:, None], 1)[:, 0]
-
-
-def _right(logs: Floats, truth: NDArray[np.intp]) -> Floats:
-    """1 / q where the truth is one of the q most likely guesses, (t, k) of logarithms (t, g, k)."""
-    most = logs >= logs.max(axis=1, keepdims=True) - SAME
-    own = np.take_along_axis(most, truth[:, None, None], 1)[:, 0]
-    return np.asarray(own / most.sum(axis=1))
-
-
-def _as_likely(logs: Floats, truth: NDArray[np.intp]) -> NDArray[np.intp]:
-    """How many guesses are at least as likely as the truth, itself among them, (t, k) of logarithms (t, g, k)."""
-    own = np.take_along_axis(logs, truth[:, None, None], 1)
-    return np.asarray((logs >= own - SAME).sum(axis=1))
 
 
 def _padded(values: Floats) -> Floats:

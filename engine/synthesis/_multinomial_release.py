@@ -36,6 +36,7 @@ from ..statistics.stratified_logit import StratumRecords, strata_of, stratified_
 from ..terms import parse_term
 from ..weighting import WEIGHTS_KNOWN
 from ._changed_multinomial import Change, changed_coefficients, log_sums, sums_of
+from ._multinomial_own_record import OwnRecord
 
 CELLS = 4_000_000
 """Numbers that are held at a time."""
@@ -193,11 +194,7 @@ class MultinomialRelease:
         likelihood, prior = np.full((t, g, len(self.releases)), -np.inf), np.full((t, g), -np.inf)
         weight = self.data.influence[guesses.records]
         x_was = self._design.matrix(truth)
-        changing = {name for term in self.predictors for name in _columns(term, self.data) if name in guesses.values}
-        distinct = None
-        if changing:
-            few, which = guesses.distinct(changing)
-            distinct = self._design.matrix(few.table(self.data)).reshape(*few.shape, -1), which
+        distinct = self._distinct(guesses)
         for stratum in self.strata:
             inside = np.flatnonzero(strata == stratum.records.number)
             kept = stratum.records.kept
@@ -219,6 +216,42 @@ class MultinomialRelease:
         if self.data.weights is not None:
             prior = self._believed.weigh(guesses).prior
         return Plausibility(likelihood + self._elsewhere(strata)[:, None, :], prior)
+
+    def _distinct(self, guesses: Guesses) -> tuple[Floats, Integers] | None:
+        """The predictors (t, d, p) that guesses change, and which of them each guess has, (t, g); None where they stay."""
+        changing = {name for term in self.predictors for name in _columns(term, self.data) if name in guesses.values}
+        if not changing:
+            return None
+        few, which = guesses.distinct(changing)
+        return self._design.matrix(few.table(self.data)).reshape(*few.shape, -1), which
+
+    def own_record(self, guesses: Guesses) -> Floats:
+        """Log p(z_i^(l) | D_y), (t, g, m), of what was released of the record itself alone."""
+        (target,) = self.targets
+        t, g = guesses.shape
+        categories, records = categories_of(self.data, target, None), guesses.records
+        truth = guesses.own(self.data)
+        codes, was = categories.codes(guesses.table(self.data)).reshape(t, g), categories.codes(truth)
+        strata, x_was = strata_of(truth, self.variable, self.groups), self._design.matrix(truth)
+        to, which = self._distinct(guesses) or (x_was[:, None, :], np.zeros((t, g), dtype=np.intp))
+        for one in self.releases:
+            one.require_linked()
+        theirs = [Microdata(one.schema, one.frame.iloc[records].reset_index(drop=True)) for one in self.releases]
+        x, z = (np.stack([of(one) for one in theirs], axis=1) for of in (self._design.matrix, categories.codes))
+        found, weight = np.full((t, g, len(theirs)), -np.inf), self.data.influence[records]
+        for stratum in self.strata:
+            kept, classes, model = stratum.records.kept, stratum.records.classes, stratum.model
+            for i in np.flatnonzero(strata == stratum.records.number):
+                (places, possible), (place, known) = _places(codes[i], classes), _places(was[i : i + 1], classes)
+                released = x[i][:, kept], places_of(z[i], classes)
+                own = OwnRecord(
+                    model.coefficients, stratum.inverse, x_was[i, kept], int(place[0]), weight[i], *released
+                )
+                if known[0] and weight[i] > 0:
+                    found[i, possible] = own.log_probabilities(to[i][:, kept])[which[i, possible], places[possible]]
+                else:
+                    found[i] = own.unmoved()
+        return found
 
     def nearer(self, guesses: Guesses) -> Floats:
         """Guess by guess: after the step, Newton's method in the two classes that the record leaves and joins, and l_Z there."""

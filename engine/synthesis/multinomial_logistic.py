@@ -186,11 +186,17 @@ def _drawn(arrays: Mapping[str, NDArray[Any]], number: int, x: Floats, index: in
 def release_model(
     data: Microdata, targets: tuple[str, ...], spec: MultinomialLogisticSpec, releases: Sequence[Microdata], run: Run
 ) -> MultinomialRelease:
-    """The releases as an intruder weighs them. Raises NotComputable."""
+    """The releases as an intruder weighs them.
+
+    Raises NotComputable of drawn coefficients: p(Z | D_y) is then an integral over all of them for each dataset, and draws near a maximum in so
+    many dimensions rarely bear what a release says, so that the answer would be that of a few of them, with an error that nobody sees.
+    """
     (target,) = targets
     if spec.parameters == "drawn":
+        many = max(stratum.coefficients for stratum in records_of(data, target, spec))
         raise NotComputable(
-            f'the models of "{target}" have drawn coefficients: a release of the maximum alone can be asked'
+            f'the models of "{target}" have drawn coefficients: how probable a release is would be an integral over {many:,} of them for '
+            'each guess, which draws do not bear; parameters = "mle" can be asked'
         )
     variable = _stratifying(target, spec)
     shares = [np.bincount(strata_of(one, variable, spec.groups)).tolist() for one in (data, *releases)]

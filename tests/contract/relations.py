@@ -239,7 +239,7 @@ EXPECTATIONS: dict[str, Expected] = {
         for name in (
             *("posterior_risk", "prior_risk", "posterior_of_truth", "nearly_certain", "right_both", "gained", "lost"),
             *("wrong_both", "risk_ratio", "largest_risk_ratio", "expected_difference", "posterior_risk_of_first"),
-            *("step_error", "effective_draws"),
+            *("own_record_risk", "step_error", "effective_draws"),
         )
     },
     "risk.inference_attack.misclassification": Expected(doubled=same, copy=same, permuted=higher, noise=equals(1)),

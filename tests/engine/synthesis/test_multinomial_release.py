@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sfumato.engine.errors import BadInput
 from sfumato.engine.execution import execute
 from sfumato.engine.guesses import Guesses, ReleaseModel, weighed, with_records
 from sfumato.engine.microdata import Microdata, conform
@@ -149,6 +150,81 @@ def test_drawn_coefficients_are_not_weighed_and_say_so() -> None:
     rows = [r for r in execute(of, data, key=PUBLIC).rows if r.method == "bayesian_posterior"]
     assert rows
     assert all(r.value is None and "drawn coefficients" in r.reason for r in rows)
+    assert all("integral over 12" in r.reason and 'parameters = "mle"' in r.reason for r in rows)  # 4 places, 3 columns
+
+
+def own_record_anew(
+    of: Recipe, data: Microdata, releases: Sequence[Microdata], record: int, weight: np.ndarray[Any, Any]
+) -> np.ndarray[Any, Any]:
+    """Log p of the record's own released values for every guess, (12, m), by fits to the data with each guess."""
+    place, colour = (c.ravel() for c in np.indices((4, 3)))
+    found = np.zeros((12, len(releases)))
+    design = {
+        "place": CompletedDesign.of(["age", "sex"], data),
+        "colour": CompletedDesign.of(["age", "sex", "place"], data),
+    }
+    for g in range(12):
+        changed = with_records(
+            data, np.array([record]), {"place": place[g : g + 1] * 1.0, "colour": colour[g : g + 1] * 1.0}
+        )
+        for target, size in (("place", 4), ("colour", 3)):
+            y = changed.numbers(target).astype(int)
+            own = fit(design[target].matrix(changed), y, np.arange(size), 0.1, weight)
+            for draw, release in enumerate(releases):
+                logs = log_probabilities(design[target].matrix(release)[record : record + 1], own.coefficients)
+                found[g, draw] += logs[0, int(release.numbers(target)[record])]
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weighted", [False, True])
+def test_what_a_record_s_own_released_values_say_is_that_of_fits_anew(weighted: bool) -> None:
+    of = recipe()
+    data = made(of, 150)
+    weight = np.where(np.arange(150) % 3 == 0, 0.4, 1.0) if weighted else np.ones(150)
+    data = data.weighted(weight)
+    releases = execute(of, data, key=PUBLIC).releases
+    chosen = np.array([0, 1, 8])
+    found = np.sum([m.own_record(every_guess(chosen)) for m in models(of, data, releases)], axis=0)  # type: ignore[attr-defined]
+    for r, record in enumerate(chosen):
+        exact = own_record_anew(of, data, releases, int(record), weight)
+        size = np.ptp(exact)
+        assert size > 0.1  # the guesses differ
+        assert np.abs(found[r] - exact).max() < 0.08 * size
+
+
+@pytest.mark.slow
+def test_a_record_of_weight_0_leaves_its_released_values_as_probable_whatever_is_guessed() -> None:
+    of = recipe()
+    data = made(of, 120).weighted(np.where(np.arange(120) == 2, 0.0, 1.0))
+    releases = execute(of, data, key=PUBLIC).releases
+    (first, _) = models(of, data, releases)
+    said = first.own_record(every_guess(np.array([2, 3])))  # type: ignore[attr-defined]
+    assert np.ptp(said[0], axis=0).max() == 0
+    assert np.ptp(said[1], axis=0).min() > 0
+
+
+@pytest.mark.slow
+def test_r_by_a_record_s_own_values_is_told_beside_r_and_below_it() -> None:
+    """And refused where it is not known, or would be of other guesses than R."""
+    of = recipe(m=4, own_record=True, refits=0, guesses="all")
+    data = made(of, 150)
+    found = [r for r in execute(of, data, key=PUBLIC).rows if r.method == "bayesian_posterior"]
+    told = {(r.measure, r.params.get("datasets")): r.value for r in found if r.draw is None}
+    assert {n for name, n in told if name == "own_record_risk"} == {1, 2, 3, 4}
+    assert told["prior_risk", None] - 0.05 < told["own_record_risk", 4] < told["posterior_risk", None]
+    assert sum(r.measure == "own_record_risk" and r.draw is not None for r in found) == 4
+    plain = [r for r in execute(recipe(m=2, refits=0), data, key=PUBLIC).rows if r.measure == "own_record_risk"]
+    assert not plain
+    for wrong in ({"lacks": 2}, {"stop_after": 3}):
+        with pytest.raises(BadInput, match=r"measure\[0\].own_record"):
+            recipe(own_record=True, **wrong)
+    others = {"method": "dirichlet_multinomial", "target": ["place"], "predictors": ["sex"]}
+    mixed = Recipe.from_table(
+        {**recipe(own_record=True).to_table(), "synthesis": [others, recipe().to_table()["synthesis"][1]]}
+    )
+    rows = [r for r in execute(mixed, data, key=PUBLIC).rows if r.method == "bayesian_posterior"]
+    assert all(r.value is None and "leave own_record out" in r.reason for r in rows)
 
 
 @pytest.mark.study
