@@ -62,7 +62,7 @@ class SinglingOutSpec(Spec):
             told=True,
         ),
     ] = ()
-    most: Annotated[int, Param("most predicates of a kind", ge=1, le=100_000)] = 1000
+    most: Annotated[int, Param("most predicates of a kind", ge=1, le=10_000)] = 1000
     clauses: Annotated[int, Param("variables of a multivariate predicate", ge=2, le=20)] = 3
     by_variable: Annotated[bool, Param("also the univariate predicates of each variable alone")] = False
 
@@ -210,14 +210,15 @@ class _Tried:
         )
         for start in range(0, DEALS, step):
             here = among[start : start + step]
-            rank = np.argsort(np.argsort(rng.random((len(here), records)), axis=1), axis=1)
-            of_controls = pairs @ (rank < here[:, None]).T.astype(np.int32)
+            order = np.argsort(rng.random((len(here), records)), axis=1)
+            control = np.zeros(order.shape, dtype=np.int32)
+            np.put_along_axis(control, order, np.arange(records) < here[:, None], axis=1)
+            of_controls = pairs @ control.T
             of_people = held[:, None] - of_controls
-            attack = (of_people == 1).sum(axis=0) / total
-            control = np.minimum(1.0, scale * self._control_terms(of_people, of_controls).sum(axis=0) / total)
-            found[start : start + step] = np.where(
-                control < 1, (attack - control) / np.maximum(1 - control, 1 / total), 0.0
-            )
+            success = (of_people == 1).sum(axis=0) / total
+            beside = np.minimum(1.0, scale * self._control_terms(of_people, of_controls).sum(axis=0) / total)
+            left = np.maximum(1 - beside, 1 / total)
+            found[start : start + step] = np.where(beside < 1, (success - beside) / left, 0.0)
         return found
 
     def _control_terms(self, of_people: Integers, of_controls: Integers) -> Floats:

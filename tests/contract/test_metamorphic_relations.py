@@ -53,7 +53,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "risk.inference_attack": {"sensitive": "days", "known": ["visits", "region"], "within": 1},
     "risk.population_uniqueness": {"fraction": 0.1, "bins": {"visits": "width 2"}},
     "risk.correct_attribution": {"keys": ["region", "visits"], "sensitive": ["days"], "obvious": 0.5},
-    "risk.singling_out": {"most": 100_000},
+    "risk.singling_out": {"most": 10_000},
     "risk.record_linkage": {"radius": RADIUS},
     "risk.special_uniques": {"keys": ["region", "sex", "size", "days"], "sampling_fraction": 0.1},
     "risk.uniqueness": {"sizes": [1, 2]},

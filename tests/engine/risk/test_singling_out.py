@@ -321,13 +321,15 @@ def test_partial_copies_are_found_out() -> None:
 @pytest.mark.study
 @pytest.mark.parametrize(("n", "n_c"), [(500, 500), (800, 200), (150, 450)])
 def test_where_nothing_leaks_the_interval_covers_0(n: int, n_c: int, capsys: pytest.CaptureFixture[str]) -> None:
-    """200 releases drawn without the data; intervals for independent guesses of half the width, and a release that leaks, must fail."""
+    """500 releases drawn without the data, since of 200 one share in five is outside by chance; intervals of half the width, and 50 releases that
+    leak, must fail.
+    """
     covers: dict[str, list[bool]] = {}
-    for simulation in range(200):
+    for simulation in range(500):
         rng = np.random.default_rng([7, simulation])
         data, others, released = people(n, rng), people(n_c, rng), people(n, rng)
         leaking = mostly_copied(data, released)
-        for what, table in (("drawn", released), ("leaking", leaking)):
+        for what, table in (("drawn", released), ("leaking", leaking))[: 2 if simulation < 50 else 1]:
             for (kind, measure, _), one in attack(data, others, table, simulation, most=400).items():
                 if measure == "excess_risk":
                     covers.setdefault(f"{kind}, {what}", []).append(one.lower <= 0 <= one.upper)  # type: ignore[operator]
