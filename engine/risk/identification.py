@@ -93,6 +93,9 @@ class IdentificationSpec(Spec):
             told=True,
         ),
     ] = field(default_factory=dict)
+    kept_only: Annotated[
+        bool, Param("the intruder knows values of kept variables alone, and none that is synthesised")
+    ] = False
     among: Annotated[
         Mapping[str, tuple[str, ...]],
         Param(
@@ -135,11 +138,13 @@ class IdentificationSpec(Spec):
         told = None if self.external is None else self.external.columns
         known = self.known or tuple(n for n in known_by_default(schema, released) if told is None or n in told)
         rest = tuple(name for name in released if name not in known and (told is None or name in told))
-        return replace(self, known=known, synthesised=self.synthesised or rest)
+        return replace(self, known=known, synthesised=self.synthesised or (() if self.kept_only else rest))
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
         """BadInput when nothing is matched, a radius is missing or out of place, or targets and file do not fit."""
         matched = self.for_release(schema, released).matched
+        if self.kept_only and (made := [name for name in matched if name in released]):
+            raise BadInput(f"{place}.kept_only", f'"{made[0]}" is synthesised; leave it out of what the intruder knows')
         check_radii(schema, released, matched, self.radius, place)
         check_among(schema, self.among, place)
         for name in self.errors:

@@ -16,6 +16,8 @@ import numpy as np
 import pandas as pd
 from public_data import PUBLIC_DATA
 
+from sfumato.engine.matching.matching import Exact
+from sfumato.engine.matching.subsets import subset_risks
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.risk.attribute import AttributeSpec, attribute
 from sfumato.engine.risk.identification import IdentificationSpec, identification
@@ -93,6 +95,17 @@ def main() -> None:
     for model, more in (("log_normal", {}), ("log_relative", {"number_of_reviews": "log 5%"})):
         once, five = (sweep_seconds(data, releases, model, {**RADIUS, **more}, replicates) for replicates in (1, 5))
         print(f"{model}: 16 levels x (20 + 1) datasets of 10,000, both risks: {once:.2f} s, 5 replicates {five:.2f} s")
+    for variables in (8, 10, 12):
+        keys = of_levels(10_000, variables)
+        took = seconds(lambda keys=keys: subset_risks(keys, (10_000, 10_000)), 1)
+        print(f"every subset of {variables} variables of levels, one dataset of 10,000: {took:.2f} s")
+
+
+def of_levels(n: int, variables: int) -> list[Exact]:
+    """Variables of 2 to 6 levels, of records that are their own release."""
+    rng = np.random.default_rng(1)
+    columns = [rng.integers(0, rng.integers(2, 7), n) for _ in range(variables)]
+    return [Exact(column, column) for column in columns]
 
 
 def sweep_seconds(

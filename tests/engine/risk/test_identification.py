@@ -180,3 +180,19 @@ def test_log_radius_on_negative_values_is_refused() -> None:
 def test_a_recipe_s_table_is_read_back() -> None:
     table = {"known": ["region"], "radius": {"income": "open 5%", "children": 1}}
     assert IdentificationSpec.from_table(table, "m").to_table() == table
+
+
+def test_an_intruder_who_knows_kept_variables_alone_matches_on_no_synthesised_one() -> None:
+    """Only record 2 is alone by region and children; the others share them with one more."""
+    measure = identification(CONFIDENTIAL, SYNTHETIC, spec(kept_only=True), RUN)
+    assert spec(kept_only=True).matched == ("region", "children")
+    assert measure.per_record["candidates"].tolist() == [2, 2, 1, 2, 2]
+    assert values(measure)["expected_match_risk"] == pytest.approx(3)
+    assert values(measure)["true_match_rate"] == pytest.approx(0.2)
+    assert read({"kept_only": True}, RELEASED).settings(SCHEMA, RELEASED)["kept_only"] is True
+    for table in (
+        {"synthesised": ["income"], "radius": {"income": "5%"}},
+        {"known": ["region", "income"], "radius": {"income": "5%"}},
+    ):
+        with pytest.raises(BadInput, match=r"^measure\[0\].kept_only: \"income\" is synthesised"):
+            read({**table, "kept_only": True}, RELEASED)
