@@ -66,8 +66,8 @@ class IntruderFile:
 
     @property
     def told(self) -> str:
-        """What the rows of a result say of it: no more than its size and hash."""
-        return f"{len(self.lines) - 1:,} records, SHA-256 {self.sha256}"
+        """What the rows of a result say of it: no more than its size and the start of its hash, enough to tell it from another."""
+        return f"{len(self.lines) - 1:,} records, SHA-256 {self.sha256[:16]}"
 
     @property
     def columns(self) -> tuple[str, ...]:
