@@ -157,6 +157,13 @@ OUTPUTS = (
             "high",
             "probability",
         ),
+        RecordArray(
+            "from_controls",
+            "the same chance, of that variable, with the control records in place of the release",
+            "share",
+            "none",
+            "prior",
+        ),
     ),
 )
 def attribute_inference(
@@ -164,7 +171,8 @@ def attribute_inference(
 ) -> Measure:
     """The attack on each sensitive variable, of all guesses and of the most confident ones (``guesses`` in the parameters).
 
-    ``per_record``: ``candidates`` and ``right``, (n,) each, NaN of records that are not attacked.
+    ``per_record``: ``candidates``, ``right`` and ``from_controls``, (n,) each, NaN of records that are not attacked; of the variable whose
+    guess is the most probably right, of equal ones that of which the controls say least.
     """
     assert confidential.controls is not None
     rng = run.for_all
@@ -172,7 +180,7 @@ def attribute_inference(
     others = drawn(confidential.controls, spec.records, rng)
     sides = _Sides(of_rows(confidential, own), of_rows(confidential.controls, others), confidential.controls, released)
     said = [_sampled("records", own, confidential), _sampled("controls", others, confidential.controls)]
-    estimates, right, candidates = list[Estimate](), *np.full((2, len(confidential)), np.nan)
+    estimates, (right, before, candidates) = list[Estimate](), np.full((3, len(confidential)), np.nan)
     for name in spec.sensitive:
         try:
             found = sides.attacked(name, spec)
@@ -181,8 +189,11 @@ def attribute_inference(
             continue
         estimates += found.estimates(name, spec.confident, [*said, *sides.left_out(name)])
         at = own[found.rows]
-        right[at], candidates[at] = np.fmax(right[at], found.training.right), found.training.candidates
-    arrays = {"candidates": candidates, "right": right}
+        chance = found.training.right
+        worse = ~(right[at] > chance) & ~((right[at] == chance) & (before[at] <= found.from_controls))
+        right[at[worse]], before[at[worse]] = chance[worse], found.from_controls[worse]
+        candidates[at] = found.training.candidates
+    arrays = {"candidates": candidates, "right": right, "from_controls": before}
     return Measure(tuple(estimates), {} if np.isnan(right).all() else arrays)
 
 
