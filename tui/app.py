@@ -25,7 +25,7 @@ from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import find_run, run_line
 
 from . import jobs
-from .messages import ErrorMessage, JobDone, KeysRead, WorkspaceChanged, WorkspaceOpened
+from .messages import ErrorMessage, FileLookedAt, JobDone, KeysRead, WorkspaceChanged, WorkspaceOpened
 from .places import keys_file
 from .screens.page import TellsErrors
 from .screens.projects import Projects
@@ -266,6 +266,19 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         if event.project_id is not None and len(self.screen_stack) == 1:
             await self.open_project(event.project_id, event.run_id, event.tab)
         self.refresh_page()
+
+    @on(FileLookedAt)
+    async def _file_looked_at(self, event: FileLookedAt) -> None:
+        """Ask how a file is read before it is stored."""
+        from . import jobs
+        from .screens.reading import Reading, asked_format
+
+        def answered(answers: dict[str, Any] | None) -> None:
+            if answers is not None:
+                said = asked_format(answers)
+                self.job(partial(jobs.import_file, self.directory, event.file, event.project, said))
+
+        await self.open(Reading(Path(event.file).name, event.head, event.found), answered)
 
     @on(WorkspaceOpened)
     async def _workspace_opened(self, event: WorkspaceOpened) -> None:

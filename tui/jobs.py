@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.workspace.store.workspace import Workspace
 
-from .messages import JobDone, PlanSaved, WorkspaceOpened
+from .messages import FileLookedAt, JobDone, PlanSaved, WorkspaceOpened
 
 if TYPE_CHECKING:
     from sfumato.workspace.plan.drafts import Draft
@@ -49,8 +49,22 @@ def open_demo(directory: Path) -> JobDone:
     return JobDone(done.text, done.run_id, done.worker, "runs", project_id)
 
 
-def import_file(directory: Path, file: str, project: str) -> JobDone:
-    """Bring a file into a project, in a process of its own. Raises BadInput; then nothing was stored."""
+def look_at_file(directory: Path, file: str, project: str) -> FileLookedAt | JobDone:
+    """Find how a file of text is written; bring it in at once where nothing about that is unusual or unsettled.
+
+    Raises BadInput, OSError and StrangeFile; then nothing was stored.
+    """
+    from sfumato.workspace.ingest.dialects import detect, head_of
+
+    head = head_of(Path(file).expanduser())
+    found = detect(head) if head.strip() and b"\0" not in head[:2] else None
+    if found is None or (found.usual and not found.doubts):
+        return import_file(directory, file, project)
+    return FileLookedAt(file, project, head, found)
+
+
+def import_file(directory: Path, file: str, project: str, said: Mapping[str, Any] | None = None) -> JobDone:
+    """Bring a file into a project, in a process of its own, read as is ``said``. Raises BadInput; then nothing was stored."""
     from sfumato.workspace.ingest.importing import import_file as bring_in
     from sfumato.workspace.ingest.limits import READ_SECONDS
     from sfumato.workspace.jobs.processes import call_in_process
@@ -58,11 +72,13 @@ def import_file(directory: Path, file: str, project: str) -> JobDone:
 
     path = str(Path(file).expanduser())
     found = call_in_process(
-        bring_in, directory, path, project or Path(file).stem, what="the import", seconds=READ_SECONDS
+        bring_in, directory, path, project or Path(file).stem, said, what="the import", seconds=READ_SECONDS
     )
-    said = records_text(found.records, found.dropped)
+    records = records_text(found.records, found.dropped)
     return JobDone(
-        f'{found.source}: {said} in project "{found.project}" of {directory}', tab="data", project_id=found.project_id
+        f'{found.source}: {records} in project "{found.project}" of {directory}',
+        tab="data",
+        project_id=found.project_id,
     )
 
 

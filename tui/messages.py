@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 if TYPE_CHECKING:
+    from sfumato.workspace.ingest.dialects import Detection
     from sfumato.workspace.plan.drafts import Draft
 
 
@@ -35,6 +36,16 @@ class JobDone(Message):
     worker: subprocess.Popen[bytes] | None = None
     tab: str = ""
     project_id: int | None = None
+
+
+@dataclass
+class FileLookedAt(Message):
+    """The first lines of a file of text that is to be imported into a project, and how they are written."""
+
+    file: str
+    project: str
+    head: bytes
+    found: Detection
 
 
 @dataclass

@@ -61,8 +61,13 @@ class Form(Dialog[dict[str, Any]]):
                 for order, field in enumerate(self._form_fields):
                     yield Label(field.name, markup=False)
                     yield self._widget(field, f"field-{order}")
+            yield from self.compose_beside()
             yield Static("" if self._form_fields else "It has no parameters.", id="form-help", markup=False)
             yield Static("", id="form-problem", markup=False)
+
+    def compose_beside(self) -> ComposeResult:
+        """What a form shows between its fields and its help: nothing, unless it is more than a form."""
+        return iter(())
 
     def _widget(self, field: Field, name: str) -> Input | Choice:
         if field.choices:

@@ -126,9 +126,9 @@ class Projects(Page):
 
         def answered(table: dict[str, Any] | None) -> None:
             if table is not None:
-                self.sfumato.say(f"{Path(table['file']).name} is being imported")
+                self.sfumato.say(f"{Path(table['file']).name} is being read")
                 self.sfumato.job(
-                    partial(jobs.import_file, self.sfumato.directory, table["file"], table.get("project", ""))
+                    partial(jobs.look_at_file, self.sfumato.directory, table["file"], table.get("project", ""))
                 )
 
         fields = [

@@ -10,16 +10,20 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from sfumato.engine.text_format import DELIMITERS, TextFormat
 
+from ..plain_files import open_plain
 from .number_signs import WHOLE, is_number, signs_of
 
+PARQUET = b"PAR1"
 SAMPLE_BYTES = 1 << 18
 SAMPLE_ROWS = 400
 MOST_PREAMBLE = 30
@@ -125,6 +129,17 @@ def detect(content: bytes, said: Mapping[str, Any] | None = None) -> Detection:
     return Detection(found, tuple(reasons), tuple(name.strip() for name in names), shown, usual)
 
 
+def head_of(file: Path) -> bytes:
+    """The whole lines among the first bytes of a file of text; none of one that says itself how it is read. Raises OSError, StrangeFile."""
+    handle = open_plain(file, follow=True)
+    with os.fdopen(handle, "rb") as opened:
+        head = opened.read(SAMPLE_BYTES)
+        more = bool(opened.read(1))
+    if head.startswith(PARQUET):
+        return b""
+    return head[: head.rfind(b"\n") + 1] or head if more else head
+
+
 def _said(key: str, value: object) -> Reason:
     text = (
         "yes"
@@ -146,7 +161,9 @@ def _encoding(content: bytes) -> Reason:
     zeros = [some[i::2].count(0) / max(1, len(some[i::2])) for i in (0, 1)]
     if max(zeros) > 0.3 and min(zeros) < 0.05:
         name = "utf-16-le" if zeros[1] > zeros[0] else "utf-16-be"
-        return Reason("encoding", name, "every other byte is 0")
+        text = some[: len(some) // 2 * 2].decode(name, "replace")
+        if len(some) >= 16 and sum(sign.isprintable() or sign in "\t\r\n" for sign in text) > 0.95 * len(text):
+            return Reason("encoding", name, "every other byte is 0")
     try:
         content.decode("utf-8")
     except UnicodeDecodeError:
@@ -292,11 +309,16 @@ def _of_a_type(cell: str) -> bool:
 
 
 def _preamble(rows: list[list[str]]) -> int:
-    """How many rows stand before the table: those before the first that has as many cells as most."""
+    """How many rows stand before the table: those before the first that has as many cells as most, and titles that a spreadsheet
+    filled up with empty cells: at most half of theirs hold something, of the row below more.
+    """
     if not rows:
         return 0
     usual = Counter(map(len, rows)).most_common(1)[0][0]
     first = next(i for i, row in enumerate(rows) if len(row) == usual)
+    filled = [sum(bool(cell.strip()) for cell in row) for row in rows[: MOST_PREAMBLE + 2]]
+    while first + 1 < len(filled) and 2 * filled[first] <= usual and any(2 * n > usual for n in filled[first + 1 :]):
+        first += 1
     return first if usual > 1 and first <= MOST_PREAMBLE else 0
 
 

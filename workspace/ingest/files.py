@@ -21,6 +21,7 @@ from sfumato.engine.text_format import TextFormat
 from ..errors import StrangeFile
 from ..plain_files import read_plain
 from ..reporting.words import printable
+from .dialects import PARQUET
 from .filters import select_where
 from .holdout import check_column, held_out, with_column
 from .limits import bounded_memory
@@ -86,7 +87,7 @@ def _shipped(file: str, place: str) -> Source:
 
 def is_text(source: Source) -> bool:
     """Whether a file is one of text, which does not say itself how it is read."""
-    return source.content[:4] != b"PAR1" and bool(source.content.strip())
+    return not source.content.startswith(PARQUET) and bool(source.content.strip())
 
 
 def read_frame(
@@ -103,7 +104,7 @@ def read_frame(
 
 
 def _read_frame(source: Source, schema: Schema | None, place: str, form: TextFormat | None) -> pd.DataFrame:
-    if source.content[:4] == b"PAR1":
+    if source.content.startswith(PARQUET):
         if form is not None:
             raise BadInput(
                 "data.format", f'"{source.name}" is a Parquet file, which says itself how it is read; leave it out'

@@ -15,7 +15,7 @@ from sfumato.engine.schema import Kind, MissingPolicy, Role, Schema, Variable
 
 from ..plan.drafts import draft_of, draft_of_import, inline, keep_missing, store_draft
 from ..store.workspace import Workspace
-from .dialects import Detection
+from .dialects import Detection, detect
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,14 +72,15 @@ def _read(source: Source, said: Mapping[str, Any]) -> tuple[pd.DataFrame, Detect
     """The table of a file, and how its text was read: as found, but for what is said. Raises BadInput."""
     from sfumato.engine.text_format import TextFormat
 
-    from .dialects import detect
     from .files import is_text, read_frame
 
     if not is_text(source):
         form = TextFormat.from_table(said) if said else None
         return read_frame(source, place="FILE", form=form), None
     detection = detect(source.content, said)
-    return read_frame(source, place="FILE", form=None if detection.usual else detection.format), detection
+    binary = b"\0" in source.content[:65536] and not detection.format.encoding.startswith(("utf-16", "utf-32"))
+    form = None if detection.usual or binary else detection.format
+    return read_frame(source, place="FILE", form=form), detection
 
 
 def import_file(directory: Path, file: str, project: str, said: Mapping[str, Any] | None = None) -> Imported:

@@ -110,6 +110,7 @@ DIALECTS = {
     "semicolon, no header, decimal comma": Dialect(";", ",", header=False),
     "semicolon, Excel's first line": Dialect(";", ",", before="sep=;\n"),
     "semicolon, a title above": Dialect(";", before="People of our towns\nas of 2024\n\n"),
+    "semicolon, a spreadsheet's title": Dialect(";", ",", before="People of our towns;;;;;\n;;;;;\n"),
     "semicolon, Windows": Dialect(";", ",", encoding="windows-1252", end="\r\n", towns=WEST, doubted=EIGHT),
     "semicolon, Windows of Central Europe": Dialect(
         ";", ",", encoding="windows-1250", towns={"São Paulo": "Łódź"}, doubted=EIGHT

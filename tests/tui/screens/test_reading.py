@@ -1,0 +1,63 @@
+"""A file whose text is unusual is shown as it would be read, and changed there, before anything is stored."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+from sfumato.engine.text_format import TextFormat
+from sfumato.tui.screens.reading import asked_format, format_fields
+from sfumato.workspace.ingest.dialects import detect
+from sfumato.workspace.plan.drafts import draft_of
+from sfumato.workspace.store.workspace import Workspace
+
+pytestmark = pytest.mark.slow
+LINES = ["name;visits;income", *(f"Zoé {i};{i % 5};{1000 + i},5" for i in range(60))]
+
+
+@pytest.fixture
+def odd(tmp_path):
+    path = tmp_path / "odd.csv"
+    path.write_bytes("\r\n".join(LINES).encode("windows-1252"))
+    return path
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 50)])
+async def test_a_file_of_another_encoding_is_asked_about_and_read_as_is_said(sit, empty, odd, size):
+    async with sit(empty, "i", size=size) as seat:
+        await seat.press(*str(odd), "enter")
+        assert "How odd.csv is read" in seat.text
+        assert "Zoé 1" in seat.text
+        assert "? encoding" in seat.text
+        assert "1001,5" in seat.text
+        with Workspace.open(empty, read_only=True) as workspace:
+            assert not workspace.connection.execute("SELECT * FROM dataset").fetchall(), "nothing is stored yet"
+        await seat.press("down", *["backspace"] * 12, *"cp850")
+        assert "ZoÚ 1" in seat.text, "the rows follow what is said"
+        await seat.press(*["backspace"] * 5, *"klingon")
+        assert "no encoding of text" in seat.text
+        await seat.press(*["backspace"] * 7, *"windows-1252", "enter")
+        assert "odd.csv: 60 records" in seat.text
+    with Workspace.open(empty, read_only=True) as workspace:
+        draft = draft_of(workspace, 1)
+    assert draft is not None
+    said = tomllib.loads(draft.toml)["data"]["format"]
+    assert said == {"encoding": "windows-1252", "delimiter": ";", "decimal": ","}
+
+
+async def test_escape_stores_nothing(sit, empty, odd):
+    async with sit(empty, "i") as seat:
+        await seat.press(*str(odd), "enter")
+        assert "How odd.csv is read" in seat.text
+        await seat.press("escape")
+        assert "No project yet" in seat.text
+
+
+def test_the_fields_say_the_format_and_why() -> None:
+    found = detect("\n".join(LINES).encode("windows-1252"))
+    fields = format_fields(found)
+    answers = {field.name: field.value for field in fields}
+    assert TextFormat.from_table(asked_format(answers)) == found.format
+    assert all(field.help for field in fields)
+    assert "may be" in next(field.help for field in fields if field.name == "encoding")
