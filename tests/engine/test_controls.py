@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,10 +18,10 @@ from sfumato.engine.methods import Method
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.outputs import Output
 from sfumato.engine.recipe import Recipe
-from sfumato.engine.results import Estimate, Measure
+from sfumato.engine.results import Estimate, Measure, StudyPoint
 from sfumato.engine.run import PUBLIC, Run
 from sfumato.engine.schema import Kind, Schema, Variable
-from sfumato.engine.spec import Spec
+from sfumato.engine.spec import Spec, StudySpec
 
 TABLE: dict[str, Any] = {
     "data": {"file": "people.csv", "holdout": 0.25},
@@ -30,6 +31,14 @@ TABLE: dict[str, Any] = {
     "measure": [{"method": "utility.ecdf"}, {"method": "risk.looks_at_controls"}],
 }
 SCHEMA = Schema((Variable("area", Kind.CATEGORICAL), Variable("age", Kind.COUNT)))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OnePoint(StudySpec):
+    """A study of one point."""
+
+    def grid(self) -> tuple[float, ...]:
+        return (0.5,)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,6 +64,13 @@ def sees_nobody(confidential: Microdata, released: Microdata, spec: Spec, run: R
     return Measure((Estimate("seen", 0.0),))
 
 
+def sees_nobody_either(
+    confidential: Microdata, releases: Sequence[Microdata], point: float, spec: OnePoint, run: Run
+) -> StudyPoint:
+    assert confidential.controls is None
+    return StudyPoint(None, tuple(Measure((Estimate("seen", 0.0),)) for _ in releases))
+
+
 @pytest.fixture(autouse=True)
 def methods_of_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
     outputs = (Output("seen", "control records seen", "none"),)
@@ -62,6 +78,8 @@ def methods_of_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
         f"risk.{func.__name__}": Method("risk", func.__name__, "", NothingAsked, "", func, outputs, controls=wants)
         for func, wants in ((looks_at_controls, True), (sees_nobody, False))
     }
+    study = Method("studies", "sees_nobody_either", "", OnePoint, "", sees_nobody_either, outputs)
+    extra[study.key] = study
     known, refused = methods.discovered()
     monkeypatch.setattr(methods, "discovered", lambda: ({**known, **extra}, refused))
 
@@ -104,6 +122,22 @@ def test_controls_reach_the_measures_that_declare_them_and_nothing_else() -> Non
     for one, two in zip(found.releases, other.releases, strict=True):
         assert len(one) == 80
         pd.testing.assert_frame_equal(one.frame, two.frame)
+
+
+def test_studies_and_anonymisation_see_no_controls() -> None:
+    recipe = Recipe.from_table({**TABLE, "measure": [], "study": [{"method": "studies.sees_nobody_either"}]})
+    found = execute(recipe, people(30, 1).with_controls(people(20, 2)), key=PUBLIC)
+    assert [row.value for row in found.rows if row.measure == "seen" and row.draw] == [0.0, 0.0]
+    table = {**{k: v for k, v in TABLE.items() if k not in ("synthesis", "measure")}, "release": {}}
+    steps = Recipe.from_table(
+        {**table, "anonymisation": [{"method": "mondrian", "k": 3, "quasi_identifiers": ["age"]}]}
+    )
+    alone, beside = (
+        execute(steps, data, key=PUBLIC).releases[0]
+        for data in (people(30, 1), people(30, 1).with_controls(people(9, 2)))
+    )
+    pd.testing.assert_frame_equal(alone.frame, beside.frame)
+    assert beside.controls is None
 
 
 def test_a_run_whose_controls_are_gone_says_so() -> None:

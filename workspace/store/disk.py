@@ -28,10 +28,11 @@ class NotEnoughDisk(WorkspaceError):
 def bytes_needed(recipe: Recipe, data: Microdata) -> int:
     """An upper estimate of what a run leaves on the disk.
 
-    The confidential table and m released ones as they are in memory, the values of single records of every risk
+    The confidential table with its control records and m released ones as they are in memory, the values of single records of every risk
     measure, and room for the database and its log.
     """
-    table = int(data.frame.memory_usage(index=False, deep=True).sum())
+    frames = (data.frame, *(() if data.controls is None else (data.controls.frame,)))
+    table = sum(int(frame.memory_usage(index=False, deep=True).sum()) for frame in frames)
     by_record = (
         sum(step.method.family == "risk" for step in recipe.measures) * (recipe.m + 1) * len(data) * RECORD_BYTES
     )

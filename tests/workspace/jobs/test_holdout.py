@@ -16,10 +16,11 @@ from sfumato.engine.execution import execute
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
 from sfumato.tui.cli.summary import summarise
+from sfumato.workspace.ingest.importing import import_file
 from sfumato.workspace.integrity import NotAsSealed, hold
 from sfumato.workspace.jobs.runs import enter_again, result_object
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.plan.drafts import draft_of_run
+from sfumato.workspace.plan.drafts import draft_of, draft_of_run
 from sfumato.workspace.plan.prepare import (
     PreparedRun,
     prepare_companions,
@@ -231,6 +232,21 @@ def test_files_of_other_tools_have_controls_by_a_column_alone(own: Workspace, tm
     }
     assert found == {"univariate": 1.0, "multivariate": 1.0}
     assert controls_hash(own, enter_again(own, run_id)) == controls_hash(own, run_id)
+
+
+def test_the_plan_of_an_import_may_hold_records_out(own: Workspace, tmp_path: Path) -> None:
+    """The import stored all records; they are read again without those that the plan holds out."""
+    imported = import_file(own.directory, str(tmp_path / "people.csv"), "imported")
+    draft = draft_of(own, imported.project_id)
+    assert draft is not None
+    assert "# holdout = 0.2" in draft.toml
+    step = '[[synthesis]]\ntarget = "income"\nmethod = "cart"\npredictors = ["age"]\n[[measure]]\nmethod = "risk.singling_out"\n'
+    with pytest.raises(BadInput, match=r"measure\[0\].method: .* add holdout = 0.2 under \[data\]"):
+        prepare_plan(own, draft.saying(draft.toml + step))
+    found = prepare_plan(own, draft.saying(draft.toml.replace("# holdout", "holdout") + step)).data
+    assert found.controls is not None
+    assert (len(found), len(found.controls)) == (80, 20)
+    assert sorted([*found.numbers("income"), *found.controls.numbers("income")]) == sorted(people()["income"])
 
 
 def test_a_companion_has_the_same_controls(own: Workspace, tmp_path: Path) -> None:
