@@ -10,7 +10,9 @@ import pytest
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.matching.radius import Radius
+from sfumato.engine.methods import method_called
 from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.record_risk import by_part, record_risk
 from sfumato.engine.results import Estimate, Measure
 from sfumato.engine.risk.attribute_inference import AttributeInferenceSpec, attribute_inference
 from sfumato.engine.run import Run
@@ -72,6 +74,17 @@ def test_four_records_by_hand() -> None:
     assert found.per_record["from_controls"].tolist() == [0, 1, 1, 0.5]
 
 
+def test_a_record_s_guess_stands_beside_what_controls_say_of_it() -> None:
+    """What is generally so is guessed right of many records and is no worse for any of them: a screen shows both, a check can tell them apart."""
+    found = attacked(table(OWN), table(OTHERS), table(pd.DataFrame({"zip": list("aabd"), "ill": list("xxyx")})))
+    declared = method_called("risk.attribute_inference")
+    assert declared is not None
+    risk = record_risk([by_part(found.per_record, declared.per_record)])
+    assert risk.prior is not None
+    assert (risk.probability.tolist(), risk.prior.tolist()) == ([1, 0, 0, 1], [0, 1, 1, 0.5])
+    assert risk.ranking().tolist()[:2] == [0, 3], "of equally probable ones that which was least so before comes first"
+
+
 def test_the_most_confident_guesses_by_hand() -> None:
     """Those of zip a, from two equal records each; of the controls the one of zip a."""
     released = table(pd.DataFrame({"zip": list("aabd"), "ill": list("xxyx")}))
@@ -105,6 +118,7 @@ def test_a_copy_gives_everything_away() -> None:
     assert (found.per_record["right"] == 1).all()
 
 
+@pytest.mark.slow
 def test_a_part_of_the_records_that_is_copied_is_found() -> None:
     """A tenth of a release copied: little on average, all of it among the confident guesses."""
     rng = np.random.default_rng(2)
@@ -116,6 +130,7 @@ def test_a_part_of_the_records_that_is_copied_is_found() -> None:
     assert (sure["attack_success"].value, sure["guesses"].value, sure["excess_risk"].value) == (1, 100, 1)
 
 
+@pytest.mark.slow
 def test_the_regularity_of_the_population_is_no_risk() -> None:
     """An illness that follows from age is guessed of controls as well: a high attack, no excess."""
     rng = np.random.default_rng(3)
@@ -129,6 +144,7 @@ def test_the_regularity_of_the_population_is_no_risk() -> None:
     assert got["excess_risk"].lower <= 0 <= got["excess_risk"].upper  # type: ignore[operator]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e9])
 def test_no_column_rules_the_others(unit: float) -> None:
     """A known variable of heavy tails and any unit that has nothing to do with anything leaves a leak in the others visible."""

@@ -97,6 +97,7 @@ def usable(rows: list[tuple[Any, ...]]) -> Microdata:
     return Microdata(SCHEMA, pd.DataFrame(frame))
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(records, records)
 def test_every_distance_is_the_sum_of_its_definition(own: list[Any], other: list[Any]) -> None:
@@ -126,6 +127,7 @@ def _place(values: list[float], value: float) -> float:
     return low + (high - low) * (value - below[-1]) / (above[0] - below[-1])
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(records, records, st.permutations(SCHEMA.names), st.sampled_from([0.001, 1024.0]))
 def test_order_of_variables_and_unit_of_numbers_change_nothing(

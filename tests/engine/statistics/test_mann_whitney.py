@@ -40,6 +40,7 @@ def test_scores_that_are_all_apart_have_an_interval_too() -> None:
     assert area_interval(0.0, 100, 100) == pytest.approx((1 - upper, 1 - lower))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shift", "m", "n"), [(0.0, 400, 100), (1.0, 60, 90), (2.0, 50, 50)])
 def test_the_interval_covers_95_per_cent(shift: float, m: int, n: int) -> None:
     rng = np.random.default_rng(7)
