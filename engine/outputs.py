@@ -58,6 +58,10 @@ class Output:
     ``ratio_to`` says what its rows' baseline is where a threshold's ``max_ratio`` is held against that, since there is no value
     of the confidential data.
 
+    ``held_beyond`` says that its share is held against limits before a release: beyond its own baseline, which is what there would be by
+    "chance", without any disclosure; or by the "margin" of the data, which a useful release goes beyond too; or beyond "nothing", where it
+    is a share of the records that has no baseline of its own. Only what is beyond chance may block a release.
+
     ``drawn`` as "interval" is an estimate that is drawn beside the confidential data's; as "note" it stands below.
 
     ``public`` says that the released datasets' average may leave the building, rounded: a "share" of records to what a
@@ -86,6 +90,7 @@ class Output:
     share_of_band: bool = False
     limit_parameter: str = ""
     questions: tuple[Question, ...] = ()
+    held_beyond: Literal["", "chance", "margin", "nothing"] = ""
     evidence: str = ""
     ratio_to: str = ""
     drawn: Literal["", "interval", "note"] = ""

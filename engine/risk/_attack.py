@@ -68,6 +68,7 @@ def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) ->
             "low",
             range=AT_MOST_ONE,
             short="excess",
+            held_beyond="chance",
             questions=questions,
         ),
         Output("guesses", f"{guesses} that count", "none", guesses, range=NON_NEGATIVE, short="guesses"),

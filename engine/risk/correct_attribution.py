@@ -31,7 +31,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,7 +116,8 @@ _BASELINE = "its baseline is that of values drawn from the confidential margin"
 
 def _output(name: str, meaning: str, goal: Goal = "low") -> Output:
     questions: tuple[Question, ...] = ("inference",) if goal == "low" else ()
-    return Output(name, meaning, goal, "share", range=SHARE, questions=questions)
+    beyond: Literal["", "margin"] = "margin" if name == "disco_beyond" else ""
+    return Output(name, meaning, goal, "share", range=SHARE, questions=questions, held_beyond=beyond)
 
 
 @method(

@@ -150,6 +150,7 @@ def check(data: Microdata, target: str, spec: PopulationUniquenessSpec, place: s
             range=NON_NEGATIVE,
             questions=("singling out",),
             drawn="interval",
+            held_beyond="nothing",
         ),
         Output(
             "specification_uniques",

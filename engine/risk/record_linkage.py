@@ -142,6 +142,7 @@ _BASELINE = "its baseline is a released record of the block picked at random"
             range=SHARE,
             short="linked",
             questions=("linkability",),
+            held_beyond="chance",
         ),
         Output(
             "linked_share_informed",
@@ -150,6 +151,7 @@ _BASELINE = "its baseline is a released record of the block picked at random"
             "share",
             range=SHARE,
             questions=("linkability",),
+            held_beyond="chance",
         ),
         Output(
             "uniquely_linked",

@@ -92,6 +92,7 @@ class UniquenessSpec(Spec):
             "share",
             range=SHARE,
             questions=("singling out", "linkability"),
+            held_beyond="nothing",
         ),
         Output(
             "share_in_small_groups",

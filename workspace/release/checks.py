@@ -49,7 +49,7 @@ class Check:
     """A check: it warns and blocks above its limits, below them where it is of a ``least``; None never does.
 
     ``warn`` and ``block`` are in ``unit``, and hold "because" of ``reason``, from ``source`` where the field has one. ``cell`` says that a
-    limit left out is the policy's smallest cell.
+    limit left out is the policy's smallest cell. A ``note`` has no limits: it passes, and says what a reader has to know.
     """
 
     key: str
@@ -64,6 +64,7 @@ class Check:
     waivable: bool = True
     least: bool = False
     cell: Literal["", "warn", "block"] = ""
+    note: bool = False
 
     def limits(self, policy: Policy) -> tuple[float | None, float | None]:
         """From where on it warns and blocks under a policy."""

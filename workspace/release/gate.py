@@ -21,9 +21,10 @@ from .contents import ReleasePlan
 from .data_checks import DATA_CHECKS
 from .earlier_checks import EARLIER_CHECKS
 from .policy import POLICY_FILE, Policy
+from .question_checks import QUESTION_CHECKS
 from .run_checks import RUN_CHECKS
 
-CHECKS: tuple[Check, ...] = (*RUN_CHECKS, *DATA_CHECKS, *EARLIER_CHECKS)
+CHECKS: tuple[Check, ...] = (*RUN_CHECKS, *QUESTION_CHECKS, *DATA_CHECKS, *EARLIER_CHECKS)
 MOST_RECORDS = 1000
 """So many record numbers a finding holds; its words say how many there are."""
 

@@ -38,7 +38,8 @@ def _check(check: Check, policy: Policy) -> Iterator[str]:
     given = policy.findings.get(check.key)
     direction = "below" if check.least else "above"
     source = given.source if given and given.source else ""
-    said = f"{check.title[0].upper()}{check.title[1:]}, {check.unit}; acts {direction} a limit: {check.reason}"
+    acts = "a note, which passes" if check.note else f"acts {direction} a limit"
+    said = f"{check.title[0].upper()}{check.title[1:]}, {check.unit}; {acts}: {check.reason}"
     yield ""
     yield from (f"# {line}" for line in wrap(said + (f" ({check.source})" if check.source else ""), WIDTH))
     yield f"[findings.{check.key}]"

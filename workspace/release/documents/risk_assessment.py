@@ -192,7 +192,7 @@ def _lines(dossier: Dossier, rows: Sequence[Row]) -> Part:
                 "" if confidential is None else number(confidential.value),
                 f"not computed: {row.reason}" if row.value is None else f"{number(row.value)} {row.unit}".strip(),
                 _worst_draw(row, draws.get(row.series, ())),
-                number(row.baseline) if confidential is None and row.baseline is not None else "",
+                number(row.baseline) if _own_baseline(row, confidential) else "",
                 "; ".join(limit_text(one.bound, one.limit, one.value) for one in verdicts) or "none set",
                 _outcome(verdicts),
             ]
@@ -201,6 +201,11 @@ def _lines(dossier: Dossier, rows: Sequence[Row]) -> Part:
         "measure", "scenario", "confidential data", "release", "worst dataset", "baseline", "threshold", "verdict",
     )  # fmt: skip
     return table(titles, lines, right=(2, 4, 5))
+
+
+def _own_baseline(row: Row, confidential: Row | None) -> bool:
+    """Whether a row's baseline is another than the confidential data's value, which stands beside it."""
+    return row.baseline is not None and (confidential is None or row.baseline != confidential.value)
 
 
 def _worst_levels(rows: Sequence[Row]) -> list[tuple[Row, int]]:

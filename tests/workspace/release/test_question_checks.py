@@ -1,0 +1,151 @@
+"""The gate by question: what is held beyond its baseline, what only warns, what nobody asked, and runs that are weighted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from sfumato.engine.methods import registry
+from sfumato.engine.outputs import QUESTIONS, Question
+from sfumato.engine.rows import Row
+from sfumato.engine.statistics.bounded_interval import AT_MOST_ONE, SHARE
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.release import question_checks
+from sfumato.workspace.release.contents import plan_release
+from sfumato.workspace.release.gate import Finding, examine
+from sfumato.workspace.release.policy import FindingLimit, Policy
+from sfumato.workspace.release.policy_text import policy_toml
+from sfumato.workspace.release.question_checks import QUESTION_CHECKS, would_answer
+from sfumato.workspace.store.workspace import Workspace
+
+LINKED = {"method": "risk.record_linkage", "radius": {"visits": 1, "income": "5%"}}
+Look = Callable[..., dict[str, Finding]]
+
+
+def row(key: str, value: float | None, baseline: float | None = None, lower: float | None = None, **rest: Any) -> Row:
+    family, method, measure = key.split(".")
+    return Row(
+        family, method, measure, rest.pop("target", ""), "synthetic", None, None, value, lower, baseline=baseline,
+        **({"status": "not computed", "reason": "nothing matches"} if value is None else {}), **rest,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def look(workspace: Workspace, enter: Callable[..., int], monkeypatch: pytest.MonkeyPatch) -> Look:
+    """The findings by question on made-up rows of a run."""
+    run_id = enter()
+    work(workspace.directory, idle=0)
+
+    def found(*rows: Row, policy: Policy | None = None) -> dict[str, Finding]:
+        monkeypatch.setattr(question_checks, "_rows", lambda _: list(rows))
+        monkeypatch.setattr("sfumato.workspace.release.gate.CHECKS", QUESTION_CHECKS)
+        examination = examine(workspace, plan_release(workspace, run_id), policy or Policy())
+        return {one.check: one for one in examination.findings}
+
+    return found
+
+
+@pytest.mark.slow
+def test_an_attack_beyond_its_controls_and_a_linkage_beyond_chance_warn_and_block(look: Look) -> None:
+    def linked(value: float, lower: float | None = None) -> Finding:
+        return look(row("risk.record_linkage.linked_share", value, 0.1, lower))["linkability_excess"]
+
+    assert [linked(v).status for v in (0.0, 0.1, 0.14, 0.16, 0.5)] == ["pass", "pass", "pass", "warn", "block"]
+    assert linked(0.5).held == pytest.approx(0.4 / 0.9)
+    assert (linked(0.5).value, linked(0.5).baseline, linked(0.5).limit) == (0.5, 0.1, 0.2)
+    assert linked(0.5, lower=0.05).status == "warn"  # chance may have put it there
+    assert linked(0.5, lower=0.2).status == "block"
+    for name, check in (
+        ("singling_out", "singling_out_excess"),
+        ("attribute_inference", "inference_excess"),
+        ("membership_inference", "membership_excess"),
+    ):
+        key = f"risk.{name}.excess_risk"
+        assert [look(row(key, v, 0.0, v / 2))[check].status for v in (-0.1, 0.04, 0.1, 0.3)] == [
+            "pass", "pass", "warn", "block",
+        ]  # fmt: skip
+        assert look(row(key, 0.3, 0.0, -0.05))[check].status == "warn"
+
+
+@pytest.mark.slow
+def test_what_a_useful_release_has_too_only_warns_and_hides_nothing_that_blocks(look: Look) -> None:
+    margin = row("risk.correct_attribution.disco_beyond", 0.9, 0.1, 0.8, target="income")
+    unique = row("risk.uniqueness.replicated_uniques", 0.6, 0.9)
+    expected = row("risk.population_uniqueness.expected_matches", 60.0, 70.0)
+    findings = look(margin, unique, expected)
+    assert findings["inference_excess"].status == "warn"
+    assert findings["singling_out_excess"].status == "warn"
+    assert findings["singling_out_excess"].held == pytest.approx(60 / 80)
+    assert findings["linkability_excess"].value == 0.6
+    sure = row("risk.attribute_inference.excess_risk", 0.3, 0.0, 0.2, target="visits")
+    small = replace(sure, value=0.1, lower=0.05)
+    assert look(margin, sure)["inference_excess"].status == "block"
+    assert look(margin, sure)["inference_excess"].said.startswith("risk.attribute_inference.excess_risk of visits")
+    assert look(margin, small)["inference_excess"].said.startswith("risk.correct_attribution.disco_beyond of income")
+    lax = Policy(findings={"inference_excess": FindingLimit(warn=0.05, block=0.5)})
+    assert look(margin, sure, policy=lax)["inference_excess"].status == "warn"
+
+
+@pytest.mark.slow
+def test_questions_that_nobody_asked_are_named_with_what_would_answer_them(look: Look) -> None:
+    nobody = look()["questions_open"]
+    assert (nobody.status, nobody.value) == ("warn", 4)
+    for question in QUESTIONS:
+        assert f"{question}: nobody asked" in nobody.said
+        assert all(key in nobody.said for key in would_answer(question))
+    linked = row("risk.record_linkage.linked_share", 0.1, 0.1)
+    one = look(linked)["questions_open"]
+    assert (one.status, one.value) == ("warn", 3)
+    assert "linkability" not in one.said.split("; ")[1]
+    failed = look(replace(linked, value=None, status="not computed", reason="nothing matches"))["questions_open"]
+    assert "linkability: asked, not computed (nothing matches)" in failed.said
+    every = [
+        row("risk.record_linkage.uniquely_linked", 0.0, 0.9),
+        row("risk.attribute.risk", 3.0, 5.0),
+        row("risk.membership_inference.auc", 0.5, 0.5),
+    ]
+    findings = look(*every)
+    assert (findings["questions_open"].status, findings["questions_open"].value) == ("pass", 0)
+    assert findings["membership_excess"].status == "pass"
+    assert "by nothing that says what there would be without a disclosure" in findings["membership_excess"].said
+
+
+@pytest.mark.slow
+def test_a_run_that_is_measured_is_held_and_one_that_is_weighted_says_so(
+    workspace: Workspace, enter: Callable[..., int]
+) -> None:
+    first = enter(measure=[LINKED], threshold=[])
+    work(workspace.directory, idle=0)
+    second = enter(measure=[LINKED], threshold=[], weights={"run": first, "strength": 1.0})
+    work(workspace.directory, idle=0)
+    for run_id in (first, second):
+        examination = examine(workspace, plan_release(workspace, run_id), Policy())
+        findings = {one.check: one for one in examination.findings}
+        assert findings["linkability_excess"].said.startswith("risk.record_linkage.linked_share")
+        assert findings["linkability_excess"].baseline is not None
+        note = findings["weighted_records"]
+        assert note.status == "pass"
+        assert (f"the run is weighted: records at risk in run {first}" in note.said) is (run_id == second)
+
+
+def test_what_is_held_beyond_a_baseline_is_a_share_that_answers_a_question() -> None:
+    held = [(m, o) for m in registry().values() for o in m.outputs if o.held_beyond]
+    assert {o.held_beyond for _, o in held} == {"chance", "margin", "nothing"}
+    for method, output in held:
+        assert output.questions, method.key
+        assert output.goal == "low"
+        assert output.range in (SHARE, AT_MOST_ONE) or output.unit == "records"
+        assert output.unit != "records" or output.held_beyond == "nothing"
+
+
+def test_every_question_has_a_check_and_the_policy_says_what_a_note_is() -> None:
+    keys = {check.key for check in QUESTION_CHECKS}
+    questions: tuple[Question, ...] = QUESTIONS
+    assert {f"{one.replace(' ', '_')}_excess" for one in questions} <= keys
+    assert all(would_answer(one) for one in questions)
+    text = policy_toml(Policy())
+    assert "a note, which passes" in text.replace("\n# ", " ")
+    assert "[findings.weighted_records]\n# warn: never\n# block: never" in text

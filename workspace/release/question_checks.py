@@ -1,0 +1,160 @@
+"""The gate's checks by question: what intruders get beyond what there would be without a disclosure, and what nobody asked.
+
+Which measures answer a question, and whether what they find beyond their baseline is held against limits, their methods declare
+(``Output.questions``, ``Output.held_beyond``).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sfumato.engine.methods import registry
+from sfumato.engine.outputs import QUESTIONS, Output, Question
+from sfumato.engine.rows import Row
+
+from ..reporting.questions import answering, unmeasured
+from ..reporting.results import output_of
+from ..reporting.words import settings_text
+from ..views.results import result_rows
+from ..views.weights import weights_said
+from .checks import Case, Check, Sighting
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+WARNS, BLOCKS = 0.05, 0.2
+"""Beyond the baseline, of what is left."""
+
+
+def _rows(case: Case) -> list[Row]:
+    return list(result_rows(case.workspace, case.plan.run.id))
+
+
+def would_answer(question: Question) -> tuple[str, ...]:
+    """The risks that would answer a question, by key."""
+    return tuple(
+        found.key
+        for found in registry().values()
+        if found.family == "risk" and any(question in output.questions for output in found.results)
+    )
+
+
+def _open(question: Question, asked: Sequence[Row]) -> str:
+    if asked:
+        return f"{question}: asked, not computed ({asked[0].reason})"
+    return f"{question}: nobody asked; {', '.join(would_answer(question))} would"
+
+
+def _asked(case: Case) -> Sighting:
+    rows = _rows(case)
+    left = unmeasured(rows)
+    said = "; ".join(_open(question, answering(rows, question)) for question in left)
+    return Sighting(said or f"all were asked and measured: {', '.join(QUESTIONS)}", len(left))
+
+
+def _held(row: Row, output: Output, records: int) -> tuple[float, float, float]:
+    """Value and baseline of a row as shares, and how far it is beyond, of what is left."""
+    value = row.value or 0.0
+    if output.held_beyond == "nothing":
+        share = value / records if output.unit == "records" else value
+        return share, 0.0, share
+    base = row.baseline or 0.0
+    return value, base, (value - base) / (1 - base) if base < 1 else 0.0
+
+
+def _beyond(case: Case, question: Question) -> Sighting:
+    """The measure of a question that blocks, or else is furthest beyond its baseline; one that chance may have put there only warns."""
+    worst: Sighting | None = None
+    rows = _rows(case)
+    for row in answering(rows, question):
+        output = output_of(row)
+        if output is None or not output.held_beyond or row.value is None or row.level is not None:
+            continue
+        one = _sighting(row, output, case.plan.records)
+        if worst is None or _order(one, case, question) > _order(worst, case, question):
+            worst = one
+    return worst or Sighting(_open(question, ()) if question in unmeasured(rows) else _not_held(question))
+
+
+def _sighting(row: Row, output: Output, records: int) -> Sighting:
+    value, base, beyond = _held(row, output, records)
+    sure = value if row.lower is None else row.lower
+    use, target = settings_text(row.params), f" of {row.target}" if row.target else ""
+    against = "" if output.held_beyond == "nothing" else f", {base:.4g} without a disclosure"
+    said = f"{row.key}{target}{f' ({use})' if use else ''} is {value:.4g}{against}"
+    may = output.held_beyond == "chance" and sure > base
+    return Sighting(said, value, base, beyond, at_most="block" if may else "warn")
+
+
+def _order(one: Sighting, case: Case, question: Question) -> tuple[bool, float]:
+    """What blocks under the policy before what warns, then what is further beyond."""
+    given = case.policy.findings.get(_key(question))
+    limit = BLOCKS if given is None or given.block is None else given.block
+    return one.at_most == "block" and one.held > limit, one.held
+
+
+def _key(question: Question) -> str:
+    return f"{question.replace(' ', '_')}_excess"
+
+
+def _not_held(question: Question) -> str:
+    return f"{question}: measured, by nothing that says what there would be without a disclosure"
+
+
+def _weighted(case: Case) -> Sighting:
+    lines = weights_said(case.workspace, case.plan.run.id)
+    if not lines:
+        return Sighting("every record says as much to the models as any other", 0)
+    said = f"the run is weighted: {lines[0]}. What it measured is of its own release; what the weights give away themselves no number says"
+    return Sighting(said, 1)
+
+
+_CHOICE = "a choice of ours; no rule of the field has a number"
+_WHY: dict[Question, tuple[str, str, str]] = {
+    "singling out": (
+        "people singled out beyond chance",
+        "somebody who can be told apart can be found",
+        "singling out, Article 29 Working Party (WP216); residual risk: Giomi et al. (2023), eq. 3",
+    ),
+    "linkability": (
+        "people linked beyond chance",
+        "a record that is linked rightly gives all of it away",
+        "linkability, Article 29 Working Party (WP216); linkage beside chance: Domingo-Ferrer & Torra (2001)",
+    ),
+    "inference": (
+        "values inferred beyond what is generally so",
+        "what is inferred of people who were not in the data too is no disclosure, what is inferred beyond it is; of an attribution "
+        "without controls that cannot be told, so that it only warns",
+        "inference, Article 29 Working Party (WP216); Giomi et al. (2023), eq. 3; Raab, Nowok & Dibben (2024)",
+    ),
+    "membership": (
+        "members of the data told from others",
+        "that somebody is in the data may be what must not be known",
+        "consensus on measuring disclosure of synthetic data: Pilgram et al. (2025)",
+    ),
+}
+
+QUESTION_CHECKS = (
+    *(
+        Check(
+            _key(question), title, "share of what is left", WARNS, BLOCKS,
+            f"{reason}; {_CHOICE}; it blocks where the interval is above the baseline too",
+            "take models that smooth more, coarser values or fewer datasets; the Risk tab shows what the measure found",
+            partial(_beyond, question=question), source,
+        )
+        for question, (title, reason, source) in _WHY.items()
+    ),
+    Check(
+        "questions_open", "questions of the risk assessment that nothing answers", "questions", 0, None,
+        "what nobody asked is not known to be safe; it may be large",
+        "measure what the finding names; attacks that need people who were not in the data want [data] holdout in the recipe", _asked,
+        "singling out, linkability, inference: Article 29 Working Party (WP216); membership: Pilgram et al. (2025)",
+    ),
+    Check(
+        "weighted_records", "weights by which records say less to the models", "weights", None, None,
+        "weights change what the models know of people, and say themselves who was at risk: keep them where the data are", "nothing has to be done",
+        _weighted, "risk-weighted pseudo posterior: Hu, Savitsky & Williams (2022)", note=True,
+    ),
+)  # fmt: skip
