@@ -321,11 +321,11 @@ def test_partial_copies_are_found_out() -> None:
 @pytest.mark.study
 @pytest.mark.parametrize(("n", "n_c"), [(500, 500), (800, 200), (150, 450)])
 def test_where_nothing_leaks_the_interval_covers_0(n: int, n_c: int, capsys: pytest.CaptureFixture[str]) -> None:
-    """500 releases drawn without the data, since of 200 one share in five is outside by chance; intervals of half the width, and 50 releases that
-    leak, must fail.
+    """1,500 releases drawn without the data: of 200 one share in five would be outside by chance. Intervals of half the width, and 50 releases
+    that leak, must fail.
     """
     covers: dict[str, list[bool]] = {}
-    for simulation in range(500):
+    for simulation in range(1500):
         rng = np.random.default_rng([7, simulation])
         data, others, released = people(n, rng), people(n_c, rng), people(n, rng)
         leaking = mostly_copied(data, released)
