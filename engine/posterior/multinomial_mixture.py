@@ -11,7 +11,8 @@ of them are in which class by one multinomial. Between z and V neighbouring clas
 (after Papaspiliopoulos & Roberts 2008, §3.4): without that the order of the sticks hardly moves, and alpha with it.
 
 Chains start with records spread over K/2, K/4, ... classes. Where records leave several ways of being grouped, sweeps rarely lead from one to another:
-chains then settle in different numbers of classes, and R-hat says so.
+chains then settle in different numbers of classes, and R-hat says so. Steps that split a class or merge two (``split_merge``) lead across; chains start with
+1, 2, 4, ... classes then, since classes are found sooner than given up.
 
 A value that is missing is integrated over: it says nothing of its record's class, and nothing of phi.
 """
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ from ..arrays import Floats
 from ..results import ChainTrace
 from ..run import Progress
 from .distinct_rows import LEAST, Codes, DistinctRows
+from .split_merge import Members, split_or_merged
 from .structural_zeros import Truncation
 
 FEW = 32
@@ -106,6 +108,7 @@ class Allocated:
 
     records: Floats
     levels: Floats
+    members: Members | None = None
 
     @classmethod
     def drawn(cls, rows: DistinctRows, now: Parameters, rng: np.random.Generator) -> tuple[Allocated, float]:
@@ -144,8 +147,9 @@ class Allocated:
             classes.append(bounded.resolved(rows, again, np.concatenate(open_chances), rng.random(len(again))))
             weights.append(np.ones(0 if each else len(again)))
         of, into = np.concatenate(which), np.concatenate(classes)
-        found = cls.counted(rows, of, into, None if each else np.concatenate(weights), len(now.log_weights))
-        return found, likelihood
+        weighed = None if each else np.concatenate(weights)
+        found = cls.counted(rows, of, into, weighed, len(now.log_weights))
+        return replace(found, members=Members(of, into, weighed)), likelihood
 
     @classmethod
     def counted(cls, rows: DistinctRows, which: Codes, classes: Codes, weights: Floats | None, size: int) -> Allocated:
@@ -156,6 +160,15 @@ class Allocated:
             table = np.bincount(classes * held + block.of[which], weights, size * held).reshape(size, held)
             levels[:, block.first : block.last] = table @ block.shown.T
         return cls(np.bincount(classes, weights, size).astype(np.float64), levels)
+
+    def split_or_merged(self, rows: DistinctRows, prior: Prior, alpha: float, rng: np.random.Generator) -> Allocated:
+        """After a class was proposed to be split, or two to be merged."""
+        if self.members is None:
+            return self
+        records, levels, _ = split_or_merged(
+            rows, self.members, self.records, self.levels, prior.concentration, alpha, rng
+        )
+        return Allocated(records, levels)
 
     def relabelled(self, alpha: float, rng: np.random.Generator) -> Allocated:
         """Neighbouring classes that change their labels, V integrated over: each pair that begins at an even label, then each other.
@@ -233,12 +246,13 @@ def sample(
     burn_in: int,
     thin: int,
     chains: int,
+    split_every: int = 0,
     truncation: Truncation | None = None,
 ) -> Sampled:
     """``draws`` draws of the parameters, spread evenly over every ``thin``-th sweep after ``burn_in`` of all chains.
 
     The first chain starts with records spread over half of the classes at random, each further one over half as many, so that what
-    they agree on is not where they began. ``draws`` are at most the sweeps that there are. With a ``truncation`` the rows are those of all other records.
+    they agree on is not where they began; where ``split_every`` so many sweeps a class is proposed to be split or two to be merged, over one, two, four, ... ``draws`` are at most the sweeps that there are. With a ``truncation`` the rows are those of all other records.
     """
     usable = np.arange(burn_in + thin - 1, sweeps, thin)
     places = np.floor((np.arange(draws) + 0.5) * (chains * len(usable) / draws)).astype(np.int64)
@@ -248,7 +262,8 @@ def sample(
     found: dict[tuple[int, int], Parameters] = {}
     for number, own in enumerate(rng.spawn(chains)):
         wanted = {int(s) for s, c in zip(sweep, chain, strict=True) if c == number}
-        now = _started(rows, prior, max(1, prior.classes >> (number + 1)), own)
+        first = 1 << number if split_every else prior.classes >> (number + 1)
+        now = _started(rows, prior, max(1, min(first, prior.classes)), own)
         for step in range(sweeps):
             alpha = now.alpha
             allocated, likelihood[step, number] = Allocated.drawn(rows, now, own)
@@ -262,6 +277,8 @@ def sample(
             quantities[step, number] = np.count_nonzero(allocated.records > beside), alpha
             if step in wanted:
                 found[number, step] = now
+            if split_every and step % split_every == 0:
+                allocated = allocated.split_or_merged(rows, prior, alpha, own)
             now = allocated.relabelled(alpha, own).parameters(prior, rows.starts, alpha, own)
             if (step + 1) % BETWEEN_REPORTS == 0 or step + 1 == sweeps:
                 report(Progress(number * sweeps + step + 1, chains * sweeps, "Gibbs sweeps"))

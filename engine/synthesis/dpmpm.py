@@ -67,6 +67,13 @@ class DpmpmSpec(Spec):
     burn_in: Annotated[int, Param("sweeps at the start of each chain that count for nothing", ge=1)] = 1000
     thin: Annotated[int, Param("every which sweep after burn_in may make a dataset", ge=1)] = 1
     chains: Annotated[int, Param("chains from different starts, which have to agree", ge=1, le=16)] = 2
+    split_every: Annotated[
+        int,
+        Param(
+            "every how many sweeps a class is proposed to be split or two to be merged, chains starting small; 0 never",
+            ge=0,
+        ),
+    ] = 0
     alpha_shape: Annotated[float, Param("of the gamma prior of alpha, which says how many classes there are", gt=0)] = (
         0.25
     )
@@ -124,6 +131,10 @@ def check(data: Microdata, targets: tuple[str, ...], spec: DpmpmSpec, place: str
             "use fewer classes, or cut the variables coarser",
         )
     if spec.impossible:
+        if spec.split_every:
+            raise BadInput(
+                f"{place}.split_every", "classes are not split or merged where something is impossible; leave it out"
+            )
         _support(data, (*targets, *spec.predictors), spec, place)
 
 
@@ -216,7 +227,7 @@ def joint_draw(
 @method(
     "Dirichlet process mixture of products of multinomials",
     spec=DpmpmSpec,
-    source="Hu, Reiter & Wang (2014); Manrique-Vallier & Reiter (2014); Si & Reiter (2013); Dunson & Xing (2009); Ishwaran & James (2001) §5.2",
+    source="Hu, Reiter & Wang (2014); Manrique-Vallier & Reiter (2014); Si & Reiter (2013); Dunson & Xing (2009); Ishwaran & James (2001) §5.2; Jain & Neal (2004)",
     joint_draw=joint_draw,
     targets=tuple(Kind),
     check=check,
@@ -252,6 +263,7 @@ def dpmpm(data: Microdata, targets: tuple[str, ...], spec: DpmpmSpec, run: Run, 
         burn_in=spec.burn_in,
         thin=spec.thin,
         chains=spec.chains,
+        split_every=spec.split_every,
         truncation=truncation,
     )
     said = (*_convergence(sampled, spec, draws), Diagnostic("distinct_rows", "table", float(distinct)))

@@ -279,6 +279,12 @@ def test_conditions_that_cannot_hold_are_refused(conditions: tuple[str, ...], pl
     assert refused.value.place == place
 
 
+def test_classes_are_not_split_where_something_is_impossible() -> None:
+    with pytest.raises(BadInput, match="not split or merged") as refused:
+        check(mixed(), ("age", "married", "works"), DpmpmSpec(**IMPOSSIBLE, split_every=1), "s")
+    assert refused.value.place == "s.split_every"
+
+
 def test_a_condition_on_a_variable_of_no_target_and_no_predictor_is_refused() -> None:
     with pytest.raises(BadInput, match="neither a target nor a predictor"):
         check(mixed(), ("married",), DpmpmSpec(**IMPOSSIBLE, predictors=("age",)), "s")

@@ -124,7 +124,7 @@ def _released(name: str, directory: Path) -> Path:
     table["measure"] = [step for step in table.get("measure", []) if step["method"] != "risk.bayesian_posterior"]
     for step in table.get("synthesis", []):
         if "sweeps" in step:
-            step.update(sweeps=1000, burn_in=500)
+            step.update(sweeps=1000, burn_in=500, accept_unconverged=True)
     recipe = Recipe.from_table(
         {key: value for key, value in table.items() if key not in ("study", "published", "companions")}
     )
