@@ -38,6 +38,17 @@ def log_sums(x: Floats, coefficients: Floats) -> Floats:
     return np.asarray(most + np.log(np.exp(scores, out=scores).sum(axis=0)))
 
 
+def information_of(x: Floats, chance: Floats) -> Floats:
+    """Minus the second derivative (K p, K p) of the log-likelihood of rows x (n, p) with probabilities (n, K)."""
+    k, p = chance.shape[1], x.shape[1]
+    spread = (chance[:, :, None] * x[:, None, :]).reshape(len(x), k * p)
+    found = -spread.T @ spread
+    for c in range(k):
+        own = slice(c * p, (c + 1) * p)
+        found[own, own] += (x * chance[:, c, None]).T @ x
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class Change:
     """Record ``row`` of those that were fitted has columns ``x`` (p,) and the class at ``place``."""

@@ -11,6 +11,7 @@ depend on y. With C = [x' I, x I] all of it lies in the 2K columns of H^-1 C (Wo
     l_Z(beta + delta) = l_Z + g_Z' delta - delta' H_Z delta / 2
 
 to second order, g_Z and H_Z its gradient and information at beta. Guesses cost products of matrices only; what is left out is of third order in delta.
+Where each dataset has drawn coefficients, ``_drawn_multinomial`` says what takes the place of l_Z; guesses are not weighed more exactly then.
 
 Where records have weights, H is that of the weighted likelihood, and d and dH of a record of weight w are w times as large. The intruder knows the weights; what
 is believed before the release comes from all other records at full weight.
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_solve
 
 from ..arrays import Floats, Integers
+from ..errors import NotComputable
 from ..guesses import Guesses, Plausibility
 from ..microdata import Microdata
 from ..statistics.categories import categories_of
@@ -35,7 +37,8 @@ from ..statistics.multinomial_logit import MultinomialLogit, fit, log_probabilit
 from ..statistics.stratified_logit import StratumRecords, strata_of, stratified_records
 from ..terms import parse_term
 from ..weighting import WEIGHTS_KNOWN
-from ._changed_multinomial import Change, changed_coefficients, log_sums, sums_of
+from ._changed_multinomial import Change, changed_coefficients, information_of, log_sums, sums_of
+from ._drawn_multinomial import DrawnMode, drawn_mode, other_columns
 from ._multinomial_own_record import OwnRecord
 
 CELLS = 4_000_000
@@ -45,13 +48,14 @@ CELLS = 4_000_000
 @dataclass(frozen=True, eq=False)
 class StratumRelease:
     """The model of one stratum, fitted by the records' ``weights``, and of each of m datasets the ``rows``: columns (r, p) and the places
-    of their classes (r,).
+    of their classes (r,). ``drawn``: each dataset has coefficients of its own, drawn around the maximum.
     """
 
     records: StratumRecords
     weights: Floats
     model: MultinomialLogit
     rows: tuple[tuple[Floats, Integers], ...]
+    drawn: bool = False
 
     @cached_property
     def designs(self) -> tuple[tuple[Floats, Integers], ...]:
@@ -85,8 +89,16 @@ class StratumRelease:
 
     @cached_property
     def likelihood(self) -> Floats:
-        """That at the fit."""
+        """That at the fit; of drawn coefficients that of all they may be."""
+        if self.drawn:
+            return np.array([mode.likelihood for mode in self.modes])
         return self.likelihood_at(self.model.coefficients)
+
+    @cached_property
+    def modes(self) -> tuple[DrawnMode, ...]:
+        """Of each dataset, the coefficients it was most probably drawn with."""
+        fitted = self.model, self.records.x, self.weights, self.inverse
+        return tuple(drawn_mode(*fitted, x, sums) for (x, _), sums in zip(self.rows, self.sums, strict=True))
 
     @cached_property
     def inverse(self) -> Floats:
@@ -96,7 +108,9 @@ class StratumRelease:
 
     @cached_property
     def pulled(self) -> Floats:
-        """H^-1 g_Z, (m, K, p), with the gradient of each dataset's log-likelihood at the fit."""
+        """H^-1 g_Z, (m, K, p), with the gradient of each dataset's log-likelihood at the fit; of drawn coefficients e + c."""
+        if self.drawn:
+            return np.array([mode.offset + mode.moved for mode in self.modes]).reshape(self.sums.shape)
         gradients = self.sums.copy()
         for x, draws in self.designs:
             gradients[draws] -= np.exp(log_probabilities(x, self.model.coefficients)).T @ x
@@ -104,12 +118,16 @@ class StratumRelease:
 
     @cached_property
     def bent(self) -> tuple[tuple[Floats, Integers], ...]:
-        """H^-1 H_Z H^-1 (K, p, K, p), with the information of a dataset, and the datasets of which it is that."""
+        """H^-1 H_Z H^-1 (K, p, K, p), with the information of a dataset, and the datasets of which it is that; of drawn coefficients
+        H^-1 - A^-1.
+        """
+        if self.drawn:
+            return tuple((self.inverse - mode.inverse, np.array([draw])) for draw, mode in enumerate(self.modes))
         shape = self.inverse.shape
         whole = self.inverse.reshape(self.model.coefficients.size, -1)
         found = []
         for x, draws in self.designs:
-            information = _information(x, np.exp(log_probabilities(x, self.model.coefficients)))
+            information = information_of(x, np.exp(log_probabilities(x, self.model.coefficients)))
             found.append(((whole @ information @ whole).reshape(shape), draws))
         return tuple(found)
 
@@ -127,6 +145,7 @@ class MultinomialRelease:
     releases: Sequence[Microdata]
     strata: tuple[StratumRelease, ...]
     filled: bool = False
+    drawn: bool = False
     absolute: bool = True
     approximate: bool = True
 
@@ -148,6 +167,7 @@ class MultinomialRelease:
         start: Sequence[StratumRelease] = (),
         *,
         filled: bool = False,
+        drawn: bool = False,
     ) -> MultinomialRelease:
         """Fitted; ``start`` are fits to nearly the same data, to begin at. ``filled``: records without a value are in no fit."""
         design, begin = CompletedDesign.of(predictors, data.counted), {one.records.number: one for one in start}
@@ -164,8 +184,8 @@ class MultinomialRelease:
             at = near.model.coefficients if near is not None and alike else None
             model = fit(records.x, records.y, records.classes, penalty, weights, start=at)
             rows = tuple(_released(data, target, design, variable, groups, records, one) for one in releases)
-            found.append(StratumRelease(records, weights, model, rows))
-        return cls(data, (target,), predictors, variable, groups, penalty, releases, tuple(found), filled)
+            found.append(StratumRelease(records, weights, model, rows, drawn))
+        return cls(data, (target,), predictors, variable, groups, penalty, releases, tuple(found), filled, drawn)
 
     @cached_property
     def _design(self) -> CompletedDesign:
@@ -180,7 +200,7 @@ class MultinomialRelease:
     def refitted(self, data: Microdata) -> MultinomialRelease:
         """The same of other confidential data, fitted anew."""
         own = (self.targets[0], self.predictors, self.variable, self.groups, self.penalty, self.releases)
-        return MultinomialRelease.of(data, *own, self.strata, filled=self.filled)
+        return MultinomialRelease.of(data, *own, self.strata, filled=self.filled, drawn=self.drawn)
 
     def weigh(self, guesses: Guesses) -> Plausibility:
         """Stratum by stratum. A value that no record of a record's stratum has is impossible."""
@@ -226,7 +246,9 @@ class MultinomialRelease:
         return self._design.matrix(few.table(self.data)).reshape(*few.shape, -1), which
 
     def own_record(self, guesses: Guesses) -> Floats:
-        """Log p(z_i^(l) | D_y), (t, g, m), of what was released of the record itself alone."""
+        """Log p(z_i^(l) | D_y), (t, g, m), of what was released of the record itself alone. Raises NotComputable of drawn coefficients."""
+        if self.drawn:
+            raise NotComputable('coefficients are drawn for each dataset; own_record needs parameters = "mle"')
         (target,) = self.targets
         t, g = guesses.shape
         categories, records = categories_of(self.data, target, None), guesses.records
@@ -255,6 +277,8 @@ class MultinomialRelease:
 
     def nearer(self, guesses: Guesses) -> Floats:
         """Guess by guess: after the step, Newton's method in the two classes that the record leaves and joins, and l_Z there."""
+        if self.drawn:
+            return self.weigh(guesses).likelihood
         (target,) = self.targets
         t, g = guesses.shape
         categories = categories_of(self.data, target, None)
@@ -307,17 +331,6 @@ def _released(
     inside = strata_of(release, variable, groups) == records.number
     codes = categories_of(data, target, None).codes(release)[inside]
     return design.matrix(release)[np.ix_(inside, records.kept)], places_of(codes, records.classes)
-
-
-def _information(x: Floats, chance: Floats) -> Floats:
-    """Minus the second derivative (K p, K p) of the log-likelihood of rows x (n, p) with probabilities (n, K)."""
-    k, p = chance.shape[1], x.shape[1]
-    spread = (chance[:, :, None] * x[:, None, :]).reshape(len(x), k * p)
-    found = -spread.T @ spread
-    for c in range(k):
-        own = slice(c * p, (c + 1) * p)
-        found[own, own] += (x * chance[:, c, None]).T @ x
-    return found
 
 
 def _places(codes: Integers, classes: Integers) -> tuple[Integers, NDArray[np.bool_]]:
@@ -392,7 +405,11 @@ def _other_x(
         mixed = influence[i] * weight @ gram
         solved = np.linalg.solve(np.eye(2 * k) + mixed, mixed)
         v = pull - np.einsum("gab,gb->ga", solved[of], pull)
-        for matrix, draws in stratum.bent:
+        for draw, mode in enumerate(stratum.modes if stratum.drawn else ()):
+            settled = _blocks(mode.inverse, distinct, x[i])
+            moves = other_columns(mode, gram, settled, influence[i] * weight, pull, (distinct, x[i]), of)
+            likelihood[i, :, draw] = stratum.likelihood[draw] + moves
+        for matrix, draws in () if stratum.drawn else stratum.bent:
             bent = _blocks(matrix, distinct, x[i])
             square = np.einsum("ga,gab,gb->g", v, bent[of], v)
             for draw in draws:

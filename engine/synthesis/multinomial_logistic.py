@@ -186,25 +186,23 @@ def _drawn(arrays: Mapping[str, NDArray[Any]], number: int, x: Floats, index: in
 def release_model(
     data: Microdata, targets: tuple[str, ...], spec: MultinomialLogisticSpec, releases: Sequence[Microdata], run: Run
 ) -> MultinomialRelease:
-    """The releases as an intruder weighs them.
-
-    Raises NotComputable of drawn coefficients: p(Z | D_y) is then an integral over all of them for each dataset, and draws near a maximum in so
-    many dimensions rarely bear what a release says, so that the answer would be that of a few of them, with an error that nobody sees.
-    """
+    """The releases as an intruder weighs them. Raises NotComputable where strata are made anew."""
     (target,) = targets
-    if spec.parameters == "drawn":
-        many = max(stratum.coefficients for stratum in records_of(data, target, spec))
-        raise NotComputable(
-            f'the models of "{target}" have drawn coefficients: how probable a release is would be an integral over {many:,} of them for '
-            'each guess, which draws do not bear; parameters = "mle" can be asked'
-        )
     variable = _stratifying(target, spec)
     shares = [np.bincount(strata_of(one, variable, spec.groups)).tolist() for one in (data, *releases)]
     if any(share != shares[0] for share in shares):
         raise NotComputable(f'"{target}" has strata that are made anew themselves')
     filled = spec.missing == "filled"
     return MultinomialRelease.of(
-        data, target, spec.predictors, variable, spec.groups, spec.penalty, releases, filled=filled
+        data,
+        target,
+        spec.predictors,
+        variable,
+        spec.groups,
+        spec.penalty,
+        releases,
+        filled=filled,
+        drawn=spec.parameters == "drawn",
     )
 
 

@@ -154,8 +154,8 @@ def sampled(
     return sample(rows, prior, 1000, np.random.default_rng(3), silent, **given, truncation=truncation)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("missing", [pytest.param(False, marks=pytest.mark.study), True])
+@pytest.mark.study
+@pytest.mark.parametrize("missing", [False, True])
 def test_the_posterior_of_a_small_table_is_that_of_importance_sampling(missing: bool) -> None:
     """Draws from the prior, weighted by the likelihood f(x) / (1 - omega) of each record, a missing value summed over what can be."""
     prior = Prior(classes=2, concentration=1.0, shape=2.0, rate=1.0)

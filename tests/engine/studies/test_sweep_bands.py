@@ -120,13 +120,13 @@ LEAST = binom.ppf(1e-4, REPETITIONS, 0.93)
 """Fewer bands than this hold the truth in one of 10,000 times when their coverage is 93 %."""
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_the_sweep_s_bands_hold_the_mean_over_fresh_noise_and_fresh_datasets() -> None:
     found = [together(swept(5, 4, seed, [LEVEL]), MEASURE) for seed in range(REPETITIONS)]
     assert sum(holds((row.lower, row.upper), truth(MEASURE)) for row in found) >= LEAST
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_negative_control_bands_of_one_noise_over_datasets_alone_do_not() -> None:
     found = [old_band(swept(5, 1, seed, [LEVEL]), MEASURE) for seed in range(REPETITIONS)]
     assert sum(holds(ends, truth(MEASURE)) for ends in found) < LEAST

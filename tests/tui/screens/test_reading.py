@@ -23,7 +23,6 @@ def odd(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("size", [(80, 24), (160, 50)])
 async def test_a_file_of_another_encoding_is_asked_about_and_read_as_is_said(sit, empty, odd, size):
     async with sit(empty, "i", size=size) as seat:
         await seat.press(*str(odd), "enter")

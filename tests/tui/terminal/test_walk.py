@@ -67,7 +67,7 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     at.press("enter").see(r"age +count +known")
 
     at.press("8").see(r"\[8 Plan\]", "R runs this plan", "settings").press("enter")
-    at.see("Data and release").press(*["down"] * 5, "ctrl+u").type(str(DATASETS)).press("enter").see(f"m = {DATASETS}")
+    at.see("Data and release").press(*["down"] * 6, "ctrl+u").type(str(DATASETS)).press("enter").see(f"m = {DATASETS}")
     add(at, "linear").type("inc").see("target +income").press("right", "down").type("region, age")
     at.see("predictors +region, age").press("enter").see("synthesis +linear_regression +income")
     add(at, "ecdf").see("utility.ecdf").press("enter").see("measure +utility.ecdf")

@@ -1,0 +1,126 @@
+"""How probable a dataset is that was drawn with coefficients of its own, themselves drawn around the maximum (Reiter, Wang & Zhang, eq. 10 and 11).
+
+p(Z | D_y) is the integral of p(Z | beta) N(beta; beta-hat_y, H_y^-1). By Laplace's method, with e = beta* - beta-hat the way to the mode, H_Z the information
+of the released values there and A = H + H_Z:
+
+    log p(Z | D) = l_Z(beta*) - e' H e / 2 + log|H| / 2 - log|A| / 2
+
+A change d of the gradient and dH of the Hessian, with the maximum moving by delta = H_y^-1 d, changes it to second order by
+
+    e'd - e' dH e / 2 - d' H_y^-1 d / 2 + (d - dH e)' (A + dH)^-1 (d - dH e) / 2 + (log|I + H^-1 dH| - log|I + A^-1 dH|) / 2
+
+where dH is 0: e'd - d' (H^-1 - A^-1) d / 2. The maximum and the mode also move the information of all other records, to first order by c'd with
+
+    c = H^-1 t_H(H^-1 - A^-1 - e e') / 2 - A^-1 t_Z(A^-1) / 2
+
+t(M) the derivative of tr(M H) by the coefficients. Like those of the maximum these are products in the 2K columns of the record before and after.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from ..arrays import Floats
+from ..statistics.multinomial_logit import MultinomialLogit, log_probabilities
+from ._changed_multinomial import information_of, log_sums
+
+MOST_STEPS = 100
+DECREMENT = 1e-10
+CELLS = 4_000_000
+"""Numbers that are held at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnMode:
+    """Of one dataset: log p(Z | D), the way ``offset`` (K, p) from the maximum to the mode, A^-1 (K, p, K, p), and c (K, p)."""
+
+    likelihood: float
+    offset: Floats
+    inverse: Floats
+    moved: Floats
+
+
+def drawn_mode(
+    model: MultinomialLogit, fitted: Floats, weights: Floats, inverse: Floats, x: Floats, sums: Floats
+) -> DrawnMode:
+    """The mode of p(Z | beta) N(beta; beta-hat, H^-1), a concave problem.
+
+    ``fitted`` (n, p) and ``weights`` (n,) are the records of the model, ``inverse`` (K, p, K, p) is H^-1, x (r, p) the columns of the released
+    records and ``sums`` (K, p) the sums of those of each class.
+    """
+    centre, hessian = model.coefficients, model.factor @ model.factor.T
+
+    def value(b: Floats) -> float:
+        away = (b - centre).ravel()
+        return float((sums * b).sum() - log_sums(x, b).sum() - away @ hessian @ away / 2)
+
+    b, now = centre, value(centre)
+    for _ in range(MOST_STEPS):
+        chance = np.exp(log_probabilities(x, b))
+        gradient = (sums - chance.T @ x).ravel() - hessian @ (b - centre).ravel()
+        curvature = cho_factor(hessian + information_of(x, chance), lower=True)
+        step = cho_solve(curvature, gradient)
+        decrement, share = float(gradient @ step), 1.0
+        while (better := value(b + share * step.reshape(b.shape))) < now - 1e-9 * abs(now) and share > 1e-6:
+            share /= 2
+        b, now = b + share * step.reshape(b.shape), better
+        if decrement < DECREMENT:
+            break
+    chance = np.exp(log_probabilities(x, b))
+    curvature = cho_factor(hessian + information_of(x, chance), lower=True)
+    settled = cho_solve(curvature, np.eye(b.size))
+    log_sizes = np.log(np.diagonal(model.factor)).sum() - np.log(np.diagonal(curvature[0])).sum()
+    offset, prior = b - centre, inverse.reshape(b.size, b.size)
+    spread = prior - settled - np.outer(offset, offset)
+    own = _turn(spread, fitted, np.exp(log_probabilities(fitted, centre)), weights)
+    released = _turn(settled, x, chance, np.ones(len(x)))
+    moved = (prior @ own.ravel() - settled @ released.ravel()) / 2
+    return DrawnMode(now + float(log_sizes), offset, settled.reshape(inverse.shape), moved.reshape(b.shape))
+
+
+def _turn(matrix: Floats, x: Floats, chance: Floats, weights: Floats) -> Floats:
+    """The derivative (K, p) of tr(M H) by the scores of rows x (n, p) of probabilities (n, K), with M (K p, K p)."""
+    k, p = chance.shape[1], x.shape[1]
+    blocks, found = matrix.reshape(k, p, k, p), np.zeros((k, p))
+    step = max(1, CELLS // (k * p * k))
+    for first in range(0, len(x), step):
+        rows = slice(first, first + step)
+        own, q = x[rows], chance[rows] * 1.0
+        within = np.einsum("np,npkl->nkl", own, np.tensordot(own, blocks, axes=(1, 3)).swapaxes(1, 2))
+        diagonal, mixed = np.einsum("nkk->nk", within), np.einsum("nkl,nl->nk", within, q)
+        mean, square = (q * diagonal).sum(axis=1), (q * mixed).sum(axis=1)
+        found += (weights[rows, None] * q * (diagonal - mean[:, None] - 2 * mixed + 2 * square[:, None])).T @ own
+    return found
+
+
+def other_columns(
+    mode: DrawnMode,
+    gram: Floats,
+    settled: Floats,
+    weight: Floats,
+    pull: Floats,
+    x: tuple[Floats, Floats],
+    of: np.ndarray,
+) -> Floats:
+    """How log p(Z | D_y) changes, (g,), where a record's columns (p,), ``x[1]``, become one of ``x[0]`` (d, p), ``of`` (g,) of them.
+
+    ``gram`` and ``settled`` are C' H^-1 C and C' A^-1 C (d, 2K, 2K), dH = C ``weight`` C' (d, 2K, 2K), d = C ``pull`` (g, 2K).
+    """
+    k = len(mode.offset)
+    unit = np.eye(2 * k)
+
+    def seen(b: Floats) -> Floats:
+        there = x[0] @ b.T
+        return np.concatenate([there, np.broadcast_to(b @ x[1], there.shape)], axis=1)
+
+    offset, moved = seen(mode.offset), seen(mode.moved)
+    turned = np.einsum("dab,db->da", weight, offset)
+    before, after = unit + gram @ weight, unit + settled @ weight
+    rest = pull - turned[of]
+    prior, posterior = np.linalg.solve(before, gram), np.linalg.solve(after, settled)
+    sizes = (np.linalg.slogdet(before)[1] - np.linalg.slogdet(after)[1] - (offset * turned).sum(axis=1)) / 2
+    squares = np.einsum("ga,gab,gb->g", rest, posterior[of], rest) - np.einsum("ga,gab,gb->g", pull, prior[of], pull)
+    return np.asarray(sizes[of] + ((offset + moved)[of] * pull).sum(axis=1) + squares / 2)
