@@ -88,7 +88,7 @@ def _turn(matrix: Floats, x: Floats, chance: Floats, weights: Floats) -> Floats:
     step = max(1, CELLS // (k * p * k))
     for first in range(0, len(x), step):
         rows = slice(first, first + step)
-        own, q = x[rows], chance[rows] * 1.0
+        own, q = x[rows], chance[rows]
         within = np.einsum("np,npkl->nkl", own, np.tensordot(own, blocks, axes=(1, 3)).swapaxes(1, 2))
         diagonal, mixed = np.einsum("nkk->nk", within), np.einsum("nkl,nl->nk", within, q)
         mean, square = (q * diagonal).sum(axis=1), (q * mixed).sum(axis=1)

@@ -120,13 +120,19 @@ TURNS = 20
 """Turns of the event loop in which messages are handed on: on a busy machine a pause may be over after one."""
 
 
+def messages_wait(app):
+    """Whether a message, or what a closed dialog has answered, is still on its way to the app, a screen or a widget of one."""
+    pumps = (app, *app.screen_stack, *(widget for screen in app.screen_stack for widget in screen.walk_children()))
+    return any(pump.message_queue_size or pump._next_callbacks for pump in pumps)
+
+
 async def follow_parent(pilot):
     """Wait until no thread reads, no key is about to do something and no message waits."""
     quiet = waited = 0
     while quiet < 3:
         waited += 1
         assert waited < 3000 or not pilot.app.acting, "a key's follower was lost"
-        busy = pilot.app.acting or any(not worker.is_finished for worker in pilot.app.workers)
+        busy = pilot.app.acting or any(not worker.is_finished for worker in pilot.app.workers) or messages_wait(pilot.app)
         quiet = 0 if busy else quiet + 1
         await pilot.pause(0.002)
         for _ in range(TURNS):

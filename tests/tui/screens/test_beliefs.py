@@ -94,6 +94,7 @@ async def test_the_screen_tells_how_belief_moved_at_every_size(sit, believed, wo
         told = seat.text
         for _ in range(2):
             told += await seat.press("v")
+            told += await seat.press("end")
         assert "Guessed right by the first datasets" in told
         assert "correct after" in told
         assert "region = north" in told
