@@ -132,7 +132,9 @@ async def follow_parent(pilot):
     while quiet < 3:
         waited += 1
         assert waited < 3000 or not pilot.app.acting, "a key's follower was lost"
-        busy = pilot.app.acting or any(not worker.is_finished for worker in pilot.app.workers) or messages_wait(pilot.app)
+        busy = (
+            pilot.app.acting or any(not worker.is_finished for worker in pilot.app.workers) or messages_wait(pilot.app)
+        )
         quiet = 0 if busy else quiet + 1
         await pilot.pause(0.002)
         for _ in range(TURNS):
