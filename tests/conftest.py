@@ -39,7 +39,8 @@ from sfumato.workspace.views.runs import list_runs
 
 pytest_plugins = ["sfumato.engine.contract.plugin"]
 ROOT = Path(__file__).parents[1]
-settings.register_profile("sfumato", deadline=None, derandomize=True)  # the same examples everywhere, however slow
+settings.register_profile("study", deadline=None, derandomize=True, max_examples=300)
+settings.register_profile("sfumato", settings.get_profile("study"), max_examples=50)  # the same everywhere, however slow
 settings.register_profile("quick", settings.get_profile("sfumato"), max_examples=30)
 settings.load_profile("sfumato")
 
@@ -54,8 +55,9 @@ gc.disable()  # until all tests are found, of which nothing goes away before the
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The quick suite tries fewer examples where a test does not say how many."""
-    settings.load_profile("quick" if config.option.markexpr == "quick" else "sfumato")
+    """The quick suite tries fewer examples where a test does not say how many, studies more."""
+    asked = config.option.markexpr
+    settings.load_profile(asked if asked in ("quick", "study") else "sfumato")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -110,6 +110,7 @@ class Replicates:
         return bool(ranks.min() > level / ranks.size and coverage.min() > level / coverage.size)
 
 
+@pytest.mark.study
 def test_laplace_posterior_is_calibrated_and_what_is_not_is_rejected() -> None:
     found = Replicates.of(70, 20)
     assert found.calibrated()

@@ -135,7 +135,7 @@ def test_guesses_are_weighed_as_the_integrals_of_fits_anew_say() -> None:
 
 def step_error(n: int) -> tuple[float, float]:
     of = recipe()
-    data, records = made(of, n), np.arange(4)
+    data, records = made(of, n), np.arange(2)
     fitted, guesses = models(of, data, execute(of, data, key=PUBLIC).releases), every_guess(records)
     found = relative(weighed(fitted, guesses).likelihood.sum(axis=2))
     exact = np.empty(found.shape)
