@@ -39,8 +39,9 @@ from sfumato.workspace.views.runs import list_runs
 
 pytest_plugins = ["sfumato.engine.contract.plugin"]
 ROOT = Path(__file__).parents[1]
+# the same examples everywhere, however slow
 settings.register_profile("study", deadline=None, derandomize=True, max_examples=300)
-settings.register_profile("sfumato", settings.get_profile("study"), max_examples=50)  # the same everywhere, however slow
+settings.register_profile("sfumato", settings.get_profile("study"), max_examples=50)
 settings.register_profile("quick", settings.get_profile("sfumato"), max_examples=30)
 settings.load_profile("sfumato")
 
