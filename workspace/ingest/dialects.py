@@ -84,11 +84,8 @@ def detect(content: bytes, said: Mapping[str, Any] | None = None) -> Detection:
 
     What cannot be found is left as it is by default, and said to be in doubt. Raises BadInput for what is said wrongly.
     """
-    known = {
-        key: _said(key, value)
-        for key, value in TextFormat.from_table(said or {}).to_table().items()
-        if key in (said or {})
-    }
+    asked = TextFormat.from_table(said or {})
+    known = {key: _said(key, getattr(asked, key)) for key in said or {}}
     encoding = known.get("encoding") or _encoding(content)
     text = _text(content, encoding.value)
     line = _separator_line(text)
@@ -107,8 +104,8 @@ def detect(content: bytes, said: Mapping[str, Any] | None = None) -> Detection:
     )
     columns = [[row[j].strip() for row in body if j < len(row)] for j in range(len(names))]
     codes, missing = _missing(columns, names)
-    if said and "missing" in said:
-        codes, missing = tuple(said["missing"]), _said("missing", said["missing"])
+    if "missing" in known:
+        codes, missing = asked.missing, known["missing"]
     decimal, thousands = _signs_of_numbers(columns, codes)
     blanks = delimiter.value != " " and lines.count(f"{delimiter.value} ") > lines.count(delimiter.value) / 2
     trim = known.get("trim") or Reason(
@@ -125,7 +122,7 @@ def detect(content: bytes, said: Mapping[str, Any] | None = None) -> Detection:
         encoding.value, delimiter.value, quote.value, signs[0].value, signs[1].value, header.value == "yes", skip, trim.value == "yes", codes
     )  # fmt: skip
     shown = tuple(tuple(cell.strip() if found.trim else cell for cell in row) for row in body[:20])
-    usual = not skip and found == TextFormat(delimiter=max(",\t;|", key=lines.partition("\n")[0].count))
+    usual = not known and not skip and found == TextFormat(delimiter=max(",\t;|", key=lines.partition("\n")[0].count))
     return Detection(found, tuple(reasons), tuple(name.strip() for name in names), shown, usual)
 
 
@@ -137,6 +134,8 @@ def head_of(file: Path) -> bytes:
         more = bool(opened.read(1))
     if head.startswith(PARQUET):
         return b""
+    if more and b"\0" in head[:4]:  # UTF-16 or UTF-32, whose characters may end within an end of line
+        return head[: len(head) // 4 * 4]
     return head[: head.rfind(b"\n") + 1] or head if more else head
 
 
@@ -147,7 +146,7 @@ def _said(key: str, value: object) -> Reason:
         else "no"
         if value is False
         else ", ".join(value)
-        if isinstance(value, list)
+        if isinstance(value, tuple)
         else str(value)
     )
     return Reason(key, text, "as you say")

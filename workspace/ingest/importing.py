@@ -86,8 +86,8 @@ def _read(source: Source, said: Mapping[str, Any]) -> tuple[pd.DataFrame, Detect
 def import_file(directory: Path, file: str, project: str, said: Mapping[str, Any] | None = None) -> Imported:
     """Store a file's records in a project of a workspace, made if need be; by default the project has the file's name.
 
-    A file of text is read as it shows (``dialects``), but for what is ``said``: keys of ``[data.format]``. Everything is read and checked before the workspace is opened. Records with a missing value leave the stored table. A
-    project that has no plan yet gets a draft of one. Raises BadInput and NotAWorkspace; then nothing was stored.
+    A file of text is read as it shows (``dialects``), but for what is ``said``: keys of ``[data.format]``. Everything is read and
+    checked before the workspace is opened. Records with a missing value leave the stored table. A project that has no plan yet gets a draft of one. Raises BadInput and NotAWorkspace; then nothing was stored.
     """
     from sfumato.engine.microdata import conform
 

@@ -6,6 +6,7 @@ import csv
 import io
 import random
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.text_format import TextFormat
-from sfumato.workspace.ingest.dialects import detect
+from sfumato.workspace.ingest.dialects import _text, detect, head_of
 from sfumato.workspace.ingest.files import Source, read_frame
 from sfumato.workspace.ingest.number_signs import number
 
@@ -169,6 +170,38 @@ def test_what_is_found_survives_a_recipe() -> None:
 def test_what_a_file_does_not_settle_is_asked(lines: str, key: str, others: set[str]) -> None:
     doubt = next(reason for reason in detect(lines.encode()).doubts if reason.key == key)
     assert others <= set(doubt.others)
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("1,2\n3,4\n5,6\n", {"header": True}),
+        ("a;b\n1,5;2\n2,5;3\n", {"decimal": "."}),
+        ("a;b\n1.234,5;2\n2.345,5;3\n", {"thousands": ""}),
+        ("title;;\na;b;c\n1;2;3\n4;5;6\n", {"skip": 0}),
+        ("a, b\n1, 2\n3, 4\n", {"trim": False}),
+        ("a;b\n?;2\n2;3\n", {"missing": []}),
+        ("a;b\nZ\u00fcrich;2\n".encode("windows-1252").decode("latin-1"), {"encoding": "utf-8"}),
+    ],
+)
+def test_what_the_owner_says_holds_though_it_is_what_holds_by_default(lines: str, said: dict[str, Any]) -> None:
+    content = lines.encode("latin-1")
+    ((key, value),) = said.items()
+    assert detect(content).format.to_table().get(key) is not None, "the file shows something else"
+    found = detect(content, said)
+    assert getattr(found.format, key) == (tuple(value) if isinstance(value, list) else value)
+    assert not found.usual
+    assert not any(reason.doubtful for reason in found.reasons if reason.key == key)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le"])
+def test_the_head_of_a_long_file_has_no_broken_character(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "long.csv"
+    path.write_bytes("\n".join(["town;age", *(f"Zürich {i};{i % 90}" for i in range(40_000))]).encode(encoding))
+    found = detect(head_of(path))
+    assert found.format.delimiter == ";"
+    assert found.header == ("town", "age")
+    assert "\ufffd" not in _text(head_of(path), found.format.encoding)
 
 
 def test_codes_made_of_nines_far_from_the_rest_are_pointed_at_and_not_taken() -> None:
