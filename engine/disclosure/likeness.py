@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..arrays import Integers
+from ..statistics.score_interval import score_interval
 
 
 def _nobody() -> Integers:
@@ -54,10 +55,4 @@ def score_margin(value: float, baseline: float, cases: float) -> float:
     """
     if not cases:
         return 0.0
-    return float(np.hypot(value - _score_limit(value, cases, -1), _score_limit(baseline, cases, 1) - baseline))
-
-
-def _score_limit(share: float, cases: float, side: int) -> float:
-    """Wilson's lower (-1) or upper (1) limit of a share at two standard errors."""
-    half = 2 * np.sqrt(share * (1 - share) / cases + 1 / cases**2)
-    return float((share + 2 / cases + side * half) / (1 + 4 / cases))
+    return float(np.hypot(value - score_interval(value, cases, 2)[0], score_interval(baseline, cases, 2)[1] - baseline))

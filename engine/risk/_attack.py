@@ -28,6 +28,7 @@ from ..outputs import Output, Question
 from ..results import Estimate
 from ..rows import Row, average, by_series
 from ..statistics.bounded_interval import AT_MOST_ONE, NON_NEGATIVE, SHARE, Range
+from ..statistics.score_interval import score_interval
 
 LEVEL = 0.95
 NOTHING_LEFT = "every guess about a control record is right too: there is nothing left that the release could add"
@@ -94,11 +95,7 @@ class Rate:
     @property
     def interval(self) -> tuple[float, float]:
         """Wilson's 95 % interval of it."""
-        z = 1.959963984540054
-        n, p = self.guesses, self.successes / self.guesses
-        middle, half = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-        low, high = ((middle + sign * half) / (1 + z * z / n) for sign in (-1, 1))
-        low, high = (0.0 if self.successes == 0 else low), (1.0 if self.successes == n else high)
+        low, high = score_interval(self.successes / self.guesses, self.guesses)
         return min(self.value, max(0.0, self.scale * low)), max(self.value, min(1.0, self.scale * high))
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from statsmodels.stats.proportion import proportion_confint
 
 from ..arrays import Floats
 from ..errors import NotComputable
@@ -15,6 +14,7 @@ from ..microdata import Microdata
 from ..outputs import Beliefs, Output
 from ..results import Estimate, Measure, WholeMeasure
 from ..statistics.bounded_interval import AT_LEAST_ONE, NON_NEGATIVE, SHARE
+from ..statistics.score_interval import score_interval
 
 Arrays = Mapping[str, NDArray[Any]]
 NEARLY = 0.95
@@ -223,7 +223,7 @@ def _share(
 ) -> Estimate:
     """A share of records; with Wilson's interval where they are a random part of all."""
     value = float(right.mean())
-    low, high = proportion_confint(right.sum(), len(right), method="wilson") if drawn else (None, None)
+    low, high = score_interval(value, len(right)) if drawn else (None, None)
     baseline = None if before is None else float(before.mean())
     return Estimate(name, value, lower=low, upper=high, baseline=baseline, reason=remark, params=params)
 

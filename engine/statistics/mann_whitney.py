@@ -9,8 +9,7 @@ from scipy.optimize import brentq
 from scipy.stats import rankdata
 
 from ..arrays import Floats, Integers
-
-Z = 1.959963984540054
+from .score_interval import Z
 
 
 def area(above: Floats | Integers, below: Floats | Integers) -> float:

@@ -1,0 +1,18 @@
+"""The score interval of a share, which is not empty where all of a few cases, or none of them, were seen (Wilson 1927)."""
+
+from __future__ import annotations
+
+import math
+
+Z = 1.959963984540054
+"""Standard errors to either side of 95 %."""
+
+
+def score_interval(share: float, cases: float, z: float = Z) -> tuple[float, float]:
+    """The limits of a share of so many independent cases: those shares from which it is z of their own standard errors away.
+
+    Brown, Cai & DasGupta (2001), eq. 4. ZeroDivisionError without cases.
+    """
+    middle, half = share + z * z / (2 * cases), z * math.sqrt(share * (1 - share) / cases + z * z / (4 * cases * cases))
+    low, high = ((middle + sign * half) / (1 + z * z / cases) for sign in (-1, 1))
+    return (0.0 if share == 0 else low), (1.0 if share == 1 else high)
