@@ -1,0 +1,281 @@
+"""Hierarchies proposed for a quasi-identifier: a tree of its values, or nested widths of intervals of its numbers.
+
+What is proposed, by kind:
+
+    count, continuous, date   intervals of readable widths, each a multiple of the one before
+    ordinal                   neighbouring levels side by side, two and two, up to the root
+    categorical               codes by what they begin with, where they nest (NUTS, ISCO, ICD, postcodes); else the rare
+                              values as one node; else all below the root
+    binary                    both values below the root
+
+A proposal is a beginning to be edited, and says what it learnt from the records: a hierarchy is part of what is told about a
+release, so that what it shows of them (which values there are, which of them are rare, how far they reach) is no secret any more.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Floats
+from ..microdata import Microdata
+from ..schema import Kind
+from .hierarchies import ROOT, Hierarchy, flat
+
+MOST_INTERVALS = 20
+"""At the finest width, over the range that the widths are for."""
+FEWEST_INTERVALS = 2
+TAIL = 0.05
+"""Share of the records on either side that widths learnt from the data look past: one record says nothing then."""
+DAYS = (7, 28, 364, 3640)
+"""Widths of intervals of dates: a week, four weeks, 52 weeks, 520 weeks."""
+RARE = 0.05
+"""A value that fewer of the records have goes to the node of the rare ones."""
+CODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9. /-]*")
+SHORTEST_CODE = 3
+FEWEST_CODES = 6
+MOST_ODD_CODES = 0.1
+"""Share of the values that may be no codes, such as "unknown", where the others are; they stay what they are up to the root."""
+OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A hierarchy and how it was made: ``tree`` of values, or ``widths`` of intervals at multiples of each, ascending.
+
+    Without either everything is one step below the root. ``way`` names it in a word or two, ``words`` say it in a sentence,
+    ``learnt`` says what it shows of the records: empty where it rests on what the owner declared alone.
+    """
+
+    way: str
+    words: str
+    tree: Hierarchy | None = None
+    widths: tuple[float, ...] = ()
+    learnt: str = ""
+
+    def settings(self, name: str) -> dict[str, Any]:
+        """The tables of a recipe's step that hold it: ``hierarchies`` or ``widths`` of the variable; none where all is the root's."""
+        if self.tree is not None:
+            return {"hierarchies": {name: self.tree.written}}
+        return {"widths": {name: [_plain(width) for width in self.widths]}} if self.widths else {}
+
+
+def proposals(data: Microdata, name: str) -> tuple[Proposal, ...]:
+    """Hierarchies for one variable, the best first; at least one."""
+    variable = data.schema[name]
+    if not variable.kind.has_levels:
+        numbers = data.present(name)
+        if variable.kind is Kind.DATE:
+            return (of_dates(numbers),)
+        return (of_numbers(numbers, variable.bounds or (None, None), whole=variable.kind is Kind.COUNT),)
+    column = data.frame[name]
+    counts = dict.fromkeys(variable.levels, 0)
+    for value, count in column.value_counts(sort=False).items():
+        if count or str(value) in counts:
+            counts[str(value)] = int(count)
+    learnt = "" if variable.levels else VALUES_LEARNT
+    if variable.kind is Kind.ORDINAL:
+        return (of_ordered(list(map(str, column.cat.categories)), learnt=learnt),)
+    return of_categories(counts, learnt=learnt)
+
+
+VALUES_LEARNT = "the values are those that occur in the records"
+
+
+def readable_widths(span: float, finest: float = 0.0) -> tuple[float, ...]:
+    """Widths 1, 2 or 5 times a power of ten, each a multiple of the one before, ascending; none where ``span`` has no room.
+
+    The first makes at most 20 intervals of the span, the last at least two. None is below ``finest``.
+    """
+    if not 0 < span < math.inf:
+        return ()
+    found: list[float] = []
+    step = _first_step(max(span / MOST_INTERVALS, finest))
+    while span / _number(step) >= FEWEST_INTERVALS:
+        found.append(_number(step))
+        step = _next_step(step)
+    return tuple(found)
+
+
+Step = tuple[int, int]
+"""A number of one digit, 1, 2 or 5, and the power of ten that it is multiplied with."""
+
+
+def _number(step: Step) -> float:
+    return float(f"{step[0]}e{step[1]}")
+
+
+def _first_step(least: float) -> Step:
+    power = math.floor(math.log10(least)) - 1
+    steps = ((digit, power + more) for more in range(4) for digit in (1, 2, 5))
+    return next(step for step in steps if _number(step) >= least)
+
+
+def _next_step(step: Step) -> Step:
+    """The next that it divides."""
+    digit, power = step
+    return {1: (2, power), 2: (1, power + 1), 5: (1, power + 1)}[digit]
+
+
+def of_numbers(
+    numbers: Floats, bounds: tuple[float | None, float | None] = (None, None), *, whole: bool = False
+) -> Proposal:
+    """Intervals of numbers (n,): widths for the declared ``bounds``, or for all but the tails of the data where one is open."""
+    declared = None if bounds[0] is None or bounds[1] is None else (bounds[0], bounds[1])
+    low, high = declared or _middle(numbers)
+    whole = whole or bool(len(numbers) and (numbers == np.floor(numbers)).all())
+    widths = readable_widths(high - low, 2.0 if whole else 0.0)
+    if not widths:
+        return Proposal("root", "the values lie too close together for intervals: all of them below one root, *")
+    said = ", ".join(f"{width:.15g}" for width in widths)
+    if declared:
+        return Proposal("intervals", f"intervals {said} wide, for the bounds {low:.15g} to {high:.15g}", widths=widths)
+    return Proposal("intervals", f"intervals {said} wide", widths=widths, learnt=WIDTHS_LEARNT)
+
+
+WIDTHS_LEARNT = "the widths follow how far the middle nine tenths of the records reach; give the variable bounds, and they follow those"
+
+
+def _middle(numbers: Floats) -> tuple[float, float]:
+    """Between which the records lie but for the tails; all of them where the middle is one value."""
+    if not len(numbers):
+        return 0.0, 0.0
+    low, high = np.quantile(numbers, [TAIL, 1 - TAIL], method="inverted_cdf")
+    if low == high:
+        low, high = numbers.min(), numbers.max()
+    return float(low), float(high)
+
+
+def of_dates(days: Floats) -> Proposal:
+    """Intervals of weeks, four weeks, 52 and 520 weeks, as far as the middle of the days since 1970, (n,), has at least two of them."""
+    low, high = _middle(np.floor(days))
+    room = [width for width in DAYS if high - low >= FEWEST_INTERVALS * width]
+    finest = (high - low) / MOST_INTERVALS
+    widths = tuple(float(width) for at, width in enumerate(room) if width == room[-1] or room[at + 1] > finest)
+    if not widths:
+        return Proposal("root", "the days lie within two weeks: all of them below one root, *")
+    said = ", ".join(f"{width:g}" for width in widths)
+    return Proposal("intervals", f"intervals of {said} days", widths=widths, learnt=WIDTHS_LEARNT.partition(";")[0])
+
+
+def of_ordered(levels: Sequence[str], *, learnt: str = "") -> Proposal:
+    """Neighbouring levels two and two, an odd one with the pair before it; the pairs again, up to the root."""
+    if len(levels) < 4:
+        return Proposal("root", "too few levels to group: all of them below one root, *", flat(levels), learnt=learnt)
+    ends = [(rank, rank) for rank in range(len(levels))]
+    columns = [list(levels)]
+    while len(ends := _paired(ends)) > 1:
+        labels = [f"[{levels[low]}, {levels[high]}]" for low, high in ends]
+        if len(set(labels)) < len(labels):
+            break
+        columns.append([label for label, (low, high) in zip(labels, ends, strict=True) for _ in range(low, high + 1)])
+    if len(columns) == 1 or (tree := _tree(columns)) is None:
+        words = "the levels' names are such as groups have: all of them below one root, *"
+        return Proposal("root", words, flat(levels), learnt=learnt)
+    return Proposal("neighbours", "neighbouring levels together, two and two up to the root", tree, learnt=learnt)
+
+
+def _paired(ends: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    pairs = [(ends[at][0], ends[min(at + 1, len(ends) - 1)][1]) for at in range(0, len(ends), 2)]
+    if len(ends) % 2 and len(pairs) > 1:
+        pairs[-2:] = [(pairs[-2][0], pairs[-1][1])]
+    return pairs
+
+
+def of_categories(counts: Mapping[str, int], *, learnt: str = "") -> tuple[Proposal, ...]:
+    """Hierarchies of categories with their numbers of records: by code where codes nest, the rare ones together, flat."""
+    values = list(counts)
+    ways = (by_prefix(values, learnt=learnt), by_frequency(counts, learnt=learnt))
+    root = Proposal("root", "every value directly below the root, *", flat(values), learnt=learnt)
+    return (*(way for way in ways if way is not None), root)
+
+
+def by_prefix(values: Sequence[str], *, learnt: str = "") -> Proposal | None:
+    """Codes below what they begin with, a sign less at each level that groups any; None where the values do not look like codes that nest.
+
+    Codes of one length show the signs that are gone as ``*``: ``24**``. A code that others begin with is one of its own group.
+    """
+    codes = [value for value in values if _is_code(value)]
+    if len(codes) < FEWEST_CODES or len(values) - len(codes) > MOST_ODD_CODES * len(values):
+        return None
+    one_length = len(set(map(len, codes))) == 1
+    if not one_length and not _nests(codes):
+        return None
+    columns = [list(values)]
+    for length in range(max(map(len, codes)) - 1, 0, -1):
+        labels = _begun(values, length, one_length=one_length)
+        if 1 < len(set(labels)) < len(set(columns[-1])):
+            columns.append(labels)
+    if len(columns) == 1 or (tree := _tree(columns)) is None:
+        return None
+    said = "codes below what they begin with, a sign less at each level: right only where codes that begin alike belong together"
+    return Proposal("prefix", said, tree, learnt=learnt)
+
+
+def _is_code(value: str) -> bool:
+    return len(value) >= SHORTEST_CODE and CODE.fullmatch(value) is not None and any(sign.isdigit() for sign in value)
+
+
+def _nests(codes: Sequence[str]) -> bool:
+    """Whether codes of several lengths are parts with a sign between them, or begin with another one of them."""
+    known = set(codes)
+    parted = sum(bool(re.search(r"[. /-]", code)) for code in codes)
+    inside = sum(any(code[:length] in known for length in range(1, len(code))) for code in codes)
+    return 2 * max(parted, inside) >= len(codes)
+
+
+def _begun(values: Sequence[str], length: int, *, one_length: bool) -> list[str]:
+    """What each value begins with; a node of several, or of a longer one, shows it with ``*``."""
+    begun = [value[:length].rstrip(". /-") if _is_code(value) else value for value in values]
+    cut = {start for start, value in zip(begun, values, strict=True) if start != value}
+    return [
+        start if start not in cut else start + ROOT * (len(value) - len(start) if one_length else 1)
+        for start, value in zip(begun, values, strict=True)
+    ]
+
+
+def by_frequency(counts: Mapping[str, int], *, rare: float = RARE, learnt: str = "") -> Proposal | None:
+    """The values that fewer than a share of the records have as one node, ``other``; None where there is nothing to join.
+
+    The node has at least two values and that share of the records, so that it says of nobody which one it is.
+    """
+    total = sum(counts.values())
+    ascending = sorted(counts, key=lambda value: (counts[value], value))
+    joined = [value for value in ascending if counts[value] < rare * total]
+    if not joined:
+        return None
+    for value in ascending[len(joined) :]:
+        if len(joined) > 1 and sum(counts[one] for one in joined) >= rare * total:
+            break
+        joined.append(value)
+    if len(joined) > len(counts) - 2:
+        return None
+    label = OTHER
+    while label in counts:
+        label += "'"
+    tree = _tree([list(counts), [label if value in joined else value for value in counts]])
+    if tree is None:
+        return None
+    words = f'the {len(joined)} values that fewer than {rare:.0%} of the records have, as one, "{label}"'
+    shows = f'which values are rare is learnt from the records, and whoever knows a person in "{label}" knows that theirs is one of few'
+    return Proposal("frequency", words, tree, learnt="; ".join(filter(None, (learnt, shows))))
+
+
+def _tree(columns: Sequence[Sequence[str]]) -> Hierarchy | None:
+    """The tree whose nodes at each level these are, (levels, values), with a root of its own; None where labels clash."""
+    root = ROOT
+    while any(root in column for column in columns):
+        root += ROOT
+    try:
+        return Hierarchy(tuple((*nodes, root) for nodes in zip(*columns, strict=True)))
+    except ValueError:
+        return None
+
+
+def _plain(number: float) -> int | float:
+    return int(number) if float(number).is_integer() else number
