@@ -74,7 +74,7 @@ class AnonymisationSpec(Spec):
 
     def keys(self, schema: Schema) -> tuple[str, ...]:
         """The quasi-identifiers: those that are named, else the variables of role known."""
-        return self.quasi_identifiers or schema.of_role(Role.KNOWN)
+        return self.quasi_identifiers or schema.of_role(Role.QUASI_IDENTIFIER)
 
     def released_variable(self, variable: Variable) -> Variable:
         """What a quasi-identifier is in the anonymised table."""
@@ -107,7 +107,9 @@ class AnonymisationSpec(Spec):
         keys = self.keys(schema)
         where = f"{place}.quasi_identifiers"
         if not keys:
-            raise BadInput(where, 'no variable is a quasi-identifier; name some, or give variables the role "known"')
+            raise BadInput(
+                where, 'no variable is a quasi-identifier; name some, or give variables the role "quasi_identifier"'
+            )
         for i, name in enumerate(keys):
             if name in keys[:i]:
                 raise BadInput(f"{where}[{i}]", f'"{name}" is listed twice')

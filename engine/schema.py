@@ -34,12 +34,19 @@ class Kind(StrEnum):
 
 
 class Role(StrEnum):
-    """What the variable is in the release: known to an intruder, sensitive, an identifier, or neither."""
+    """What the variable is in the release: known to an intruder, sensitive, an identifier, or neither.
 
-    KNOWN = "known"
+    A quasi-identifier is read under its older word ``known`` too.
+    """
+
+    QUASI_IDENTIFIER = "quasi_identifier"
     SENSITIVE = "sensitive"
     IDENTIFIER = "identifier"
     OTHER = "other"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Role | None:
+        return cls.QUASI_IDENTIFIER if value == "known" else None
 
 
 class MissingPolicy(StrEnum):
@@ -85,7 +92,7 @@ class Variable:
     def from_table(cls, name: str, table: object, place: str) -> Variable:
         """The variable that ``{ kind = ..., role = ... }`` of a recipe describes. Raises BadInput."""
         if not isinstance(table, Mapping):
-            raise BadInput(place, 'must be a table such as { kind = "count", role = "known" }')
+            raise BadInput(place, 'must be a table such as { kind = "count", role = "quasi_identifier" }')
         allowed = ("kind", "role", "bounds", "levels", "labels", "missing", "title")
         for key in table:
             if key not in allowed:

@@ -91,8 +91,8 @@ def pytest_unconfigure() -> None:
 SMALL: dict[str, Any] = {
     "title": "Small study",
     "variables": {
-        "region": {"kind": "categorical", "role": "known", "levels": ["north", "south", "west"]},
-        "age": {"kind": "count", "role": "known"},
+        "region": {"kind": "categorical", "role": "quasi_identifier", "levels": ["north", "south", "west"]},
+        "age": {"kind": "count", "role": "quasi_identifier"},
         "visits": {"kind": "count", "role": "sensitive", "bounds": [0, 60]},
         "income": {"kind": "continuous", "role": "sensitive"},
     },

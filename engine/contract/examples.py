@@ -47,10 +47,10 @@ every_study = pytest.mark.sfumato_contract("studies")
 
 SCHEMA = Schema(
     (
-        Variable("region", Kind.CATEGORICAL, Role.KNOWN, levels=("north", "south", "west")),
-        Variable("sex", Kind.BINARY, Role.KNOWN),
-        Variable("size", Kind.ORDINAL, Role.KNOWN, levels=("small", "medium", "large")),
-        Variable("visits", Kind.COUNT, Role.KNOWN),
+        Variable("region", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER, levels=("north", "south", "west")),
+        Variable("sex", Kind.BINARY, Role.QUASI_IDENTIFIER),
+        Variable("size", Kind.ORDINAL, Role.QUASI_IDENTIFIER, levels=("small", "medium", "large")),
+        Variable("visits", Kind.COUNT, Role.QUASI_IDENTIFIER),
         Variable("days", Kind.COUNT, Role.SENSITIVE, bounds=(0, 30)),
         Variable("income", Kind.CONTINUOUS, Role.SENSITIVE, bounds=(0, None)),
         Variable("illness", Kind.BINARY, Role.SENSITIVE),
@@ -128,7 +128,7 @@ def suitable_value(info: ParamInfo, schema: Schema) -> Any:
     if not info.required:
         return None
     if info.param.names == "variables":
-        known = [name for name in variables if schema[name].role is Role.KNOWN] or variables
+        known = [name for name in variables if schema[name].role is Role.QUASI_IDENTIFIER] or variables
         return known[:1] if origin is tuple else known[-1]
     if info.choices:
         return info.choices[0]

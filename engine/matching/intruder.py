@@ -136,7 +136,7 @@ class Nearness(Protocol):
 
 def known_by_default(schema: Schema, released: Sequence[str]) -> tuple[str, ...]:
     """The variables of role known whose values are not synthesised."""
-    return tuple(name for name in schema.of_role(Role.KNOWN) if name not in released)
+    return tuple(name for name in schema.of_role(Role.QUASI_IDENTIFIER) if name not in released)
 
 
 def check_radii(
@@ -148,7 +148,7 @@ def check_radii(
     """
     if not matched:
         raise BadInput(
-            f"{place}.known", 'the intruder knows no variable; name some, or give variables the role "known"'
+            f"{place}.known", 'the intruder knows no variable; name some, or give variables the role "quasi_identifier"'
         )
     for name in radius:
         if name not in matched:

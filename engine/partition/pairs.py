@@ -103,7 +103,7 @@ def _labels(column: pd.Series) -> NDArray[np.object_]:
 
 def quasi_identifiers(schema: Schema, released: Sequence[str]) -> tuple[str, ...]:
     """The variables of role known; without any, the released ones; without those, all but the identifiers."""
-    known = tuple(v.name for v in schema if v.role is Role.KNOWN)
+    known = tuple(v.name for v in schema if v.role is Role.QUASI_IDENTIFIER)
     return known or tuple(released) or tuple(v.name for v in schema if v.role is not Role.IDENTIFIER)
 
 

@@ -50,7 +50,7 @@ class AnonymitySpec(Spec):
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """Quasi-identifiers and sensitive variables filled in."""
-        keys = self.quasi_identifiers or schema.of_role(Role.KNOWN) or released
+        keys = self.quasi_identifiers or schema.of_role(Role.QUASI_IDENTIFIER) or released
         rest = tuple(name for name in schema.of_role(Role.SENSITIVE) if name not in keys)
         return replace(self, quasi_identifiers=keys, sensitive=self.sensitive or rest)
 
@@ -59,7 +59,8 @@ class AnonymitySpec(Spec):
         full = self.for_release(schema, released)
         if not full.quasi_identifiers:
             raise BadInput(
-                f"{place}.quasi_identifiers", 'no variable makes the classes; name some, or give them the role "known"'
+                f"{place}.quasi_identifiers",
+                'no variable makes the classes; name some, or give them the role "quasi_identifier"',
             )
         for name in full.sensitive:
             if name in full.quasi_identifiers:

@@ -56,7 +56,7 @@ class AttributeSpec(Spec):
         """BadInput when nothing is known or sensitive, a variable is both, or a radius is missing or out of place."""
         full = self.for_release(schema, released)
         if not full.known:
-            raise BadInput(f"{place}.known", 'the intruder knows no variable; give some the role "known"')
+            raise BadInput(f"{place}.known", 'the intruder knows no variable; give some the role "quasi_identifier"')
         if not full.sensitive:
             raise BadInput(
                 f"{place}.sensitive", "nothing is synthesised; name the variables the intruder wants to learn"

@@ -85,7 +85,9 @@ class AttributeInferenceSpec(Spec):
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """Known and sensitive variables filled in by role."""
-        known = self.known or tuple(name for name in schema.of_role(Role.KNOWN) if name not in self.sensitive)
+        known = self.known or tuple(
+            name for name in schema.of_role(Role.QUASI_IDENTIFIER) if name not in self.sensitive
+        )
         sensitive = self.sensitive or tuple(name for name in schema.of_role(Role.SENSITIVE) if name not in known)
         return replace(self, known=known, sensitive=sensitive)
 
@@ -93,7 +95,9 @@ class AttributeInferenceSpec(Spec):
         """BadInput when nothing is known or guessed, a variable is both or twice, or a radius is missing or out of place."""
         full = self.for_release(schema, released)
         if not full.known:
-            raise BadInput(f"{place}.known", 'the intruder knows no variable; name some, or give them the role "known"')
+            raise BadInput(
+                f"{place}.known", 'the intruder knows no variable; name some, or give them the role "quasi_identifier"'
+            )
         if not full.sensitive:
             raise BadInput(
                 f"{place}.sensitive", 'nothing is guessed; name variables, or give them the role "sensitive"'

@@ -82,7 +82,7 @@ class CorrectAttributionSpec(Spec):
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """Keys and sensitive variables filled in by role."""
-        keys = self.keys or tuple(name for name in schema.of_role(Role.KNOWN) if name not in self.sensitive)
+        keys = self.keys or tuple(name for name in schema.of_role(Role.QUASI_IDENTIFIER) if name not in self.sensitive)
         sensitive = self.sensitive or tuple(name for name in schema.of_role(Role.SENSITIVE) if name not in keys)
         return replace(self, keys=keys, sensitive=sensitive)
 
@@ -90,7 +90,9 @@ class CorrectAttributionSpec(Spec):
         """BadInput when nothing is known or attributed, a variable is both or twice, or numbers need bins or may have none."""
         full = self.for_release(schema, released)
         if not full.keys:
-            raise BadInput(f"{place}.keys", 'the intruder knows no variable; name some, or give them the role "known"')
+            raise BadInput(
+                f"{place}.keys", 'the intruder knows no variable; name some, or give them the role "quasi_identifier"'
+            )
         if not full.sensitive:
             raise BadInput(
                 f"{place}.sensitive", 'nothing is attributed; name variables, or give them the role "sensitive"'

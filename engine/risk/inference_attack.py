@@ -81,14 +81,17 @@ class InferenceAttackSpec(Spec):
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """With the other variables of role known as known, when none is named."""
         return replace(
-            self, known=self.known or tuple(name for name in schema.of_role(Role.KNOWN) if name != self.sensitive)
+            self,
+            known=self.known or tuple(name for name in schema.of_role(Role.QUASI_IDENTIFIER) if name != self.sensitive),
         )
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
         """BadInput when nothing is known, what is inferred is known, or a variable needs bins or may have none."""
         known = self.for_release(schema, released).known
         if not known:
-            raise BadInput(f"{place}.known", 'the intruder knows no variable; name some, or give them the role "known"')
+            raise BadInput(
+                f"{place}.known", 'the intruder knows no variable; name some, or give them the role "quasi_identifier"'
+            )
         if self.sensitive in known:
             raise BadInput(f"{place}.sensitive", f'"{self.sensitive}" is among the known variables')
         check_binning(self.bins, {n: schema[n].kind for n in known if schema[n].kind in BINNED}, f"{place}.bins")

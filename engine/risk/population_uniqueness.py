@@ -89,14 +89,18 @@ class PopulationUniquenessSpec(Spec):
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """With the known variables as key, when none is named; never the weight."""
-        keys = self.keys or tuple(name for name in schema.of_role(Role.KNOWN) or released if name != self.weight)
+        keys = self.keys or tuple(
+            name for name in schema.of_role(Role.QUASI_IDENTIFIER) or released if name != self.weight
+        )
         return replace(self, keys=keys)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
         """BadInput when there is no key, not one of fraction and weight, or a bin is of no variable of the key."""
         keys = self.for_release(schema, released).keys
         if not keys:
-            raise BadInput(f"{place}.keys", 'no variable is in the key; name some, or give them the role "known"')
+            raise BadInput(
+                f"{place}.keys", 'no variable is in the key; name some, or give them the role "quasi_identifier"'
+            )
         if (self.fraction is None) == (self.weight is None):
             raise BadInput(
                 f"{place}.fraction",

@@ -94,7 +94,9 @@ class RecordLinkageSpec(Spec):
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """Keys and blocks filled in."""
-        keys = self.keys or tuple(name for name in schema.names if schema[name].role is Role.KNOWN or name in released)
+        keys = self.keys or tuple(
+            name for name in schema.names if schema[name].role is Role.QUASI_IDENTIFIER or name in released
+        )
         kept = tuple(name for name in keys if name not in released and name not in self.radius)
         return replace(self, keys=keys, blocks=self.blocks or kept)
 
@@ -103,7 +105,8 @@ class RecordLinkageSpec(Spec):
         full = self.for_release(schema, released)
         if not full.keys:
             raise BadInput(
-                f"{place}.keys", 'the intruder\'s file has no variable; name some, or give them the role "known"'
+                f"{place}.keys",
+                'the intruder\'s file has no variable; name some, or give them the role "quasi_identifier"',
             )
         for name, names in (("keys", full.keys), ("blocks", full.blocks)):
             if len(set(names)) < len(names):

@@ -66,13 +66,13 @@ class SpecialUniquesSpec(Spec):
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """With the known variables as keys, when none is named."""
-        return replace(self, keys=self.keys or schema.of_role(Role.KNOWN) or released)
+        return replace(self, keys=self.keys or schema.of_role(Role.QUASI_IDENTIFIER) or released)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
         """BadInput when there are no keys, too many or one twice, or a bin is of no key."""
         keys = self.for_release(schema, released).keys
         if not keys:
-            raise BadInput(f"{place}.keys", 'no variable is a key; name some, or give them the role "known"')
+            raise BadInput(f"{place}.keys", 'no variable is a key; name some, or give them the role "quasi_identifier"')
         if len(set(keys)) < len(keys):
             raise BadInput(f"{place}.keys", "a variable is listed twice")
         if len(keys) > MOST_KEYS:

@@ -52,13 +52,15 @@ class UniquenessSpec(Spec):
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """With the known variables as key, when none is named."""
-        return replace(self, keys=self.keys or schema.of_role(Role.KNOWN) or released)
+        return replace(self, keys=self.keys or schema.of_role(Role.QUASI_IDENTIFIER) or released)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
         """BadInput when there is no key, a size is listed twice, or a bin is of no variable of the key."""
         keys = self.for_release(schema, released).keys
         if not keys:
-            raise BadInput(f"{place}.keys", 'no variable is in the key; name some, or give them the role "known"')
+            raise BadInput(
+                f"{place}.keys", 'no variable is in the key; name some, or give them the role "quasi_identifier"'
+            )
         if len(set(self.sizes)) < len(self.sizes):
             raise BadInput(f"{place}.sizes", "a size is listed twice")
         check_binning(self.bins, {n: schema[n].kind for n in keys if schema[n].kind in BINNED}, f"{place}.bins")

@@ -39,7 +39,7 @@ def narrowed(schema: Schema, names: Sequence[str] = ()) -> Schema:
 
 def require_present(data: Microdata, names: Sequence[str], place: str) -> None:
     """BadInput where a quasi-identifier or one of the variables has missing values: they cannot be tested or averaged."""
-    for name in dict.fromkeys((*names, *data.schema.of_role(Role.KNOWN))):
+    for name in dict.fromkeys((*names, *data.schema.of_role(Role.QUASI_IDENTIFIER))):
         if missing := int(data.missing(name).sum()):
             raise BadInput(place, f'{missing:,} records have no value of "{name}"; say missing = "drop" under [data]')
 

@@ -153,7 +153,9 @@ class CalibrationSpec(StudySpec):
         """Sensitive variable and quasi-identifiers filled in."""
         found = [v.name for v in schema if v.role is Role.SENSITIVE and v.kind.has_levels]
         sensitive = self.sensitive or next(iter(found), None)
-        known = tuple(name for name in self.quasi_identifiers or schema.of_role(Role.KNOWN) if name != sensitive)
+        known = tuple(
+            name for name in self.quasi_identifiers or schema.of_role(Role.QUASI_IDENTIFIER) if name != sensitive
+        )
         return replace(self, sensitive=sensitive, quasi_identifiers=known)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
@@ -162,7 +164,9 @@ class CalibrationSpec(StudySpec):
         if full.sensitive is None or not schema[full.sensitive].kind.has_levels:
             raise BadInput(f"{place}.sensitive", "name a variable that has levels: its groups are compared")
         if not full.quasi_identifiers:
-            raise BadInput(f"{place}.quasi_identifiers", 'name some variables, or give some the role "known"')
+            raise BadInput(
+                f"{place}.quasi_identifiers", 'name some variables, or give some the role "quasi_identifier"'
+            )
         variables = (*full.quasi_identifiers, full.sensitive)
         check_generator(self.generator, self.generator_settings, schema, variables, place)
         anonymiser(

@@ -68,13 +68,15 @@ class MinimisationSpec(StudySpec):
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """Quasi-identifiers filled in."""
-        return replace(self, quasi_identifiers=self.quasi_identifiers or schema.of_role(Role.KNOWN))
+        return replace(self, quasi_identifiers=self.quasi_identifiers or schema.of_role(Role.QUASI_IDENTIFIER))
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
         """BadInput where quasi-identifiers and anonymisation do not fit each other."""
         names = self.for_release(schema, released).quasi_identifiers
         if not names:
-            raise BadInput(f"{place}.quasi_identifiers", 'name some variables, or give some the role "known"')
+            raise BadInput(
+                f"{place}.quasi_identifiers", 'name some variables, or give some the role "quasi_identifier"'
+            )
         anonymiser(self.anonymisation, narrowed(schema), names, self.k, self.options, place)
 
     @property

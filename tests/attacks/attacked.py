@@ -24,15 +24,15 @@ from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.columns_beside import released_draws
 
 HOUSEHOLDS = {
-    "UrbanRural": {"kind": "categorical", "role": "known"},
-    "Income": {"kind": "continuous", "role": "known"},
-    "Race": {"kind": "categorical", "role": "known"},
+    "UrbanRural": {"kind": "categorical", "role": "quasi_identifier"},
+    "Income": {"kind": "continuous", "role": "quasi_identifier"},
+    "Race": {"kind": "categorical", "role": "quasi_identifier"},
     "Expenditure": {"kind": "continuous", "role": "sensitive"},
 }
 LISTINGS = {
-    "room_type": {"kind": "categorical", "role": "known"},
-    "neighbourhood_group": {"kind": "categorical", "role": "known"},
-    "number_of_reviews": {"kind": "count", "role": "known"},
+    "room_type": {"kind": "categorical", "role": "quasi_identifier"},
+    "neighbourhood_group": {"kind": "categorical", "role": "quasi_identifier"},
+    "number_of_reviews": {"kind": "count", "role": "quasi_identifier"},
     "price": {"kind": "continuous", "role": "sensitive"},
 }
 SEED = 7

@@ -44,9 +44,9 @@ def recipe(m: int = 20, **options: object) -> Recipe:
         {
             "title": "Listings by trees",
             "variables": {
-                "room_type": {"kind": "categorical", "role": "known"},
-                "neighbourhood_group": {"kind": "categorical", "role": "known"},
-                "number_of_reviews": {"kind": "count", "role": "known"},
+                "room_type": {"kind": "categorical", "role": "quasi_identifier"},
+                "neighbourhood_group": {"kind": "categorical", "role": "quasi_identifier"},
+                "number_of_reviews": {"kind": "count", "role": "quasi_identifier"},
                 "availability_365": {"kind": "count", "role": "sensitive", "bounds": [0, 365]},
                 "price": {"kind": "continuous", "role": "sensitive"},
             },

@@ -56,7 +56,7 @@ KNOWN = ("age", "sex", "patzip")
 
 def variable(name: str) -> Variable:
     """The variable as a recipe describes it."""
-    role = "known" if name in KNOWN else "sensitive"
+    role = "quasi_identifier" if name in KNOWN else "sensitive"
     if name in NUMBERS:
         return Variable.from_table(name, {"kind": "count", "role": role}, name)
     kind = Kind.BINARY if len(LEVELS[name]) == 2 else Kind.ORDINAL if name == "sev" else Kind.CATEGORICAL

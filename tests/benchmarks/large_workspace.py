@@ -34,8 +34,8 @@ LEVELS = [round(0.01 * i, 2) for i in range(16)]
 LARGE: dict[str, Any] = {
     "title": "Large",
     "variables": {
-        **{f"level_{i}": {"kind": "categorical", "role": "known"} for i in range(4)},
-        **{f"count_{i}": {"kind": "count", "role": "known"} for i in range(4)},
+        **{f"level_{i}": {"kind": "categorical", "role": "quasi_identifier"} for i in range(4)},
+        **{f"count_{i}": {"kind": "count", "role": "quasi_identifier"} for i in range(4)},
         **{f"value_{i}": {"kind": "continuous", "role": "sensitive"} for i in range(4)},
     },
     "release": {"m": 2, "seed": 7},
@@ -67,8 +67,8 @@ LARGE: dict[str, Any] = {
 SURVEY: dict[str, Any] = {
     "title": "Survey",
     "variables": {
-        "region": {"kind": "categorical", "role": "known"},
-        "visits": {"kind": "count", "role": "known"},
+        "region": {"kind": "categorical", "role": "quasi_identifier"},
+        "visits": {"kind": "count", "role": "quasi_identifier"},
         "income": {"kind": "continuous", "role": "sensitive", "bounds": [0, 100_000]},
     },
     "release": {"m": 3, "seed": 7},
@@ -89,9 +89,9 @@ SURVEY: dict[str, Any] = {
 CENSUS: dict[str, Any] = {
     "title": "Census",
     "variables": {
-        "age": {"kind": "count", "role": "known"},
-        "hours": {"kind": "count", "role": "known"},
-        "town": {"kind": "categorical", "role": "known"},
+        "age": {"kind": "count", "role": "quasi_identifier"},
+        "hours": {"kind": "count", "role": "quasi_identifier"},
+        "town": {"kind": "categorical", "role": "quasi_identifier"},
         "status": {"kind": "categorical", "role": "sensitive"},
     },
     "release": {"seed": 7},

@@ -39,8 +39,8 @@ def seconds(work: Callable[[], Any], times: int = 3) -> float:
 
 
 def adult() -> None:
-    variables: dict[str, Any] = {name: {"kind": "categorical", "role": "known"} for name in KEYS}
-    variables["age"] = {"kind": "count", "role": "known"}
+    variables: dict[str, Any] = {name: {"kind": "categorical", "role": "quasi_identifier"} for name in KEYS}
+    variables["age"] = {"kind": "count", "role": "quasi_identifier"}
     raw = pd.read_csv(PUBLIC_DATA / "adult.csv", usecols=list(KEYS), keep_default_na=False)
     print(f"Adult, {len(raw):,} records, {len(KEYS)} quasi-identifiers, the whole method")
     print(f"{'k':>4} {'cuts':8} {'output':17} {'classes':>8} {'seconds':>8}")

@@ -26,9 +26,9 @@ from sfumato.engine.utility.propensity import PropensitySpec, propensity
 
 SCHEMA = Schema(
     (
-        Variable("room_type", Kind.CATEGORICAL, Role.KNOWN),
-        Variable("neighbourhood_group", Kind.CATEGORICAL, Role.KNOWN),
-        Variable("number_of_reviews", Kind.COUNT, Role.KNOWN),
+        Variable("room_type", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER),
+        Variable("neighbourhood_group", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER),
+        Variable("number_of_reviews", Kind.COUNT, Role.QUASI_IDENTIFIER),
         Variable("availability_365", Kind.COUNT, Role.SENSITIVE),
         Variable("price", Kind.CONTINUOUS, Role.SENSITIVE),
     )

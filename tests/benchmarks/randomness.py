@@ -19,8 +19,8 @@ from sfumato.engine.run import PUBLIC, Randomness
 KEY = bytes(range(32))
 MILLION = 1_000_000
 VARIABLES = {
-    "group": {"kind": "categorical", "role": "known"},
-    "age": {"kind": "count", "role": "known"},
+    "group": {"kind": "categorical", "role": "quasi_identifier"},
+    "age": {"kind": "count", "role": "quasi_identifier"},
     "income": {"kind": "continuous", "role": "sensitive"},
 }
 

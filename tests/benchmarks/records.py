@@ -33,9 +33,9 @@ def recipe(datasets: int) -> Recipe:
         {
             "title": "Large",
             "variables": {
-                "region": {"kind": "categorical", "role": "known"},
-                "sex": {"kind": "binary", "role": "known"},
-                "visits": {"kind": "count", "role": "known"},
+                "region": {"kind": "categorical", "role": "quasi_identifier"},
+                "sex": {"kind": "binary", "role": "quasi_identifier"},
+                "visits": {"kind": "count", "role": "quasi_identifier"},
                 "income": {"kind": "continuous", "role": "sensitive"},
             },
             "release": {"m": datasets, "seed": 1},

@@ -18,10 +18,10 @@ SYNTHESISED = ("days", "income")
 # Eight variables, all kinds and roles but the identifier, and the few values that tiny tables have of each.
 SCHEMA = Schema(
     (
-        Variable("region", Kind.CATEGORICAL, Role.KNOWN, levels=("north", "south", "west")),
-        Variable("sex", Kind.BINARY, Role.KNOWN, levels=("0", "1")),
+        Variable("region", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER, levels=("north", "south", "west")),
+        Variable("sex", Kind.BINARY, Role.QUASI_IDENTIFIER, levels=("0", "1")),
         Variable("size", Kind.ORDINAL, levels=("small", "medium", "large")),
-        Variable("visits", Kind.COUNT, Role.KNOWN),
+        Variable("visits", Kind.COUNT, Role.QUASI_IDENTIFIER),
         Variable("days", Kind.COUNT, Role.SENSITIVE),
         Variable("income", Kind.CONTINUOUS, Role.SENSITIVE),
         Variable("illness", Kind.BINARY, Role.SENSITIVE, levels=("no", "yes")),

@@ -33,10 +33,10 @@ pytestmark = pytest.mark.slow
 N = 60
 SCHEMA = Schema(
     (
-        Variable("region", Kind.CATEGORICAL, Role.KNOWN),
-        Variable("sex", Kind.BINARY, Role.KNOWN),
-        Variable("size", Kind.ORDINAL, Role.KNOWN, levels=("small", "medium", "large")),
-        Variable("visits", Kind.COUNT, Role.KNOWN),
+        Variable("region", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER),
+        Variable("sex", Kind.BINARY, Role.QUASI_IDENTIFIER),
+        Variable("size", Kind.ORDINAL, Role.QUASI_IDENTIFIER, levels=("small", "medium", "large")),
+        Variable("visits", Kind.COUNT, Role.QUASI_IDENTIFIER),
         Variable("days", Kind.COUNT, Role.SENSITIVE, bounds=(0, None)),
         Variable("income", Kind.CONTINUOUS, Role.SENSITIVE),
         Variable("illness", Kind.BINARY, Role.SENSITIVE),

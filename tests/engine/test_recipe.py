@@ -25,8 +25,8 @@ sample = 10000
 missing = "drop"
 
 [variables]
-room_type           = { kind = "categorical", role = "known" }
-number_of_reviews   = { kind = "count", role = "known" }
+room_type           = { kind = "categorical", role = "quasi_identifier" }
+number_of_reviews   = { kind = "count", role = "quasi_identifier" }
 availability_365    = { kind = "count", role = "sensitive", bounds = [0, 365] }
 price               = { kind = "continuous", role = "sensitive" }
 

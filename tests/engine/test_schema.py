@@ -13,8 +13,8 @@ from sfumato.engine.toml import read_toml
 
 SCHEMA = Schema(
     (
-        Variable("room", Kind.CATEGORICAL, Role.KNOWN),
-        Variable("reviews", Kind.COUNT, Role.KNOWN),
+        Variable("room", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER),
+        Variable("reviews", Kind.COUNT, Role.QUASI_IDENTIFIER),
         Variable("price", Kind.CONTINUOUS, Role.SENSITIVE),
     )
 )
@@ -120,7 +120,7 @@ def test_a_schema_finds_variables_by_name() -> None:
     assert "price" in SCHEMA
     assert "prices" not in SCHEMA
     assert (len(SCHEMA), SCHEMA.names) == (3, ("room", "reviews", "price"))
-    assert SCHEMA.of_role(Role.KNOWN) == ("room", "reviews")
+    assert SCHEMA.of_role(Role.QUASI_IDENTIFIER) == ("room", "reviews")
     assert SCHEMA.of_role(Role.IDENTIFIER) == ()
     with pytest.raises(KeyError):
         SCHEMA["prices"]
@@ -137,3 +137,11 @@ def test_a_missing_column_names_the_near_miss_or_all(name: str, message: str) ->
     with pytest.raises(BadInput) as caught:
         SCHEMA.require(name, "p")
     assert (caught.value.place, caught.value.message) == ("p", message)
+
+
+def test_the_older_word_for_a_quasi_identifier_is_read_and_the_field_s_word_is_written() -> None:
+    variable = Variable.from_table("age", {"kind": "count", "role": "known"}, "variables.age")
+    assert variable.role is Role.QUASI_IDENTIFIER
+    assert variable.to_table()["role"] == "quasi_identifier"
+    with pytest.raises(BadInput, match="quasi_identifier"):
+        Variable.from_table("age", {"kind": "count", "role": "knwon"}, "variables.age")

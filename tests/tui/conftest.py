@@ -18,8 +18,8 @@ title = "Visits"
 file = "visits.csv"
 
 [variables]
-region = { kind = "categorical", role = "known" }
-age = { kind = "count", role = "known" }
+region = { kind = "categorical", role = "quasi_identifier" }
+age = { kind = "count", role = "quasi_identifier" }
 visits = { kind = "count", role = "sensitive", bounds = [0, 30] }
 cost = { kind = "continuous", role = "sensitive" }
 

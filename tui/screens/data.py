@@ -26,7 +26,7 @@ from sfumato.workspace.jobs.processes import call_in_process
 from sfumato.workspace.plan.drafts import Draft, draft_of, save_draft
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.tables import Column, cells, fitted
-from sfumato.workspace.reporting.words import mark, number, records_text
+from sfumato.workspace.reporting.words import mark, number, records_text, role_text
 from sfumato.workspace.views.data_view import DataView, VariableLine, data_view_of, outline
 
 from .form import Form
@@ -84,7 +84,7 @@ COLUMNS = (
     Column("mark", "", 1),
     Column("name", "variable", 12),
     Column("kind", "kind", 11),
-    Column("role", "role", 10),
+    Column("role", "role", 16),
     Column("missing", "missing", 7, "right"),
     Column("distinct", "values", 7, "right"),
     Column("histogram", "histogram", SPARK),
@@ -291,7 +291,7 @@ def _values(line: VariableLine) -> dict[str, object]:
         "mark": mark("fail") if line.problem else "",
         "name": variable.name,
         "kind": variable.kind.value,
-        "role": variable.role.value if line.planned else "left out",
+        "role": role_text(variable.role.value) if line.planned else "left out",
         "missing": None if line.missing is None else f"{line.missing:.1%}",
         "distinct": None if profile is None else f"{profile.distinct:,}",
         "histogram": sparkline(profile.counts, SPARK) if profile else "",

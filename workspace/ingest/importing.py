@@ -160,7 +160,7 @@ def draft_recipe(file: str, title: str, columns: Sequence[ColumnProfile], form: 
     if form is not None:
         lines += ["", "[data.format]                  # how the file is read, as its first lines show"]
         lines += [f"{key} = {inline(value)}" for key, value in form.to_table().items()]
-    lines += ["", "[variables]                    # give each a role: known to an intruder, sensitive, or other"]
+    lines += ["", "[variables]                    # give each a role: quasi_identifier, sensitive, or other"]
     for column in columns:
         variable = column.variable
         line = f'{_key(variable.name)} = {{ kind = "{variable.kind}", role = "{variable.role}" }}'

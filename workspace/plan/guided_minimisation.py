@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .prepare import PreparedRun
 
 SEED = 1
+KNOWN = ("quasi_identifier", "known")
+"""The role of what an intruder knows, in its word and its older one."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ def stored_data(workspace: Workspace, project_id: int) -> list[StoredData]:
 def _stored(row: Mapping[str, Any], planned: Mapping[str, str]) -> StoredData:
     variables = json.loads(row["schema"])
     roles = {name: planned.get(name, table.get("role", "other")) for name, table in variables.items()}
-    known = tuple(name for name, role in roles.items() if role == "known")
+    known = tuple(name for name, role in roles.items() if role in KNOWN)
     return StoredData(row["id"], row["project"], row["name"], row["records"], variables, known)
 
 
@@ -105,8 +107,8 @@ def _variables(data: StoredData, names: Sequence[str]) -> dict[str, dict[str, An
         if data.variables[name].get("role") == "identifier":
             raise BadInput("known", f'"{name}" is an identifier: it is not released at all')
     others = {name: table.get("role", "other") for name, table in data.variables.items()}
-    roles = {name: "other" if role == "known" else role for name, role in others.items()} | dict.fromkeys(
-        names, "known"
+    roles = {name: "other" if role in KNOWN else role for name, role in others.items()} | dict.fromkeys(
+        names, "quasi_identifier"
     )
     kept = {name: table for name, table in data.variables.items() if roles[name] != "identifier"}
     return {name: {**table, "role": roles[name]} for name, table in kept.items()}

@@ -213,7 +213,7 @@ def _window(case: Case, name: str, radius: Radius | None) -> tuple[Floats, Float
 
 def _kept_keys(case: Case) -> Sighting:
     schema = case.confidential.schema
-    keys = tuple(name for name in case.plan.kept if schema[name].role is Role.KNOWN)
+    keys = tuple(name for name in case.plan.kept if schema[name].role is Role.QUASI_IDENTIFIER)
     if not case.synthetic or not keys:
         return Sighting(
             "no quasi-identifier leaves as it is" if case.synthetic else "small_classes looks at an anonymised table"
@@ -234,7 +234,7 @@ def _identifying(case: Case) -> Sighting:
         alone = how_often(rows, rows) == 1
         said = f"{name} leaves as it is, and {_percent(float(alone.mean()))} of the records are alone with its value"
         role = case.confidential.schema[name].role
-        meant = role is Role.KNOWN or (role is Role.SENSITIVE and not case.synthetic)
+        meant = role is Role.QUASI_IDENTIFIER or (role is Role.SENSITIVE and not case.synthetic)
         return Sighting(
             said, float(alone.mean()), records=numbered(np.flatnonzero(alone)), at_most="warn" if meant else "block"
         )
@@ -250,7 +250,7 @@ def quasi_identifiers(case: Case) -> tuple[str, ...]:
         if isinstance(step.spec, AnonymisationSpec)
         for name in step.spec.keys(case.recipe.schema)
     ]
-    known = [name for name in case.recipe.schema.of_role(Role.KNOWN) if name in case.own]
+    known = [name for name in case.recipe.schema.of_role(Role.QUASI_IDENTIFIER) if name in case.own]
     return tuple(dict.fromkeys(named or known))
 
 

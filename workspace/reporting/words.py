@@ -231,8 +231,8 @@ def _is_short(value: object) -> bool:
 
 
 def role_text(role: str) -> str:
-    """A variable's role in the field's word: ``quasi-identifier`` for what recipes call ``known``."""
-    return "quasi-identifier" if role == "known" else role
+    """A variable's role in the field's word: ``quasi-identifier`` for ``quasi_identifier``, or the older ``known``."""
+    return "quasi-identifier" if role in ("quasi_identifier", "known") else role
 
 
 def measured(target: str, params: Mapping[str, Any] | None, apart: Mapping[str, Any] = NOTHING) -> str:

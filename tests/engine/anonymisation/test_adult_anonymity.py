@@ -20,8 +20,8 @@ from sfumato.engine.run import PUBLIC
 
 KEYS = ("age", "workclass", "education", "marital_status", "occupation", "race", "sex", "native_country")
 VARIABLES = {
-    **{name: {"kind": "categorical", "role": "known"} for name in KEYS},
-    "age": {"kind": "count", "role": "known"},
+    **{name: {"kind": "categorical", "role": "quasi_identifier"} for name in KEYS},
+    "age": {"kind": "count", "role": "quasi_identifier"},
     "relationship": {"kind": "categorical", "role": "sensitive"},
     "hours_per_week": {"kind": "count"},
 }

@@ -24,10 +24,10 @@ from sfumato.engine.run import PUBLIC
 from sfumato.engine.schema import Kind
 
 VARIABLES: dict[str, Any] = {
-    "city": {"kind": "categorical", "role": "known", "levels": ["foo", "bar", "test"]},
-    "size": {"kind": "ordinal", "role": "known", "levels": ["small", "medium", "large"]},
-    "age": {"kind": "count", "role": "known"},
-    "joined": {"kind": "date", "role": "known"},
+    "city": {"kind": "categorical", "role": "quasi_identifier", "levels": ["foo", "bar", "test"]},
+    "size": {"kind": "ordinal", "role": "quasi_identifier", "levels": ["small", "medium", "large"]},
+    "age": {"kind": "count", "role": "quasi_identifier"},
+    "joined": {"kind": "date", "role": "quasi_identifier"},
     "illness": {"kind": "categorical", "role": "sensitive"},
 }
 ROWS = pd.DataFrame(
@@ -108,7 +108,7 @@ def test_labels_of_dates_are_days_that_hold_the_moments_they_stand_for(method: s
         "mondrian": {"k": 3, "output": "generalised"},
         "generalisation": {"levels": {"joined": 1}, "widths": {"joined": [2]}},
     }[method]
-    variables = {"joined": {"kind": "date", "role": "known"}}
+    variables = {"joined": {"kind": "date", "role": "quasi_identifier"}}
     recipe = Recipe.from_table({"variables": variables, "anonymisation": [{"method": method, **step}]})
     data = conform(pd.DataFrame({"joined": moments}), recipe.schema)
     labels = anonymise(recipe, data, key=PUBLIC).data.frame["joined"].astype("object").to_numpy()
@@ -246,8 +246,8 @@ def test_groups_by_mdav_are_tighter_than_groups_at_random() -> None:
 
 
 BINARY = {
-    "smokes": {"kind": "binary", "role": "known", "levels": ["no", "yes"], "labels": {"yes": "Yes, daily"}},
-    "age": {"kind": "count", "role": "known"},
+    "smokes": {"kind": "binary", "role": "quasi_identifier", "levels": ["no", "yes"], "labels": {"yes": "Yes, daily"}},
+    "age": {"kind": "count", "role": "quasi_identifier"},
     "illness": {"kind": "categorical", "role": "sensitive"},
 }
 

@@ -25,10 +25,10 @@ from sfumato.engine.schema import Kind
 KEYS = ["age", "city", "smokes", "size"]
 LEVELS = ["small", "medium", "large"]
 VARIABLES: dict[str, Any] = {
-    "age": {"kind": "count", "role": "known"},
-    "city": {"kind": "categorical", "role": "known", "levels": ["a", "b", "c"]},
-    "smokes": {"kind": "binary", "role": "known", "levels": ["no", "yes"]},
-    "size": {"kind": "ordinal", "role": "known", "levels": LEVELS},
+    "age": {"kind": "count", "role": "quasi_identifier"},
+    "city": {"kind": "categorical", "role": "quasi_identifier", "levels": ["a", "b", "c"]},
+    "smokes": {"kind": "binary", "role": "quasi_identifier", "levels": ["no", "yes"]},
+    "size": {"kind": "ordinal", "role": "quasi_identifier", "levels": LEVELS},
     "illness": {"kind": "categorical", "role": "sensitive"},
     "income": {"kind": "count", "role": "sensitive"},
 }
@@ -175,7 +175,7 @@ def test_the_anonymity_measured_of_the_release_is_what_was_asked(
 @pytest.mark.slow
 def test_t_of_the_release_is_within_what_was_asked_on_every_one_of_forty_tables() -> None:
     """Held against the shares of all records, suppressed ones too, t exceeds .3 on 4 of the 40."""
-    variables = {"a": {"kind": "count", "role": "known"}, "b": {"kind": "count", "role": "known"},
+    variables = {"a": {"kind": "count", "role": "quasi_identifier"}, "b": {"kind": "count", "role": "quasi_identifier"},
                  "s": {"kind": "categorical", "role": "sensitive"}}  # fmt: skip
     step = {"method": "mondrian", "k": 3, "t": 0.3, "max_suppressed": 0.2}
     plan = Recipe.from_table({"variables": variables, "anonymisation": [step]})

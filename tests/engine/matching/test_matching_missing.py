@@ -21,9 +21,9 @@ from sfumato.engine.studies.intruder_uncertainty import IntruderUncertaintySpec,
 
 SCHEMA = Schema(
     (
-        Variable("region", Kind.CATEGORICAL, Role.KNOWN, levels=("a", "b")),
-        Variable("visits", Kind.COUNT, Role.KNOWN),
-        Variable("joined", Kind.DATE, Role.KNOWN),
+        Variable("region", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER, levels=("a", "b")),
+        Variable("visits", Kind.COUNT, Role.QUASI_IDENTIFIER),
+        Variable("joined", Kind.DATE, Role.QUASI_IDENTIFIER),
         Variable("income", Kind.CONTINUOUS, Role.SENSITIVE),
     )
 )

@@ -23,9 +23,9 @@ from sfumato.engine.schema import Kind, MissingPolicy, Role, Schema, Variable
 
 SCHEMA = Schema(
     (
-        Variable("n_accept", Kind.CONTINUOUS, Role.KNOWN),
-        Variable("n_reject", Kind.CONTINUOUS, Role.KNOWN),
-        Variable("city", Kind.CATEGORICAL, Role.KNOWN),
+        Variable("n_accept", Kind.CONTINUOUS, Role.QUASI_IDENTIFIER),
+        Variable("n_reject", Kind.CONTINUOUS, Role.QUASI_IDENTIFIER),
+        Variable("city", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER),
     )
 )
 
@@ -155,7 +155,12 @@ def test_suppressed_records_are_left_out_and_counted_where_asked() -> None:
 
 
 def test_missing_values_are_ignored_in_numbers_and_are_a_category_of_their_own() -> None:
-    schema = Schema((Variable("n_accept", Kind.CONTINUOUS, Role.KNOWN), Variable("city", Kind.CATEGORICAL, Role.KNOWN)))
+    schema = Schema(
+        (
+            Variable("n_accept", Kind.CONTINUOUS, Role.QUASI_IDENTIFIER),
+            Variable("city", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER),
+        )
+    )
     raw = pd.DataFrame({"n_accept": [1.0, 2, 4, None, 9], "city": ["foo", "foo", None, None, "bar"]})
     original = conform(raw, schema, MissingPolicy.KEEP)
     released = original.with_columns({"n_accept": pd.Series([1.0, 2, 3, 5, None])}, "anonymised")
@@ -168,8 +173,8 @@ def test_missing_values_are_ignored_in_numbers_and_are_a_category_of_their_own()
 
 
 def test_binary_columns_are_zeros_and_ones() -> None:
-    schema = Schema((Variable("ill", Kind.BINARY, Role.KNOWN, levels=("no", "yes")),))
-    after = Schema((Variable("ill", Kind.CONTINUOUS, Role.KNOWN),))
+    schema = Schema((Variable("ill", Kind.BINARY, Role.QUASI_IDENTIFIER, levels=("no", "yes")),))
+    after = Schema((Variable("ill", Kind.CONTINUOUS, Role.QUASI_IDENTIFIER),))
     original = conform(pd.DataFrame({"ill": ["no", "no", "yes", "yes"]}), schema)
     averaged = conform(pd.DataFrame({"ill": [0, 0.5, 0.5, 1.0]}), after, origin="anonymised")
     assert values("pearson", original, averaged)["rho", "ill"] == pytest.approx(
@@ -177,13 +182,13 @@ def test_binary_columns_are_zeros_and_ones() -> None:
     )
     reordered = conform(
         pd.DataFrame({"ill": ["no", "no", "yes", "yes"]}),
-        Schema((Variable("ill", Kind.BINARY, Role.KNOWN, levels=("yes", "no")),)),
+        Schema((Variable("ill", Kind.BINARY, Role.QUASI_IDENTIFIER, levels=("yes", "no")),)),
     )
     assert values("pearson", original, reordered)["rho", "ill"] == pytest.approx(1)
 
 
 def test_intervals_have_no_correlation() -> None:
-    schema = Schema((Variable("n_accept", Kind.CATEGORICAL, Role.KNOWN), *tuple(SCHEMA)[1:]))
+    schema = Schema((Variable("n_accept", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER), *tuple(SCHEMA)[1:]))
     raw = pd.DataFrame({"n_accept": ["[1, 2]"] * 4, "n_reject": [1, 2, 1, 1], "city": ["foo", "bar", "test", "test"]})
     found = measured("pearson", ORIGINAL, conform(raw, schema, origin="anonymised"))
     assert "intervals" in found["rho", "n_accept"].reason

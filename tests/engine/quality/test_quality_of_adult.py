@@ -19,8 +19,8 @@ CATEGORICAL = ("workclass", "sex")
 
 
 def recipe(**anonymisation: Any) -> Recipe:
-    known = {name: {"kind": "count", "role": "known"} for name in NUMERICAL}
-    known |= {name: {"kind": "categorical", "role": "known"} for name in CATEGORICAL}
+    known = {name: {"kind": "count", "role": "quasi_identifier"} for name in NUMERICAL}
+    known |= {name: {"kind": "categorical", "role": "quasi_identifier"} for name in CATEGORICAL}
     return Recipe.from_table(
         {
             "variables": {**known, "race": {"kind": "categorical", "role": "sensitive"}},

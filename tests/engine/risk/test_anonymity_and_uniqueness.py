@@ -19,8 +19,8 @@ from sfumato.engine.recipe import Recipe
 from sfumato.engine.run import PUBLIC
 
 VARIABLES: dict[str, Any] = {
-    "zip": {"kind": "categorical", "role": "known"},
-    "age": {"kind": "count", "role": "known"},
+    "zip": {"kind": "categorical", "role": "quasi_identifier"},
+    "age": {"kind": "count", "role": "quasi_identifier"},
     "illness": {"kind": "categorical", "role": "sensitive"},
     "income": {"kind": "count", "role": "sensitive"},
 }
@@ -125,7 +125,7 @@ def test_a_key_in_bins_is_shared_by_more_records() -> None:
 
 def test_a_key_that_equals_no_confidential_value_is_not_said_to_be_safe() -> None:
     """Dates without their times of day, and class means, repeat nobody whoever they are of."""
-    variables = {"born": {"kind": "date", "role": "known"}}
+    variables = {"born": {"kind": "date", "role": "quasi_identifier"}}
     plan = Recipe.from_table({"variables": variables, "release": {"released": ["born"]}, "measure": MEASURES[1:]})
     born = pd.DataFrame({"born": pd.to_datetime(["2001-02-03 04:05:06", "2001-02-04 04:05:06", "2001-02-05 04:05:06"])})
     data = conform(born, plan.schema)

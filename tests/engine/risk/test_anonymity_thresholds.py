@@ -16,8 +16,8 @@ from sfumato.engine.run import PUBLIC
 from sfumato.engine.thresholds import Verdict
 
 VARIABLES = {
-    "age": {"kind": "count", "role": "known"},
-    "smokes": {"kind": "binary", "role": "known"},
+    "age": {"kind": "count", "role": "quasi_identifier"},
+    "smokes": {"kind": "binary", "role": "quasi_identifier"},
     "illness": {"kind": "categorical", "role": "sensitive"},
 }
 

@@ -17,8 +17,8 @@ from sfumato.engine.schema import Kind, Role, Schema, Variable
 
 SCHEMA = Schema(
     (
-        Variable("group", Kind.CATEGORICAL, Role.KNOWN),
-        Variable("reviews", Kind.COUNT, Role.KNOWN),
+        Variable("group", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER),
+        Variable("reviews", Kind.COUNT, Role.QUASI_IDENTIFIER),
         Variable("days", Kind.COUNT, Role.SENSITIVE),
         Variable("kind", Kind.CATEGORICAL, Role.SENSITIVE),
     )

@@ -20,8 +20,8 @@ from sfumato.engine.schema import Kind, MissingPolicy, Role, Schema, Variable
 
 SCHEMA = Schema(
     (
-        Variable("zip", Kind.CATEGORICAL, Role.KNOWN, levels=tuple("abcdef")),
-        Variable("age", Kind.CONTINUOUS, Role.KNOWN),
+        Variable("zip", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER, levels=tuple("abcdef")),
+        Variable("age", Kind.CONTINUOUS, Role.QUASI_IDENTIFIER),
         Variable("ill", Kind.CATEGORICAL, Role.SENSITIVE, levels=tuple("xyz")),
         Variable("pay", Kind.CONTINUOUS, Role.SENSITIVE),
     )
@@ -153,7 +153,7 @@ def test_no_column_rules_the_others(unit: float) -> None:
     for one in (own, others, fresh):
         one["age"], one["noise"] = one["age"].round(3), rng.standard_cauchy(500) * unit
     fresh[["zip", "age", "ill", "pay"]] = own[["zip", "age", "ill", "pay"]]
-    schema = Schema((*SCHEMA, Variable("noise", Kind.CONTINUOUS, Role.KNOWN)))
+    schema = Schema((*SCHEMA, Variable("noise", Kind.CONTINUOUS, Role.QUASI_IDENTIFIER)))
     tables = [conform(one, schema) for one in (own, others, fresh)]
     found = {
         e.target: e for e in attacked(*tables, radius=RADIUS).estimates if e.measure == "excess_risk" and not e.params

@@ -24,7 +24,7 @@ RUN = Run(np.random.default_rng(0))
 
 
 def table(rows: pd.DataFrame, schema: Schema | None = None, origin: Any = "confidential") -> Microdata:
-    roles = {name: Role.SENSITIVE if str(name).startswith("ill") else Role.KNOWN for name in rows}
+    roles = {name: Role.SENSITIVE if str(name).startswith("ill") else Role.QUASI_IDENTIFIER for name in rows}
     schema = schema or Schema(
         tuple(
             Variable(str(n), Kind.CATEGORICAL, roles[n], levels=tuple(sorted({*rows[n].dropna(), *"xy"}))) for n in rows
@@ -250,8 +250,8 @@ def test_the_confidential_adults_are_disclosed_as_synthpop_prints_it(public_data
 
 
 VARIABLES: dict[str, Any] = {
-    "zip": {"kind": "categorical", "role": "known"},
-    "age": {"kind": "count", "role": "known"},
+    "zip": {"kind": "categorical", "role": "quasi_identifier"},
+    "age": {"kind": "count", "role": "quasi_identifier"},
     "ill": {"kind": "categorical", "role": "sensitive"},
     "pay": {"kind": "continuous", "role": "sensitive"},
 }

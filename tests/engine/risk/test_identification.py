@@ -16,8 +16,8 @@ from sfumato.engine.schema import Kind, Role, Schema, Variable
 
 SCHEMA = Schema(
     (
-        Variable("region", Kind.CATEGORICAL, Role.KNOWN),
-        Variable("children", Kind.COUNT, Role.KNOWN),
+        Variable("region", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER),
+        Variable("children", Kind.COUNT, Role.QUASI_IDENTIFIER),
         Variable("since", Kind.DATE),
         Variable("income", Kind.CONTINUOUS, Role.SENSITIVE),
     )
@@ -71,7 +71,7 @@ def test_by_hand() -> None:
 def test_a_radius_in_days_heeds_the_time_of_day(days: float, candidates: list[int]) -> None:
     """Hours known 0, 24 + 0, 24 + 6 and released 6, 12, 36 from the evening of 1969-12-30."""
     start = pd.Timestamp("1969-12-30 21:00")
-    schema = Schema((Variable("since", Kind.DATE, Role.KNOWN),))
+    schema = Schema((Variable("since", Kind.DATE, Role.QUASI_IDENTIFIER),))
     own, released = (
         conform(pd.DataFrame({"since": start + pd.to_timedelta(hours, unit="h")}), schema, origin=origin)
         for hours, origin in (([0, 24, 30], "confidential"), ([6, 12, 36], "synthetic"))

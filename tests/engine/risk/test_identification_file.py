@@ -31,8 +31,8 @@ from sfumato.workspace.views.runs import find_run
 SCHEMA = Schema(
     (
         Variable("id", Kind.CATEGORICAL, Role.IDENTIFIER),
-        Variable("sex", Kind.BINARY, Role.KNOWN, levels=("1", "2")),
-        Variable("age", Kind.COUNT, Role.KNOWN),
+        Variable("sex", Kind.BINARY, Role.QUASI_IDENTIFIER, levels=("1", "2")),
+        Variable("age", Kind.COUNT, Role.QUASI_IDENTIFIER),
         Variable("since", Kind.DATE),
         Variable("pay", Kind.CONTINUOUS, Role.SENSITIVE),
     )

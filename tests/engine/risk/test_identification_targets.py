@@ -20,9 +20,9 @@ from sfumato.engine.schema import Kind, Role, Schema, Variable
 
 SCHEMA = Schema(
     (
-        Variable("region", Kind.CATEGORICAL, Role.KNOWN),
-        Variable("age", Kind.COUNT, Role.KNOWN),
-        Variable("since", Kind.DATE, Role.KNOWN),
+        Variable("region", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER),
+        Variable("age", Kind.COUNT, Role.QUASI_IDENTIFIER),
+        Variable("since", Kind.DATE, Role.QUASI_IDENTIFIER),
         Variable("income", Kind.CONTINUOUS, Role.SENSITIVE),
     )
 )
@@ -206,7 +206,9 @@ def test_targets_that_are_none_are_refused_with_the_place(table, place: str, mes
 
 
 def test_the_spelling_of_a_level_and_of_a_number_changes_nothing() -> None:
-    schema = Schema((Variable("code", Kind.CATEGORICAL, Role.KNOWN), Variable("age", Kind.COUNT, Role.KNOWN)))
+    schema = Schema(
+        (Variable("code", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER), Variable("age", Kind.COUNT, Role.QUASI_IDENTIFIER))
+    )
     data = conform(pd.DataFrame({"code": ["1", "2", "2"], "age": [1, 2, 3]}), schema)
     for among in ({"code": ["2"]}, {"code": ["2.0"]}, {"age": ["[2,3]"]}, {"age": ["2", "3.0"]}):
         spec = IdentificationSpec.from_table({"among": among}, "m").for_release(schema, ())

@@ -21,9 +21,9 @@ from sfumato.engine.schema import Kind, MissingPolicy, Role, Schema, Variable
 
 SCHEMA = Schema(
     (
-        Variable("zip", Kind.CATEGORICAL, Role.KNOWN, levels=tuple("abcd")),
-        Variable("sex", Kind.BINARY, Role.KNOWN, levels=("f", "m")),
-        Variable("age", Kind.COUNT, Role.KNOWN),
+        Variable("zip", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER, levels=tuple("abcd")),
+        Variable("sex", Kind.BINARY, Role.QUASI_IDENTIFIER, levels=("f", "m")),
+        Variable("age", Kind.COUNT, Role.QUASI_IDENTIFIER),
         Variable("mdc", Kind.CATEGORICAL, Role.SENSITIVE, levels=tuple("uvwxyz")),
         Variable("charge", Kind.CONTINUOUS, Role.SENSITIVE),
     )

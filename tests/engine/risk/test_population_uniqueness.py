@@ -47,7 +47,7 @@ def schema_of(levels: tuple[int, ...]) -> Schema:
     return Schema(
         (
             *(
-                Variable(f"k{i}", Kind.CATEGORICAL, Role.KNOWN, levels=tuple(map(str, range(size))))
+                Variable(f"k{i}", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER, levels=tuple(map(str, range(size))))
                 for i, size in enumerate(levels)
             ),
             Variable("weight", Kind.CONTINUOUS),
@@ -259,7 +259,7 @@ def test_weights_below_one_are_refused_before_anything_is_computed() -> None:
 def test_a_key_of_too_many_cells_or_parameters_says_what_to_do() -> None:
     codes = np.arange(3000)
     names = [f"k{i}" for i in range(3)]
-    schema = Schema(tuple(Variable(name, Kind.COUNT, Role.KNOWN) for name in names))
+    schema = Schema(tuple(Variable(name, Kind.COUNT, Role.QUASI_IDENTIFIER) for name in names))
     data = Microdata(schema, pd.DataFrame({name: codes // (i + 1) for i, name in enumerate(names)}))
     found = by_name(measured(data, fraction=0.1))
     assert found["expected_uniques"].value is None
@@ -412,7 +412,7 @@ def test_samples_of_adult_whose_people_are_known(public_data: Callable[[str], Pa
     people = pd.read_csv(public_data("adult.csv"))
     keys = ["age", "education", "marital_status", "race", "sex"]
     people = people[keys].assign(age=people["age"] // 5).astype(str)
-    schema = Schema(tuple(Variable(name, Kind.CATEGORICAL, Role.KNOWN) for name in keys))
+    schema = Schema(tuple(Variable(name, Kind.CATEGORICAL, Role.QUASI_IDENTIFIER) for name in keys))
     everybody = people.groupby(keys)["sex"].transform("size").to_numpy()
     means = {}
     for fraction, model in ((0.1, "main_effects"), (0.1, "two_way"), (0.3, "two_way")):

@@ -16,9 +16,9 @@ from sfumato.engine.schema import Kind, Role, Schema, Variable
 RUN = Run(np.random.default_rng(0))
 LISTINGS = Schema(
     (
-        Variable("room_type", Kind.CATEGORICAL, Role.KNOWN),
-        Variable("neighbourhood_group", Kind.CATEGORICAL, Role.KNOWN),
-        Variable("number_of_reviews", Kind.COUNT, Role.KNOWN),
+        Variable("room_type", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER),
+        Variable("neighbourhood_group", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER),
+        Variable("number_of_reviews", Kind.COUNT, Role.QUASI_IDENTIFIER),
         Variable("availability_365", Kind.COUNT, Role.SENSITIVE),
         Variable("price", Kind.CONTINUOUS, Role.SENSITIVE),
     )
@@ -86,7 +86,7 @@ def test_identification_of_the_acs_sample() -> None:
     known, released = ("SEX", "RACE", "MAR"), ("DIS", "HICOV")
     schema = Schema(
         (
-            *(Variable(name, Kind.CATEGORICAL, Role.KNOWN) for name in known),
+            *(Variable(name, Kind.CATEGORICAL, Role.QUASI_IDENTIFIER) for name in known),
             *(Variable(name, Kind.CATEGORICAL, Role.SENSITIVE) for name in released),
         )
     )

@@ -33,12 +33,14 @@ KINDS = {"age": Kind.COUNT, "pay": Kind.CONTINUOUS, "born": Kind.DATE}
 def schema_of(rows: pd.DataFrame) -> Schema:
     return Schema(
         tuple(
-            Variable(str(n), KINDS.get(str(n), Kind.CATEGORICAL), Role.KNOWN if n == "zip" else Role.SENSITIVE)
+            Variable(
+                str(n), KINDS.get(str(n), Kind.CATEGORICAL), Role.QUASI_IDENTIFIER if n == "zip" else Role.SENSITIVE
+            )
             if str(n) in KINDS
             else Variable(
                 str(n),
                 Kind.CATEGORICAL,
-                Role.KNOWN if n == "zip" else Role.SENSITIVE,
+                Role.QUASI_IDENTIFIER if n == "zip" else Role.SENSITIVE,
                 levels=tuple(sorted({*rows[n].dropna(), *"xyz"})),
             )
             for n in rows

@@ -24,7 +24,9 @@ RUN = Run(np.random.default_rng(0))
 
 
 def table(rows: pd.DataFrame, missing: MissingPolicy = MissingPolicy.REFUSE) -> Microdata:
-    return conform(rows, Schema(tuple(Variable(str(n), Kind.CATEGORICAL, Role.KNOWN) for n in rows)), missing)
+    return conform(
+        rows, Schema(tuple(Variable(str(n), Kind.CATEGORICAL, Role.QUASI_IDENTIFIER) for n in rows)), missing
+    )
 
 
 def measured(data: Microdata, released: Microdata | None = None, **spec: Any) -> Any:
@@ -183,7 +185,7 @@ def test_sixteen_keys_of_many_records_are_refused_before_they_are_searched() -> 
 
 
 PLAN: dict[str, Any] = {
-    "variables": {name: {"kind": "categorical", "role": "known"} for name in FOUR},
+    "variables": {name: {"kind": "categorical", "role": "quasi_identifier"} for name in FOUR},
     "measure": [{"method": "risk.special_uniques"}, {"method": "risk.special_uniques", "largest": 1}],
 }
 

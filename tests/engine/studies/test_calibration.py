@@ -23,9 +23,9 @@ from sfumato.engine.studies._group_tests import GroupTests
 from sfumato.engine.studies.calibration import generator_of
 
 VARIABLES = {
-    "age": {"kind": "count", "role": "known"},
-    "hours": {"kind": "continuous", "role": "known"},
-    "work": {"kind": "categorical", "role": "known"},
+    "age": {"kind": "count", "role": "quasi_identifier"},
+    "hours": {"kind": "continuous", "role": "quasi_identifier"},
+    "work": {"kind": "categorical", "role": "quasi_identifier"},
     "race": {"kind": "categorical", "role": "sensitive"},
 }
 STUDY = {

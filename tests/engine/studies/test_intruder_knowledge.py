@@ -22,9 +22,9 @@ from sfumato.engine.schema import Kind, Role, Schema, Variable
 
 SCHEMA = Schema(
     (
-        Variable("region", Kind.CATEGORICAL, Role.KNOWN),
-        Variable("age", Kind.COUNT, Role.KNOWN),
-        Variable("since", Kind.DATE, Role.KNOWN),
+        Variable("region", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER),
+        Variable("age", Kind.COUNT, Role.QUASI_IDENTIFIER),
+        Variable("since", Kind.DATE, Role.QUASI_IDENTIFIER),
         Variable("pay", Kind.CONTINUOUS, Role.SENSITIVE),
     )
 )
@@ -221,7 +221,7 @@ def test_what_cannot_be_computed_has_a_row_with_the_reason() -> None:
 def test_too_many_variables_are_refused_with_how_many_subsets_they_have() -> None:
     names = [f"v{i}" for i in range(13)]
     table = {
-        "variables": {name: {"kind": "binary", "role": "known"} for name in names},
+        "variables": {name: {"kind": "binary", "role": "quasi_identifier"} for name in names},
         "release": {"released": []},
         "study": [{"method": "studies.intruder_knowledge"}],
     }

@@ -23,9 +23,9 @@ from sfumato.engine.studies.intruder_uncertainty import REPLICATES, IntruderUnce
 
 SCHEMA = Schema(
     (
-        Variable("room_type", Kind.CATEGORICAL, Role.KNOWN),
-        Variable("neighbourhood_group", Kind.CATEGORICAL, Role.KNOWN),
-        Variable("number_of_reviews", Kind.COUNT, Role.KNOWN),
+        Variable("room_type", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER),
+        Variable("neighbourhood_group", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER),
+        Variable("number_of_reviews", Kind.COUNT, Role.QUASI_IDENTIFIER),
         Variable("availability_365", Kind.COUNT, Role.SENSITIVE),
         Variable("price", Kind.CONTINUOUS, Role.SENSITIVE),
     )
@@ -204,7 +204,7 @@ def test_refusals_name_the_place(table, place, message) -> None:
 
 
 def test_log_models_refuse_negative_values() -> None:
-    schema = Schema((Variable("balance", Kind.CONTINUOUS, Role.KNOWN),))
+    schema = Schema((Variable("balance", Kind.CONTINUOUS, Role.QUASI_IDENTIFIER),))
     table = conform(pd.DataFrame({"balance": [-1.0, 2.0]}), schema)
     check = find("studies.intruder_uncertainty", "").check
     assert check is not None
@@ -252,9 +252,9 @@ def test_a_recipe_s_study_takes_its_knowledge_from_the_measures(confidential, re
         [data]
         file = "listings.csv"
         [variables]
-        room_type = { kind = "categorical", role = "known" }
-        neighbourhood_group = { kind = "categorical", role = "known" }
-        number_of_reviews = { kind = "count", role = "known" }
+        room_type = { kind = "categorical", role = "quasi_identifier" }
+        neighbourhood_group = { kind = "categorical", role = "quasi_identifier" }
+        number_of_reviews = { kind = "count", role = "quasi_identifier" }
         availability_365 = { kind = "count", role = "sensitive" }
         price = { kind = "continuous", role = "sensitive" }
         [release]

@@ -19,8 +19,8 @@ from sfumato.engine.run import PUBLIC
 from sfumato.engine.studies.minimisation import MinimisationSpec, smallest_size
 
 VARIABLES = {
-    "age": {"kind": "count", "role": "known"},
-    "town": {"kind": "categorical", "role": "known"},
+    "age": {"kind": "count", "role": "quasi_identifier"},
+    "town": {"kind": "categorical", "role": "quasi_identifier"},
     "visits": {"kind": "count", "role": "sensitive"},
 }
 

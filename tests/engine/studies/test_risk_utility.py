@@ -32,7 +32,12 @@ def data_of(records: int, seed: int = 1) -> Microdata:
     c = np.where(rng.random(records) < 0.85, a + b, 3)
     schema = Schema(
         tuple(
-            Variable(n, Kind.CATEGORICAL, Role.SENSITIVE if n == "c" else Role.KNOWN, levels=tuple(map(str, range(s))))
+            Variable(
+                n,
+                Kind.CATEGORICAL,
+                Role.SENSITIVE if n == "c" else Role.QUASI_IDENTIFIER,
+                levels=tuple(map(str, range(s))),
+            )
             for n, s in SIZES.items()
         )
     )

@@ -38,8 +38,8 @@ RECIPE = """
 [data]
 file = "simulated.csv"
 [variables]
-region = { kind = "categorical", role = "known" }
-visits = { kind = "count", role = "known" }
+region = { kind = "categorical", role = "quasi_identifier" }
+visits = { kind = "count", role = "quasi_identifier" }
 income = { kind = "continuous", role = "sensitive" }
 [release]
 released = ["income"]

@@ -269,8 +269,8 @@ def released(listings: pd.DataFrame, **options: object) -> Execution:
     """Days, then price, by trees; m = 10."""
     schema = Schema(
         (
-            *(Variable(name, Kind.CATEGORICAL, Role.KNOWN) for name in KNOWN[:2]),
-            Variable("number_of_reviews", Kind.COUNT, Role.KNOWN),
+            *(Variable(name, Kind.CATEGORICAL, Role.QUASI_IDENTIFIER) for name in KNOWN[:2]),
+            Variable("number_of_reviews", Kind.COUNT, Role.QUASI_IDENTIFIER),
             Variable("availability_365", Kind.COUNT, bounds=(0, 365)),
             Variable("price", Kind.CONTINUOUS),
         )
@@ -349,7 +349,9 @@ def test_a_public_key_draws_the_donors_of_earlier_versions() -> None:
     rng = np.random.default_rng(8)
     visits = rng.integers(0, 40, 60)
     data = pd.DataFrame({"age": np.sort(rng.integers(18, 90, 60)), "visits": visits})
-    schema = Schema((Variable("age", Kind.COUNT, Role.KNOWN), Variable("visits", Kind.COUNT, Role.SENSITIVE)))
+    schema = Schema(
+        (Variable("age", Kind.COUNT, Role.QUASI_IDENTIFIER), Variable("visits", Kind.COUNT, Role.SENSITIVE))
+    )
     step = {"target": "visits", "predictors": ["age"]}
     found = [
         execute(recipe(schema, {**step, "proper": proper}, release={"m": 1, "seed": 7}), conform(data, schema), key=PUBLIC)

@@ -25,8 +25,8 @@ from sfumato.engine.studies.calibration import generator_of
 CTGAN = registry()["synthesis.ctgan"]
 VARIABLES = {
     "group": {"kind": "categorical", "role": "sensitive"},
-    "work": {"kind": "categorical", "role": "known"},
-    "hours": {"kind": "count", "role": "known", "bounds": [0, 60]},
+    "work": {"kind": "categorical", "role": "quasi_identifier"},
+    "hours": {"kind": "count", "role": "quasi_identifier", "bounds": [0, 60]},
 }
 
 

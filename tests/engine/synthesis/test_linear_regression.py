@@ -101,9 +101,9 @@ def test_a_shift_is_the_distance_from_least_squares_in_standard_errors() -> None
 
 CE = """
 [variables]
-UrbanRural  = { kind = "categorical", role = "known" }
-Race        = { kind = "categorical", role = "known" }
-Expenditure = { kind = "continuous", role = "known" }
+UrbanRural  = { kind = "categorical", role = "quasi_identifier" }
+Race        = { kind = "categorical", role = "quasi_identifier" }
+Expenditure = { kind = "continuous", role = "quasi_identifier" }
 Income      = { kind = "continuous", role = "sensitive" }
 
 [release]
@@ -269,9 +269,9 @@ def test_a_fit_refuses_what_the_check_refuses() -> None:
 
 RECIPE = """
 [variables]
-room_type           = { kind = "categorical", role = "known" }
-neighbourhood_group = { kind = "categorical", role = "known" }
-number_of_reviews   = { kind = "count", role = "known" }
+room_type           = { kind = "categorical", role = "quasi_identifier" }
+neighbourhood_group = { kind = "categorical", role = "quasi_identifier" }
+number_of_reviews   = { kind = "count", role = "quasi_identifier" }
 availability_365    = { kind = "count", role = "sensitive", bounds = [0, 365] }
 price               = { kind = "continuous", role = "sensitive", bounds = [0, ""] }
 

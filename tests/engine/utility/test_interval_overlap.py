@@ -20,15 +20,15 @@ from sfumato.engine.schema import Kind, Role, Schema, Variable
 from sfumato.engine.utility.interval_overlap import IntervalOverlapSpec, interval_overlap
 
 VARIABLES = {
-    "group": {"kind": "categorical", "role": "known", "levels": ["a", "b"]},
-    "smoker": {"kind": "binary", "role": "known"},
+    "group": {"kind": "categorical", "role": "quasi_identifier", "levels": ["a", "b"]},
+    "smoker": {"kind": "binary", "role": "quasi_identifier"},
     "days": {"kind": "count", "role": "sensitive"},
     "price": {"kind": "continuous", "role": "sensitive"},
 }
 SCHEMA = Schema(
     (
-        Variable("group", Kind.CATEGORICAL, Role.KNOWN, levels=("a", "b")),
-        Variable("smoker", Kind.BINARY, Role.KNOWN),
+        Variable("group", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER, levels=("a", "b")),
+        Variable("smoker", Kind.BINARY, Role.QUASI_IDENTIFIER),
         Variable("days", Kind.COUNT, Role.SENSITIVE),
         Variable("price", Kind.CONTINUOUS, Role.SENSITIVE),
     )

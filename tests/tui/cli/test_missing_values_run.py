@@ -24,8 +24,8 @@ file = "people.csv"
 missing = "keep"
 
 [variables]
-region = { kind = "categorical", role = "known", missing = ["?"] }
-age = { kind = "count", role = "known" }
+region = { kind = "categorical", role = "quasi_identifier", missing = ["?"] }
+age = { kind = "count", role = "quasi_identifier" }
 visits = { kind = "count", role = "sensitive" }
 cost = { kind = "continuous", role = "sensitive" }
 

@@ -13,8 +13,8 @@ import pytest
 Command = Callable[..., int]
 RECIPE = """
 [variables]
-weight = { kind = "continuous", role = "known" }
-born = { kind = "date", role = "known" }
+weight = { kind = "continuous", role = "quasi_identifier" }
+born = { kind = "date", role = "quasi_identifier" }
 pay = { kind = "continuous", role = "sensitive" }
 
 [release]

@@ -14,8 +14,8 @@ from sfumato.workspace.store.workspace import Workspace
 TOWNS = {
     "title": "Towns",
     "variables": {
-        "town": {"kind": "categorical", "role": "known"},
-        "age": {"kind": "count", "role": "known"},
+        "town": {"kind": "categorical", "role": "quasi_identifier"},
+        "age": {"kind": "count", "role": "quasi_identifier"},
         "pay": {"kind": "continuous", "role": "sensitive", "bounds": [0, 100_000]},
     },
     "release": {"m": 2, "seed": 7},

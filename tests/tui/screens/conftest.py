@@ -29,8 +29,8 @@ DONE, FAILED, INTERRUPTED, RUNNING = 1, 2, 3, 4
 RECIPE = {
     "title": "Household survey",
     "variables": {
-        "region": {"kind": "categorical", "role": "known"},
-        "visits": {"kind": "count", "role": "known"},
+        "region": {"kind": "categorical", "role": "quasi_identifier"},
+        "visits": {"kind": "count", "role": "quasi_identifier"},
         "income": {"kind": "continuous", "role": "sensitive", "bounds": [0, 100_000]},
     },
     "release": {"m": 3, "seed": 7},

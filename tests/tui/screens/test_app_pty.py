@@ -67,7 +67,7 @@ LONG_RUN = """
 [data]
 file = "people.csv"
 [variables]
-age = { kind = "count", role = "known" }
+age = { kind = "count", role = "quasi_identifier" }
 cost = { kind = "continuous", role = "sensitive" }
 [release]
 m = 400

@@ -24,9 +24,9 @@ SIZES = pytest.mark.parametrize("size", [(80, 24), pytest.param((160, 50), marks
 RECIPE = {
     "title": "Census",
     "variables": {
-        "age": {"kind": "count", "role": "known"},
-        "hours": {"kind": "count", "role": "known"},
-        "sex": {"kind": "categorical", "role": "known"},
+        "age": {"kind": "count", "role": "quasi_identifier"},
+        "hours": {"kind": "count", "role": "quasi_identifier"},
+        "sex": {"kind": "categorical", "role": "quasi_identifier"},
         "status": {"kind": "categorical", "role": "sensitive"},
     },
     "release": {"seed": 7},

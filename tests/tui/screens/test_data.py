@@ -62,7 +62,7 @@ async def test_an_edit_goes_into_the_plan_and_the_audit_log(sit, imported, size)
         assert "known" in next(line for line in seat.text.splitlines() if " cost " in line)
     draft = plan_of(imported)
     assert draft.revision == 2
-    assert 'role = "known"' in draft.toml
+    assert 'role = "quasi_identifier"' in draft.toml
     workspace = Workspace.open(imported)
     acts = [row.act for row in audit_rows(workspace.connection)]
     workspace.close()

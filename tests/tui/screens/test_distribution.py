@@ -27,8 +27,8 @@ RECIPE = {
     "title": "Household survey",
     "data": {"file": "survey.csv", "missing": "keep"},
     "variables": {
-        "region": {"kind": "categorical", "role": "known", "labels": {"n": "north", "s": "south"}},
-        "visits": {"kind": "count", "role": "known"},
+        "region": {"kind": "categorical", "role": "quasi_identifier", "labels": {"n": "north", "s": "south"}},
+        "visits": {"kind": "count", "role": "quasi_identifier"},
         "income": {"kind": "continuous", "role": "sensitive"},
         "day": {"kind": "date", "role": "other"},
     },

@@ -23,9 +23,9 @@ from sfumato.workspace.store.workspace import Workspace
 CENSUS = {
     "title": "Census",
     "variables": {
-        "age": {"kind": "count", "role": "known"},
-        "hours": {"kind": "count", "role": "known"},
-        "town": {"kind": "categorical", "role": "known"},
+        "age": {"kind": "count", "role": "quasi_identifier"},
+        "hours": {"kind": "count", "role": "quasi_identifier"},
+        "town": {"kind": "categorical", "role": "quasi_identifier"},
         "status": {"kind": "categorical", "role": "sensitive"},
     },
     "release": {"seed": 7},

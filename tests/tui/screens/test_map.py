@@ -27,7 +27,7 @@ FULL, POOR, PLAIN = 1, 2, 3
 RECIPE = {
     "title": "Household survey",
     "variables": {
-        "visits": {"kind": "count", "role": "known"},
+        "visits": {"kind": "count", "role": "quasi_identifier"},
         "income": {"kind": "continuous", "role": "sensitive"},
     },
     "release": {"m": 3, "seed": 7},

@@ -33,8 +33,8 @@ STUDY = {"method": "studies.minimisation", "k": 2, "step": 0.25, "subsamples": 2
 RECIPE = {
     "title": "Census",
     "variables": {
-        "age": {"kind": "count", "role": "known"},
-        "town": {"kind": "categorical", "role": "known"},
+        "age": {"kind": "count", "role": "quasi_identifier"},
+        "town": {"kind": "categorical", "role": "quasi_identifier"},
         "status": {"kind": "categorical", "role": "sensitive"},
     },
     "release": {"seed": 7},

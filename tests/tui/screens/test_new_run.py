@@ -10,7 +10,7 @@ title = "Typed in"
 [data]
 file = "people.csv"
 [variables]
-age = { kind = "count", role = "known" }
+age = { kind = "count", role = "quasi_identifier" }
 cost = { kind = "continuous", role = "sensitive" }
 [release]
 m = 1

@@ -295,7 +295,7 @@ async def test_edits_of_the_data_reach_the_plan_and_can_be_taken_back(sit, built
     async with sit(built_data, "8", "7", "enter", "down", "l", "enter", "8", tab="data") as seat:
         assert 'role = "sensitive"' in text_area(seat).text.split("visits")[0]
         await seat.press("u")
-        assert stored(built_data)[0]["variables"]["region"]["role"] == "known"
+        assert stored(built_data)[0]["variables"]["region"]["role"] == "quasi_identifier"
 
 
 @pytest.mark.slow

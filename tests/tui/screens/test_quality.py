@@ -24,9 +24,9 @@ SIZES = pytest.mark.parametrize("size", [(80, 24), pytest.param((160, 50), marks
 RECIPE = {
     "title": "Census",
     "variables": {
-        "age": {"kind": "count", "role": "known"},
-        "hours": {"kind": "count", "role": "known"},
-        "town": {"kind": "categorical", "role": "known"},
+        "age": {"kind": "count", "role": "quasi_identifier"},
+        "hours": {"kind": "count", "role": "quasi_identifier"},
+        "town": {"kind": "categorical", "role": "quasi_identifier"},
         "flat": {"kind": "count"},
         "status": {"kind": "categorical", "role": "sensitive"},
     },

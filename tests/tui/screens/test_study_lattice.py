@@ -93,7 +93,7 @@ def test_of_many_variables_those_subsets_of_each_size_are_listed_that_find_most(
     rng = np.random.default_rng(2)
     frame = pd.DataFrame({name: rng.choice(list("ab"), 50) for name in names})
     table = {
-        "variables": {name: {"kind": "binary", "role": "known"} for name in names},
+        "variables": {name: {"kind": "binary", "role": "quasi_identifier"} for name in names},
         "release": {"m": 1, "released": ["v6"]},
         "study": [{"method": KEY}],
     }

@@ -22,7 +22,7 @@ LEVELS = {"town": ["x", "y", "z"], "sex": ["f", "m"], "status": ["a", "b"]}
 RECIPE = {
     "title": "Private census",
     "variables": {
-        name: {"kind": "categorical", "role": "sensitive" if name == "status" else "known", "levels": levels}
+        name: {"kind": "categorical", "role": "sensitive" if name == "status" else "quasi_identifier", "levels": levels}
         for name, levels in LEVELS.items()
     },
     "release": {"m": 1, "seed": 7, "records": 100},

@@ -23,8 +23,8 @@ SECRET = "zqxregion"
 RECIPE = {
     "title": "Household survey",
     "variables": {
-        "region": {"kind": "categorical", "role": "known"},
-        "visits": {"kind": "count", "role": "known"},
+        "region": {"kind": "categorical", "role": "quasi_identifier"},
+        "visits": {"kind": "count", "role": "quasi_identifier"},
         "income": {"kind": "continuous", "role": "sensitive", "bounds": [0, 100_000]},
         "name": {"kind": "categorical", "role": "identifier"},
     },

@@ -21,8 +21,8 @@ from sfumato.workspace.store.workspace import Workspace
 RECIPE = {
     "title": "Household survey",
     "variables": {
-        "region": {"kind": "categorical", "role": "known"},
-        "visits": {"kind": "count", "role": "known"},
+        "region": {"kind": "categorical", "role": "quasi_identifier"},
+        "visits": {"kind": "count", "role": "quasi_identifier"},
         "income": {"kind": "continuous", "role": "sensitive"},
     },
     "release": {"m": 3, "seed": 7},

@@ -32,8 +32,8 @@ CLIPBOARD = b"\x1b]52;c;b3duZWQ="
 RECIPE = {
     "title": f"Survey{EVIL}",
     "variables": {
-        f"region{EVIL}": {"kind": "categorical", "role": "known"},
-        f"visits{EVIL}": {"kind": "count", "role": "known"},
+        f"region{EVIL}": {"kind": "categorical", "role": "quasi_identifier"},
+        f"visits{EVIL}": {"kind": "count", "role": "quasi_identifier"},
         "income": {"kind": "continuous", "role": "sensitive"},
     },
     "release": {"m": 2, "seed": 7},

@@ -101,7 +101,7 @@ def evaluation(folder: Path, original: str, released: str, missing: str = "keep"
     (folder / "released.csv").write_text(released)
     recipe = {
         "data": {"missing": missing},
-        "variables": {"age": {"kind": "count", "role": "known"}, "pay": {"kind": "count"}},
+        "variables": {"age": {"kind": "count", "role": "quasi_identifier"}, "pay": {"kind": "count"}},
         "release": {"released": ["pay"], "order": order},
         "measure": [{"method": "utility.summary"}],
     }

@@ -106,7 +106,7 @@ def recipe_file(tmp_path: Path) -> Path:
         [data]
         file = "data.csv"
         [variables]
-        city = { kind = "categorical", role = "known" }
+        city = { kind = "categorical", role = "quasi_identifier" }
         income = { kind = "count", role = "sensitive" }
         [[anonymisation]]
         method = "generalisation"

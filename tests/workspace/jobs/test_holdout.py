@@ -47,8 +47,8 @@ RECIPE: dict[str, Any] = {
     "title": "Held out",
     "data": {"file": "people.csv", "holdout": 0.4},
     "variables": {
-        "area": {"kind": "categorical", "role": "known"},
-        "age": {"kind": "count", "role": "known"},
+        "area": {"kind": "categorical", "role": "quasi_identifier"},
+        "age": {"kind": "count", "role": "quasi_identifier"},
         "income": {"kind": "continuous", "role": "sensitive"},
     },
     "release": {"m": 2, "seed": 3},

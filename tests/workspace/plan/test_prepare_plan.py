@@ -25,7 +25,7 @@ where = "age > 19"
 sample = 40
 missing = "drop"
 [variables]
-age = { kind = "count", role = "known" }
+age = { kind = "count", role = "quasi_identifier" }
 code = { kind = "categorical" }
 cost = { kind = "continuous", role = "sensitive" }
 [release]

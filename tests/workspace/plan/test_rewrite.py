@@ -25,7 +25,7 @@ file = "a.csv"   # the file
 
 # agreed with the owner
 [variables]
-region = { kind = "categorical", role = "known" }      # coarse
+region = { kind = "categorical", role = "quasi_identifier" }      # coarse
 price  = { kind = "continuous",  role = "sensitive" }  # in euro
 
 [release]
@@ -97,10 +97,10 @@ def test_a_step_is_added_behind_its_kind() -> None:
 
 
 def test_a_variable_is_described_in_its_line() -> None:
-    after = with_variable(PLAN, "region", {"kind": "ordinal", "role": "known"})
-    assert changed(after)[1] == 'region = { kind = "ordinal", role = "known" }      # coarse'
-    after = with_variable(PLAN, "age", {"kind": "count", "role": "known"})
-    assert changed(after) == ("", 'age = { kind = "count", role = "known" }')
+    after = with_variable(PLAN, "region", {"kind": "ordinal", "role": "quasi_identifier"})
+    assert changed(after)[1] == 'region = { kind = "ordinal", role = "quasi_identifier" }      # coarse'
+    after = with_variable(PLAN, "age", {"kind": "count", "role": "quasi_identifier"})
+    assert changed(after) == ("", 'age = { kind = "count", role = "quasi_identifier" }')
 
 
 def test_settings_keep_their_remarks() -> None:

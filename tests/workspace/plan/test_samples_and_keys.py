@@ -34,7 +34,7 @@ title = "Sampled"
 file = "{file}"
 sample = 30
 [variables]
-age = {{ kind = "count", role = "known" }}
+age = {{ kind = "count", role = "quasi_identifier" }}
 cost = {{ kind = "continuous", role = "sensitive" }}
 [release]
 m = 1

@@ -15,7 +15,7 @@ INTRUDER = "risk.bayesian_posterior"
 RECIPE = {
     "title": "Household survey",
     "variables": {
-        "region": {"kind": "categorical", "role": "known"},
+        "region": {"kind": "categorical", "role": "quasi_identifier"},
         "status": {"kind": "categorical", "role": "sensitive"},
         "tenure": {"kind": "categorical", "role": "sensitive"},
     },

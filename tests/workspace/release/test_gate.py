@@ -140,8 +140,8 @@ def households(rows: slice, schema: Schema) -> Microdata:
 RECIPE: dict[str, Any] = {
     "title": "Households",
     "variables": {
-        "region": {"kind": "categorical", "role": "known", "levels": ["north", "south", "west"]},
-        "age": {"kind": "count", "role": "known"},
+        "region": {"kind": "categorical", "role": "quasi_identifier", "levels": ["north", "south", "west"]},
+        "age": {"kind": "count", "role": "quasi_identifier"},
         "visits": {"kind": "count", "role": "sensitive", "bounds": [0, 60]},
         "income": {"kind": "continuous", "role": "sensitive"},
     },

@@ -37,9 +37,9 @@ def recipe(**tree: Any) -> Recipe:
         {
             "title": "Consumer expenditure",
             "variables": {
-                "UrbanRural": {"kind": "categorical", "role": "known"},
-                "Income": {"kind": "continuous", "role": "known"},
-                "Race": {"kind": "categorical", "role": "known"},
+                "UrbanRural": {"kind": "categorical", "role": "quasi_identifier"},
+                "Income": {"kind": "continuous", "role": "quasi_identifier"},
+                "Race": {"kind": "categorical", "role": "quasi_identifier"},
                 "Expenditure": {"kind": "continuous", "role": "sensitive"},
             },
             "release": {"m": 6, "seed": 7},

@@ -35,7 +35,10 @@ def done(tmp_path: Path, small_data: Microdata) -> Path:
     """A workspace with a run that is done, small so that its release is quick."""
     recipe = Recipe.from_table(
         {
-            "variables": {"age": {"kind": "count", "role": "known"}, "visits": {"kind": "count", "role": "sensitive"}},
+            "variables": {
+                "age": {"kind": "count", "role": "quasi_identifier"},
+                "visits": {"kind": "count", "role": "sensitive"},
+            },
             "release": {"m": 2, "seed": 1},
             "synthesis": [{"target": "visits", "method": "linear_regression", "predictors": ["age"]}],
             "measure": [{"method": "utility.ecdf"}],

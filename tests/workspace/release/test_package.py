@@ -148,8 +148,13 @@ LABELLED: dict[str, Any] = {
     "title": "Labels",
     "variables": {
         "person": {"kind": "categorical", "role": "identifier"},
-        "sex": {"kind": "binary", "role": "known", "labels": {"1": "male", "2": "female"}, "title": "Sex at birth"},
-        "area": {"kind": "categorical", "role": "known", "labels": {"1": "north", "2": "north"}},
+        "sex": {
+            "kind": "binary",
+            "role": "quasi_identifier",
+            "labels": {"1": "male", "2": "female"},
+            "title": "Sex at birth",
+        },
+        "area": {"kind": "categorical", "role": "quasi_identifier", "labels": {"1": "north", "2": "north"}},
         "day": {"kind": "date", "role": "other"},
         "income": {"kind": "continuous", "role": "sensitive", "title": "Income, a year"},
     },

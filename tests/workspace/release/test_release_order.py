@@ -154,8 +154,8 @@ def test_the_codebook_says_what_the_ends_of_a_share_stand_for(
     from sfumato.workspace.jobs.runs import enter_run
 
     variables = {
-        "smokes": {"kind": "binary", "role": "known", "labels": {"1": "daily"}},
-        "age": {"kind": "count", "role": "known"},
+        "smokes": {"kind": "binary", "role": "quasi_identifier", "labels": {"1": "daily"}},
+        "age": {"kind": "count", "role": "quasi_identifier"},
     }
     recipe = Recipe.from_table(
         {"title": "Shares", "variables": variables, "anonymisation": [{"method": "mondrian", "k": 3}]}

@@ -27,10 +27,10 @@ from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
 
 VARIABLES: dict[str, Any] = {
-    "age": {"kind": "count", "role": "known"},
-    "zip": {"kind": "categorical", "role": "known"},
-    "sex": {"kind": "binary", "role": "known"},
-    "job": {"kind": "categorical", "role": "known"},
+    "age": {"kind": "count", "role": "quasi_identifier"},
+    "zip": {"kind": "categorical", "role": "quasi_identifier"},
+    "sex": {"kind": "binary", "role": "quasi_identifier"},
+    "job": {"kind": "categorical", "role": "quasi_identifier"},
     "illness": {"kind": "categorical", "role": "sensitive"},
     "income": {"kind": "continuous", "role": "sensitive"},
 }

@@ -20,10 +20,10 @@ from sfumato.workspace.recipes import find_recipe
 
 N = 300
 VARIABLES: dict[str, Any] = {
-    "weight": {"kind": "continuous", "role": "known"},
-    "seen": {"kind": "date", "role": "known"},
-    "zone": {"kind": "categorical", "role": "known"},
-    "visits": {"kind": "count", "role": "known"},
+    "weight": {"kind": "continuous", "role": "quasi_identifier"},
+    "seen": {"kind": "date", "role": "quasi_identifier"},
+    "zone": {"kind": "categorical", "role": "quasi_identifier"},
+    "visits": {"kind": "count", "role": "quasi_identifier"},
     "pay": {"kind": "continuous", "role": "sensitive"},
 }
 MEASURES: list[dict[str, Any]] = [

@@ -48,8 +48,8 @@ RECORDS = 1_931
 USER = "canary.keeper"
 REASON = "the board of canaries asked for it"
 VARIABLES: dict[str, Any] = {
-    "region": {"kind": "categorical", "role": "known", "title": "Region of the person"},
-    "age": {"kind": "count", "role": "known"},
+    "region": {"kind": "categorical", "role": "quasi_identifier", "title": "Region of the person"},
+    "age": {"kind": "count", "role": "quasi_identifier"},
     "visits": {"kind": "count", "role": "sensitive", "bounds": [0, 999]},
     "income": {"kind": "continuous", "role": "sensitive", "title": "Income, a year"},
 }

@@ -31,8 +31,8 @@ TABLE: dict[str, Any] = {
     "label": f"first {HOSTILE}",
     "description": HOSTILE,
     "variables": {
-        HOSTILE: {"kind": "categorical", "role": "known", "title": HOSTILE},
-        "age": {"kind": "count", "role": "known"},
+        HOSTILE: {"kind": "categorical", "role": "quasi_identifier", "title": HOSTILE},
+        "age": {"kind": "count", "role": "quasi_identifier"},
         "income": {"kind": "continuous", "role": "sensitive"},
         "visits": {"kind": "count", "role": "sensitive", "bounds": [0, 60]},
     },

@@ -15,8 +15,8 @@ from sfumato.workspace.reporting.user_guide import PublicRelease, user_guide
 from sfumato.workspace.reporting.worked_example import bounded_mean, combined_mean
 
 VARIABLES: dict[str, Any] = {
-    "region": {"kind": "categorical", "role": "known"},
-    "age": {"kind": "count", "role": "known"},
+    "region": {"kind": "categorical", "role": "quasi_identifier"},
+    "age": {"kind": "count", "role": "quasi_identifier"},
     "income": {"kind": "continuous", "role": "sensitive"},
 }
 STEP = {"target": "income", "method": "linear_regression", "predictors": ["region"]}

@@ -28,7 +28,7 @@ from sfumato.workspace.views.runs import find_run
 N = 200
 RECIPE = {
     "variables": {
-        "age": {"kind": "continuous", "role": "known"},
+        "age": {"kind": "continuous", "role": "quasi_identifier"},
         "days": {"kind": "count", "role": "sensitive", "bounds": [0, 20]},
         "stays": {"kind": "count", "role": "sensitive", "bounds": [0, 20]},
         "income": {"kind": "continuous", "role": "sensitive"},

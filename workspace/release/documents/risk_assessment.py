@@ -83,7 +83,7 @@ def _summary(dossier: Dossier) -> Chapter:
 
 
 def _context(dossier: Dossier) -> Chapter:
-    kept = ", ".join(dossier.plan.run.recipe.schema.of_role(Role.KNOWN)) or "none"
+    kept = ", ".join(dossier.plan.run.recipe.schema.of_role(Role.QUASI_IDENTIFIER)) or "none"
     assumed = (
         "The recipe assumes an intruder who knows, or could know, of a person the quasi-identifiers "
         f"({kept}), and looks for that person in the release. What follows measures nothing against an intruder who knows more."

@@ -60,8 +60,13 @@ def hostile_recipe() -> tuple[Recipe, Microdata]:
         "title": HOSTILE,
         "description": HOSTILE,
         "variables": {
-            "sex": {"kind": "binary", "role": "known", "labels": {"1": HOSTILE, "2": "female"}, "title": HOSTILE},
-            "area <b>": {"kind": "categorical", "role": "known", "title": "-1. area"},
+            "sex": {
+                "kind": "binary",
+                "role": "quasi_identifier",
+                "labels": {"1": HOSTILE, "2": "female"},
+                "title": HOSTILE,
+            },
+            "area <b>": {"kind": "categorical", "role": "quasi_identifier", "title": "-1. area"},
             "income": {"kind": "continuous", "role": "sensitive", "title": "Income | a year"},
         },
         "release": {"m": 2, "seed": 1},

@@ -120,8 +120,8 @@ def test_neither_seed_nor_path_title_nor_bound_is_told(
     from sfumato.workspace.jobs.worker import work
 
     kinds: dict[str, Any] = {
-        "region": {"kind": "categorical", "role": "known"},
-        "age": {"kind": "count", "role": "known", "bounds": [0, 7_351_917]},
+        "region": {"kind": "categorical", "role": "quasi_identifier"},
+        "age": {"kind": "count", "role": "quasi_identifier", "bounds": [0, 7_351_917]},
         "visits": {"kind": "count", "role": "sensitive"},
         "income": {"kind": "continuous", "role": "sensitive", "title": "Income, a year"},
     }
