@@ -101,6 +101,16 @@ class Output:
         """Its name where there is little room: ``short``, else its words."""
         return self.short or self.name.replace("_", " ")
 
+    @property
+    def range_words(self) -> str:
+        """``0 to 1``, ``at least 0``; empty without an end."""
+        low, high = self.range
+        if low is not None and high is not None:
+            return f"{low:g} to {high:g}"
+        return " and ".join(
+            f"{word} {end:g}" for word, end in (("at least", low), ("at most", high)) if end is not None
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Axis:

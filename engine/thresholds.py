@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from .errors import BadInput, suggestion
 from .methods import Method, method_called, registry
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from .rows import Row
 
 Outcome = Literal["pass", "fail", "not computed"]
-BOUNDS = ("max", "min", "max_ratio")
+Bound = Literal["max", "min", "max_ratio"]
+BOUNDS: tuple[Bound, ...] = get_args(Bound)
 
 
 Judged = Sequence[tuple[Method, Mapping[str, Any]]]
@@ -34,7 +35,7 @@ class Threshold:
     """
 
     value: str
-    bound: Literal["max", "min", "max_ratio"]
+    bound: Bound
     limit: float
     target: str = ""
     level: float | None = None
@@ -54,8 +55,10 @@ class Threshold:
         if value not in values:
             raise BadInput(f"{place}.value", f'"{value}" is not measured by this recipe{_hint(value, values)}')
         given = [bound for bound in BOUNDS if bound in table]
-        if len(given) != 1:
-            raise BadInput(place, "needs exactly one of max, min, max_ratio")
+        if not given:
+            raise BadInput(place, f"Enter a limit: one of {', '.join(BOUNDS)}")
+        if len(given) > 1:
+            raise BadInput(place, f"has {' and '.join(given)}; keep one, and give the other a [[threshold]] of its own")
         if target := str(table.get("target", "")):
             schema.require(target, f"{place}.target")
         level = table.get("level")
@@ -63,7 +66,7 @@ class Threshold:
         _check_params(params, value, judged, f"{place}.params")
         return cls(
             value,
-            given[0],  # type: ignore[arg-type]
+            given[0],
             _number(table[given[0]], f"{place}.{given[0]}"),
             target,
             None if level is None else _number(level, f"{place}.level"),

@@ -7,7 +7,6 @@ import typing
 from importlib.metadata import version
 
 from sfumato.engine.methods import OWN, Method, find, refused, registry
-from sfumato.engine.outputs import Output
 from sfumato.engine.spec import ParamInfo, written
 from sfumato.workspace.recipes import shipped_recipes
 from sfumato.workspace.reporting.tables import table
@@ -65,14 +64,7 @@ def _meanings(found: Method) -> list[tuple[str, str]]:
 
 
 def _outputs(found: Method) -> list[list[str]]:
-    return [[f"{found.key}.{o.name}", o.meaning, DIRECTIONS[o.goal], _range(o)] for o in found.results]
-
-
-def _range(output: Output) -> str:
-    low, high = output.range
-    if low is not None and high is not None:
-        return f"{low:g} to {high:g}"
-    return " and ".join(f"{word} {end:g}" for word, end in (("at least", low), ("at most", high)) if end is not None)
+    return [[f"{found.key}.{o.name}", o.meaning, DIRECTIONS[o.goal], o.range_words] for o in found.results]
 
 
 def _default(info: ParamInfo) -> str:

@@ -82,11 +82,14 @@ def _carry_out(
     given: bool = False,
     quiet: bool,
 ) -> int:
+    from sfumato.engine.limit_checks import misgivings
     from sfumato.workspace.plan.prepare import enter_together
     from sfumato.workspace.store.keys import NoKey
 
     from .run import carry_out
 
+    for said in () if quiet else misgivings(prepared.recipe.thresholds):
+        echo(f"warning: {said}", err=True)
     try:
         workspace = open_or_create(directory, key)
     except NoKey:

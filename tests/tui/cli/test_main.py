@@ -53,7 +53,9 @@ def test_a_run_prints_risk_and_verdicts_and_writes_the_contract_s_json(
 def test_a_threshold_that_fails_exits_1(study: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
     study.write_text(study.read_text().replace("max = 0.5", "max = -1"))
     assert sfumato("run", str(study), "--workspace", "w", "--jobs", "1") == 1
-    assert "x FAIL" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert "x FAIL" in said.out
+    assert "warning: threshold[0].max: a share is between 0 and 1, not -1" in said.err
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.engine.execution import execute
+from sfumato.engine.limit_checks import misgivings
 from sfumato.engine.published import Findings, source_tables
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.run import PUBLIC
@@ -23,6 +24,7 @@ SMALL = ["data.sample=400", "release.m=2"]
 def test_a_shipped_recipe_is_valid_and_comes_back_the_same(name: str) -> None:
     recipe = Recipe.from_table(find_recipe(name).table)
     assert Recipe.from_toml(recipe.to_toml()) == recipe
+    assert misgivings(recipe.thresholds) == ()
     assert all(find_recipe(other).name == other for other in recipe.companions)
 
 
