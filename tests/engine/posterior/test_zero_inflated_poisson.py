@@ -191,7 +191,7 @@ def test_local_density_of_mostly_zeros_is_the_density_of_every_record_by_itself(
     np.testing.assert_allclose(near(thetas), exact, rtol=0, atol=2e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_a_posterior_of_999_zeros_in_1000_needs_no_integral_for_every_record_and_theta(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -230,7 +230,10 @@ def fitted(model: ZeroInflatedPoisson) -> Posterior | NotConverged:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", HARD)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=pytest.mark.study) if case == "one record that is not zero" else case for case in HARD],
+)
 def test_hard_data_are_fitted_or_the_parameter_that_does_not_converge_is_named(case: str) -> None:
     n, above, bound = HARD[case]
     y, x = mostly_zeros(n, above, bound or 10**9)

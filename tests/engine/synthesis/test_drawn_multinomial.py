@@ -146,7 +146,7 @@ def step_error(n: int) -> tuple[float, float]:
     return float(np.abs(found - relative(exact)).max()), float(np.abs(relative(exact)).max())
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_the_step_is_near_a_fit_anew_and_nearer_with_more_records() -> None:
     few, size = step_error(100)
     many, smaller = step_error(800)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -106,13 +109,25 @@ KEY = b"k" * 32
 
 @pytest.fixture(scope="session")
 def shipped(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The release of a shipped recipe without its studies, on at most ``RECORDS`` of its records, made once a session; skipped where its data are absent."""
-    made: dict[str, Path] = {}
+    """The release of a shipped recipe without its studies, on at most ``RECORDS`` of its records; skipped where its data are absent.
+
+    It is made once for all workers of a session, which read it and write nothing there.
+    """
+    own = tmp_path_factory.getbasetemp()
+    place = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "shipped"
+    place.mkdir(exist_ok=True)
 
     def find(name: str) -> Path:
-        if name not in made:
-            made[name] = _released(name, tmp_path_factory.mktemp(name))
-        return made[name]
+        with (place / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            known = place / f"{name}.path"
+            if not known.exists():
+                directory = place / name
+                shutil.rmtree(directory, ignore_errors=True)
+                directory.mkdir()
+                made = _released(name, directory)
+                known.write_text(str(made))
+            return Path(known.read_text())
 
     return find
 
