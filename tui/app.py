@@ -26,6 +26,7 @@ from sfumato.workspace.views.runs import find_run, run_line
 
 from . import jobs
 from .messages import ErrorMessage, FileLookedAt, JobDone, KeysRead, WorkspaceChanged, WorkspaceOpened
+from .own_keys import key_for
 from .places import keys_file
 from .screens.page import TellsErrors
 from .screens.projects import Projects
@@ -57,7 +58,7 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("question_mark,f1", "keys", "Help", key_display="?", id="app.help"),
         Binding("q", "back", "Back", id="app.back"),
-        Binding("escape", "back", "Back", show=False, id="app.escape"),
+        Binding("escape", "leave", "Back", show=False, id="app.escape"),
         Binding("ctrl+p", "command_palette", "Commands", show=False, priority=True, id="app.palette"),
         Binding("ctrl+l", "redraw", "Redraw", show=False, id="app.redraw"),
         Binding("A", "audit", "Audit log", show=False, id="app.audit"),
@@ -195,6 +196,13 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
             return
         await self.pop_screen()
         self.remember(project=None)
+
+    async def action_leave(self) -> None:
+        """Leave the screen; from the list of projects nothing is left by accident."""
+        if len(self.screen_stack) == 1:
+            self.say(f"{key_for(self, 'projects.quit', 'q')} quits; runs go on")
+        else:
+            await self.action_back()
 
     async def action_keys(self) -> None:
         """Show the keys that work here."""

@@ -37,7 +37,7 @@ class NotExported(WorkspaceError):
 class Exportable:
     """``name`` is the start of a file's name. ``table`` and ``figure`` may be slow; ``figure`` is None without a plot.
 
-    It is as confidential as the data; ``public`` gives what of the table the workspace's policy lets out, None where that is
+    ``drawn`` says that the plot is what is shown, where there is one. It is as confidential as the data; ``public`` gives what of the table the workspace's policy lets out, None where that is
     nothing.
     """
 
@@ -46,6 +46,7 @@ class Exportable:
     figure: Callable[[], Figure] | None = None
     public: Callable[[], Lines] | None = None
     is_public: bool = False
+    drawn: bool = True
 
     @property
     def outside(self) -> Exportable | None:
@@ -65,6 +66,11 @@ class Exportable:
     def suffixes(self) -> tuple[str, ...]:
         """How the files that can be written end."""
         return (".csv", *PICTURES) if self.figure else (".csv",)
+
+    @property
+    def suffix(self) -> str:
+        """How the file of what is shown ends: a plot is drawn, numbers are a table."""
+        return PICTURES[0] if self.figure and self.drawn else ".csv"
 
 
 def lines_of(kind: type[Any], records: Iterable[Any], *first: str) -> Lines:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -29,6 +30,7 @@ from sfumato.workspace.reporting.comparison import (
 from sfumato.workspace.reporting.tables import Column, fitted, on_columns
 from sfumato.workspace.reporting.words import interval, method_of, number, params_text
 
+from .explain import ExplainNumber, compared_facts, judged_facts
 from .page import Dialog, Exports, grid_exportable
 
 if TYPE_CHECKING:
@@ -40,6 +42,12 @@ if TYPE_CHECKING:
 Lines = Sequence[Sequence[object]]
 VIEWS = ("numbers", "verdicts", "only one run")
 NONE = "There is nothing of this kind. Press t for another view."
+
+
+class CompareGrid(Grid):
+    """The numbers or verdicts of both runs."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Explain", id="compare.explain")]
 
 
 class Compare(Dialog[None], Exports):
@@ -65,7 +73,7 @@ class Compare(Dialog[None], Exports):
         with Vertical(classes="whole"):
             yield Line(name="compare-head")
             yield Line(name="compare-tally")
-            yield Grid(empty="…")
+            yield CompareGrid(empty="…")
             yield Line(name="compare-reading")
             yield KeyLine()
 
@@ -141,6 +149,21 @@ class Compare(Dialog[None], Exports):
     @on(Grid.Highlighted)
     def _move(self, event: Grid.Highlighted) -> None:
         self._read(event.index)
+
+    @on(Grid.Selected)
+    async def _explain(self, event: Grid.Selected) -> None:
+        """Say what the number or threshold under the cursor means, and all that both runs say of it."""
+        found, runs = self._found, self._runs
+        if found is None:
+            return
+        if self._view == VIEWS[1]:
+            judged = found.verdicts[event.index]
+            opened = ExplainNumber(judged.value, partial(judged_facts, judged, runs, found.apart))
+        else:
+            only = [row for place in (0, 1) for row in found.only(place)]
+            row = (found.shared if self._view == VIEWS[0] else only)[event.index]
+            opened = ExplainNumber(row.key, partial(compared_facts, row, runs, found.apart))
+        await self.sfumato.open(opened)
 
     def _read(self, index: int) -> None:
         """Say all about the row under the cursor that the table has no room for."""

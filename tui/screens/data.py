@@ -56,7 +56,7 @@ def summary(line: VariableLine) -> tuple[str, str]:
     """What the picture cannot say: what is wrong, or how many values; quantiles or what was withheld."""
     profile = line.profile
     if profile is None:
-        return f"{mark('fail')} {line.problem}", ""
+        return (f"{mark('fail')} {line.problem}" if line.problem else "its values are being read"), ""
     withheld = f"{profile.withheld:,} bars of one or two records are not shown" if profile.withheld else ""
     counts = f"{line.variable.name}: {profile.records:,} records, {profile.distinct:,} different values"
     said = [f"{mark('fail')} {line.problem}"] if line.problem else [counts, withheld]
@@ -116,7 +116,7 @@ class Data(PlanPane):
         """What the data are, the variables, and the profile of one."""
         yield Line(name="data-head")
         with Container(id="data-body"):
-            yield VariableGrid(empty=NONE)
+            yield VariableGrid(empty="…")
             with Vertical(id="data-profile"):
                 yield Plot(id="data-plot")
                 yield Line(name="data-reading")
@@ -129,6 +129,7 @@ class Data(PlanPane):
             return
         self._draft = draft
         if draft is None:
+            self.query_one(VariableGrid).set_empty(NONE)
             self._take_view(None)
             return
         self.read(lambda workspace: outline(workspace, draft), self._take_view)
@@ -193,7 +194,7 @@ class Data(PlanPane):
         here = self.here
         plot = self.query_one(Plot)
         if here is None or here.profile is None:
-            plot.set_series([])
+            plot.set_series([], empty=" ")
         else:
             series, labels = variable_series(here.variable, here.profile)
             plot.set_series([series], x_label=here.variable.title or here.variable.name, y_label="records", **labels)

@@ -123,13 +123,14 @@ class Diagnostics(Pane):
         self._traced_run: int | None = None
         self._failed = False
         self._statistic = ""
+        self._is_read = False
 
     def compose(self) -> ComposeResult:
         """A line that sums up, the parameters or all statistics, and what the cursor is on."""
         yield Line(name="diagnostics-head")
         with ContentSwitcher(initial=PARAMETERS):
-            yield ParameterGrid(empty=EMPTY, id=PARAMETERS)
-            yield LiveGrid(empty=EMPTY, id=TABLE)
+            yield ParameterGrid(empty="…", id=PARAMETERS)
+            yield LiveGrid(empty="…", id=TABLE)
             yield Plot(id=PLOT)
         yield Line(name="diagnostics-reading")
 
@@ -145,7 +146,7 @@ class Diagnostics(Pane):
 
     def _take(self, run_id: int, lines: Sequence[Diagnostic]) -> None:
         if self.line is not None and run_id == self.line.run.id:
-            self._lines = sorted(lines, key=lambda line: line.passed is not False)
+            self._lines, self._is_read = sorted(lines, key=lambda line: line.passed is not False), True
             self._show()
 
     def _take_traces(self, run_id: int, traced: Traced) -> None:
@@ -155,7 +156,8 @@ class Diagnostics(Pane):
 
     def on_resize(self) -> None:
         """Give the columns their new widths."""
-        self._show()
+        if self._is_read:
+            self._show()
 
     @property
     def view(self) -> str:

@@ -8,11 +8,10 @@ from typing import ClassVar
 
 from rich.cells import cell_len
 from textual import on, work
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.keys import format_key
 from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Button, Input, OptionList, Static
@@ -28,7 +27,6 @@ from sfumato.workspace.reporting.tables import Column
 from sfumato.workspace.reporting.words import printable
 from sfumato.workspace.store.workspace import Workspace
 
-from ..app_protocol import app_of
 from .page import Dialog
 
 
@@ -255,7 +253,7 @@ SECTIONS = {
     "TextArea": "Text editor",
 }
 EVERYWHERE = "Everywhere"
-OUR_WORDS = {"Focus Next": "Next part of the screen", "Focus Previous": "Part before"}
+OUR_WORDS = {"Focus Next": "Next pane", "Focus Previous": "Previous pane"}
 """For what the toolkit's own keys do."""
 
 
@@ -273,12 +271,6 @@ def keys_of(screen: Screen[object]) -> dict[str, dict[str, list[str]]]:
         description = OUR_WORDS.get(binding.description, binding.description)
         sections.setdefault(title, {}).setdefault(description, []).append(shown)
     return {title: sections[title] for title in sorted(sections, key=lambda title: title == EVERYWHERE)}
-
-
-def key_for(app: App[object], name: str, default: str) -> str:
-    """The key that a binding has now, as the terminal names it; ``default`` where the user has given it none."""
-    given = app_of(app).own_keys.get(name)
-    return default if given is None else format_key(given.partition(",")[0])
 
 
 class Keys(Dialog[None]):

@@ -291,7 +291,10 @@ class Distributions(Dialog[None], Exports):
 
     def exportable(self) -> Exportable | None:
         """The picture and its numbers."""
-        return None if self._shown is None else exportable_of(self._shown, self._run_id)
+        if self._shown is None:
+            return None
+        drawn = self.query_one(ContentSwitcher).current != NUMBERS
+        return replace(exportable_of(self._shown, self._run_id), drawn=drawn)
 
     def action_picture(self, step: int) -> None:
         """Draw the same otherwise."""

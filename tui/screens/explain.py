@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from textwrap import wrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -17,9 +18,23 @@ from textual.widgets import Static
 from sfumato.engine.rows import Row
 from sfumato.tui.widgets.lines import Scroll
 from sfumato.tui.widgets.text import fit
-from sfumato.workspace.reporting.words import DIRECTIONS, full_params, interval, number, printable, use_text
+from sfumato.workspace.reporting.comparison import confidential_text, difference_text, limits_text, outcome
+from sfumato.workspace.reporting.words import (
+    DIRECTIONS,
+    Apart,
+    full_params,
+    interval,
+    method_of,
+    number,
+    params_text,
+    printable,
+    use_text,
+)
 
 from .page import Dialog
+
+if TYPE_CHECKING:
+    from sfumato.engine.comparison import Compared, ComparedVerdict, Side
 
 NAME = 14
 BASELINES = {
@@ -40,8 +55,8 @@ class Meaning:
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Explain(Dialog[None]):
-    """One row of the results, explained."""
+class ExplainNumber(Dialog[None]):
+    """A number by its key, such as ``risk.identification.true_match_rate``, explained: what its method says, and ``facts_of`` it."""
 
     AUTO_FOCUS = "Scroll"
 
@@ -51,15 +66,15 @@ class Explain(Dialog[None]):
 
         meaning: Meaning
 
-    def __init__(self, row: Row) -> None:
+    def __init__(self, key: str, facts_of: Callable[[Meaning], Sequence[tuple[str, str]]]) -> None:
         super().__init__()
-        self._row = row
+        self._key, self._facts_of = key, facts_of
         self._meaning = Meaning("…", "…", "", "…")
 
     def compose(self) -> ComposeResult:
         """A title and text that scrolls."""
         with Vertical(classes="dialog tall"):
-            yield Static(f"{self._row.key}   (q closes)", classes="dialog-title", markup=False)
+            yield Static(f"{self._key}   (q closes)", classes="dialog-title", markup=False)
             yield Scroll()
 
     def on_mount(self) -> None:
@@ -69,7 +84,7 @@ class Explain(Dialog[None]):
     @work(thread=True, exit_on_error=False)
     def _look_up(self) -> None:
         """The registry imports every method with its numerical libraries; that must not hold up the keys."""
-        self.post_message(self.Understood(meaning_of(self._row)))
+        self.post_message(self.Understood(meaning_of(self._key)))
 
     @on(Understood)
     def _understand(self, event: Understood) -> None:
@@ -85,19 +100,27 @@ class Explain(Dialog[None]):
         width = pane.scrollable_content_region.width - NAME - 1
         lines = [
             Content.assemble((fit("" if place else name, NAME), "$primary"), " ", line)
-            for name, text in facts(self._row, self._meaning)
+            for name, text in self._facts_of(self._meaning)
             for place, line in enumerate(wrap(printable(text), max(20, width)))
         ]
         pane.show(Content("\n").join(lines))
 
 
-def meaning_of(row: Row) -> Meaning:
-    """What this version's method says of the measure of a row; slow the first time."""
+class Explain(ExplainNumber):
+    """One row of the results, explained."""
+
+    def __init__(self, row: Row) -> None:
+        super().__init__(row.key, partial(facts, row))
+
+
+def meaning_of(key: str) -> Meaning:
+    """What this version's method says of a measure; slow the first time."""
     from sfumato.engine.methods import registry
     from sfumato.engine.spec import written
 
-    method = registry().get(row.method_key)
-    outputs = [] if method is None else [output for output in method.outputs if output.name == row.measure]
+    name, _, measure = key.rpartition(".")
+    method = registry().get(name)
+    outputs = [] if method is None else [output for output in method.outputs if output.name == measure]
     if method is None or not outputs:
         return Meaning("a method that this version does not have", "", "", "")
     defaults = {info.name: written(info.default) for info in method.spec.params() if not info.required}
@@ -125,6 +148,56 @@ def facts(row: Row, meaning: Meaning) -> list[tuple[str, str]]:
         ("source", meaning.source),
     ]
     return [(name, text) for name, text in named if text]
+
+
+def compared_facts(row: Compared, runs: tuple[int, int], apart: Apart, meaning: Meaning) -> list[tuple[str, str]]:
+    """Every fact about a number of two runs that there is, by name."""
+    band = interval(row.lower, row.upper)
+    sides = [(run, side) for run, side in zip(runs, (row.first, row.second), strict=True) if side is not None]
+    difference = "" if row.difference is None else f"{number(row.difference)}" + (f" ({band}, 95 %)" if band else "")
+    named = [
+        ("method", meaning.title),
+        ("meaning", meaning.meaning),
+        ("direction", DIRECTIONS.get(meaning.goal, "")),
+        ("variable", row.target),
+        ("level", "" if row.level is None else f"S = {number(row.level)}"),
+        *((f"run {run}", side.reason if side.value is None else _value(side, row.unit)) for run, side in sides),
+        (difference_text(runs), difference),
+        ("better", outcome(row, runs)),
+        ("confidential", confidential_text(row)),
+        ("reason", row.reason),
+        ("settings", params_text(row.params, apart.get(method_of(row.key), {}))),
+        ("source", meaning.source),
+    ]
+    return [(name, text) for name, text in named if text]
+
+
+def judged_facts(
+    verdict: ComparedVerdict, runs: tuple[int, int], apart: Apart, meaning: Meaning
+) -> list[tuple[str, str]]:
+    """Every fact about the verdicts of two runs on a number that there is, by name."""
+    sides = zip(runs, (verdict.first, verdict.second), strict=True)
+    said = [
+        (f"run {run}", f"{side.outcome.upper()}, observed {number(side.observed)}" if side else "no threshold")
+        for run, side in sides
+    ]
+    named = [
+        ("method", meaning.title),
+        ("meaning", meaning.meaning),
+        ("direction", DIRECTIONS.get(meaning.goal, "")),
+        ("variable", verdict.target),
+        ("level", "" if verdict.level is None else f"S = {number(verdict.level)}"),
+        ("limit", limits_text(verdict)),
+        *said,
+        ("settings", params_text(verdict.params or {}, apart.get(method_of(verdict.value), {}))),
+        ("source", meaning.source),
+    ]
+    return [(name, text) for name, text in named if text]
+
+
+def _value(side: Side, unit: str) -> str:
+    band = interval(side.lower, side.upper)
+    return f"{number(side.value)} {unit}".strip() + (f", {band}" if band else "")
 
 
 def _interval(row: Row) -> str:

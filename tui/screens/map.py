@@ -146,7 +146,7 @@ class Map(Pane):
         yield Line(name="map-head")
         with ContentSwitcher(initial="map-plot"):
             yield MapPlot(id="map-plot")
-            yield MapNumbers(empty=NONE, id="map-numbers")
+            yield MapNumbers(empty="…", id="map-numbers")
         yield Line(name="map-reading")
 
     def show(self, line: RunLine | None) -> None:
@@ -187,7 +187,7 @@ class Map(Pane):
         plot, axes = self.query_one(Plot), self.axes
         if self._found is None or axes is None:
             self._points = ()
-            plot.set_series([])
+            plot.set_series([], empty=" ")
             self.query_one("#map-head", Line).say(NONE)
             return
         x, y = axes
@@ -282,7 +282,10 @@ class Map(Pane):
         if not points or axes is None:
             return None
         return Exportable(
-            "risk-utility-map", lambda: point_lines(points, *axes), lambda: map_figure(points, *axes, limits)
+            "risk-utility-map",
+            lambda: point_lines(points, *axes),
+            lambda: map_figure(points, *axes, limits),
+            drawn=self.query_one(ContentSwitcher).current == "map-plot",
         )
 
     async def action_choose(self, which: str) -> None:

@@ -34,10 +34,11 @@ from sfumato.tui.messages import ErrorMessage, JobDone, WorkspaceChanged
 from sfumato.tui.widgets.entries import Entry, PathName
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import KeyLine, Line
+from sfumato.tui.words import state_text
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.plan.drafts import Draft, draft_of
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import RunLine
+from sfumato.workspace.views.runs import RunLine, RunState
 
 from ..terminal.painting import Backdrop, SinglePaintScreen
 
@@ -239,6 +240,13 @@ class Pane(Backdrop, Vertical, Reads):
         """What the pane shows, to be written to a file or copied; None when that is nothing."""
         return None
 
+    def why_none(self, what: str, none: str) -> str:
+        """Why there is nothing of what the pane shows: ``none`` of a run that is done, else that it is not."""
+        if self.line is None or self.line.run.state is RunState.DONE:
+            return none if self.line else ""
+        error = f"\n{self.line.run.error}" if self.line.run.error else ""
+        return f"No {what} yet: run {self.line.run.id} is not done ({state_text(self.line)}).{error}"
+
     def named(self, what: str) -> str:
         """``run-3-results``."""
         return what if self.line is None else f"run-{self.line.run.id}-{what}"
@@ -316,8 +324,7 @@ class Export(Dialog[tuple[Exportable, Path]]):
 
     @property
     def _path(self) -> str:
-        suffixes = self._exportable.suffixes
-        return str(Path.cwd() / self._exportable.file_name(suffixes[-2 if self._exportable.figure else 0]))
+        return str(Path.cwd() / self._exportable.file_name(self._exportable.suffix))
 
     def action_other(self) -> None:
         """Write what may leave in place of all, or all again."""

@@ -158,7 +158,7 @@ class Plan(PlanPane):
         Binding("R", "run", "Run", id="plan.run"),
         Binding("u", "undo", "Undo", id="plan.undo"),
         Binding("ctrl+r", "redo", "Redo", show=False, id="plan.redo"),
-        Binding("d,delete", "remove", "Remove", show=False, id="plan.remove"),
+        Binding("X,delete", "remove", "Remove", show=False, id="plan.remove"),
         Binding("K,shift+up", "move(-1)", "Move up", show=False, id="plan.up"),
         Binding("J,shift+down", "move(1)", "Move down", show=False, id="plan.down"),
         Binding("t", "text", "Edit the TOML", show=False, id="plan.text"),
@@ -183,7 +183,7 @@ class Plan(PlanPane):
         """What is wrong, the steps, the text."""
         yield Line(name="plan-head")
         with Container(id="plan-body"):
-            yield StepGrid(empty=NONE)
+            yield StepGrid(empty="…")
             yield TomlText(id="plan-text")
 
     def take_focus(self) -> None:
@@ -194,6 +194,7 @@ class Plan(PlanPane):
         """Show the plan, unless an edit of it is under way."""
         draft, history = answer, self._history
         if draft is None:
+            self.query_one(StepGrid).set_empty(NONE)
             self.query_one(StepGrid).show(COLUMNS, [], [])
         elif self._saving or self._is_typed:
             return

@@ -16,6 +16,7 @@ from textual.worker import get_current_worker
 
 from sfumato.engine.errors import EngineError
 from sfumato.tui.export import Exportable
+from sfumato.tui.own_keys import key_for
 from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import TabLine
@@ -29,7 +30,6 @@ from sfumato.workspace.views.studies import has_answers
 
 from .data import Data
 from .diagnostics import Diagnostics
-from .dialogs import key_for
 from .map import Map
 from .page import Page, Pane
 from .plan import Plan
@@ -51,6 +51,8 @@ TABS = {
     "map": "Map",
 }
 OF_A_RUN = frozenset({"results", "verdicts", "sweep", "diagnostics", "records", "map"})
+OF_THE_PROJECT = frozenset({"data", "plan"})
+"""What they show is not of the run that the other tabs show."""
 NO_RUN = """No run yet, so there is nothing to show here.
 
   {plan}   the plan of this project; {run} there runs it
@@ -215,6 +217,9 @@ class Project(Page):
         into = f" {mark('into')} "
         if line is None:
             self.say_where(into, self._title)
+        elif self._tab in OF_THE_PROJECT:
+            self._look_at_seal_of(line.run)
+            self.say_where(into, (self._title, "bold"), into, TABS[self._tab].lower())
         else:
             self._look_at_seal_of(line.run)
             said = [f"run {line.run.id}", PUBLIC_KEY if line.run.key_public else "", state_text(line)]

@@ -17,6 +17,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.tui import jobs
 from sfumato.tui.export import Exportable
 from sfumato.tui.fields import Field
+from sfumato.tui.own_keys import key_for
 from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.words import progress, state_text, tally_text
 from sfumato.workspace.reporting.tables import Column, cells, fitted
@@ -25,7 +26,6 @@ from sfumato.workspace.store.database import DATABASE
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import Project, projects
 
-from .dialogs import key_for
 from .page import Page, grid_exportable
 
 NONE = "No project yet. One of these keys makes the first:"

@@ -308,7 +308,7 @@ class Records(Pane):
         if records is None:
             self._pages = None
             self.query_one(Line).say("")
-            grid.set_source(_Nothing(), empty=NONE)
+            grid.set_source(_Nothing(), empty=self.why_none("records", NONE))
             return
         self._pages = RecordPages(records, self._columns(), self._drivers)
         grid.set_source(self._pages, keep_cursor=keep_cursor)

@@ -128,7 +128,7 @@ class Results(Pane):
         """What is shown, epsilon beside evidence and attacks, the filter, and the table."""
         yield Line(name="results-head")
         yield Line(name="results-evidence")
-        yield ResultGrid(empty=EMPTY)
+        yield ResultGrid(empty="…")
         yield Filter(placeholder="words that must occur; !word must not", id="filter")
 
     def on_mount(self) -> None:

@@ -16,6 +16,7 @@ from textual.widgets import Static
 
 from sfumato.tui import jobs
 from sfumato.tui.export import Exportable
+from sfumato.tui.own_keys import key_for
 from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.lines import alike
 from sfumato.tui.widgets.run_detail import glance
@@ -26,7 +27,7 @@ from sfumato.workspace.views.run_detail import RunDetail, run_detail
 from sfumato.workspace.views.runs import RunLine, RunState
 
 from .compare import Compare
-from .dialogs import Confirm, key_for
+from .dialogs import Confirm
 from .page import Pane, grid_exportable
 
 if TYPE_CHECKING:
@@ -210,10 +211,21 @@ class Runs(Pane):
             return
         await self.sfumato.open(Compare(chosen[0], chosen[1]))
 
-    def action_again(self) -> None:
-        """Run the same recipe on the same data once more."""
-        if self.here is not None:
-            self.sfumato.run_again(self.here.run.id)
+    async def action_again(self) -> None:
+        """Ask, then run the same recipe on the same data once more."""
+        if self.here is None:
+            return
+        run_id = self.here.run.id
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self.sfumato.run_again(run_id)
+
+        consequence = (
+            f"The recipe of run {run_id} on its data once more, as a new run; with the same seed and key it finds the same. "
+            "d makes a plan of it, to change first."
+        )
+        await self.sfumato.open(Confirm(f"Run the recipe of run {run_id} again?", consequence), answered)
 
     def action_duplicate(self) -> None:
         """Make the plan that of this run, to change it."""

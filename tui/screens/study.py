@@ -165,7 +165,7 @@ class Studies(Pane):
         yield Line(name="study-head")
         with ContentSwitcher(initial=PLOT):
             yield Plot(id=PLOT)
-            yield LiveGrid(empty=NONE, id=NUMBERS)
+            yield LiveGrid(empty="…", id=NUMBERS)
         yield Line(name="study-slider")
         yield Line(name="study-reading")
 
@@ -234,8 +234,9 @@ class Studies(Pane):
         self.query_one("#study-slider").display = self.planes is not None
         self._say_answer()
         if view is None:
-            self.query_one(Plot).set_series([])
-            head.say(NONE)
+            none, *error = self.why_none("studies", NONE).split("\n")
+            self.query_one(Plot).set_series([], empty=error[0] if error else " ")
+            head.say(none)
             return
         head.say(self._heading(view))
         switcher = self.query_one(ContentSwitcher)
@@ -334,7 +335,10 @@ class Studies(Pane):
             return None
         log = view.logarithmic and self.sfumato.state.log
         name = view.pictures[picture] if view.answer is None else "answer"
-        return Exportable(self.named(name), lambda: view.lines(picture), lambda: view.figure(picture, log=log))
+        drawn = self.query_one(ContentSwitcher).current != NUMBERS
+        return Exportable(
+            self.named(name), lambda: view.lines(picture), lambda: view.figure(picture, log=log), drawn=drawn
+        )
 
     def take_focus(self) -> None:
         """What is shown takes the keys."""

@@ -60,7 +60,7 @@ class Trial(Dialog[None]):
         Binding("up", "threshold(-1)", "Before", priority=True, id="trial.previous"),
         Binding("pagedown", "pages(1)", "Page down", show=False, priority=True, id="trial.page_down"),
         Binding("pageup", "pages(-1)", "Page up", show=False, priority=True, id="trial.page_up"),
-        Binding("ctrl+r", "own", "Own limits", priority=True, id="trial.own"),
+        Binding("ctrl+r", "own", "Reset limits", priority=True, id="trial.own"),
         Binding("ctrl+s", "keep", "Save into the plan", priority=True, id="trial.keep"),
     ]
     AUTO_FOCUS = "Input"

@@ -13,7 +13,6 @@ from sfumato.engine.rows import Row
 from sfumato.engine.thresholds import Verdict
 from sfumato.tui.export import Exportable, lines_of
 from sfumato.tui.widgets.verdict_board import VerdictBoard
-from sfumato.tui.words import state_text
 from sfumato.workspace.reporting.words import Apart, settings_apart
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import judged_row, verdicts_of
@@ -34,6 +33,7 @@ class Verdicts(Pane):
         super().__init__(id="verdicts")
         self._verdicts: list[Verdict] = []
         self._apart: Apart = {}
+        self._is_read = False
 
     def compose(self) -> ComposeResult:
         """The board."""
@@ -52,7 +52,7 @@ class Verdicts(Pane):
         """Show them, unless another run is shown by now."""
         run_id, verdicts, apart = answer
         if self.line is not None and run_id == self.line.run.id:
-            self._verdicts, self._apart = verdicts, apart
+            self._verdicts, self._apart, self._is_read = verdicts, apart, True
             self._show()
 
     async def action_try(self) -> None:
@@ -85,13 +85,7 @@ class Verdicts(Pane):
         if self._verdicts:
             shown.lay_out(self._verdicts, max(40, self.size.width - 4), self._apart)
         else:
-            shown.clear(self._why_none())
-
-    def _why_none(self) -> str:
-        if self.line is None or self.line.run.state.value == "done":
-            return NONE if self.line else ""
-        error = f"\n{self.line.run.error}" if self.line.run.error else ""
-        return f"No verdicts yet: run {self.line.run.id} is not done ({state_text(self.line)}).{error}"
+            shown.clear(self.why_none("verdicts", NONE) if self._is_read else "…")
 
     def exportable(self) -> Exportable | None:
         """The verdicts with all their digits."""

@@ -199,7 +199,7 @@ def draw(
     if width <= 0 or height <= 0:
         return Chart(draft.finish(), None)
     if x is None or y is None:
-        return Chart(_nothing(draft, series), None)
+        return Chart(_nothing(draft, series, labels.empty), None)
     frame = layout(series, labels, size, look.glyphs, x, y)
     _draw_axes(draft, frame, labels)
     _draw_key(draft, frame, series, look)
@@ -207,9 +207,9 @@ def draw(
     return Chart(draft.finish(), frame)
 
 
-def _nothing(draft: Draft, series: Sequence[Series]) -> Picture:
+def _nothing(draft: Draft, series: Sequence[Series], said: str) -> Picture:
     empty = "every value is missing" if any(one.x.size for one in series) else "no values"
-    message = f"nothing to draw: {empty if series else 'no series'}"
+    message = said or f"nothing to draw: {empty if series else 'no series'}"
     draft.put(draft.height // 2, max(0, (draft.width - len(message)) // 2), message, FAINT)
     return draft.finish()
 

@@ -36,6 +36,7 @@ class Labels:
     """Words on a plot. ``x_names`` name the places x = 0, 1, 2, … of a categorical axis; ``log_y`` that y is logarithmic.
 
     ``x_unit`` and ``y_unit`` say what is drawn: numbers, logarithms of them (the axis then names the numbers), or days.
+    ``empty`` stands where there is nothing to draw; left out, that.
     """
 
     title: str = ""
@@ -45,6 +46,7 @@ class Labels:
     log_y: bool = False
     x_unit: AxisUnit = "number"
     y_unit: AxisUnit = "number"
+    empty: str = ""
 
 
 @dataclass(frozen=True)

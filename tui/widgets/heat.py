@@ -87,14 +87,20 @@ def heat_frame(size: tuple[int, int], panes: Sequence[Pane]) -> HeatFrame:
 
 
 def draw_heat(
-    panes: Sequence[Pane], size: tuple[int, int], glyphs: Glyphs, *, colour: bool, labels: tuple[str, str] = ("", "")
+    panes: Sequence[Pane],
+    size: tuple[int, int],
+    glyphs: Glyphs,
+    *,
+    colour: bool,
+    labels: tuple[str, str] = ("", ""),
+    empty: str = "nothing to draw",
 ) -> Picture:
     """The picture of ``size`` (width, height). Where there is ``colour``, fills 1 to 9 are shades, 10 to 13 fewer and
-    14 to 17 more; elsewhere signs stand for them.
+    14 to 17 more; elsewhere signs stand for them. ``empty`` stands where there is nothing to draw.
     """
     draft = Draft(size[0], size[1], glyphs.ellipsis)
     if not panes or size[0] < 4 or size[1] < ROWS_AROUND + 1:
-        draft.put(max(0, size[1] // 2), 0, "nothing to draw", FAINT)
+        draft.put(max(0, size[1] // 2), 0, empty, FAINT)
         return draft.finish()
     frame = heat_frame(size, panes)
     _draw_up(draft, frame, panes[0].cells.y, glyphs)

@@ -73,6 +73,7 @@ class HeatMap(Widget, can_focus=True):
         self._plain: Picture | None = None
         self._picture: Picture | None = None
         self._styles: dict[tuple[int, int], Style] = {}
+        self._empty = "…"
 
     @property
     def at(self) -> tuple[int, int] | None:
@@ -89,7 +90,7 @@ class HeatMap(Widget, can_focus=True):
 
     def show(self, panes: Sequence[Pane], labels: tuple[str, str], *, keep_cursor: bool = False) -> None:
         """Show other maps; all must have the same bins. ``labels`` name the axes across and up."""
-        self._panes, self._labels = tuple(panes), labels
+        self._panes, self._labels, self._empty = tuple(panes), labels, "nothing to draw"
         self._at = self._held(self._at) if keep_cursor and self._at else None
         self._plain = None
         self._repaint()
@@ -159,7 +160,9 @@ class HeatMap(Widget, can_focus=True):
     def _compose_picture(self) -> Picture:
         if self._plain is None or (self._plain.width, self._plain.height) != self.size:
             size = (self.size.width, self.size.height)
-            self._plain = draw_heat(self._panes, size, self._glyphs, colour=bool(self._shades), labels=self._labels)
+            self._plain = draw_heat(
+                self._panes, size, self._glyphs, colour=bool(self._shades), labels=self._labels, empty=self._empty
+            )
         if self._at is None:
             return self._plain
         return with_heat_cursor(self._plain, self._panes, self._glyphs, self._at)

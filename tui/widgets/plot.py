@@ -26,6 +26,9 @@ from .frame import Labels
 from .glyphs import glyphs_named
 from .inks import Inks, palette, sixteen_only, system_named, tints_show
 
+WAITING = "…"
+"""Until it is told what to draw."""
+
 
 class Plot(Widget, can_focus=True):
     """Draws ``Series``; only the rows that change are sent to the terminal."""
@@ -105,7 +108,7 @@ class Plot(Widget, can_focus=True):
         self._picture: Picture | None = None
         self._inks: Inks | None = None
         self._series: tuple[Series, ...] = ()
-        self.set_series(series)
+        self.set_series(series, empty=WAITING)
 
     @property
     def cursor(self) -> float | None:
@@ -131,15 +134,16 @@ class Plot(Widget, can_focus=True):
         x_unit: AxisUnit = "number",
         y_unit: AxisUnit = "number",
         keep_view: bool = False,
+        empty: str = "",
     ) -> None:
         """Show other series. Zoom and cursor start afresh unless ``keep_view``. ``x_names`` name x = 0, 1, 2, …;
         ``x_range`` is the whole range, else what the series need; ``y_range`` fixes the vertical axis, which else follows what is in view; ``log_y`` makes it logarithmic, and leaves
-        out what is not above 0; ``x_unit`` and ``y_unit`` are as in Labels.
+        out what is not above 0; ``x_unit``, ``y_unit`` and ``empty`` are as in Labels.
         """
         if colours(series) != colours(self._series):
             self._inks = self._picture = None
         self._series, self._stops = tuple(series), stops(series)
-        labels = Labels(title, x_label, y_label, tuple(x_names), log_y, x_unit, y_unit)
+        labels = Labels(title, x_label, y_label, tuple(x_names), log_y, x_unit, y_unit, empty)
         if not keep_view or (y_label, log_y) != (self._labels.y, self._labels.log_y):
             self._y_seen = None
         self._labels, self._y_range = labels, y_range

@@ -248,6 +248,6 @@ def check_passed(examination: Examination) -> None:
         )
     first = left[0].check
     raise NotReleased(
-        f"the gate blocks the release: {said}. To release it all the same, give a reason in words (--reason, or "
-        f"--waive {first}=REASON for each)"
+        f"the gate blocks the release: {said}. To release it all the same, add --reason TEXT, or "
+        f"--waive {first}=REASON for each"
     )

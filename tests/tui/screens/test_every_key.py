@@ -69,7 +69,7 @@ MAPS = {f"distribution.{name}": ("right_curly_bracket",) for name in ("shades", 
 SCROLL = {f"scroll.{name}": ("G",) for name in ("up", "page_up", "half_up", "top")} | {
     f"scroll.{name}": ("g",) for name in ("down", "page_down", "half_down", "bottom")
 }
-STEPS = {"plan.undo": ("j", "d"), "plan.redo": ("j", "d", "u"), "plan.remove": ("g", "j")} | {
+STEPS = {"plan.undo": ("j", "X"), "plan.redo": ("j", "X", "u"), "plan.remove": ("g", "j")} | {
     f"plan.{name}": ("G", "k") for name in ("up", "down")
 }
 RUNS = {
@@ -104,7 +104,7 @@ PLACES = {
     "map": Place(("Map", "MapPlot"), "map"),
     "map numbers": Place(("MapNumbers",), "map", ("t",)),
     "choose": Place(("Choose",), "map", ("x",)),
-    "compare": Place(("Compare",), "runs", ("G", "space", "k", "c"), data="census"),
+    "compare": Place(("Compare", "CompareGrid"), "runs", ("G", "space", "k", "c"), data="census"),
     "audit": Place(("Audit",), "runs", ("A",)),
     "release": Place(("ReleaseScreen",), "verdicts", ("w",), data="second_person"),
     "findings": Place(("Findings",), "verdicts", ("w", "x")),
@@ -146,6 +146,7 @@ LAST = (
     "app.escape",
     "projects.quit",
     "confirm.yes",
+    "compare.explain",
     "project.runs",
 )
 """Keys that leave nothing to come back to."""

@@ -157,3 +157,14 @@ async def test_a_plot_says_that_it_is_internal(sit, directory, tmp_path):
         assert "ctrl+o" not in seat.text
         await name_file(seat, tmp_path / "plot.svg")
     assert "INTERNAL: as confidential as the data" in (tmp_path / "plot.svg").read_text("utf-8")
+
+
+async def test_the_file_that_is_proposed_holds_what_is_shown(sit, built_data):
+    """A plot is proposed as a drawing, its numbers as a table."""
+    for tab, keys in (("sweep", ()), ("map", ()), ("runs", ("D",))):
+        async with sit(built_data, *keys, tab=tab) as seat:
+            assert seat.app.screen.exportable().suffix == ".svg", tab
+            await seat.press("t")
+            assert seat.app.screen.exportable().suffix == ".csv", tab
+            await seat.press("e")
+            assert seat.app.screen.query_one("#export-path").value.endswith(".csv"), tab

@@ -124,7 +124,7 @@ async def test_steps_are_moved_among_their_kind(sit, built_data, down, up):
 @pytest.mark.slow
 async def test_removing_is_taken_back_and_done_again(sit, built_data, size):
     before, _ = stored(built_data)
-    async with sit(built_data, "j", "j", "d", size=size, tab="plan") as seat:
+    async with sit(built_data, "j", "j", "X", size=size, tab="plan") as seat:
         assert "measure[0] was taken out" in seat.app.notices[-1]
         assert len(stored(built_data)[0]["measure"]) == 2
         await seat.press("u")
@@ -167,7 +167,7 @@ async def test_typing_is_stored_after_a_second(sit, built_data, monkeypatch):
 async def test_text_that_cannot_be_read_is_in_the_way_of_the_list_until_u(sit, built_data):
     async with sit(built_data, "t", tab="plan") as seat:
         text_area(seat).move_cursor((0, 0))
-        await seat.press("[", "escape", "j", "d")
+        await seat.press("[", "escape", "j", "X")
         assert "mend it first" in seat.app.notices[-1]
         await seat.press("R")
         assert seat.app.notices[-1] != ""
@@ -242,7 +242,7 @@ async def test_an_imported_file_is_planned_and_run(sit, empty, tmp_path, no_work
 
 @pytest.mark.slow
 async def test_a_run_is_duplicated_with_changes(sit, built_data):
-    async with sit(built_data, "7", "8", "G", "d", "1", "G", "d", size=(80, 24), tab="runs") as seat:
+    async with sit(built_data, "7", "8", "G", "X", "1", "G", "d", size=(80, 24), tab="runs") as seat:
         assert "[8 Plan]" in seat.text
         assert len(stored(built_data)[0]["threshold"]) == 3
         await seat.press("u")

@@ -128,7 +128,7 @@ def line(**changes):
 
 
 def test_every_fact_of_a_row_is_told():
-    found = dict(facts(line(level=0.1), meaning_of(line())))
+    found = dict(facts(line(level=0.1), meaning_of(line().key)))
     assert found["direction"] == "lower is better"
     assert found["level"] == "S = 0.1"
     assert found["value"] == "0.01813"
@@ -142,7 +142,7 @@ def test_a_row_that_was_not_computed_says_why():
     found = dict(
         facts(
             line(value=None, lower=None, upper=None, status="not computed", reason="no unique match"),
-            meaning_of(line()),
+            meaning_of(line().key),
         )
     )
     assert found["value"] == "not computed"
@@ -151,8 +151,8 @@ def test_a_row_that_was_not_computed_says_why():
 
 
 def test_a_method_of_another_version_is_named_as_unknown():
-    assert "does not have" in meaning_of(line(method="gone")).title
-    assert "does not have" in meaning_of(line(measure="gone")).title
+    assert "does not have" in meaning_of(line(method="gone").key).title
+    assert "does not have" in meaning_of(line(measure="gone").key).title
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_a_page_is_a_slice_of_the_whole(directory):
 
 def test_settings_that_a_row_does_not_say_are_told_with_their_defaults():
     pmse = line(family="utility", method="propensity", measure="pmse", params={"model": "cart"})
-    found = dict(facts(pmse, meaning_of(pmse)))
+    found = dict(facts(pmse, meaning_of(pmse.key)))
     assert found["model"] == "cart"
     assert found["by default"].startswith("minbucket 20, cp ")
     assert "model" not in found["by default"]

@@ -185,6 +185,10 @@ async def test_resuming_queues_the_run(sit, directory, no_worker, run_id):
 @pytest.mark.slow
 async def test_running_again_enters_the_same_recipe_and_data(sit, directory, no_worker):
     async with sit(directory, *keys_to(DONE), "s") as seat:
+        assert "Run the recipe of run 1 again?" in seat.text
+        await seat.press("n")
+        assert no_worker == []
+        await seat.press("s", "y")
         with Workspace.open(directory, read_only=True) as reader:
             newest, old = list_runs(reader)[0], find_run(reader, DONE)
         assert (newest.id, newest.recipe_sha256, newest.dataset_id) == (5, old.recipe_sha256, old.dataset_id)

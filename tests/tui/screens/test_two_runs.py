@@ -297,3 +297,17 @@ async def test_the_tab_and_the_footers_fit_a_small_terminal(sit, directory):
         assert all(len(line) <= 80 for line in seat.text.splitlines())
         await seat.press("enter")
         assert " ".join(seat.footer.split()).startswith("esc Close ] Dataset v Values")
+
+
+async def test_a_number_of_two_runs_is_explained(sit, directory):
+    async with sit(directory, size=(80, 24)) as seat:
+        await seat.app.open(Compare(ONE, TWO))
+        await seat.press("shift")
+        text = await seat.press("enter")
+        assert "max_abs_difference   (q closes)" in text
+        for name in ("meaning", "direction", "run 1", "run 2", "run 2 - run 1", "better", "source"):
+            assert f" {name} " in text, name
+        assert "Keys that work here" in await seat.press("q", "question_mark")
+        text = await seat.press("q", "t", "enter")
+        assert "true_match_rate   (q closes)" in text
+        assert "PASS, observed" in text
