@@ -23,7 +23,8 @@ class DataSource:
     """Where the confidential records come from: file, how it is read, a filter, how many of them, the missing-value policy, and which are controls.
 
     ``holdout`` is the share of the records that no release is made of, or the column of the file that says which they are: its
-    values are 0 and 1, no and yes, false and true, or training and control. None where there are no controls. ``format`` None: as a file of text shows it.
+    values are 0 and 1, no and yes, false and true, or training and control. None where there are no controls. ``format`` None: as a file of text shows it;
+    ``sheet`` of an Excel file is the first where none is named.
     """
 
     file: str = ""
@@ -32,11 +33,12 @@ class DataSource:
     missing: MissingPolicy = MissingPolicy.REFUSE
     holdout: float | str | None = None
     format: TextFormat | None = None
+    sheet: str = ""
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> DataSource:
         """The source that a recipe's ``[data]`` describes. Raises BadInput."""
-        known_keys(table, ("file", "where", "sample", "missing", "holdout", "format"), "data")
+        known_keys(table, ("file", "where", "sample", "missing", "holdout", "format", "sheet"), "data")
         sample = table.get("sample")
         if sample is not None and (not isinstance(sample, int) or isinstance(sample, bool) or sample < 1):
             raise BadInput(
@@ -52,6 +54,7 @@ class DataSource:
             MissingPolicy(missing),
             _held_out(table.get("holdout")),
             TextFormat.from_table(table["format"]) if "format" in table else None,
+            text_of(table, "sheet", "data"),
         )
 
     def to_table(self) -> dict[str, Any]:
@@ -64,6 +67,7 @@ class DataSource:
             "missing": missing,
             "holdout": self.holdout,
             "format": None if self.format is None else self.format.to_table(),
+            "sheet": self.sheet,
         }
         return {key: value for key, value in table.items() if value not in ("", None)}
 

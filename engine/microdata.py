@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .errors import BadInput, EngineError, NotComputable, suggestion
+from .missing_codes import kinds_of_missing, without_codes
 from .schema import Kind, MissingPolicy, Origin, Schema, Variable
 from .written_values import are_names, level_spellings, may_be_thousands, read_numbers, whole_spelling
 
@@ -48,6 +49,9 @@ class Microdata:
 
     ``controls`` are records of the same variables that no release was made of (``with_controls``); None where none were held out. Only
     measures that declare ``controls`` are given them.
+
+    ``kinds`` (n, k) say of the k variables of the confidential table that have missing codes which code stood for each missing
+    value; where nothing did, or the value is not missing, they are missing too. None where no code occurs. No method reads them.
     """
 
     schema: Schema
@@ -59,6 +63,7 @@ class Microdata:
     linked: bool = True
     weights: NDArray[np.float64] | None = None
     controls: Microdata | None = None
+    kinds: pd.DataFrame | None = None
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -79,7 +84,7 @@ class Microdata:
         if self.weights is None:
             return self
         some = self.weights > 0
-        return replace(self, frame=self.frame[some].reset_index(drop=True), weights=self.weights[some])
+        return replace(self, frame=self.frame[some].reset_index(drop=True), weights=self.weights[some], kinds=None)
 
     @property
     def influence(self) -> NDArray[np.float64]:
@@ -217,8 +222,11 @@ def conform(
     policy: MissingPolicy = MissingPolicy.REFUSE,
     origin: Origin = "confidential",
     place: str = "variables",
+    tags: pd.DataFrame | None = None,
 ) -> Microdata:
     """Microdata from a frame as it was read.
+
+    ``tags``, of the same index, say of some columns which kind of missing value a cell is that the frame has no value in.
 
     Keeps the schema's columns only, turns missing codes into missing values, applies the policy, converts each
     column to its kind, however its values are written (``sfumato.engine.written_values``). Raises BadInput that names
@@ -226,8 +234,10 @@ def conform(
     """
     raw = raw.set_axis([str(name) for name in raw.columns], axis=1)
     _check_columns(raw, schema, place)
-    coded = pd.DataFrame({v.name: _without_codes(raw[v.name], v) for v in schema}, index=raw.index)
+    coded = pd.DataFrame({v.name: without_codes(raw[v.name], v) for v in schema}, index=raw.index)
     missing = coded.isna()
+    kept = policy is MissingPolicy.KEEP and origin == "confidential"
+    kinds = kinds_of_missing(raw, schema, tags) if kept else None
     dropped = 0
     if policy is not MissingPolicy.KEEP and missing.to_numpy().any():
         if policy is MissingPolicy.REFUSE:
@@ -246,7 +256,7 @@ def conform(
         )
     coded = coded.reset_index(drop=True)
     columns = {v.name: _kept(coded[v.name], v, f"{place}.{v.name}") for v in schema}
-    return Microdata(schema, pd.DataFrame(columns), origin, dropped)
+    return Microdata(schema, pd.DataFrame(columns), origin, dropped, kinds=kinds)
 
 
 def _kept(values: pd.Series, variable: Variable, place: str) -> pd.Series:
@@ -274,37 +284,6 @@ def _check_columns(raw: pd.DataFrame, schema: Schema, place: str) -> None:
             raise BadInput(
                 f"{place}.{variable.name}", f"the file has {copies} columns of this name; rename all but one"
             )
-
-
-def _without_codes(values: pd.Series, variable: Variable) -> pd.Series:
-    values = _plain(values)
-    if not variable.missing:
-        return values
-    coded = _texts(values, variable).isin({_text(code, variable) for code in variable.missing})
-    coded = coded.fillna(False).astype(bool)
-    if pd.api.types.is_numeric_dtype(values.dtype) or variable.kind in (Kind.COUNT, Kind.CONTINUOUS):
-        numbers = pd.to_numeric(pd.Series(variable.missing, dtype="object"), errors="coerce").dropna()
-        coded |= read_numbers(values.mask(coded)).isin(numbers)
-    return values.mask(coded)
-
-
-def _texts(values: pd.Series, variable: Variable) -> pd.Series:
-    texts = values.astype("string")
-    return (
-        texts.map({text: _text(text, variable) for text in texts.dropna().unique()})
-        if variable.kind.has_levels
-        else texts
-    )
-
-
-def _text(code: str | float, variable: Variable) -> str:
-    return whole_spelling(str(code)) if variable.kind.has_levels else str(code)
-
-
-def _plain(values: pd.Series) -> pd.Series:
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        return values.astype(values.cat.categories.dtype if not values.hasnans else "object")
-    return values
 
 
 def _converted(values: pd.Series, variable: Variable, place: str) -> pd.Series:

@@ -21,6 +21,7 @@ from typing import Any
 from sfumato.engine.text_format import DELIMITERS, TextFormat
 
 from ..plain_files import open_plain
+from .foreign_files import program_of
 from .number_signs import WHOLE, is_number, signs_of
 
 PARQUET = b"PAR1"
@@ -126,13 +127,18 @@ def detect(content: bytes, said: Mapping[str, Any] | None = None) -> Detection:
     return Detection(found, tuple(reasons), tuple(name.strip() for name in names), shown, usual)
 
 
+def says_itself(content: bytes) -> bool:
+    """Whether bytes begin a file that says itself how it is read: one of Parquet, or of another program."""
+    return content.startswith(PARQUET) or bool(program_of(content))
+
+
 def head_of(file: Path) -> bytes:
     """The whole lines among the first bytes of a file of text; none of one that says itself how it is read. Raises OSError, StrangeFile."""
     handle = open_plain(file, follow=True)
     with os.fdopen(handle, "rb") as opened:
         head = opened.read(SAMPLE_BYTES)
         more = bool(opened.read(1))
-    if head.startswith(PARQUET):
+    if says_itself(head):
         return b""
     if more and b"\0" in head[:4]:  # UTF-16 or UTF-32, whose characters may end within an end of line
         return head[: len(head) // 4 * 4]

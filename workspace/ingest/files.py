@@ -21,18 +21,18 @@ from sfumato.engine.text_format import TextFormat
 from ..errors import StrangeFile
 from ..plain_files import read_plain
 from ..reporting.words import printable
-from .dialects import PARQUET
+from .arrow_files import check_types, titles
+from .dialects import PARQUET, says_itself
 from .filters import select_where
+from .foreign_files import NOT_READ, PROGRAMS, program_of, read_apart
 from .holdout import check_column, held_out, with_column
 from .limits import bounded_memory
+from .raw_tables import RawTable
 from .sampling import sampled
 from .text_files import check_header, read_text
 
 SHIPPED = {"randhie", "anes96", "fair"}
-_TEXTS = ["string", "large_string", "string_view", "date", "timestamp", "null"]
-_KINDS = ["boolean", "integer", "floating", "decimal", *_TEXTS]
-READABLE = [getattr(pa.types, f"is_{kind}") for kind in _KINDS]
-"""What a column of a Parquet file may hold."""
+READ = "CSV, TSV, Parquet, Arrow, Excel (.xlsx), SPSS, Stata and SAS files can be read"
 
 
 @dataclass(frozen=True)
@@ -87,41 +87,63 @@ def _shipped(file: str, place: str) -> Source:
 
 def is_text(source: Source) -> bool:
     """Whether a file is one of text, which does not say itself how it is read."""
-    return not source.content.startswith(PARQUET) and bool(source.content.strip())
+    return not says_itself(source.content) and bool(source.content.strip())
 
 
 def read_frame(
-    source: Source, schema: Schema | None = None, place: str = "data.file", form: TextFormat | None = None
+    source: Source,
+    schema: Schema | None = None,
+    place: str = "data.file",
+    form: TextFormat | None = None,
+    sheet: str = "",
 ) -> pd.DataFrame:
-    """The table of a CSV, TSV or Parquet file; of a file of text as the format says. Columns that the schema gives levels are
-    read as text (``007`` stays).
+    """The cells of ``read_table``. Raises BadInput."""
+    return read_table(source, schema, place, form, sheet).frame
+
+
+def read_table(
+    source: Source,
+    schema: Schema | None = None,
+    place: str = "data.file",
+    form: TextFormat | None = None,
+    sheet: str = "",
+) -> RawTable:
+    """The table of a file; of a file of text as the format says, of an Excel file its first sheet, or the one named. Columns of a file
+    of text that the schema gives levels are read as text (``007`` stays).
 
     Without a format only an empty field is a missing value, and decimal commas (``2,5``) are found; other codes are declared by
     the variable. Raises BadInput.
     """
     with bounded_memory(len(source.content), source.name, place):
-        return _read_frame(source, schema, place, form)
+        return _read_table(source, schema, place, form, sheet)
 
 
-def _read_frame(source: Source, schema: Schema | None, place: str, form: TextFormat | None) -> pd.DataFrame:
-    if source.content.startswith(PARQUET):
-        if form is not None:
-            raise BadInput(
-                "data.format", f'"{source.name}" is a Parquet file, which says itself how it is read; leave it out'
-            )
+def _read_table(source: Source, schema: Schema | None, place: str, form: TextFormat | None, sheet: str) -> RawTable:
+    content = source.content
+    if says_itself(content) and form is not None:
+        kind = PROGRAMS.get(program_of(content), "a Parquet")
+        raise BadInput("data.format", f'"{source.name}" is {kind} file, which says itself how it is read; leave it out')
+    if program_of(content):
+        return read_apart(content, source.name, sheet, place)
+    if sheet:
+        raise BadInput("data.sheet", f'"{source.name}" is no Excel file, so it has no sheets; leave it out')
+    if content.startswith(PARQUET):
         return _read_parquet(source, place)
-    if not source.content.strip():
+    if not content.strip():
         raise BadInput(place, f'"{source.name}" is empty')
-    if form is None and b"\0" in source.content[:65536]:
-        raise BadInput(place, f'"{source.name}" is not a table: CSV, TSV and Parquet files can be read')
-    return read_text(source.content, source.name, schema, place, form)
+    for magic, why in NOT_READ.items():
+        if content.startswith(magic):
+            raise BadInput(place, f'"{source.name}" {why}')
+    if form is None and b"\0" in content[:65536]:
+        raise BadInput(place, f'"{source.name}" is not a table: {READ}')
+    return RawTable(read_text(content, source.name, schema, place, form))
 
 
-def _read_parquet(source: Source, place: str) -> pd.DataFrame:
+def _read_parquet(source: Source, place: str) -> RawTable:
     try:
         file = pq.ParquetFile(pa.BufferReader(source.content))
         check_header(file.schema_arrow.names, source.name, place)
-        _check_types(file.schema_arrow, source, place)
+        check_types(file.schema_arrow, f'"{source.name}"', place)
         frame: pd.DataFrame = file.read().to_pandas(ignore_metadata=True)
     except MemoryError:
         raise
@@ -129,19 +151,7 @@ def _read_parquet(source: Source, place: str) -> pd.DataFrame:
         if isinstance(error, BadInput):
             raise
         raise BadInput(place, f'"{source.name}" is a damaged Parquet file') from None
-    return frame
-
-
-def _check_types(found: pa.Schema, source: Source, place: str) -> None:
-    """BadInput for columns whose cells are no single values."""
-    for number, field in enumerate(found, start=1):
-        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        if pa.types.is_nested(kind) or not any(is_it(kind) for is_it in READABLE):
-            raise BadInput(
-                place,
-                f'column {number} of "{source.name}" holds {str(kind).partition("<")[0]} values; a table has one number, text or '
-                "date a cell: convert the column, or leave it out",
-            )
+    return RawTable(frame, titles(file.schema_arrow))
 
 
 def ingest(
@@ -158,7 +168,8 @@ def ingest(
     Records that are held out are not among them, but their ``controls``.
     """
     wider = with_column(schema, data)
-    frame = read_frame(source, wider, form=data.format)
+    raw = read_table(source, wider, form=data.format, sheet=data.sheet)
+    frame = raw.frame
     if not len(frame):
         raise BadInput("data.file", f'"{source.name}" has no records')
     if data.where:
@@ -167,6 +178,7 @@ def ingest(
         if not len(frame):
             raise BadInput("data.where", f'no record of "{source.name}" satisfies it')
     check_column(frame, schema, data)
-    everything = conform(frame, wider, data.missing, origin)
+    tags = None if raw.tags is None else raw.tags.loc[frame.index]
+    everything = conform(frame, wider, data.missing, origin, tags=tags)
     chosen = everything if data.sample is None else sampled(everything, source.sha256, data, seed, key)
     return chosen if data.holdout is None else held_out(chosen, schema, source.sha256, data, seed, key)

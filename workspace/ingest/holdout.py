@@ -72,7 +72,8 @@ def held_out(everything: Microdata, schema: Schema, sha256: str, data: DataSourc
 
 def _only(everything: Microdata, schema: Schema, flags: NDArray[np.bool_], data: DataSource) -> Microdata:
     found = conform(everything.frame[flags].reset_index(drop=True), schema, data.missing, everything.origin)
-    return Microdata(found.schema, found.frame, found.origin, everything.dropped)
+    kinds = None if everything.kinds is None else everything.kinds[flags].reset_index(drop=True)
+    return Microdata(found.schema, found.frame, found.origin, everything.dropped, kinds=kinds)
 
 
 def _by_column(everything: Microdata, column: str) -> NDArray[np.bool_]:

@@ -24,7 +24,8 @@ def sampled(everything: Microdata, sha256: str, data: DataSource, seed: int, key
     chosen = sorted(streams.generator("sample").choice(records, size, replace=False))
     frame = everything.frame.iloc[chosen].reset_index(drop=True)
     found = {v.name: _as_conformed(frame[v.name], v) for v in everything.schema}
-    return Microdata(everything.schema, frame.assign(**found), everything.origin, everything.dropped)
+    kinds = None if everything.kinds is None else everything.kinds.iloc[chosen].reset_index(drop=True)
+    return Microdata(everything.schema, frame.assign(**found), everything.origin, everything.dropped, kinds=kinds)
 
 
 def _as_conformed(values: pd.Series, variable: Variable) -> pd.Series:

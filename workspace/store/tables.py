@@ -26,6 +26,8 @@ from ..plain_files import is_hash, open_plain, read_plain, room, synchronise
 
 ASIDE = ".writing-"
 DAY_SECONDS = 86_400.0
+KIND_OF = "kind of missing: "
+"""What comes before the name of a column that says which code each missing value of a variable was."""
 MISSING_LEVEL = -1
 """The code that pandas gives a missing value of a categorical."""
 
@@ -126,8 +128,10 @@ class Tables:
             raise DamagedTable(f"the table {path.name} is {error.kind}, not a file of the workspace") from None
 
     def write_microdata(self, data: Microdata) -> str:
-        """Store microdata; the schema is kept by the database."""
-        return self.write(pa.Table.from_pandas(data.frame, preserve_index=False).replace_schema_metadata(None))
+        """Store microdata; the schema is kept by the database. Which code each missing value was stands in columns of its own."""
+        kinds = {} if data.kinds is None else {f"{KIND_OF}{name}": values for name, values in data.kinds.items()}
+        frame = data.frame.assign(**kinds)
+        return self.write(pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None))
 
     def read_microdata(self, sha256: str, schema: Schema, origin: Origin) -> Microdata:
         """Microdata as they were stored: same dtypes, same order of levels, missing values where they were."""
@@ -142,7 +146,9 @@ class Tables:
                 columns[variable.name] = pd.Series(values)
             else:
                 columns[variable.name] = pd.Series(_with_seconds(chunk.to_numpy(zero_copy_only=False)))
-        return Microdata(schema, pd.DataFrame(columns), origin)
+        named = [name for name in schema.names if f"{KIND_OF}{name}" in table.column_names]
+        kinds = {name: table.column(f"{KIND_OF}{name}").to_pandas() for name in named}
+        return Microdata(schema, pd.DataFrame(columns), origin, kinds=pd.DataFrame(kinds) if kinds else None)
 
     def write_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> str:
         """Store named arrays of numbers, any shape, bit for bit."""

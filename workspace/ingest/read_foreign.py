@@ -1,0 +1,74 @@
+"""The process that reads a file of another program: bytes on standard input, a table or a refusal on standard output."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import suppress
+
+from sfumato.engine.errors import BadInput
+
+from .foreign_files import DAMAGED, MADE, REFUSED, packed
+from .limits import bytes_for
+from .raw_tables import RawTable
+
+
+def read_foreign(content: bytes, program: str, sheet: str = "") -> RawTable:
+    """The table in the bytes of a file of ``program``. Raises BadInput, in whose message ``{name}``, ``{plain}`` and ``{kind}`` stand for the file."""
+    from .text_files import check_header
+
+    if sheet and program != "excel":
+        raise BadInput("data.sheet", "{name} is {kind} file, which has no sheets; leave it out")
+    try:
+        if program == "excel":
+            from .excel_files import read_excel
+
+            found = read_excel(content, sheet)
+        elif program == "arrow":
+            from .arrow_files import read_arrow
+
+            found = read_arrow(content)
+        else:
+            from .statistical_files import read_statistical
+
+            found = read_statistical(content, program)
+    except (BadInput, MemoryError):
+        raise
+    except Exception as error:  # noqa: BLE001  (whatever a parser raises, the file is what is wrong)
+        if "memory" in str(error).lower() or "malloc" in str(error).lower():
+            raise MemoryError from None
+        raise BadInput("", DAMAGED) from None
+    check_header(list(map(str, found.frame.columns)), "{plain}", "")
+    return found
+
+
+def _limit(size: int) -> None:
+    """Within what the reading may take; nothing is written, and no image of the memory is left behind."""
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_DATA, (bytes_for(size), resource.RLIM_INFINITY))
+
+
+def main() -> None:
+    """Read a file of the program that the first argument names, in Excel the sheet that the second does."""
+    content = sys.stdin.buffer.read()
+    with os.fdopen(os.dup(1), "wb") as answers:
+        os.dup2(2, 1)
+        _limit(len(content))
+        try:
+            answer = MADE + packed(read_foreign(content, sys.argv[1], sys.argv[2]))
+        except BadInput as error:
+            answer = REFUSED + json.dumps({"place": error.place, "message": error.message}).encode()
+        except MemoryError:
+            size = f"{bytes_for(len(content)) / (1 << 30):.1f} GiB"
+            said = f"{{name}} does not fit into {size} of memory once it is read; read a part of it"
+            answer = REFUSED + json.dumps({"place": "", "message": said}).encode()
+        answers.write(answer)
+
+
+if __name__ == "__main__":
+    main()
