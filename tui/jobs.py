@@ -143,6 +143,15 @@ def interrupt(directory: Path, run_id: int) -> JobDone:
         return JobDone(f"Run {run_id} is interrupted" if stopped else f"Run {run_id} had ended already", run_id)
 
 
+def name_run(directory: Path, run_id: int, name: str, note: str) -> JobDone:
+    """Give a run a name and a note. Raises BadInput."""
+    from sfumato.workspace.store.run_names import name_run as keep
+
+    with Workspace.open(directory) as workspace:
+        keep(workspace, run_id, name, note)
+        return JobDone(f"Run {run_id} is called {name.strip()}" if name.strip() else f"Run {run_id} has no name")
+
+
 def delete_run(directory: Path, run_id: int) -> JobDone:
     """Delete a run that has ended. Raises NotReady."""
     from sfumato.workspace.store.maintenance import delete_run as delete

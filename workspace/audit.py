@@ -52,6 +52,7 @@ class Act(StrEnum):
     RUN_FINISHED = "run finished"
     RUN_FAILED = "run failed"
     RUN_DELETED = "run deleted"
+    RUN_NAMED = "run named"
     RELEASE_BEGUN = "release begun"
     RUN_RELEASED = "run released"
     RELEASE_UNDONE = "release undone"

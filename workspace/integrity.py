@@ -20,6 +20,7 @@ from sfumato.engine.thresholds import judge
 from .audit import BEFORE, Act, AuditRow, Head, as_of_now, audit_rows, broken, head_of, held, kept_head, seals_of
 from .errors import WorkspaceError
 from .release.policy import policy_of
+from .store import run_names
 from .store.database import migrate
 from .store.keys import NoKey
 from .store.seals import (
@@ -347,6 +348,7 @@ def _verified(workspace: Workspace, heads: Sequence[Head]) -> Verified:
     there = [int(row[0]) for row in workspace.connection.execute("SELECT id FROM run ORDER BY id")]
     wrong += [f"run {number} is gone, and the audit log does not say that it was deleted"
               for number in entered if number not in there and number not in deleted]  # fmt: skip
+    wrong += _names(workspace, chain, there)
     old = []
     for number in there:
         try:
@@ -407,3 +409,18 @@ def _stored(workspace: Workspace, chain: Chain) -> Iterator[str]:
             sealer = chain.sealed(row)
             if sealer is not None and sealer.record(table, found) != seal:
                 yield f"{table} {found[0]} is not as it was sealed"
+
+
+def _names(workspace: Workspace, chain: Chain, runs: Sequence[int]) -> Iterator[str]:
+    """The runs whose name or note is not the one that was given last."""
+    given = chain.of(Act.RUN_NAMED)
+    found = {row[0]: row for row in workspace.connection.execute(f"SELECT {run_names.COLUMNS} FROM run_name")}
+    for run_id in runs:
+        row = given.get(run_id)
+        if row is None:
+            if run_id in found:
+                yield f"the name of run {run_id} was added by other means"
+            continue
+        sealer = chain.sealed(row)
+        if sealer is not None and sealer.record(run_names.WHAT, found.get(run_id)) != row.found.get("seal"):
+            yield f"the name of run {run_id} is not as it was sealed"

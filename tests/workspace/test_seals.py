@@ -355,7 +355,8 @@ def older(workspace: Workspace) -> None:
 
     at = [step.__name__ for step in database.MIGRATIONS].index("seals")
     forged(
-        workspace, "DROP TABLE seal", "DROP TABLE audit_seal", "DROP TABLE releasing", f"DELETE FROM migration WHERE number > {at}",
+        workspace, "DROP TABLE seal", "DROP TABLE audit_seal", "DROP TABLE releasing", "DROP TABLE run_name",
+        f"DELETE FROM migration WHERE number > {at}",
         f"PRAGMA user_version = {at}",
     )  # fmt: skip
 

@@ -21,9 +21,18 @@ OPEN_CLUSTER = (
 
 @click.command()
 @click.argument("run_id", metavar="[RUN]", required=False)
+@click.option(
+    "--name", metavar="TEXT", help='Call RUN so: the name stands for its number from then on; "" takes it away.'
+)
+@click.option("--note", metavar="TEXT", help='Keep a line with RUN that says what it is for; "" takes it away.')
 @WORKSPACE
-def runs(run_id: str | None, directory: Path | None) -> None:
-    """List the runs of the workspace, newest first, or the tasks of one RUN (a number, or last)."""
+def runs(run_id: str | None, directory: Path | None, name: str | None, note: str | None) -> None:
+    """List the runs of the workspace, newest first, or the tasks of one RUN (a number, a name, or last).
+
+    Names and notes are internal: no public file has them.
+    """
+    if run_id is None and (name is not None or note is not None):
+        raise click.UsageError("--name and --note need the RUN that they are for: sfumato runs RUN --name TEXT")
     from sfumato.workspace.errors import WorkspaceError
     from sfumato.workspace.integrity import quick_look
     from sfumato.workspace.views.runs import find_run, tasks_of
@@ -33,6 +42,11 @@ def runs(run_id: str | None, directory: Path | None) -> None:
     workspace = open_workspace(directory)
     if run_id is not None:
         found = find_run(workspace, run_id)
+        if name is not None or note is not None:
+            from sfumato.workspace.store.run_names import name_run
+
+            name_run(workspace, found.id, name, note)
+            found = find_run(workspace, found.id)
         check_seal(workspace, found.id)
         echo(f"{run_head(workspace, found)}\n\n{task_table(tasks_of(workspace, found.id))}")
         return

@@ -45,7 +45,7 @@ def run_list(workspace: Workspace) -> str:
     lines = [
         [
             str(run.id),
-            run.title,
+            run.titled,
             run.state.value,
             f"{run.tasks_done}/{run.tasks_total}",
             duration(run.seconds),
@@ -73,11 +73,19 @@ def key_text(run: Run) -> str:
     return PUBLIC_KEY if run.key_public else ""
 
 
+def named_text(run: Run) -> str:
+    """``"reference", `` of a run that has a name; empty for others."""
+    return f'"{printable(run.name)}", ' if run.name else ""
+
+
 def run_head(workspace: Workspace, run: Run) -> str:
     """``run 3, Visits: running, 12 of 30 tasks, 40 s, about 2 min left``, and where its log lies."""
     left = "" if run.seconds_left is None else f", about {duration(run.seconds_left)} left"
-    state = f"run {run.id}, {printable(run.title)}: {run.state}, {run.tasks_done} of {run.tasks_total} tasks, {duration(run.seconds)}"
+    named = f"{named_text(run)}{printable(run.title)}"
+    state = f"run {run.id}, {named}: {run.state}, {run.tasks_done} of {run.tasks_total} tasks, {duration(run.seconds)}"
     lines = [f"{state}{left}"]
+    if run.note:
+        lines.append(f"note: {printable(run.note)}")
     if run.key_public:
         lines.append(PUBLIC_KEY)
     if run.error:

@@ -36,7 +36,7 @@ def policy(directory: Path | None) -> None:
 @WORKSPACE
 @JSON
 def examine(run_id: str, directory: Path | None, json_file: str | None) -> int:
-    """Examine what a release of RUN (a number, or last) would give away; nothing is written. Exit 1 where the gate blocks it."""
+    """Examine what a release of RUN (a number, a name, or last) would give away; nothing is written. Exit 1 where the gate blocks it."""
     from sfumato.workspace.release.contents import plan_release
     from sfumato.workspace.release.gate import examine as examined
     from sfumato.workspace.release.policy import policy_of

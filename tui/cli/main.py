@@ -244,7 +244,7 @@ def evaluate(
 @click.option("--draws", is_flag=True, help="Show every dataset's rows, not only the averages.")
 @PUBLIC
 def results(run_id: str, directory: Path | None, json_file: str | None, *, draws: bool, public: bool) -> None:
-    """Show what RUN found (a number, or last)."""
+    """Show what RUN found (a number, a name, or last)."""
     from sfumato.workspace.views.runs import companions_of, find_run
 
     if public:
@@ -298,7 +298,7 @@ def resume(run_id: str, directory: Path | None, jobs: int, json_file: str | None
 @JSON
 @click.option("--any-data", is_flag=True, help="Compare runs on different data too.")
 def compare(first: str, second: str, directory: Path | None, json_file: str | None, *, any_data: bool) -> None:
-    """Show what two RUNs found side by side (numbers, or last), and which is better where they can be told apart."""
+    """Show what two RUNs found side by side (numbers, names, or last), and which is better where they can be told apart."""
     from sfumato.workspace.views.comparison import compare_runs
 
     from .summary import comparison_text
@@ -336,7 +336,7 @@ def records(
     weights: bool,
     with_values: bool,
 ) -> None:
-    """Show the records most at risk in RUN (a number, or last), among how many candidates, and which variable drives it.
+    """Show the records most at risk in RUN (a number, a name, or last), among how many candidates, and which variable drives it.
 
     Of a measure that tells what an intruder believes: how belief in the truth moved, and with --record the guesses at one.
     """

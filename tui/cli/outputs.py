@@ -48,7 +48,7 @@ def figures(
     *,
     public: bool,
 ) -> None:
-    """Draw what RUN (a number, or last) released beside the confidential data: distributions, intervals, sweeps.
+    """Draw what RUN (a number, a name, or last) released beside the confidential data: distributions, intervals, sweeps.
 
     Bars and curves of fewer than three confidential records are left out. With --public distributions alone are drawn, in
     bars that the policy lets out.
@@ -73,7 +73,7 @@ def figures(
 @PUBLIC
 @WORKSPACE
 def report(run_id: str, output: Path, directory: Path | None, *, force: bool, public: bool) -> None:
-    """Write the report of RUN (a number, or last) as one HTML file: release, verdicts, utility, risk, figures, sources.
+    """Write the report of RUN (a number, a name, or last) as one HTML file: release, verdicts, utility, risk, figures, sources.
 
     With --public it is a page for users of the data: what they are, how to compute with them, what they keep.
     """
@@ -127,7 +127,7 @@ def release(
     *,
     asking: bool,
 ) -> None:
-    """Write the release of RUN (a number, or last): public/ with its datasets, internal/ with report, recipe and results.
+    """Write the release of RUN (a number, a name, or last): public/ with its datasets, internal/ with report, recipe and results.
 
     Variables that the recipe calls identifiers are left out. Where the gate blocks it (sfumato examine RUN says why), it
     needs a --reason, or a --waive for every check that blocks. Where the policy wants a second person, it is asked for

@@ -52,6 +52,7 @@ from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import diagnostics_of, result_rows, verdicts_of
 from sfumato.workspace.views.runs import Run
 
+from .admin_tables import named_text
 from .options import printed
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def summarise(workspace: Workspace, run: Run) -> str:
     """Everything a reader needs first."""
     dataset = workspace.dataset(run.dataset_id)
     head = (
-        f"{run.title}: run {run.id}, {count(dataset.records, 'record')} of {dataset.name}, "
+        f"{run.title}: run {run.id}, {named_text(run)}{count(dataset.records, 'record')} of {dataset.name}, "
         f"m = {run.recipe.m}, seed {run.seed}, {f'{PUBLIC_KEY}, ' if run.key_public else ''}{duration(run.seconds)}"
     )
     rows, apart = [row for row in result_rows(workspace, run.id) if row.draw is None], settings_apart(run.recipe_toml)

@@ -176,7 +176,7 @@ class Compare(Dialog[None], Exports):
 
 def _titles(found: RunComparison) -> str:
     """``run 3 Airbnb beside run 5 Airbnb CART``; a title that both have is said once."""
-    (first, title), (second, other) = ((run.id, run.title) for run in found.runs)
+    (first, title), (second, other) = ((run.id, run.called) for run in found.runs)
     return f"run {first}{'' if title == other else f' {title}'} beside run {second} {other}"
 
 

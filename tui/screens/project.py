@@ -222,7 +222,7 @@ class Project(Page):
             self.say_where(into, (self._title, "bold"), into, TABS[self._tab].lower())
         else:
             self._look_at_seal_of(line.run)
-            said = [f"run {line.run.id}", PUBLIC_KEY if line.run.key_public else "", state_text(line)]
+            said = [f"run {line.run.id}", line.run.name, PUBLIC_KEY if line.run.key_public else "", state_text(line)]
             said.insert(0, f"{mark('fail')} not as it was sealed" if self._seals[line.run.id][1] else "")
             said += [duration(line.run.seconds) if line.run.state.ended else "", tally_text(line.tally)]
             self.say_where(into, (self._title, "bold"), into, "  ".join(part for part in said if part))

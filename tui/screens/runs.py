@@ -71,6 +71,7 @@ class Runs(Pane):
         Binding("d", "duplicate", "Duplicate with changes", show=False, id="runs.duplicate"),
         Binding("W", "weigh", "Less influence for records at risk", show=False, id="runs.weigh"),
         Binding("X,delete", "delete", "Delete", show=False, id="runs.delete"),
+        Binding("m", "name", "Name and note", show=False, id="runs.name"),
         Binding("space", "mark", "Mark to compare or lay over", show=False, id="runs.mark"),
         Binding("c", "compare", "Compare the marked runs", show=False, id="runs.compare"),
     ]
@@ -182,7 +183,7 @@ class Runs(Pane):
             return (here is not None and here.resumable) or None
         if action == "delete":
             return here is not None and here.run.state.ended
-        if action in ("again", "duplicate", "weigh", "mark", "compare"):
+        if action in ("again", "duplicate", "weigh", "mark", "compare", "name"):
             return bool(self._lines)
         return True
 
@@ -256,6 +257,20 @@ class Runs(Pane):
         if self.here is not None:
             self.sfumato.resume(self.here.run.id)
 
+    async def action_name(self) -> None:
+        """Ask for the name and the note of the run."""
+        if self.here is not None:
+            from .naming import naming_form
+
+            run = self.here.run
+
+            def answered(table: dict[str, Any] | None) -> None:
+                if table is not None:
+                    given = (str(table.get(key, "")) for key in ("name", "note"))
+                    self.sfumato.job(partial(jobs.name_run, self.sfumato.directory, run.id, *given))
+
+            await self.sfumato.open(naming_form(run), answered)
+
     async def action_delete(self) -> None:
         """Ask, then delete the run."""
         if self.here is None:
@@ -293,7 +308,7 @@ def _values(line: RunLine, *, marked: bool) -> dict[str, object]:
     return {
         "mark": "*" if marked else "",
         "run": run.id,
-        "title": run.title,
+        "title": run.titled,
         "state": state_text(line),
         "tasks": progress(run),
         "rate": rate(run),

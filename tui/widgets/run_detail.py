@@ -22,7 +22,8 @@ def glance(detail: RunDetail, width: int) -> Content:
     made = [] if detail.m is None else [f"m = {detail.m}"]
     key = [PUBLIC_KEY] if detail.key_public else []
     named: list[tuple[str, str, str]] = [
-        ("run", ", ".join([f"{detail.run_id}: {detail.data}", f"{detail.records:,} records", *made, f"seed {detail.seed}", *key]), ""),
+        ("run", ", ".join([f"{detail.run_id}{f' {detail.name}' if detail.name else ''}: {detail.data}", f"{detail.records:,} records", *made, f"seed {detail.seed}", *key]), ""),
+        *_some("note", [(detail.note, "")] if detail.note else [], 1),
         *_some("controls", [(controls_text(detail.controls), "")] if detail.controls else [], 1),
         *_some("weights", [(line, "") for line in detail.weights], len(detail.weights)),
         *_changes(detail),

@@ -73,6 +73,8 @@ def _reported(workspace: Workspace, run: Run, name: str, *, traces: bool) -> Rep
         id=run.id,
         name=name,
         title=run.title,
+        called=run.name,
+        note=run.note,
         recipe=run.recipe,
         recipe_toml=run.recipe_toml,
         recipe_sha256=run.recipe_sha256,

@@ -57,7 +57,7 @@ class ReportedRun:
 
     ``rows`` are its averages and the confidential data's own. ``traces`` hold what the samplers of its models left, by
     variable; posterior draws are as confidential as the data, and the report of a release has none. ``beliefs`` are what the strongest
-    intruder believes, ``controls`` how many records were held out.
+    intruder believes, ``controls`` how many records were held out. What its analyst ``called`` it, and the ``note``, are internal.
     """
 
     id: int
@@ -81,6 +81,8 @@ class ReportedRun:
     traces: Mapping[str, Trace | None] | None = None
     beliefs: Sequence[BeliefsFound] = ()
     controls: int = 0
+    called: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -279,6 +281,8 @@ def _release_section(run: ReportedRun, beside: Sequence[ReportedRun]) -> Section
                 ("Recipe", f"SHA-256 {run.recipe_sha256}"),
                 ("Made", f"run {run.id}, {moment(run.created)}, {duration(run.seconds)} of computing"),
                 ("With", ", ".join(f"{name} {version}" for name, version in run.versions.items())),
+                ("Called", run.called),
+                ("Note", run.note),
                 ("Beside it", ", ".join(f"{other.title} (run {other.id})" for other in beside)),
             ]
         ),

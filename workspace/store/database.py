@@ -322,3 +322,16 @@ def releases_in_progress(connection: sqlite3.Connection) -> None:
             manifest_sha256 TEXT NOT NULL, pid INTEGER NOT NULL, host TEXT NOT NULL, birth TEXT NOT NULL, seal TEXT NOT NULL)
         """,
     )
+
+
+@migration
+def run_names(connection: sqlite3.Connection) -> None:
+    """The name and the note that an analyst gave a run; ``folded`` is what tells names apart, null where there is none."""
+    _script(
+        connection,
+        """
+        CREATE TABLE run_name (
+            run_id INTEGER PRIMARY KEY REFERENCES run ON DELETE CASCADE, name TEXT NOT NULL, folded TEXT UNIQUE,
+            note TEXT NOT NULL)
+        """,
+    )

@@ -32,7 +32,7 @@ class RunComparison:
     @property
     def headline(self) -> str:
         """Which runs, and on what data."""
-        names = [f"run {run.id} ({run.title}, m = {run.recipe.m}, seed {run.seed})" for run in self.runs]
+        names = [f"run {run.id} ({run.called}, m = {run.recipe.m}, seed {run.seed})" for run in self.runs]
         each = [f"{count(data.records, 'record')} of {data.name}" for data in self.datasets]
         on = (
             f"on the same {each[0]}"

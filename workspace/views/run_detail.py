@@ -37,7 +37,7 @@ class Phase:
 @dataclass(frozen=True)
 class RunDetail:
     """A run, its dataset, and what there is to say of it. ``against`` is the run before it in the project, ``weights`` says in lines how its records are weighed,
-    ``controls`` how many more were held out.
+    ``controls`` how many more were held out, ``name`` and ``note`` what its analyst said of it.
     """
 
     run_id: int
@@ -52,6 +52,8 @@ class RunDetail:
     unmet: tuple[Verdict, ...]
     weights: tuple[str, ...] = ()
     controls: int = 0
+    name: str = ""
+    note: str = ""
 
 
 def run_detail(workspace: Workspace, run_id: int) -> RunDetail:
@@ -69,7 +71,20 @@ def run_detail(workspace: Workspace, run_id: int) -> RunDetail:
     controls = _controls(workspace, run.id) if "holdout" in table.get("data", {}) else 0
     said, phases = _weights_said(workspace, run.id) if "weights" in table else (), _phases(workspace, run.id)
     return RunDetail(
-        run.id, name, records, m, run.seed, run.key_public, against, changed, phases, unmet, said, controls
+        run.id,
+        name,
+        records,
+        m,
+        run.seed,
+        run.key_public,
+        against,
+        changed,
+        phases,
+        unmet,
+        said,
+        controls,
+        run.name,
+        run.note,
     )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import NotFound, NotReady
 from ..jobs.processes import gone
 from ..store.records import check_numbers, check_texts, check_whole, record, stored_table
+from ..store.run_names import LONGEST_NAME, LONGEST_NOTE, NEWEST, fold
 from ..store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -137,6 +138,19 @@ class Run:
     key_fingerprint: str
     seconds_left: float | None = None
     """An estimate while the run goes on; None before there is anything to judge by."""
+    name: str = ""
+    """What its analyst calls it, of which there is one in a workspace; empty for none. Internal, as the note."""
+    note: str = ""
+
+    @property
+    def called(self) -> str:
+        """Its name, else its recipe's title."""
+        return self.name or self.title
+
+    @property
+    def titled(self) -> str:
+        """``reference · Visits``: its name, where it has one, and its recipe's title."""
+        return f"{self.name} · {self.title}" if self.name else self.title
 
     @property
     def recipe(self) -> Recipe:
@@ -158,13 +172,17 @@ def _recipe(text: str) -> Recipe:
     return Recipe.from_toml(text, stored=True)
 
 
-_RUN = """SELECT run.*, (SELECT count(*) FROM task WHERE run_id = run.id) AS tasks_total,
-          (SELECT count(*) FROM task WHERE run_id = run.id AND state = 'done') AS tasks_done FROM run"""
+_RUN = f"""SELECT run.*, substr(coalesce(run_name.name, ''), 1, {LONGEST_NAME}) AS name,
+          substr(coalesce(note, ''), 1, {LONGEST_NOTE}) AS note, (SELECT count(*) FROM task WHERE run_id = run.id) AS tasks_total,
+          (SELECT count(*) FROM task WHERE run_id = run.id AND state = 'done') AS tasks_done
+          FROM run LEFT JOIN run_name ON run_name.run_id = run.id"""
 
 
 @record("a run")
 def _run(workspace: Workspace, row: sqlite3.Row) -> Run:
-    check_texts(*(row[name] for name in ("title", "recipe", "recipe_sha256", "error", "key_fingerprint")))
+    check_texts(
+        *(row[name] for name in ("title", "recipe", "recipe_sha256", "error", "key_fingerprint", "name", "note"))
+    )
     check_whole(*(row[name] for name in ("id", "project_id", "dataset_id", "seed", "key_public")))
     check_numbers(row["started"], row["finished"], float(row["created"]))
     fields: dict[str, Any] = dict(row)
@@ -191,14 +209,16 @@ def list_runs(workspace: Workspace, project_id: int | None = None) -> list[Run]:
 
 
 def find_run(workspace: Workspace, run_id: int | str) -> Run:
-    """The run with this number; ``last`` is the newest that does not stand beside another. Raises NotFound."""
-    if run_id == "last":
+    """The run with this number or name; ``last`` is the newest that does not stand beside another. Raises NotFound."""
+    if run_id == NEWEST:
         alone = "run.id NOT IN (SELECT companion_id FROM companion)"
         row = workspace.connection.execute(f"{_RUN} WHERE {alone} ORDER BY run.id DESC LIMIT 1").fetchone()
         if row is None:
             raise NotFound("the workspace has no runs yet; start one with: sfumato run RECIPE")
         return _run(workspace, row)
     row = workspace.connection.execute(f"{_RUN} WHERE run.id = ?", (str(run_id),)).fetchone()
+    if row is None and isinstance(run_id, str):
+        row = workspace.connection.execute(f"{_RUN} WHERE folded = ?", (fold(run_id),)).fetchone()
     if row is None:
         raise NotFound(f'there is no run "{run_id}"; sfumato runs lists them')
     return _run(workspace, row)
