@@ -22,6 +22,7 @@ from sfumato.workspace.reporting.beliefs import (
 from sfumato.workspace.reporting.comparison import NOTE, compared_tables, only_lines, tally, verdicts_table
 from sfumato.workspace.reporting.diagnostics import doubt_lines
 from sfumato.workspace.reporting.measured import result_tables
+from sfumato.workspace.reporting.recipe_difference import SAME, difference_table
 from sfumato.workspace.reporting.records import legend, record_objects, record_table, value_table
 from sfumato.workspace.reporting.results import (
     draw_table,
@@ -134,7 +135,13 @@ def published_text(workspace: Workspace, runs: Sequence[Run]) -> list[str]:
 
 def comparison_text(found: RunComparison) -> str:
     """Two runs side by side: numbers by family, what only one run has, verdicts."""
-    parts = [printable(found.headline), *map(printed, compared_tables(found.shared, found.numbers, found.apart))]
+    plans = f"What differs between the plans ({len(found.plans)})"
+    differs = printed(difference_table(found.plans, found.names, plans)) if found.plans else f"{SAME}."
+    parts = [
+        printable(found.headline),
+        differs,
+        *map(printed, compared_tables(found.shared, found.numbers, found.apart)),
+    ]
     for place, run in enumerate(found.numbers):
         if only := only_lines(found.only(place), place, found.apart):
             parts.append(f"Only run {run} has\n" + "\n".join(f"  {line}" for line in only))

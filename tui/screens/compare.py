@@ -27,8 +27,9 @@ from sfumato.workspace.reporting.comparison import (
     verdict_cells,
     verdict_columns,
 )
+from sfumato.workspace.reporting.recipe_difference import difference_table, sentence
 from sfumato.workspace.reporting.tables import Column, fitted, on_columns
-from sfumato.workspace.reporting.words import interval, method_of, number, params_text
+from sfumato.workspace.reporting.words import count, interval, method_of, number, params_text
 
 from .explain import ExplainNumber, compared_facts, judged_facts
 from .page import Dialog, Exports, grid_exportable
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from sfumato.workspace.views.comparison import RunComparison
 
 Lines = Sequence[Sequence[object]]
-VIEWS = ("numbers", "verdicts", "only one run")
+VIEWS = ("numbers", "verdicts", "only one run", "plans")
 NONE = "There is nothing of this kind. Press t for another view."
 
 
@@ -54,7 +55,7 @@ class Compare(Dialog[None], Exports):
     """Looks at two finished runs."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("t", "view", "Numbers, verdicts, only one run", id="compare.view"),
+        Binding("t", "view", "Numbers, verdicts, only one run, plans", id="compare.view"),
         Binding("a", "any_data", "Compare all the same", id="compare.any_data"),
     ]
     AUTO_FOCUS = "Grid"
@@ -121,7 +122,7 @@ class Compare(Dialog[None], Exports):
         self.reload()
 
     def action_view(self) -> None:
-        """Show the next of numbers, verdicts and what only one run has."""
+        """Show the next of numbers, verdicts, what only one run has, and what differs between the plans."""
         self._view = VIEWS[(VIEWS.index(self._view) + 1) % len(VIEWS)]
         self._show()
 
@@ -134,8 +135,9 @@ class Compare(Dialog[None], Exports):
         if found is None:
             return
         on_data = "on the same data" if found.same_data else "on DIFFERENT data"
-        self._say("compare-head", f"{_titles(found)}, {on_data}")
-        self._say("compare-tally", f"[{self._view}] {tally(found.shared, self._runs)}")
+        self._say("compare-head", f"{_titles(found)}, {on_data}, {plans_text(found)}")
+        said = plans_text(found) if self._view == "plans" else tally(found.shared, self._runs)
+        self._say("compare-tally", f"[{self._view}] {said}")
         columns, rows = _VIEWS[self._view](found, self.size.width - 1)
         grid = self.query_one(Grid)
         same = self._view == self._shown
@@ -171,7 +173,14 @@ class Compare(Dialog[None], Exports):
         text = ""
         if found is not None and self._view == "numbers" and index < len(found.shared):
             text = reading(found.shared[index], self._runs, found.apart)
+        elif found is not None and self._view == "plans" and index < len(found.plans):
+            text = sentence(found.plans[index])
         self._say("compare-reading", text)
+
+
+def plans_text(found: RunComparison) -> str:
+    """``plans differ in 3 settings``: how far the two plans are apart."""
+    return f"the plans differ in {count(len(found.plans), 'place')}" if found.plans else "the plans are the same"
 
 
 def _titles(found: RunComparison) -> str:
@@ -211,4 +220,10 @@ def _only(found: RunComparison, width: int) -> tuple[Sequence[Column], Lines]:
     ]
 
 
-_VIEWS = {"numbers": _numbers, "verdicts": _verdicts, "only one run": _only}
+def _plans(found: RunComparison, width: int) -> tuple[Sequence[Column], Lines]:
+    table = difference_table(found.plans, found.names)
+    columns = fitted(table.columns, width)
+    return columns, on_columns(table.columns, columns, table.rows)
+
+
+_VIEWS = {"numbers": _numbers, "verdicts": _verdicts, "only one run": _only, "plans": _plans}

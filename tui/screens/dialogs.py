@@ -49,9 +49,14 @@ class Confirm(Dialog[bool]):
         with Vertical(classes="dialog"):
             yield Static(self._question, classes="dialog-title", markup=False)
             yield Static(self._consequence, markup=False)
+            yield from self.compose_beside()
             with Horizontal(classes="buttons"):
                 yield Button("No", id="no", compact=True)
                 yield Button("Yes", id="yes", variant="error", compact=True)
+
+    def compose_beside(self) -> ComposeResult:
+        """What a question shows between its consequence and its answers: nothing, unless there is more to say."""
+        return iter(())
 
     @on(Button.Pressed, "#yes")
     def action_agree(self) -> None:

@@ -26,8 +26,8 @@ from sfumato.workspace.plan.drafts import Draft, draft_of_run
 from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import mark
 
-from .dialogs import Confirm
 from .page import PlanPane
+from .plan_run import RunPlan, run_text
 
 if TYPE_CHECKING:
     from sfumato.workspace.plan.edits import PlanView, StepLine, StepPlace
@@ -120,23 +120,6 @@ def _row(line: StepLine, at: str) -> dict[str, object]:
 
 def _settings(table: Mapping[str, Any]) -> list[str]:
     return [f"{key} = {shown_value(value)}" for key, value in table.items()]
-
-
-def run_text(view: PlanView, cost: str = "") -> str:
-    """What running would compute, and what it would cost in differential privacy where it does."""
-    release = _table(view.table.get("release"))
-    counts = [
-        (len(view.table.get(section, [])), name)
-        for section, name in (("measure", "measure"), ("study", "study"), ("threshold", "threshold"))
-    ]
-    plural = {"study": "studies"}
-    parts = [f"{n} {name if n == 1 else plural.get(name, f'{name}s')}" for n, name in counts if n]
-    if not view.table.get("anonymisation"):
-        m = release.get("m", 20)
-        parts.insert(0, f"{m} dataset{'s' * (m != 1)}")
-    weights = _table(view.table.get("weights"))
-    less = f"Records at risk in run {shown_value(weights.get('run'))} have less influence." if weights else ""
-    return " ".join(filter(None, (f"{', '.join(parts)}.", less, cost, "It goes on when you leave the app.")))
 
 
 NONE = "This project has no data to plan for. Press n in Runs to run a recipe, or in a shell: sfumato import FILE"
@@ -417,7 +400,7 @@ class Plan(PlanPane):
                 self.sfumato.job(partial(jobs.run_plan, self.sfumato.directory, draft))
 
         async def ask(price: str) -> None:
-            await self.sfumato.open(Confirm("Run this plan?", run_text(view, price)), answered)
+            await self.sfumato.open(RunPlan(run_text(view, price), draft), answered)
 
         def cost(workspace: Workspace) -> str:
             from sfumato.workspace.plan.prepare import privacy_cost

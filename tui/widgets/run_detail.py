@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from textual.content import Content
 
 from sfumato.engine.thresholds import Verdict
 from sfumato.tui.widgets.text import cut
+from sfumato.workspace.reporting.recipe_difference import sentence
 from sfumato.workspace.reporting.words import PUBLIC_KEY, controls_text, duration, limit_text, mark, number, printable
-from sfumato.workspace.views.run_detail import Change, Phase, RunDetail
+from sfumato.workspace.views.run_detail import Phase, RunDetail
 
 MOST_CHANGES = 4
 MOST_UNMET = 3
@@ -42,7 +42,7 @@ def _changes(detail: RunDetail) -> list[tuple[str, str, str]]:
     name = f"{mark('into')} run {detail.against}"
     if not detail.changes:
         return [(name, "the same recipe", "$text-muted")]
-    return _some(name, [(_change(change), "") for change in detail.changes], MOST_CHANGES)
+    return _some(name, [(sentence(change), "") for change in detail.changes], MOST_CHANGES)
 
 
 def _some(name: str, lines: Sequence[tuple[str, str]], most: int) -> list[tuple[str, str, str]]:
@@ -50,14 +50,6 @@ def _some(name: str, lines: Sequence[tuple[str, str]], most: int) -> list[tuple[
     left = len(lines) - most
     more = [("", f"and {left} more", "$text-muted")] if left > 0 else []
     return [("" if place else name, *line) for place, line in enumerate(lines[:most])] + more
-
-
-def _change(change: Change) -> str:
-    return f"{change.place} was {_value(change.before)}, is {_value(change.now)}"
-
-
-def _value(value: Any) -> str:
-    return "left out" if value is None else str(value)
 
 
 def _phase(phase: Phase) -> str:

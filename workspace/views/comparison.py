@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.engine.comparison import Compared, ComparedVerdict, compare, compare_verdicts
+from sfumato.engine.recipe_difference import Difference
 
 from ..errors import DifferentData, NotReady
+from ..reporting.recipe_difference import difference_object
 from ..reporting.words import Apart, apart_in, count
 from ..store.workspace import Dataset, Workspace
+from .recipe_difference import between_runs
 from .results import result_rows, verdicts_of
 from .runs import Run, RunState, find_run
 
@@ -23,11 +26,19 @@ class RunComparison:
     same_data: bool
     rows: tuple[Compared, ...]
     verdicts: tuple[ComparedVerdict, ...]
+    plans: tuple[Difference, ...]
+    """What the second run's plan has otherwise than the first's."""
 
     @property
     def numbers(self) -> tuple[int, int]:
         """The runs' numbers."""
         return self.runs[0].id, self.runs[1].id
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """``run 3``, ``run 5``."""
+        first, second = self.numbers
+        return f"run {first}", f"run {second}"
 
     @property
     def headline(self) -> str:
@@ -61,6 +72,7 @@ class RunComparison:
         return {
             "runs": [_run_to_dict(run, data) for run, data in zip(self.runs, self.datasets, strict=True)],
             "same_data": self.same_data,
+            "plans": [difference_object(one) for one in self.plans],
             "rows": [row.to_dict() for row in self.shared],
             "only_first": [row.to_dict() for row in self.only(0)],
             "only_second": [row.to_dict() for row in self.only(1)],
@@ -97,7 +109,7 @@ def compare_runs(workspace: Workspace, first: int | str, second: int | str, *, a
         raise DifferentData((_described(runs[0], datasets[0]), _described(runs[1], datasets[1])))
     rows = compare(result_rows(workspace, runs[0].id), result_rows(workspace, runs[1].id))
     verdicts = compare_verdicts(verdicts_of(workspace, runs[0].id), verdicts_of(workspace, runs[1].id))
-    return RunComparison(runs, datasets, same, rows, verdicts)
+    return RunComparison(runs, datasets, same, rows, verdicts, between_runs(*runs))
 
 
 def _same_records(runs: tuple[Run, Run], datasets: tuple[Dataset, Dataset]) -> bool:

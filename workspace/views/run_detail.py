@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from sfumato.engine.recipe_difference import Difference, differences
 from sfumato.engine.thresholds import Verdict
 
 from ..store.workspace import Workspace
 from .results import verdicts_of
 from .runs import find_run, list_runs
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A setting that two recipes have differently, ``synthesis[1].minbucket``; None where one leaves it out."""
-
-    place: str
-    before: Any
-    now: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +37,7 @@ class RunDetail:
     seed: int
     key_public: bool
     against: int | None
-    changes: tuple[Change, ...]
+    changes: tuple[Difference, ...]
     phases: tuple[Phase, ...]
     unmet: tuple[Verdict, ...]
     weights: tuple[str, ...] = ()
@@ -64,7 +54,7 @@ def run_detail(workspace: Workspace, run_id: int) -> RunDetail:
     ).fetchone()
     before = next((one for one in list_runs(workspace, run.project_id) if one.id < run.id), None)
     table = tomllib.loads(run.recipe_toml)
-    changed = () if before is None else tuple(changes(tomllib.loads(before.recipe_toml), table))
+    changed = () if before is None else differences(tomllib.loads(before.recipe_toml), table)
     unmet = tuple(verdict for verdict in verdicts_of(workspace, run.id) if verdict.outcome != "pass")
     m = table.get("release", {}).get("m")
     against = None if before is None else before.id
@@ -98,25 +88,6 @@ def _controls(workspace: Workspace, run_id: int) -> int:
     from ..store.artefacts import control_records  # it reads tables, which takes the app longer than to start
 
     return control_records(workspace, run_id)
-
-
-def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Change]:
-    """The settings in which two tables of a recipe differ, in the order of the second. Steps are matched by their place."""
-    first, second = dict(_settings(before)), dict(_settings(now))
-    for place in [*second, *(place for place in first if place not in second)]:
-        if first.get(place) != second.get(place):
-            yield Change(place, first.get(place), second.get(place))
-
-
-def _settings(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _settings(inner, f"{place}.{key}" if place else str(key))
-    elif isinstance(value, list) and any(isinstance(one, Mapping) for one in value):
-        for number, inner in enumerate(value):
-            yield from _settings(inner, f"{place}[{number}]")
-    else:
-        yield place, value
 
 
 def _phases(workspace: Workspace, run_id: int) -> tuple[Phase, ...]:

@@ -1,6 +1,7 @@
 """Runs compared and records drilled into, on a workspace with runs of two recipes and of other data."""
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,10 +14,14 @@ from sfumato.tui.screens.compare import Compare
 from sfumato.tui.screens.project import Project
 from sfumato.tui.screens.records import Record
 from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.jobs.runs import enter_again, enter_run
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.plan.drafts import draft_of_run
+from sfumato.workspace.reporting.recipe_difference import sentence
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.recipe_difference import between_runs, since_newest_run
 from sfumato.workspace.views.records import candidates, drivers, open_records, record_measures, values
+from sfumato.workspace.views.runs import find_run
 
 ONE, TWO, OTHER, PLAIN = 1, 2, 3, 4
 SECRET = "zqxregion"
@@ -107,7 +112,7 @@ async def test_space_marks_two_runs_and_c_compares_them(sit, directory, size):
         assert "[numbers]" in text
         lines = [line for line in text.splitlines() if "run 1 better" in line or "not distinguishable" in line]
         assert any(line.strip().startswith("utility.ecdf.max_abs_difference") or "max_abs" in line for line in lines)
-        assert "t Numbers, verdicts, only one run" in seat.footer
+        assert "t Numbers, verdicts, only one run, plans" in seat.footer
         assert "all the same" not in seat.footer
         await seat.press("q")
         assert isinstance(seat.app.screen, Project)
@@ -311,3 +316,45 @@ async def test_a_number_of_two_runs_is_explained(sit, directory):
         text = await seat.press("q", "t", "enter")
         assert "true_match_rate   (q closes)" in text
         assert "PASS, observed" in text
+
+
+async def test_compare_shows_what_differs_between_the_plans(sit, directory, size):
+    async with sit(directory, "enter", size=size) as seat:
+        text = await compare(seat, ONE, TWO)
+        assert "the plans differ in 5 places" in text.splitlines()[0] or size[0] == 80
+        text = await seat.press("t", "t", "t")
+        assert "[plans] the plans differ in 5 places" in text
+        assert any(line.split()[:2] == ["release", "m"] for line in text.splitlines())
+        await seat.press("j")
+        assert "synthesis" in seat.text
+        await seat.press("t")
+        assert "[numbers]" in seat.text
+
+
+async def test_a_run_repeated_has_the_same_plan(workspace):
+    first = find_run(workspace, ONE)
+    again = find_run(workspace, enter_again(workspace, ONE))
+    assert between_runs(first, again) == ()
+    assert between_runs(first, find_run(workspace, TWO)), "the control"
+    draft = draft_of_run(workspace, ONE)
+    since = since_newest_run(workspace, draft)
+    assert (since.run_id, since.changes, since.other_data) == (again.id, (), False)
+    edited = since_newest_run(workspace, draft.saying(draft.toml.replace("seed = 7", "seed = 9")))
+    assert [sentence(one) for one in edited.changes] == ["release.seed was 7, is 9"]
+    assert since_newest_run(workspace, replace(draft, dataset_id=2)).other_data
+
+
+async def test_a_plan_in_old_words_is_the_same_plan(workspace):
+    """The role was called otherwise, and a draft may say so still."""
+    draft = draft_of_run(workspace, PLAIN)
+    old = draft.saying(draft.toml.replace("quasi_identifier", "known"))
+    assert "known" in old.toml
+    assert since_newest_run(workspace, old).changes == ()
+
+
+async def test_before_a_plan_runs_it_says_what_is_new_in_it(sit, directory, no_worker, size):
+    async with sit(directory, "enter", "8", "R", size=size) as seat:
+        assert "Nothing is changed since run 4" in seat.text
+        await seat.press("n", "j", "d", "R")
+        assert "Changed since run 4:" in seat.text
+        assert "- synthesis[0] income: removed" in seat.text or "no release" in " ".join(seat.app.notices)
