@@ -43,8 +43,9 @@ def plan_with(directory, **sections):
 
 
 def words_of(seat):
-    """What the screen says, without frames."""
-    return " ".join(seat.text.replace("│", " ").split())
+    """What the screen says, without frames; of a dialog with a frame what stands in it."""
+    lines = [line.split("│")[1] if line.count("│") == 2 else line for line in seat.text.splitlines()]
+    return " ".join(" ".join(lines).replace("│", " ").split())
 
 
 async def test_targets_of_a_step_are_given_and_taken_away_by_keys(sit, built_data):
