@@ -9,10 +9,12 @@ import pytest
 
 from sfumato.workspace.store.workspace import Workspace
 
+KEY = bytes(range(100, 132))
+
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    """An empty workspace with a key of its own."""
-    made = Workspace.create(tmp_path / "workspace")
+    """An empty workspace with a secret key, the same each time: what a test finds is not left to chance."""
+    made = Workspace.create(tmp_path / "workspace", KEY)
     yield made
     made.close()
