@@ -355,6 +355,6 @@ async def test_a_plan_in_old_words_is_the_same_plan(workspace):
 async def test_before_a_plan_runs_it_says_what_is_new_in_it(sit, directory, no_worker, size):
     async with sit(directory, "enter", "8", "R", size=size) as seat:
         assert "Nothing is changed since run 4" in seat.text
-        await seat.press("n", "G", "d", "R")
+        await seat.press("n", "G", "delete", "R")
         assert "Changed since run 4:" in seat.text
         assert "- measure[0] utility.ecdf: removed" in seat.text
