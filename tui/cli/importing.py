@@ -7,38 +7,56 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.engine.errors import BadInput
-from sfumato.workspace.ingest.importing import ColumnProfile, import_file, preview_file
+from sfumato.engine.schema import Role
+from sfumato.workspace.ingest.columns import ColumnProfile
+from sfumato.workspace.ingest.importing import Selection, import_file, preview_file
 from sfumato.workspace.ingest.limits import READ_SECONDS
 from sfumato.workspace.jobs.processes import call_in_process
 from sfumato.workspace.reporting.reading import doubt_lines, first_rows, reading_table
 from sfumato.workspace.reporting.tables import Table, table
-from sfumato.workspace.reporting.words import records_text
+from sfumato.workspace.reporting.words import printable, records_text
 
 from ..places import remember_workspace
 from .options import chosen_workspace, printed, say_workspace
 
 
-def preview_text(file: str, said: Mapping[str, Any]) -> str:
+def preview_text(file: str, said: Mapping[str, Any], selection: Selection) -> str:
     """How a file would be read, why, and its first rows; nothing is stored."""
-    found = call_in_process(preview_file, file, said, what=f'the reading of "{file}"', seconds=READ_SECONDS)
-    parts = [f"{found.source}: how it would be read"]
+    found = call_in_process(preview_file, file, said, selection, what=f'the reading of "{file}"', seconds=READ_SECONDS)
+    parts = ["\n".join([f"{found.source}: how it would be read", *found.notes])]
     if found.detection is not None:
         parts += [printed(reading_table(found.detection)), printed(first_rows(found.detection))]
         parts += doubt_lines(found.detection)
-    parts.append(printed(_columns(found.columns)))
+    parts += [printed(_columns(found.columns)), *_left_out(found.columns)]
     return "\n\n".join(parts)
 
 
 def _columns(columns: Sequence[ColumnProfile]) -> Table:
     lines = [
-        [p.variable.name, p.variable.kind.value, p.variable.role.value, f"{p.missing:,}", f"{p.distinct:,}"]
+        [p.variable.name, p.variable.kind.value, "" if p.enters else "left out", f"{p.missing:,}", f"{p.distinct:,}", printable(p.variable.title)]
         for p in columns
-    ]
-    return table(("column", "kind", "role", "missing", "distinct"), lines, right=(3, 4))
+    ]  # fmt: skip
+    titled = any(p.variable.title for p in columns)
+    heads = ("column", "kind", "", "missing", "distinct", "title")
+    return table(heads if titled else heads[:5], [line if titled else line[:5] for line in lines], right=(3, 4))
+
+
+def _left_out(columns: Sequence[ColumnProfile]) -> list[str]:
+    """Why columns do not enter, a line each, and how those that may be identifiers do all the same."""
+    out = [column for column in columns if not column.enters]
+    lines = [f"{column.variable.name}: left out; {', '.join(column.why)}" for column in out]
+    if any(column.variable.role is Role.IDENTIFIER for column in out):
+        lines.append("--keep COLUMN brings in one that is no identifier")
+    return ["\n".join(lines)] if lines else []
 
 
 def import_and_describe(
-    directory: Path | None, file: str, project: str | None, recipe_file: Path | None, said: Mapping[str, Any]
+    directory: Path | None,
+    file: str,
+    project: str | None,
+    recipe_file: Path | None,
+    said: Mapping[str, Any],
+    selection: Selection,
 ) -> str:
     """Store the file's records with guessed kinds; returns the description and what to do next."""
     if recipe_file is not None and recipe_file.exists():
@@ -46,14 +64,23 @@ def import_and_describe(
     directory = chosen_workspace(directory)
     say_workspace(directory)
     found = call_in_process(
-        import_file, directory, file, project or "", said, what=f'the import of "{file}"', seconds=READ_SECONDS
+        import_file,
+        directory,
+        file,
+        project or "",
+        said,
+        selection,
+        what=f'the import of "{file}"',
+        seconds=READ_SECONDS,
     )
     remember_workspace(directory)
     parts = [
         f'{found.source}: {records_text(found.records, found.dropped)} in project "{found.project}" of {directory}',
+        *(["\n".join(found.notes)] if found.notes else []),
         *([] if found.detection is None or found.detection.usual else [printed(reading_table(found.detection))]),
         *([] if found.detection is None else doubt_lines(found.detection)),
         printed(_columns(found.columns)),
+        *_left_out(found.columns),
         "Kinds are guesses. Correct them and give each column its role in a recipe: known, sensitive or other.",
     ]
     if recipe_file is None:

@@ -29,6 +29,7 @@ from .options import (
     key_given,
     open_or_create,
     open_workspace,
+    selection,
     text_format,
     weighing,
     workspace_key,
@@ -137,19 +138,29 @@ def init(directory: Path, key_file: str | None) -> None:
 @click.option("--project", help="The project it belongs to (default: the file's name).")
 @click.option("--recipe", "recipe_file", type=click.Path(path_type=Path), help="Write a recipe to start from.")
 @click.option("--preview", is_flag=True, help="Say how FILE would be read, and store nothing.")
+@selection
 @text_format
 def import_file(
     file: str, directory: Path | None, project: str | None, recipe_file: Path | None, preview: bool, **said: Any
 ) -> None:
-    """Bring FILE (CSV, TSV or Parquet) into a project and describe its columns.
+    """Bring FILE (text, Parquet, Arrow, Excel, SPSS, Stata or SAS) into a project and describe its columns.
 
-    How a file of text is written (separator, encoding, decimal sign, missing codes) is found, and said with its reasons.
+    How a file of text is written (separator, encoding, decimal sign, missing codes) is found, and said with its reasons. Labels and
+    missing codes of SPSS, Stata and SAS are kept. Columns that may say who a record is are left out.
     """
+    from sfumato.workspace.ingest.importing import Selection
+
     from .importing import import_and_describe, preview_text
+
+    what = Selection(*(said.pop(name) for name in ("sheet", "where", "sample", "only", "leave_out", "keep")))
 
     form = {key: value for key, value in said.items() if value not in (None, ())}
     form |= {"missing": list(form["missing"])} if "missing" in form else {}
-    echo(preview_text(file, form) if preview else import_and_describe(directory, file, project, recipe_file, form))
+    echo(
+        preview_text(file, form, what)
+        if preview
+        else import_and_describe(directory, file, project, recipe_file, form, what)
+    )
 
 
 @sfumato.command()

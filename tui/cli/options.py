@@ -82,6 +82,21 @@ def text_format(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def selection(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What of a file is brought in, as options of a command."""
+    options = (
+        click.option("--sheet", default="", metavar="NAME", help="Of an Excel file (default: the first)."),
+        click.option("--where", default="", metavar="EXPRESSION", help="Only records for which it holds: price > 0."),
+        click.option("--sample", type=click.IntRange(1), metavar="N", help="So many of them, without replacement."),
+        click.option("--only", multiple=True, metavar="COLUMN", help="Bring in this column and no other. Repeatable."),
+        click.option("--leave-out", multiple=True, metavar="COLUMN", help="Leave this column out. Repeatable."),
+        click.option("--keep", multiple=True, metavar="COLUMN", help="Bring it in though it may be an identifier."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 def named_workspace(directory: Path | None) -> Path | None:
     """The workspace that was named, after the command or before it."""
     context = click.get_current_context(silent=True)

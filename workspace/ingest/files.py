@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.resources
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -167,18 +167,35 @@ def ingest(
 
     Records that are held out are not among them, but their ``controls``.
     """
-    wider = with_column(schema, data)
-    raw = read_table(source, wider, form=data.format, sheet=data.sheet)
-    frame = raw.frame
-    if not len(frame):
+    raw = read_table(source, with_column(schema, data), form=data.format, sheet=data.sheet)
+    if not len(raw.frame):
         raise BadInput("data.file", f'"{source.name}" has no records')
-    if data.where:
-        with bounded_memory(len(source.content), source.name, "data.where"):
-            frame = select_where(frame, data.where)
-        if not len(frame):
-            raise BadInput("data.where", f'no record of "{source.name}" satisfies it')
-    check_column(frame, schema, data)
-    tags = None if raw.tags is None else raw.tags.loc[frame.index]
-    everything = conform(frame, wider, data.missing, origin, tags=tags)
+    return chosen_records(filtered(raw, source, data.where), source, data, schema, seed, origin, key=key)
+
+
+def filtered(raw: RawTable, source: Source, where: str, place: str = "data.where") -> RawTable:
+    """The records for which a DuckDB expression holds, all where it is empty; they keep their numbers. Raises BadInput."""
+    if not where:
+        return raw
+    with bounded_memory(len(source.content), source.name, place):
+        frame = select_where(raw.frame, where, place)
+    if not len(frame):
+        raise BadInput(place, f'no record of "{source.name}" satisfies it')
+    return replace(raw, frame=frame, tags=None if raw.tags is None else raw.tags.loc[frame.index])
+
+
+def chosen_records(
+    raw: RawTable,
+    source: Source,
+    data: DataSource,
+    schema: Schema,
+    seed: int,
+    origin: Origin = "confidential",
+    *,
+    key: bytes,
+) -> Microdata:
+    """The microdata of the filtered records of a file, as ``ingest`` makes them. Raises BadInput."""
+    check_column(raw.frame, schema, data)
+    everything = conform(raw.frame, with_column(schema, data), data.missing, origin, tags=raw.tags)
     chosen = everything if data.sample is None else sampled(everything, source.sha256, data, seed, key)
     return chosen if data.holdout is None else held_out(chosen, schema, source.sha256, data, seed, key)

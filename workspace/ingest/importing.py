@@ -6,39 +6,75 @@ A guess is corrected by the owner of the file, and never more than that. Numeric
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.engine.errors import BadInput
-from sfumato.engine.schema import Kind, MissingPolicy, Role, Schema, Variable
+from sfumato.engine.errors import BadInput, suggestion
+from sfumato.engine.schema import MissingPolicy, Role, Schema
 
 from ..plan.drafts import draft_of, draft_of_import, inline, keep_missing, store_draft
 from ..store.workspace import Workspace
+from .columns import ColumnProfile, describe, lacking
 from .dialects import Detection, detect
 
 if TYPE_CHECKING:
-    import pandas as pd
-
+    from sfumato.engine.data_source import DataSource
     from sfumato.engine.text_format import TextFormat
 
     from .files import Source
-
-FEW_LEVELS = 20
+    from .raw_tables import RawTable
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnProfile:
-    """What a column looks like: the guessed variable, how many records have no value, how many values differ."""
+class Selection:
+    """What of a file is brought in: an Excel ``sheet``, the records that ``where`` holds for, a ``sample`` of them, and which columns.
 
-    variable: Variable
-    missing: int
-    distinct: int
+    ``only`` these columns, where any are named; not those of ``leave_out``; and those of ``keep`` though they may be identifiers.
+    """
+
+    sheet: str = ""
+    where: str = ""
+    sample: int | None = None
+    only: tuple[str, ...] = ()
+    leave_out: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+
+    def data(self, file: str, missing: MissingPolicy, form: TextFormat | None) -> DataSource:
+        """The ``[data]`` of a recipe that reads the same. Raises BadInput."""
+        from sfumato.engine.data_source import DataSource
+
+        if self.sample is not None and self.sample < 1:
+            raise BadInput("--sample", f"{self.sample} must be at least 1")
+        return DataSource(file, self.where, self.sample, missing, None, form, self.sheet)
+
+    def chosen(self, columns: Sequence[ColumnProfile]) -> tuple[ColumnProfile, ...]:
+        """The columns, with why each that does not enter does not. Raises BadInput for a column that is not there."""
+        names = [column.variable.name for column in columns]
+        for option, asked in (("--only", self.only), ("--leave-out", self.leave_out), ("--keep", self.keep)):
+            for name in asked:
+                if name not in names:
+                    raise BadInput(option, f'no column "{name}"{suggestion(name, names)}')
+        return tuple(map(self._judged, columns))
+
+    def _judged(self, column: ColumnProfile) -> ColumnProfile:
+        name, role = column.variable.name, column.variable.role
+        if name in self.leave_out or (self.only and name not in self.only):
+            return replace(column, why=("not asked for",))
+        if name in self.keep and role is Role.IDENTIFIER:
+            return replace(column, variable=replace(column.variable, role=Role.OTHER), why=())
+        return column
+
+
+EVERYTHING = Selection()
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A file that was stored. ``dropped`` records had a missing value; ``recipe`` is one to start from, in TOML."""
+    """A file that was stored. ``dropped`` records had a missing value; ``recipe`` is one to start from, in TOML.
+
+    ``notes`` are what there is to be told of how it was read.
+    """
 
     project_id: int
     project: str
@@ -48,6 +84,7 @@ class Imported:
     columns: tuple[ColumnProfile, ...]
     recipe: str
     detection: Detection | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,114 +94,107 @@ class Preview:
     source: str
     detection: Detection | None
     columns: tuple[ColumnProfile, ...]
+    notes: tuple[str, ...] = ()
 
 
-def preview_file(file: str, said: Mapping[str, Any] | None = None) -> Preview:
+def preview_file(file: str, said: Mapping[str, Any] | None = None, selection: Selection = EVERYTHING) -> Preview:
     """How a file would be read, where ``said`` are keys of ``[data.format]`` that its owner sets. Raises BadInput."""
     from .files import find_source
 
     source = find_source(file, place="FILE")
-    frame, detection = _read(source, said or {})
-    return Preview(source.name, detection, tuple(describe(frame)))
+    raw, detection = _read(source, said or {}, selection)
+    return Preview(source.name, detection, selection.chosen(describe(raw)), raw.notes)
 
 
-def _read(source: Source, said: Mapping[str, Any]) -> tuple[pd.DataFrame, Detection | None]:
+def _read(source: Source, said: Mapping[str, Any], selection: Selection) -> tuple[RawTable, Detection | None]:
     """The table of a file, and how its text was read: as found, but for what is said. Raises BadInput."""
     from sfumato.engine.text_format import TextFormat
 
-    from .files import is_text, read_frame
+    from .files import is_text, read_table
 
     if not is_text(source):
         form = TextFormat.from_table(said) if said else None
-        return read_frame(source, place="FILE", form=form), None
+        return read_table(source, place="FILE", form=form, sheet=selection.sheet), None
     detection = detect(source.content, said)
     binary = b"\0" in source.content[:65536] and not detection.format.encoding.startswith(("utf-16", "utf-32"))
     form = None if detection.usual or binary else detection.format
-    return read_frame(source, place="FILE", form=form), detection
+    return read_table(source, place="FILE", form=form, sheet=selection.sheet), detection
 
 
-def import_file(directory: Path, file: str, project: str, said: Mapping[str, Any] | None = None) -> Imported:
+def import_file(
+    directory: Path,
+    file: str,
+    project: str,
+    said: Mapping[str, Any] | None = None,
+    selection: Selection = EVERYTHING,
+) -> Imported:
     """Store a file's records in a project of a workspace, made if need be; by default the project has the file's name.
 
     A file of text is read as it shows (``dialects``), but for what is ``said``: keys of ``[data.format]``. Everything is read and
-    checked before the workspace is opened. Records with a missing value leave the stored table. A project that has no plan yet gets a draft of one. Raises BadInput and NotAWorkspace; then nothing was stored.
+    checked before the workspace is opened. Records with a missing value leave the stored table, unless most would. A project that has
+    no plan yet gets a draft of one. Raises BadInput and NotAWorkspace; then nothing was stored.
     """
-    from sfumato.engine.microdata import conform
-
-    from .files import find_source
+    from ..store.workspace import key_beforehand
+    from .files import chosen_records, filtered, find_source
 
     source = find_source(file, place="FILE")
-    frame, detection = _read(source, said or {})
-    if not len(frame):
+    raw, detection = _read(source, said or {}, selection)
+    if not len(raw.frame):
         raise BadInput("FILE", f'"{source.name}" has no records')
-    columns = describe(frame)
-    schema = Schema(tuple(column.variable for column in columns if column.variable.role is not Role.IDENTIFIER))
+    raw = filtered(raw, source, selection.where, place="--where")
+    columns = selection.chosen(describe(raw))
+    schema = Schema(tuple(column.variable for column in columns if column.enters))
     if not len(schema):
-        raise BadInput("FILE", f'"{source.name}" has no column but identifiers')
-    data = conform(frame, schema, MissingPolicy.DROP)
+        raise BadInput("FILE", f'"{source.name}" has no column that can be read but identifiers')
+    incomplete = int(lacking(raw.frame, columns).sum())
+    missing = MissingPolicy.KEEP if 2 * incomplete > len(raw.frame) else MissingPolicy.DROP
     name = project or Path(source.name).stem
     form = None if detection is None or detection.usual else detection.format
-    recipe = draft_recipe(str(Path(file).expanduser().resolve()), name, columns, form)
+    asked = selection.data(str(Path(file).expanduser().resolve()), missing, form)
+    recipe = draft_recipe(asked, name, columns, (incomplete, len(raw.frame)))
+    data = chosen_records(raw, source, asked, schema, 1, key=key_beforehand(directory) if asked.drawn else b"")
     with Workspace.create(directory) as workspace:
         stored = workspace.tables.write_microdata(data)
         with workspace.writing() as connection:
             project_id = workspace.ensure_project(name)
             planned = draft_of(workspace, project_id)
             dataset_id = workspace.add_dataset(project_id, source.name, source.sha256, data, stored)
-            keep_missing(connection, dataset_id, {c.variable.name: c.missing for c in columns}, len(frame))
+            counts = {c.variable.name: c.missing for c in columns}
+            keep_missing(connection, dataset_id, counts, len(raw.frame))
             if planned is None:
                 store_draft(connection, draft_of_import(project_id, dataset_id, recipe))
-    return Imported(project_id, name, source.name, len(data), data.dropped, tuple(columns), recipe, detection)
+    return Imported(project_id, name, source.name, len(data), data.dropped, columns, recipe, detection, raw.notes)
 
 
-def describe(frame: pd.DataFrame) -> list[ColumnProfile]:
-    """One guess a column. A column whose values all differ and that is not a measurement is taken for an identifier."""
-    return [_profile(str(name), frame[name]) for name in frame.columns]
+def draft_recipe(
+    data: DataSource, title: str, columns: Sequence[ColumnProfile], incomplete: tuple[int, int] = (0, 0)
+) -> str:
+    """A recipe in TOML to start from: data and variables filled in, the rest left to its owner.
 
-
-def _profile(name: str, values: pd.Series) -> ColumnProfile:
-    present = values.dropna()
-    distinct = int(present.nunique())
-    kind = _kind(present, distinct)
-    unique = kind in (Kind.CATEGORICAL, Kind.COUNT) and distinct == len(values) > FEW_LEVELS
-    role = Role.IDENTIFIER if unique else Role.OTHER
-    return ColumnProfile(Variable(name, Kind.CATEGORICAL if unique else kind, role), int(values.isna().sum()), distinct)
-
-
-def _kind(present: pd.Series, distinct: int) -> Kind:
-    import pandas as pd
-
-    if distinct <= 2:
-        return Kind.BINARY
-    if pd.api.types.is_numeric_dtype(present) and not pd.api.types.is_bool_dtype(present):
-        whole = bool((present % 1 == 0).all())
-        if whole and distinct <= FEW_LEVELS and present.abs().max() < 100:
-            return Kind.CATEGORICAL
-        return Kind.COUNT if whole and present.min() >= 0 else Kind.CONTINUOUS
-    if pd.api.types.is_datetime64_any_dtype(present):
-        return Kind.DATE
-    dates = pd.to_datetime(present.astype("str").head(1000), errors="coerce", format="ISO8601", utc=True)
-    return Kind.DATE if len(dates) and dates.notna().all() else Kind.CATEGORICAL
-
-
-def draft_recipe(file: str, title: str, columns: Sequence[ColumnProfile], form: TextFormat | None = None) -> str:
-    """A recipe in TOML to start from: data and variables filled in, the rest left to its owner."""
-    lines = [f"title = {_quoted(title)}", "", "[data]", f"file = {_quoted(file)}"]
+    ``incomplete`` of so many records have a missing value in a column that enters.
+    """
+    lines = [f"title = {_quoted(title)}", "", "[data]", f"file = {_quoted(data.file)}"]
+    lines += [
+        f"{key} = {inline(value)}" for key, value in data.to_table().items() if key in ("sheet", "where", "sample")
+    ]
     lines.append(
         "# holdout = 0.2                 # a share of the records kept out of the release, to hold attacks on it against"
     )
-    if any(column.missing for column in columns):
+    if data.missing is MissingPolicy.KEEP:
+        few = f"{incomplete[0]:,} of {incomplete[1]:,} records have a missing value"
+        lines.append(f'missing = "keep"               # {few}; other policies: "drop", "refuse"')
+    elif any(column.missing for column in columns):
         lines.append(
             'missing = "drop"               # records with a missing value are left out; other policies: "refuse", "keep"'
         )
-    if form is not None:
+    if data.format is not None:
         lines += ["", "[data.format]                  # how the file is read, as its first lines show"]
-        lines += [f"{key} = {inline(value)}" for key, value in form.to_table().items()]
+        lines += [f"{key} = {inline(value)}" for key, value in data.format.to_table().items()]
     lines += ["", "[variables]                    # give each a role: quasi_identifier, sensitive, or other"]
     for column in columns:
         variable = column.variable
-        line = f'{_key(variable.name)} = {{ kind = "{variable.kind}", role = "{variable.role}" }}'
-        lines.append(f"# {line}" if variable.role is Role.IDENTIFIER else line)
+        line = f"{_key(variable.name)} = {inline(variable.to_table())}"
+        lines.append(line if column.enters else f"# {line}  # left out: {'; '.join(column.why)}")
     lines += [
         "",
         "[release]",

@@ -1,0 +1,175 @@
+"""What the columns of a file look like: a guess at each one's kind, from its values and from what the file says of it.
+
+A column whose values are all labelled has levels; a scale of which only some values are labelled is a number, and a code on it whose
+label says that nobody answered is a missing code, as those are that the file declares. Columns that may say who a record is are
+taken for identifiers (``identifiers``), and one without any value is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sfumato.engine.schema import Kind, Role, Variable
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from .raw_tables import Description, RawTable
+
+FEW_LEVELS = 20
+MOST_CODES = 100
+"""The most different numbers that are taken for codes of a nominal or an ordinal variable because the file calls it so."""
+NO_ANSWER = re.compile(
+    r"refus|don'?t know|do not know|\bdk\b|no answer|not answered|not applicable|\bn/?a\b|\binap|missing|not stated|not asked|"
+    r"not ascertained|unknown|no response|non-?response|keine angabe|\bk\.\s?a\.|wei(?:ß|ss) nicht|verweigert|trifft nicht zu|"
+    r"sans réponse|ne sait pas|non réponse|non concerné|no sabe|no contesta|ns/nc|no procede",
+    re.IGNORECASE,
+)
+NO_VALUE = "no record has a value"
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnProfile:
+    """What a column looks like: the guessed variable, how many records have no value, how many values differ.
+
+    ``why`` says why it does not enter the project: because it may be an identifier, has no value, or is not wanted.
+    """
+
+    variable: Variable
+    missing: int
+    distinct: int
+    why: tuple[str, ...] = ()
+
+    @property
+    def enters(self) -> bool:
+        """Whether it is stored: it is no identifier, and has a value."""
+        return not self.why
+
+
+def describe(raw: RawTable) -> list[ColumnProfile]:
+    """One guess a column of a table."""
+    from .raw_tables import Description
+
+    return [_profile(str(name), raw.frame[name], raw.descriptions.get(str(name), Description())) for name in raw.frame]
+
+
+def lacking(frame: pd.DataFrame, columns: Sequence[ColumnProfile]) -> NDArray[np.bool_]:
+    """Which records (n,) have no value in some of the columns that enter."""
+    import numpy as np
+
+    from sfumato.engine.missing_codes import without_codes
+
+    found = np.zeros(len(frame), dtype=np.bool_)
+    for column in columns:
+        if column.enters:
+            found |= without_codes(frame[column.variable.name], column.variable).isna().to_numpy()
+    return found
+
+
+def _profile(name: str, values: pd.Series, about: Description) -> ColumnProfile:
+    from sfumato.engine.missing_codes import without_codes
+
+    from .identifiers import reasons
+
+    as_read = Variable(name, Kind.CATEGORICAL, missing=about.missing)
+    present = without_codes(values, as_read).dropna()
+    codes = (*about.missing, *_unanswered(present, about))
+    if len(codes) > len(about.missing):
+        present = without_codes(values, replace(as_read, missing=codes)).dropna()
+    distinct = int(present.nunique())
+    kind = _labelled_kind(present, distinct, about) or _kind(present, distinct)
+    variable = Variable(name, kind, labels=named(about.labels), missing=codes, title=about.title)
+    missing = len(values) - len(present)
+    if not distinct:
+        return ColumnProfile(variable, missing, 0, (NO_VALUE,))
+    why = () if labelled_values(about, codes) else reasons(name, present)
+    if why and (kind in (Kind.CATEGORICAL, Kind.COUNT) or not kind.has_levels):
+        return ColumnProfile(replace(variable, kind=Kind.CATEGORICAL, role=Role.IDENTIFIER), missing, distinct, why)
+    return ColumnProfile(variable, missing, distinct)
+
+
+def named(labels: Mapping[str, str]) -> dict[str, str]:
+    """The labels that say something."""
+    return {code: label for code, label in labels.items() if label.strip()}
+
+
+def labelled_values(about: Description, codes: Sequence[str | float]) -> dict[str, str]:
+    """The labels of values that are no missing codes."""
+    import pandas as pd
+
+    from sfumato.engine.missing_codes import coded
+
+    hidden = Variable("", Kind.CATEGORICAL, missing=tuple(codes))
+    names = list(named(about.labels))
+    if not names:
+        return {}
+    missing = coded(pd.Series(names, dtype="object"), hidden).to_numpy()
+    return {
+        name: about.labels[name]
+        for name, is_missing in zip(names, missing, strict=True)
+        if not (is_missing or (name.startswith(".") and len(name) == 2))
+    }
+
+
+def _texts(present: pd.Series) -> set[str]:
+    """The different values present as the labels' codes are written."""
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(present.dtype):
+        return {f"{value:.15g}" for value in present.astype("float64").unique()}
+    return set(map(str, present.unique()))
+
+
+def _unanswered(present: pd.Series, about: Description) -> tuple[str | float, ...]:
+    """Codes of a scale that is labelled in part whose labels say that there is no answer."""
+    import pandas as pd
+
+    labels = labelled_values(about, about.missing)
+    if not labels or not pd.api.types.is_numeric_dtype(present.dtype) or _texts(present) <= set(labels):
+        return ()
+    numbers = (float(code) for code, label in labels.items() if NO_ANSWER.search(label))
+    return tuple(int(number) if number.is_integer() else number for number in numbers)
+
+
+def _labelled_kind(present: pd.Series, distinct: int, about: Description) -> Kind | None:
+    """The kind of a column that the file says something of; None where it says nothing that settles it."""
+    import pandas as pd
+
+    if not distinct:
+        return None
+    labels = labelled_values(about, about.missing)
+    ordered = Kind.ORDINAL if about.measure == "ordinal" else Kind.CATEGORICAL
+    if labels and _texts(present) <= set(labels):
+        return Kind.BINARY if max(distinct, len(labels)) <= 2 else ordered
+    if not pd.api.types.is_numeric_dtype(present.dtype) or pd.api.types.is_bool_dtype(present.dtype):
+        return None
+    whole = bool((present % 1 == 0).all())
+    if about.measure in ("nominal", "ordinal") and whole and 2 < distinct <= MOST_CODES:
+        return ordered
+    ends = {f"{present.min():.15g}", f"{present.max():.15g}"}
+    if labels and whole and 2 < distinct <= FEW_LEVELS and ends <= set(labels):
+        return Kind.ORDINAL
+    if (labels or about.measure == "scale") and distinct > 2:
+        return Kind.COUNT if whole and present.min() >= 0 else Kind.CONTINUOUS
+    return None
+
+
+def _kind(present: pd.Series, distinct: int) -> Kind:
+    import pandas as pd
+
+    if distinct <= 2:
+        return Kind.BINARY
+    if pd.api.types.is_numeric_dtype(present) and not pd.api.types.is_bool_dtype(present):
+        whole = bool((present % 1 == 0).all())
+        if whole and distinct <= FEW_LEVELS and present.abs().max() < 100:
+            return Kind.CATEGORICAL
+        return Kind.COUNT if whole and present.min() >= 0 else Kind.CONTINUOUS
+    if pd.api.types.is_datetime64_any_dtype(present):
+        return Kind.DATE
+    dates = pd.to_datetime(present.astype("str").head(1000), errors="coerce", format="ISO8601", utc=True)
+    return Kind.DATE if len(dates) and dates.notna().all() else Kind.CATEGORICAL
