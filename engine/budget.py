@@ -11,6 +11,7 @@ from .recipe import Recipe, Step
 from .schema import Role
 
 LEAVE = "some variables leave as they are, or were made without an account"
+LEARNED = "which rules the records keep to was learned from the confidential data"
 AS_MANY = Uncovered(
     "as many records are released as there are (give a number, [release] records)",
     "how many records are released was not fixed beforehand",
@@ -28,6 +29,9 @@ def accounts_of(recipe: Recipe, data: Microdata) -> tuple[tuple[Step, PrivacyAcc
     reasons = [Uncovered(f"{', '.join(others)} leave without an account", LEAVE)] if others else []
     if recipe.form.records is None:
         reasons.append(AS_MANY)
+    learned = [one.name for one in recipe.schema.constraints if one.source == "data"]
+    if learned:
+        reasons.append(Uncovered(f"constraints were learned from the data ({', '.join(learned)})", LEARNED))
     found: list[tuple[Step, PrivacyAccount | NoAccount]] = []
     for step in kept:
         assert step.method.account is not None

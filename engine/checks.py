@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .budget import check_budget
+from .constraint_truth import check_on_data
 from .errors import BadInput
 from .microdata import Microdata
 from .recipe import Recipe, Step
@@ -69,6 +70,7 @@ def check_steps(recipe: Recipe, data: Microdata) -> None:
     for step in (*recipe.synthesis, *recipe.anonymisation[:1], *recipe.measures, *recipe.studies):
         targets = asked if step.method.whole else step.targets
         step.method.check_on(data if step.method.controls else data.alone, targets, step.spec, step.place)
+    check_on_data(data, recipe.schema)
     check_budget(recipe, data.alone)
 
 

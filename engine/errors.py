@@ -5,6 +5,7 @@ EngineError
 │   └── NotInstalled    it needs an extra of the package
 ├── NotComputable   a value that has no answer here: becomes a row with the reason
 ├── NotConverged    a sampler whose draws must not be used: names the parameter
+├── ConstraintsUnmet    records that break a constraint however often they are drawn: names it and counts them
 └── Cancelled       the caller asked a computation to stop
 
 An extra is a part that is installed on request: ``pip install 'sfumato[gan]'``.
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -72,6 +73,24 @@ class NotConverged(EngineError):
 
     def __reduce__(self) -> tuple[type[NotConverged], tuple[str, str, float, str, Fit | None]]:
         return type(self), (self.parameter, self.statistic, self.value, self.rule, self.left)
+
+
+class ConstraintsUnmet(EngineError):
+    """Drawn records still break constraints after ``redraws``: ``left`` counts them by constraint, of ``records``; ``place`` says of which dataset and step."""
+
+    def __init__(self, place: str, left: Mapping[str, int], records: int, redraws: int) -> None:
+        said = "; ".join(f"constraint {name}: {count:,} of {records:,} records" for name, count in left.items())
+        super().__init__(
+            f"{place}: {said}, after {redraws:,} redraws; make its variables in another order or by a model that draws such values, "
+            'raise redraws under [release], or keep such records and have them counted, unmet = "keep"'
+        )
+        self.place = place
+        self.left = dict(left)
+        self.records = records
+        self.redraws = redraws
+
+    def __reduce__(self) -> tuple[type[ConstraintsUnmet], tuple[str, dict[str, int], int, int]]:
+        return type(self), (self.place, self.left, self.records, self.redraws)
 
 
 class Cancelled(EngineError):

@@ -21,8 +21,9 @@ from .data_source import HOW_TO_HOLD_OUT
 from .errors import NotComputable
 from .guesses import ReleaseModel
 from .methods import Method, registry
-from .microdata import Microdata, as_column
+from .microdata import Microdata
 from .recipe import Recipe, Step
+from .redrawing import Dataset
 from .release_form import AnonymisationSpec, Anonymised
 from .results import Diagnostic, Estimate, Fit, Measure, StudyPoint, WholeMeasure
 from .rows import Row, averages, from_estimate, row_params, with_confidential_baseline
@@ -124,13 +125,23 @@ def draw_dataset(
     start = confidential.frame.iloc[:0] if whole else confidential.frame
     released = Microdata(confidential.schema, start, "synthetic", linked=recipe.linked)
     streams = making_streams(recipe, confidential, key)
+    made = Dataset(
+        confidential, recipe.schema, recipe.keeping, recipe.form.redraws, recipe.form.unmet, f"dataset {draw}"
+    )
     for item, (step, fit) in enumerate(zip(recipe.synthesis, fits, strict=True)):
-        rng = streams.generator("draw", draw, item)
-        values = step.method.drawn(
-            fit, step.spec, step.targets, confidential, released, draw - 1, rng, recipe.form.records
-        )
-        made = {name: as_column(values[name], confidential, recipe.schema[name], step.place) for name in step.targets}
-        released = released.with_columns(made, "synthetic")
+
+        def drawn(
+            rng: np.random.Generator, step: Step = step, fit: Fit = fit, before: Microdata = released
+        ) -> Mapping[str, NDArray[np.generic]]:
+            return step.method.drawn(
+                fit, step.spec, step.targets, confidential, before, draw - 1, rng, recipe.form.records
+            )
+
+        def generator(attempt: int, item: int = item) -> np.random.Generator:
+            again = ("redraw", attempt) if attempt else ()
+            return streams.generator("draw", draw, item, *again)
+
+        released = released.with_columns(made.after(item, step, released, drawn, generator), "synthetic")
         report(Progress(item + 1, len(recipe.synthesis), f"dataset {draw}"))
     return released
 

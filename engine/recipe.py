@@ -11,10 +11,12 @@ from typing import Any
 
 import tomli_w
 
+from .constraints import read_constraints
 from .data_source import HOW_TO_HOLD_OUT, DataSource
 from .errors import BadInput
 from .methods import Method, find, registry
 from .published import Published, read_published
+from .redrawing import Keeping, check_asking, check_makers, keeping_of
 from .release_form import KEYS as FORM_KEYS
 from .release_form import AnonymisationSpec, ReleaseForm
 from .rows import may_be_of
@@ -27,7 +29,7 @@ from .weighting import Weighting
 
 SECTIONS = (
     "title", "label", "description", "companions", "data", "weights", "variables", "release", "synthesis", "anonymisation",
-    "measure", "study", "threshold", "published",
+    "measure", "study", "threshold", "published", "constraints",
 )  # fmt: skip
 
 MAKERS = ("synthesis", "anonymisation")
@@ -98,6 +100,7 @@ class Recipe:
         """The recipe of a table as TOML or JSON reads it. Raises BadInput."""
         known_keys(table, SECTIONS, "")
         schema = _schema(table)
+        schema = replace(schema, constraints=read_constraints(section_of(table, "constraints"), schema))
         source = DataSource.from_table(section_of(table, "data"))
         source.check_variables(schema)
         release = section_of(table, "release")
@@ -113,10 +116,12 @@ class Recipe:
                 "only a step that makes every variable of the plan at once can release another number of records",
             )
         released = _anonymised_variables(release, anonymisation, schema) or _released(release, synthesis, schema)
+        keeping = keeping_of([step.targets for step in synthesis], schema)
+        check_makers(keeping, synthesis)
         released = (*released, *(name for name in form.changed if name not in released))
         measures = tuple(
             _step(t, f"measure[{i}]", ("utility", "risk", "quality"), schema, ())
-            for i, t in enumerate(tables_of(table, "measure"))
+            for i, t in enumerate(_measures(table, schema))
         )
         studies = tuple(
             _of_recipe(_step(t, f"study[{i}]", ("studies",), schema, measures), synthesis)
@@ -131,6 +136,7 @@ class Recipe:
                 )
             if step.method.asks_models:
                 _require_models(step, synthesis)
+                check_asking(keeping, step.place, step.method.key)
         if not stored:
             _refuse_twice((*measures, *studies), schema, released)
         counted = (*(step for step in synthesis if step.method.outputs), *measures, *studies)
@@ -180,6 +186,7 @@ class Recipe:
             "study": [step.to_table() for step in self.studies],
             "threshold": [threshold.to_table() for threshold in self.thresholds],
             "published": [figure.to_table() for figure in self.published],
+            "constraints": {one.name: one.to_value() for one in self.schema.constraints},
         }
         return {key: value for key, value in table.items() if value not in ("", [], {})}
 
@@ -203,6 +210,11 @@ class Recipe:
     def _settings(self) -> tuple[tuple[Step, dict[str, Any]], ...]:
         kept = (step for step in self.synthesis if step.method.outputs)
         return tuple((step, self.settings(step)) for step in (*self.measures, *self.studies, *kept))
+
+    @cached_property
+    def keeping(self) -> Keeping:
+        """Which synthesis step keeps which constraint."""
+        return keeping_of([step.targets for step in self.synthesis], self.schema)
 
     @property
     def packages(self) -> tuple[str, ...]:
@@ -272,6 +284,15 @@ def _step(
     spec = found.spec.from_table({**_inherited(found, rest, measures), **rest}, place)
     spec.check(schema, place)
     return Step(place, found, spec)
+
+
+def _measures(table: Mapping[str, Any], schema: Schema) -> list[Mapping[str, Any]]:
+    """The recipe's measures, and after them those that a recipe with constraints has unasked."""
+    given = tables_of(table, "measure")
+    if not schema.constraints:
+        return list(given)
+    asked = {str(one.get("method")) for one in given}
+    return [*given, *({"method": key} for key, own in registry().items() if own.spec.implied and key not in asked)]
 
 
 def _require_models(step: Step, synthesis: Sequence[Step]) -> None:

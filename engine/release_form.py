@@ -5,6 +5,8 @@
     order = "original"                    # rows stay in the order of the confidential records
     records = 1000                        # of each dataset, where one step makes every variable
     epsilon = 10.0                        # the most that a run may cost
+    redraws = 50                          # how often a record that breaks a constraint is drawn anew
+    unmet = "fail"                        # what becomes of the run where some still do; "keep" leaves them in
     link = "person"                       # an identifier that says whose row a released one is
     generalised = ["age", "postcode"]     # values are labels: intervals, groups of categories, nodes of a tree, *
     micro_aggregated = ["smokes"]         # values are class means: numbers, not counts or levels
@@ -28,6 +30,7 @@ from .partition.hierarchies import Hierarchy
 from .results import Diagnostic
 from .schema import Kind, Role, Schema, Variable
 from .spec import Param, Spec
+from .toml import whole_number
 
 if TYPE_CHECKING:
     from .microdata import Microdata
@@ -134,8 +137,10 @@ def as_micro_aggregated(variable: Variable) -> Variable:
 
 
 MOST_RECORDS = 100_000_000
+REDRAWS, MOST_REDRAWS = 50, 10_000
 Order = Literal["original", "shuffled"]
-KEYS = ("title", "order", "records", "epsilon", "link", "generalised", "micro_aggregated")
+Unmet = Literal["fail", "keep"]
+KEYS = ("title", "order", "records", "epsilon", "link", "generalised", "micro_aggregated", "redraws", "unmet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +148,7 @@ class ReleaseForm:
     """``order`` of the rows; ``link``, the identifier that pairs records, empty without one; what the values are.
 
     ``records`` is how many a dataset has, None for as many as the confidential data; ``epsilon`` the most that a run may cost.
-    ``title`` is what the public files call the data; the recipe's own title stays inside.
+    ``title`` is what the public files call the data; the recipe's own title stays inside. ``redraws`` and ``unmet`` are of constraints (``sfumato.engine.redrawing``).
     """
 
     order: Order = "shuffled"
@@ -153,6 +158,8 @@ class ReleaseForm:
     records: int | None = None
     epsilon: float | None = None
     title: str = ""
+    redraws: int = REDRAWS
+    unmet: Unmet = "fail"
 
     @classmethod
     def from_table(cls, release: Mapping[str, Any], schema: Schema, *, made: bool) -> ReleaseForm:
@@ -176,14 +183,21 @@ class ReleaseForm:
         if not isinstance(title, str):
             raise BadInput("release.title", f"{title!r} must be text")
         link, records, epsilon = _link(release, schema), _records(release, schema), _epsilon(release)
-        return cls(order, link, labels, means, records, epsilon, title)
+        if (unmet := release.get("unmet", "fail")) not in get_args(Unmet):
+            raise BadInput("release.unmet", f'"{unmet}" is none of {", ".join(get_args(Unmet))}')
+        redraws = whole_number(release, "redraws", "release", REDRAWS, 0)
+        if redraws > MOST_REDRAWS:
+            raise BadInput("release.redraws", f"{redraws:,} must be at most {MOST_REDRAWS:,}")
+        return cls(order, link, labels, means, records, epsilon, title, redraws, unmet)
 
     def to_table(self, *, made: bool) -> dict[str, Any]:
         """The keys of ``[release]`` that are not at their default."""
         table: dict[str, Any] = {} if self.order == ("shuffled" if made else "original") else {"order": self.order}
         lists = {"generalised": list(self.generalised), "micro_aggregated": list(self.micro_aggregated)}
         given = {"title": self.title, "records": self.records, "epsilon": self.epsilon, "link": self.link, **lists}
-        return {**table, **{key: value for key, value in given.items() if value}}
+        table |= {key: value for key, value in given.items() if value}
+        own = {"redraws": (self.redraws, REDRAWS), "unmet": (self.unmet, "fail")}
+        return {**table, **{key: value for key, (value, default) in own.items() if value != default}}
 
     @property
     def changed(self) -> tuple[str, ...]:

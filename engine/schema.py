@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, TypeVar
 
+from .conditions import Constraint
 from .errors import BadInput, suggestion
 from .statistics.bounded_interval import SHARE, Range
 
@@ -199,9 +200,13 @@ def _bounds(value: object, kind: Kind, place: str) -> tuple[float | None, float 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The variables of a table, in order, found by name."""
+    """The variables of a table, in order, found by name, and the ``constraints`` that a recipe says its records keep to.
+
+    Tables of the same variables have equal schemas, whatever is said of their records.
+    """
 
     variables: tuple[Variable, ...]
+    constraints: tuple[Constraint, ...] = field(default=(), compare=False)
 
     def __getitem__(self, name: str) -> Variable:
         for variable in self.variables:

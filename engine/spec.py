@@ -16,7 +16,7 @@ import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from .errors import BadInput, suggestion
 from .schema import Kind, Schema
@@ -82,9 +82,16 @@ def _declared(spec: type[Spec]) -> tuple[tuple[dataclasses.Field[Any], Any, Para
 
 
 class Spec:
-    """Base of every method's parameters."""
+    """Base of every method's parameters.
+
+    ``redrawable`` says of a synthesis method that a record can be drawn anew by the parameters of its dataset, ``implied`` of a measure that
+    a recipe with constraints has it unasked.
+    """
 
     __slots__ = ()
+
+    redrawable: ClassVar[bool] = True
+    implied: ClassVar[bool] = False
 
     @classmethod
     def params(cls) -> Iterator[ParamInfo]:

@@ -1,39 +1,29 @@
 """Combinations of values that cannot be, as a recipe writes them: structural zeros.
 
-condition := term ("&" term)*
-term      := column sign values | column "is missing" | column "is present"
-sign      := "=" | "!=" | "<" | "<=" | ">" | ">="
-values    := value ("|" value)*                   more than one for "=" and "!=" alone
+They are written in the language of ``sfumato.engine.conditions``, terms of single variables that hold together:
 
     "age < 15 & marital_status != Never-married"
     "relationship = Husband & sex = Female"
     "age < 15 & occupation is present"
 
-A value or a column with ``&``, ``|`` or a sign in it stands in quotes. A number is compared with whole bins: the bins need a cut where the condition
-has one. A value that is missing fulfils no term but ``is missing``. Text from a recipe is compared, never evaluated.
+A number is compared with whole bins: the bins need a cut where the condition has one. A value that is missing fulfils no term but ``is missing``.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..conditions import FORM, All, Comparison, Condition, Presence, parse_condition, terms_of
 from ..errors import BadInput
 from ..microdata import Microdata
 from ..schema import Kind
 from .categories import Categories
 
 Mask = NDArray[np.bool_]
-
-_QUOTED = r"'[^']*'|\"[^\"]*\""
-_TERM = re.compile(
-    rf"\s*(?P<column>{_QUOTED}|[^'\"]+?)\s*(?:(?P<sign>!=|<=|>=|=|<|>)\s*(?P<values>.+?)|\s(?P<state>is missing|is present))\s*"
-)
-_FORM = '"age < 15 & marital_status != Never-married", with =, !=, <, <=, >, >=, "is missing" or "is present"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +35,17 @@ class ImpossibleTerm:
     values: tuple[str, ...]
 
     @classmethod
-    def parse(cls, text: str) -> ImpossibleTerm:
-        """From its text. Raises ValueError."""
-        found = _TERM.fullmatch(text)
-        if found is None:
-            raise ValueError(f'"{text.strip()}" says nothing of a variable: write conditions such as {_FORM}')
-        column = _unquoted(found["column"])
-        if found["state"]:
-            return cls(column, found["state"], ())
-        values = tuple(_unquoted(value) for value in _pieces(found["values"], "|"))
-        if len(values) > 1 and found["sign"] not in ("=", "!="):
-            raise ValueError(f'"{text.strip()}" compares with several values: only = and != do')
-        return cls(column, found["sign"], values)
+    def of(cls, term: Condition) -> ImpossibleTerm:
+        """From a part of a condition. Raises ValueError where it speaks of several variables."""
+        if isinstance(term, Presence):
+            return cls(term.column, "is present" if term.present else "is missing", ())
+        if not isinstance(term, Comparison):
+            raise ValueError(f'combinations that cannot be are terms of one variable each, joined by "&": write {FORM}')
+        sides = (term.left, *term.right)
+        if any(len(side) > 1 or side[0].scaled or side[0].coefficient != 1 for side in sides):
+            raise ValueError(f'"{term.text}" has a sum: combinations that cannot be are terms of one variable each')
+        column, *values = (side[0].atom.text for side in sides)
+        return cls(column, term.sign, tuple(values))
 
     def levels(self, categories: Categories, data: Microdata, size: int, place: str) -> Mask:
         """Which of the ``size`` levels of its variable fulfil it, (size,). Raises BadInput."""
@@ -134,10 +123,11 @@ class Impossible:
         """From a recipe's text. Raises ValueError; the message shows the form."""
         if isinstance(value, Impossible):
             return value
-        if not isinstance(value, str) or not value.strip():
-            raise ValueError(f"{value!r} is no condition: write {_FORM}")
-        terms = tuple(ImpossibleTerm.parse(piece) for piece in _pieces(value, "&"))
-        return cls(terms, " & ".join(piece.strip() for piece in _pieces(value, "&")))
+        if not isinstance(value, str):
+            raise ValueError(f"{value!r} is no condition: write {FORM}")
+        condition = parse_condition(value)
+        parts = condition.parts if isinstance(condition, All) else (condition,)
+        return cls(tuple(map(ImpossibleTerm.of, parts)), " & ".join(term.text for term in terms_of(condition)))
 
     @property
     def written(self) -> str:
@@ -155,18 +145,3 @@ class Impossible:
                 raise BadInput(place, f'"{term.column}" is neither a target nor a predictor of this step')
             masks[term.column] &= term.levels(categories[term.column], data, sizes[term.column], place)
         return np.concatenate([masks[name] for name in sizes])
-
-
-def _pieces(text: str, sign: str) -> list[str]:
-    """The text cut at a sign that stands outside quotes. Raises ValueError at a quote that is not closed."""
-    if not re.fullmatch(rf"(?:[^'\"]|{_QUOTED})*", text):
-        raise ValueError(f"{text!r} has a quote that is not closed")
-    inside = re.findall(rf"(?:[^{sign}'\"]|{_QUOTED})+", text)
-    if len(inside) != 1 + len(re.sub(_QUOTED, "", text).split(sign)) - 1 or not all(map(str.strip, inside)):
-        raise ValueError(f'{text!r} has nothing beside a "{sign}": write conditions such as {_FORM}')
-    return inside
-
-
-def _unquoted(text: str) -> str:
-    text = text.strip()
-    return text[1:-1] if len(text) > 1 and text[0] in "'\"" and text[-1] == text[0] else text

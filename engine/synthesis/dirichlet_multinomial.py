@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,8 @@ CLOSED = "the posterior is a Dirichlet distribution: it is drawn from directly"
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DirichletMultinomialSpec(Spec):
     """The prior, what is kept, and how numbers become categories."""
+
+    redrawable: ClassVar[bool] = False
 
     concentration: Annotated[float, Param("virtual records a of every cell of the table", gt=0)] = 1.0
     predictors: Annotated[

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,8 @@ WEIGHED = "records are weighed by chance, not sampled from a chain"
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MarginalBootstrapSpec(Spec):
     """Nothing to set."""
+
+    redrawable: ClassVar[bool] = False
 
 
 def joint_draw(

@@ -116,6 +116,42 @@ def ecdf(case: Case) -> dict[str, Answers]:
     return {"max_abs_difference": largest, "mean_squared_difference": square}
 
 
+RULES: dict[str, Callable[[dict[str, Any]], bool | None]] = {
+    "days <= 30": lambda r: None if r["days"] is None else r["days"] <= 30,
+    "days <= visits + 20": lambda r: (
+        None if r["days"] is None or r["visits"] is None else r["days"] <= r["visits"] + 20
+    ),
+    "illness = 'yes' -> days >= 1": lambda r: (
+        True
+        if r["illness"] == "no" or (r["days"] is not None and r["days"] >= 1)
+        else None
+        if r["illness"] is None or r["days"] is None
+        else False
+    ),
+    "2 * visits - days != 1 | 2": lambda r: (
+        None if r["days"] is None or r["visits"] is None else 2 * r["visits"] - r["days"] not in (1, 2)
+    ),
+    "income is missing or size > 'small'": lambda r: (
+        r["income"] is None or (None if r["size"] is None else r["size"] != "small")
+    ),
+    "joined >= '2020-01-02'": lambda r: (
+        None if r["joined"] is None else r["joined"] >= (pd.Timestamp("2020-01-02") - EPOCH).days
+    ),
+}
+"""What a rule says of a record: None where nobody knows."""
+
+
+def constraint_violations(case: Case) -> dict[str, Answers]:
+    names = case.released.schema.names
+    columns = [case.theirs(name) for name in names]
+    records = [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+    said = {name: [RULES[text](record) for record in records] for name, text in case.spec.rules.items()}
+    return {
+        "broken_records": {series(name): own.count(False) for name, own in said.items()},
+        "unknown_records": {series(name): own.count(None) for name, own in said.items()},
+    }
+
+
 def in_bins(case: Case, name: str, values: Sequence[Any]) -> list[Any]:
     """Levels as they are, numbers as the number of cut points at or below them; None stays None."""
     if case.kind(name).has_levels:
@@ -1136,6 +1172,7 @@ ORACLES: dict[str, Callable[..., dict[str, Answers]]] = {
     f"{key}.{output}": oracle
     for key, (oracle, outputs) in {
         "utility.cluster": (cluster, ("u_c",)),
+        "utility.constraint_violations": (constraint_violations, ("broken_records", "unknown_records")),
         "utility.distribution_distance": (distribution_distance, ("marginal", "conditional")),
         "utility.ecdf": (ecdf, ("max_abs_difference", "mean_squared_difference")),
         "utility.interval_overlap": (interval_overlap, ("overlap", "estimate", "standard_error")),

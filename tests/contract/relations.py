@@ -159,6 +159,12 @@ ALONE = Expected(*[free("only the confidential data have it: releases have no ro
 
 EXPECTATIONS: dict[str, Expected] = {
     "utility.cluster.u_c": Expected(doubled=same, copy=equals(0), permuted=JOINT, noise=higher),
+    "utility.constraint_violations.broken_records": Expected(
+        doubled=times(2), copy=equals(0), permuted=free("other records' values may break a rule"), noise=at_least(30)
+    ),
+    "utility.constraint_violations.unknown_records": Expected(
+        doubled=times(2), copy=same, permuted=free("the gaps lie with other records"), noise=not_higher
+    ),
     "utility.distribution_distance.marginal": Expected(
         doubled=same, copy=equals(0), permuted=equals(0), noise=at_least(0.5)
     ),

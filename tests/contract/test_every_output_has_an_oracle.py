@@ -31,6 +31,10 @@ Settings = tuple[str, dict[str, Any]]
 NUMBERED = {"days": 1, "income": "5%"}
 ON_TINY: dict[str, list[Settings]] = {
     "utility.cluster": [("linked", {"variables": ["region"], "clusters": 2})],
+    "utility.constraint_violations": [
+        ("linked", {"rules": {"ill": "illness = 'yes' -> days >= 1", "odd": "2 * visits - days != 1 | 2"}}),
+        ("unlinked", {"rules": {"small": "income is missing or size > 'small'", "new": "joined >= '2020-01-02'"}}),
+    ],
     "utility.distribution_distance": [
         ("linked", {"given": ["region", "visits"], "bins": {"days": "3 equal count", "visits": "width 2"}}),
         (

@@ -22,7 +22,7 @@ from ..store.workspace import Workspace
 from ..views.runs import Run, find_run
 
 ORDER = (
-    "title", "label", "description", "companions", "data", "weights", "variables", "release", "synthesis", "anonymisation",
+    "title", "label", "description", "companions", "data", "weights", "variables", "constraints", "release", "synthesis", "anonymisation",
     "measure", "study", "threshold", "published",
 )  # fmt: skip
 

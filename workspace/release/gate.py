@@ -17,6 +17,7 @@ from ..audit import user
 from ..errors import NotReleased
 from ..store.workspace import Workspace
 from .checks import Case, Check, Sighting, Status
+from .constraint_checks import CONSTRAINT_CHECKS
 from .contents import ReleasePlan
 from .data_checks import DATA_CHECKS
 from .earlier_checks import EARLIER_CHECKS
@@ -24,7 +25,7 @@ from .policy import POLICY_FILE, Policy
 from .question_checks import QUESTION_CHECKS
 from .run_checks import RUN_CHECKS
 
-CHECKS: tuple[Check, ...] = (*RUN_CHECKS, *QUESTION_CHECKS, *DATA_CHECKS, *EARLIER_CHECKS)
+CHECKS: tuple[Check, ...] = (*RUN_CHECKS, *QUESTION_CHECKS, *DATA_CHECKS, *CONSTRAINT_CHECKS, *EARLIER_CHECKS)
 MOST_RECORDS = 1000
 """So many record numbers a finding holds; its words say how many there are."""
 

@@ -29,7 +29,8 @@ def _rows(case: Case) -> list[Row]:
 
 def _measured(case: Case, families: tuple[str, ...], what: str) -> Sighting:
     rows = [row for row in _rows(case) if row.family in families and row.dataset != "confidential"]
-    computed = sorted({row.method_key for row in rows if row.value is not None})
+    implied = {key for key, method in registry().items() if method.spec.implied}
+    computed = sorted({row.method_key for row in rows if row.value is not None} - implied)
     said = f"measured: {', '.join(computed)}" if computed else f"the run has no computed measure of {what}"
     return Sighting(said, len(computed))
 

@@ -1,0 +1,85 @@
+"""How many records break the constraints that the recipe declares, in every dataset and in the confidential data.
+
+A record is counted where it is known to break a rule: what hangs on a missing value is unknown, and so is what the label of a
+generalised value leaves open (``sfumato.engine.constraint_truth``); of how many nothing can be said is counted beside it. A recipe with ``[constraints]`` has
+this measure unasked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, ClassVar, Self
+
+from ..conditions import Constraint
+from ..constraint_truth import kept_by, schema_of
+from ..constraints import read_constraints
+from ..errors import BadInput, NotComputable
+from ..methods import method
+from ..microdata import Microdata
+from ..outputs import Output
+from ..results import Estimate, Measure
+from ..run import Run
+from ..schema import Schema
+from ..spec import Param, Spec
+
+COUNT = (0.0, None)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ConstraintViolationsSpec(Spec):
+    """Which rules are looked at."""
+
+    implied: ClassVar[bool] = True
+
+    rules: Annotated[
+        Mapping[str, str],
+        Param('rules by name, such as { total = "income = wage + rent" }; those of the recipe if empty', selects=True),
+    ] = field(default_factory=dict)
+
+    def read(self, schema: Schema, place: str) -> tuple[Constraint, ...]:
+        """The rules that are looked at. Raises BadInput."""
+        try:
+            return read_constraints(self.rules, schema) if self.rules else schema.constraints
+        except BadInput as error:
+            raise BadInput(error.place.replace("constraints", f"{place}.rules", 1), error.message) from None
+
+    def check(self, schema: Schema, place: str) -> None:
+        """BadInput where a rule is none, or there is none."""
+        if not self.read(schema, place):
+            raise BadInput(place, "neither the recipe nor this step has rules; add [constraints], or leave it out")
+
+    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
+        """With the recipe's own rules, when none is named."""
+        return replace(self, rules=self.rules or {one.name: one.text for one in schema.constraints})
+
+
+@method(
+    "Records that break constraints",
+    spec=ConstraintViolationsSpec,
+    source="edit rules: Fellegi & Holt (1976); three-valued truth: Kleene (1938)",
+    outputs=(
+        Output("broken_records", "records that are known to break the rule", "low", unit="records", range=COUNT, short="broken"),
+        Output(
+            "unknown_records", "records of which nobody can say whether they keep to the rule: a value is missing, or generalised",
+            "none", unit="records", range=COUNT, short="unknown",
+        ),
+    ),
+    confidential=True,
+)  # fmt: skip
+def constraint_violations(
+    confidential: Microdata, released: Microdata, spec: ConstraintViolationsSpec, run: Run
+) -> Measure:
+    """Both counts for each rule, the rule's name as the target."""
+    schema = schema_of(confidential)
+    rules = spec.read(confidential.schema, "constraints")
+    if not rules:
+        raise NotComputable("there is no rule to keep to")
+    found = kept_by(released, replace(schema, constraints=rules))
+    return Measure(
+        tuple(
+            Estimate(name, float(count), one.constraint.name)
+            for one in found
+            for name, count in (("broken_records", one.broken), ("unknown_records", one.unknown))
+        )
+    )

@@ -1,0 +1,47 @@
+"""The gate's check that released records keep to the constraints of the recipe."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sfumato.engine.constraint_truth import kept_by, schema_of
+from sfumato.engine.constraints import columns_of
+
+from .checks import Case, Check, Sighting, Status
+
+
+def _constraints(case: Case) -> Sighting:
+    """What is made and breaks a rule blocks; what is broken by variables that leave as they are is so in the confidential data."""
+    rules = case.recipe.schema.constraints
+    if not rules:
+        return Sighting("the recipe declares no constraints", 0)
+    schema = replace(schema_of(case.confidential), constraints=rules)
+    made = {one.name for one in rules if not set(columns_of(one, schema)).isdisjoint(case.recipe.released)}
+    worst: dict[str, tuple[int, int, int]] = {}
+    unknown: set[str] = set()
+    for draw, released in enumerate(case.releases, start=1):
+        for one in kept_by(released, schema):
+            name = one.constraint.name
+            unknown |= {name} if one.unknown else set()
+            if one.broken > worst.get(name, (0, 0, 0))[0]:
+                worst[name] = (one.broken, one.records, draw)
+    said = "; ".join(
+        f"constraint {name}: {broken:,} of {records:,} records of dataset {draw}"
+        for name, (broken, records, draw) in worst.items()
+    )
+    said = (
+        f"broken: {said}" if worst else f"no record of {case.plan.datasets} datasets breaks one of {len(rules)} rules"
+    )
+    if unknown:
+        said += f"; of some records nobody can say whether they keep to {', '.join(sorted(unknown))}"
+    at_most: Status = "block" if made & worst.keys() else "warn"
+    return Sighting(said, max((count for count, _, _ in worst.values()), default=0), at_most=at_most)
+
+
+CONSTRAINT_CHECKS = (
+    Check(
+        "constraints", "records that break a constraint of the recipe", "records of a dataset", 0, 0,
+        "a record that cannot be is of no use, and says that a model did not know the rule", "let synthesis keep to it ([release] redraws, "
+        "another order or model), or mend the rule", _constraints, "edit rules: Fellegi & Holt (1976)",
+    ),
+)  # fmt: skip
