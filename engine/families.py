@@ -6,7 +6,10 @@ an ``AnonymisationSpec``, studies a ``StudySpec``; utility, quality and risk are
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from .spec import Spec
@@ -24,6 +27,20 @@ if TYPE_CHECKING:
 
 MEASURES = ("utility", "quality", "risk")
 FAMILIES = ("synthesis", "anonymisation", *MEASURES, "studies")
+GROUP = "sfumato.methods"
+"""The entry points by which other distributions offer methods."""
+
+
+def method_keys() -> tuple[str, ...]:
+    """The keys of our methods, and those that others offer, whether they can be used or not: nothing that has one is imported."""
+    own = [
+        f"{family}.{info.name}"
+        for family in FAMILIES
+        for info in pkgutil.iter_modules(importlib.import_module(f"{__package__}.{family}").__path__)
+        if not info.name.startswith("_")
+    ]
+    return (*own, *sorted(entry.name for entry in entry_points(group=GROUP)))
+
 
 S_contra = TypeVar("S_contra", bound=Spec, contravariant=True)
 

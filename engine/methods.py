@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 from .errors import BadInput, Extra, suggestion
 from .families import (
     FAMILIES,
+    GROUP,
     MEASURES,
     Account,
     AnonymisationMethod,
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
     from .results import Fit
     from .run import Run
 
-GROUP = "sfumato.methods"
 OWN = "sfumato"
 
 S = TypeVar("S", bound=Spec)

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from ..places import keys_file
+from . import completion as completing
 from .options import WORKSPACE, check_run_named, check_seal, chosen_workspace, open_workspace, say_workspace
 from .speech import confirm, echo
 
@@ -20,7 +21,7 @@ OPEN_CLUSTER = (
 
 
 @click.command()
-@click.argument("run_id", metavar="[RUN]", required=False)
+@click.argument("run_id", metavar="[RUN]", required=False, shell_complete=completing.runs)
 @click.option(
     "--name", metavar="TEXT", help='Call RUN so: the name stands for its number from then on; "" takes it away.'
 )
@@ -59,7 +60,7 @@ def runs(run_id: str | None, directory: Path | None, name: str | None, note: str
 
 
 @click.command()
-@click.argument("run_id", metavar="RUN")
+@click.argument("run_id", metavar="RUN", shell_complete=completing.runs)
 @WORKSPACE
 def cancel(run_id: str, directory: Path | None) -> None:
     """Stop a RUN; what it has finished stays readable, and it can be resumed."""
@@ -73,7 +74,7 @@ def cancel(run_id: str, directory: Path | None) -> None:
 
 
 @click.command()
-@click.argument("run_id", metavar="[RUN]", required=False)
+@click.argument("run_id", metavar="[RUN]", required=False, shell_complete=completing.runs)
 @click.option("--project", metavar="NAME", help="Delete a project with its runs and its data instead.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @WORKSPACE

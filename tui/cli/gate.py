@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .options import JSON, WORKSPACE, check_run_named, check_writable, open_workspace, printed, write_object
+from .options import JSON, RUN, WORKSPACE, check_run_named, check_writable, open_workspace, printed, write_object
 from .speech import echo
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def policy(directory: Path | None) -> None:
 
 
 @click.command()
-@click.argument("run_id", metavar="RUN", default="last")
+@RUN
 @WORKSPACE
 @JSON
 def examine(run_id: str, directory: Path | None, json_file: str | None) -> int:

@@ -12,7 +12,9 @@ import click
 
 from sfumato.tui.widgets.glyphs import CHOICE, SETS, settle_signs
 
+from . import completion as completing
 from .admin import adopt, audit, cancel, delete, doctor, keys, runs, worker
+from .completion import completion
 from .failures import guarded
 from .gate import approve, examine, policy
 from .key import key
@@ -22,6 +24,8 @@ from .options import (
     KEY,
     PUBLIC,
     QUIET,
+    RECIPE,
+    RUN,
     SET,
     WORKSPACE,
     check_seal,
@@ -164,7 +168,7 @@ def import_file(
 
 
 @sfumato.command()
-@click.argument("recipe")
+@RECIPE
 @click.option("--data", metavar="FILE", help="The confidential file, in place of the recipe's.")
 @WORKSPACE
 @KEY
@@ -175,10 +179,16 @@ def import_file(
 @QUIET
 @click.option("--alone", is_flag=True, help="Leave out the recipes that RECIPE names as its companions.")
 @click.option(
-    "--weights-from", metavar="RUN", help="Give the records at risk in RUN, of the same records, less influence."
+    "--weights-from",
+    metavar="RUN",
+    shell_complete=completing.runs,
+    help="Give the records at risk in RUN, of the same records, less influence.",
 )
 @click.option(
-    "--measure", metavar="KEY", help="With --weights-from: at risk by this measure of RUN (default: the first)."
+    "--measure",
+    metavar="KEY",
+    shell_complete=completing.methods,
+    help="With --weights-from: at risk by this measure of RUN (default: the first).",
 )
 @click.option("--strength", type=float, help="With --weights-from: what weight a record of risk 1 loses (default: 1).")
 def run(
@@ -215,9 +225,12 @@ def run(
 
 
 @sfumato.command()
-@click.argument("recipe")
+@RECIPE
 @click.option("--original", required=True, metavar="FILE", help="The confidential file.")
-@click.option("--released", required=True, multiple=True, metavar="FILE", help="A released file. Repeatable.")
+@click.option(
+    "--released", required=True, multiple=True, metavar="FILE...", help="A released file, or 'syn*.csv'. Repeatable."
+)
+@click.argument("more", nargs=-1, metavar="")
 @WORKSPACE
 @JOBS
 @SET
@@ -227,6 +240,7 @@ def evaluate(
     recipe: str,
     original: str,
     released: tuple[str, ...],
+    more: tuple[str, ...],
     directory: Path | None,
     jobs: int,
     settings: tuple[str, ...],
@@ -237,19 +251,22 @@ def evaluate(
     """Score released files that any other tool made, with the measures and thresholds of RECIPE.
 
     Record i of a file is record i of the original, unless [release] of RECIPE names a link or says order = "shuffled".
+    A pattern stands for its files in the order of their numbers, so that syn2.csv is before syn10.csv; files after --released FILE count too.
     There it also says whose values are intervals or groups (generalised) and whose are class means (micro_aggregated).
     """
+    from sfumato.workspace.ingest.files import files_matching
     from sfumato.workspace.plan.prepare import prepare_evaluation
     from sfumato.workspace.recipes import find_recipe
 
     check_writable(json_file)
     key = workspace_key(directory)
-    prepared = prepare_evaluation(find_recipe(recipe), original, released, settings, key=key)
+    files = files_matching((*released, *more), "--released")
+    prepared = prepare_evaluation(find_recipe(recipe), original, files, settings, key=key)
     sys.exit(_carry_out(prepared, directory, jobs, json_file, key=key, quiet=quiet))
 
 
 @sfumato.command()
-@click.argument("run_id", metavar="RUN", default="last")
+@RUN
 @WORKSPACE
 @JSON
 @click.option("--draws", is_flag=True, help="Show every dataset's rows, not only the averages.")
@@ -280,7 +297,7 @@ def results(run_id: str, directory: Path | None, json_file: str | None, *, draws
 
 
 @sfumato.command()
-@click.argument("run_id", metavar="RUN", default="last")
+@RUN
 @WORKSPACE
 @JOBS
 @JSON
@@ -303,8 +320,8 @@ def resume(run_id: str, directory: Path | None, jobs: int, json_file: str | None
 
 
 @sfumato.command()
-@click.argument("first", metavar="RUN")
-@click.argument("second", metavar="RUN")
+@click.argument("first", metavar="RUN", shell_complete=completing.runs)
+@click.argument("second", metavar="RUN", shell_complete=completing.runs)
 @WORKSPACE
 @JSON
 @click.option("--any-data", is_flag=True, help="Compare runs on different data too.")
@@ -324,11 +341,15 @@ def compare(first: str, second: str, directory: Path | None, json_file: str | No
 
 
 @sfumato.command()
-@click.argument("run_id", metavar="RUN", default="last")
+@RUN
 @WORKSPACE
 @JSON
 @click.option(
-    "--measure", default="", metavar="KEY", help="Such as risk.attribute, or measure[2] (default: the first)."
+    "--measure",
+    default="",
+    metavar="KEY",
+    shell_complete=completing.methods,
+    help="Such as risk.attribute, or measure[2] (default: the first).",
 )
 @click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="How many records.")
 @click.option("--draw", type=click.IntRange(1), metavar="L", help="One released dataset in place of the average.")
@@ -372,7 +393,7 @@ def records(
 
 
 @sfumato.command()
-@click.argument("key", required=False)
+@click.argument("key", required=False, shell_complete=completing.methods)
 def methods(key: str | None) -> None:
     """List every method, or show one: its measures, parameters and source."""
     from .catalogue import method_list, method_page
@@ -381,7 +402,7 @@ def methods(key: str | None) -> None:
 
 
 @sfumato.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completing.shipped)
 def recipes(name: str | None) -> None:
     """List the recipes that ship, or print one (a start for your own)."""
     from .catalogue import recipe_list
@@ -395,7 +416,7 @@ def recipes(name: str | None) -> None:
 
 
 for command in (
-    adopt, approve, audit, cancel, delete, doctor, examine, figures, key, keys, policy, release, report, runs, verify, worker,
+    adopt, approve, audit, cancel, completion, delete, doctor, examine, figures, key, keys, policy, release, report, runs, verify, worker,
 ):  # fmt: skip
     sfumato.add_command(command)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..places import default_workspace, remember_workspace
+from .completion import recipes, runs, settings
 from .speech import echo
 
 if TYPE_CHECKING:
@@ -37,13 +38,24 @@ PUBLIC = click.option(
 )
 QUIET = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 SET = click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change the recipe, such as release.m=5. Repeatable."
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    shell_complete=settings,
+    help="Change the recipe, such as release.m=5. Repeatable.",
 )
 
 
 KEY = click.option(
     "--key", "key_file", metavar="FILE|public", help="The key of a workspace that is made (default: one of its own)."
 )
+
+
+RUN = click.argument("run_id", metavar="RUN", default="last", shell_complete=runs)
+"""A run by its number or name, or ``last``."""
+RECIPE = click.argument("recipe", shell_complete=recipes)
+"""A file, or the name of a recipe that ships."""
 
 
 SEPARATORS = {

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from .options import PUBLIC, WORKSPACE, check_run_named, check_seal, open_workspace, printed, write_object
+from .completion import variables
+from .options import PUBLIC, RUN, WORKSPACE, check_run_named, check_seal, open_workspace, printed, write_object
 from .speech import echo
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("run_id", metavar="RUN", default="last")
+@RUN
 @WORKSPACE
 @click.option("--width", type=click.IntRange(20), help="Cells across (default: the terminal's).")
 @click.option("--height", type=click.IntRange(6), default=16, show_default=True, help="Lines of one panel.")
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     "widths",
     multiple=True,
     metavar="VARIABLE=WIDTH",
+    shell_complete=variables,
     help="Width of the bars, such as days=25. Repeatable.",
 )
 @click.option(
@@ -65,7 +67,7 @@ def figures(
 
 
 @click.command()
-@click.argument("run_id", metavar="RUN", default="last")
+@RUN
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FILE.html", help="Where to write it."
 )
@@ -91,7 +93,7 @@ def said_internal(*, public: bool) -> str:
 
 
 @click.command()
-@click.argument("run_id", metavar="RUN", default="last")
+@RUN
 @click.option(
     "-o",
     "--output",

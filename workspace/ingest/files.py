@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import importlib.resources
 import os
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -69,6 +72,36 @@ def find_source(file: str, beside: Path | None = None, place: str = "data.file")
         raise BadInput(place, f'no such file "{file}"; give the right path, or --data FILE') from None
     except OSError as error:
         raise BadInput(place, f'"{file}" cannot be read: {os.strerror(error.errno or 0)}') from None
+
+
+def files_matching(names: Sequence[str], place: str) -> list[str]:
+    """The files that names and patterns (``syn*.csv``) mean, each pattern's in the order of the numbers in their names.
+
+    Raises BadInput where a pattern fits no file, and where a file is meant twice: it would count as two datasets.
+    """
+    found: list[str] = []
+    for name in names:
+        path = Path(name).expanduser()
+        if not glob.has_magic(name) or path.exists():
+            found.append(name)
+            continue
+        fitting = sorted(glob.glob(str(path)), key=_numbered)  # noqa: PTH207  (Path.glob takes no absolute pattern)
+        if not fitting:
+            raise BadInput(place, f'no file fits "{name}"')
+        found += fitting
+    seen: dict[Path, str] = {}
+    for name in found:
+        path = Path(name).expanduser().resolve()
+        if path in seen:
+            which = f'"{name}" is given twice' if seen[path] == name else f'"{name}" and "{seen[path]}" are one file'
+            raise BadInput(place, f"{which}; each released dataset counts once")
+        seen[path] = name
+    return found
+
+
+def _numbered(name: str) -> list[tuple[int, str]]:
+    """A name's parts as they are counted: ``syn2`` before ``syn10``."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"([0-9]+)", name)]
 
 
 def _in_utf8(name: str, place: str) -> str:

@@ -36,6 +36,12 @@ def shipped_recipes() -> list[RecipeFile]:
     return [RecipeFile(f.name[:-5], f.read_text("utf-8"), None) for f in files if f.name.endswith(".toml")]
 
 
+def recipe_names() -> list[str]:
+    """The names of the recipes that ship, none of which is read."""
+    names = sorted(file.name for file in importlib.resources.files(__package__).iterdir())
+    return [name.removesuffix(".toml") for name in names if name.endswith(".toml")]
+
+
 def find_recipe(name: str) -> RecipeFile:
     """The recipe in a file, or the shipped one of this name. Raises BadInput."""
     path = Path(name).expanduser()

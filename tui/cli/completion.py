@@ -1,0 +1,136 @@
+"""What a shell is told while a command is typed: recipes, runs, methods, settings and variables.
+
+Names of files, runs and variables may be a stranger's, and a shell carries out what it is given: only those are offered that
+mean nothing to any shell. Whatever cannot be read is not offered, and nothing is written.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem, get_completion_class
+
+from ..places import default_workspace
+from .speech import echo
+
+SHELLS = ("bash", "zsh", "fish")
+SAFE = re.compile(r"[A-Za-z0-9_.,/@%+=\[\]-]+")
+"""Words that no shell reads as anything but themselves (``[`` and ``]`` beside a file of that name)."""
+MOST_BYTES = 1 << 20
+RELEASE = ("m", "seed")
+
+
+def _offered(words: Iterable[tuple[str, str]], typed: str) -> list[CompletionItem]:
+    """Those that begin with what was typed, each once, in their order."""
+    fit = {word: said for word, said in words if word.startswith(typed) and SAFE.fullmatch(word)}
+    return [CompletionItem(word, help=" ".join(said.split())[:60] or None) for word, said in fit.items()]
+
+
+def recipes(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """The recipes that ship and those of this directory; else whatever file the shell finds."""
+    from sfumato.workspace.recipes import recipe_names
+
+    own = ((path.name, "a file here") for path in sorted(Path().glob("*.toml")))
+    return _offered([*((name, "") for name in recipe_names()), *own], typed) or [CompletionItem(typed, type="file")]
+
+
+def shipped(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """The recipes that ship."""
+    from sfumato.workspace.recipes import recipe_names
+
+    return _offered(((name, "") for name in recipe_names()), typed)
+
+
+def runs(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """``last``, and the numbers and names of the workspace's runs."""
+    from sfumato.workspace.views.run_words import run_words
+
+    return _offered([("last", "the newest run"), *run_words(_workspace(context))], typed)
+
+
+def methods(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """The keys of all methods, without importing any."""
+    from sfumato.engine.families import method_keys
+
+    return _offered(((key, "") for key in method_keys()), typed)
+
+
+def settings(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """What ``--set`` may change of the recipe that stands on the line: ``release.m=``, ``variables.age.kind=``."""
+    table = _recipe(_word(context, "recipe"))
+    paths = dict.fromkeys([*_paths(table, ""), *(f"release.{key}" for key in RELEASE)])
+    return _offered(((f"{path}=", "") for path in paths), typed)
+
+
+def variables(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """The variables of the run that stands on the line, else of the newest."""
+    from sfumato.workspace.views.run_words import recipe_of
+
+    table = _parsed(recipe_of(_workspace(context), str(_word(context, "run_id") or "last")))
+    named = table.get("variables")
+    return _offered(((f"{name}=", "") for name in named) if isinstance(named, Mapping) else (), typed)
+
+
+def _word(context: click.Context, name: str) -> object:
+    """An argument of the line; where its last option still waits for a value, click leaves arguments as they were written."""
+    return context.args[0] if context.args else context.params.get(name)
+
+
+def _workspace(context: click.Context) -> Path:
+    named = context.params.get("directory") or context.find_root().params.get("directory")
+    return Path(named) if named else default_workspace()
+
+
+def _recipe(name: object) -> dict[str, Any]:
+    from sfumato.engine.errors import EngineError
+    from sfumato.workspace.errors import WorkspaceError
+    from sfumato.workspace.recipes import find_recipe
+
+    try:
+        return find_recipe(str(name)).table if name else {}
+    except (EngineError, WorkspaceError, OSError):
+        return {}
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return {}
+
+
+def _paths(table: object, before: str) -> Iterator[str]:
+    """The places of single values: ``release.m``, ``synthesis[0].predictors``."""
+    if isinstance(table, Mapping):
+        for key, value in table.items():
+            yield from _paths(value, f"{before}.{key}" if before else str(key))
+    elif isinstance(table, list) and any(isinstance(item, Mapping) for item in table):
+        for i, item in enumerate(table):
+            yield from _paths(item, f"{before}[{i}]")
+    else:
+        yield before
+
+
+BASH = """[[ $type == 'plain' && $value == *= ]] && compopt -o nospace
+        if [[ $type == 'dir' ]]"""
+"""In bash the value of a setting follows without a blank."""
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(SHELLS))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print what makes SHELL complete commands, recipes, runs, methods and variables.
+
+    bash and zsh: eval "$(sfumato completion bash)" in ~/.bashrc or ~/.zshrc; fish: sfumato completion fish | source.
+    """
+    of_shell = get_completion_class(shell)
+    if of_shell is None:
+        raise click.UsageError(f"{shell} is not known to this version of click; one of {', '.join(SHELLS)}")
+    source = of_shell(context.find_root().command, {}, "sfumato", "_SFUMATO_COMPLETE").source()
+    echo(source.replace("if [[ $type == 'dir' ]]", BASH) if shell == "bash" else source)
