@@ -62,7 +62,10 @@ def titles() -> dict[str, str]:
 
 def labels() -> dict[str, dict[float, str]]:
     """By variable the labels of its values."""
-    named: dict[str, dict[float, str]] = {"sex": {1.0: "woman", 2.0: "man"}, "region": {float(k): v for k, v in REGIONS.items()}}
+    named: dict[str, dict[float, str]] = {
+        "sex": {1.0: "woman", 2.0: "man"},
+        "region": {float(k): v for k, v in REGIONS.items()},
+    }
     return named | {f"trust_{i:02d}": {float(k): v for k, v in TRUST.items()} for i in range(1, 31)}
 
 
