@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, on, work
-from textual.app import ComposeResult
+from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.message import Message
@@ -19,6 +20,7 @@ from textual.worker import get_current_worker
 from sfumato.tui import jobs
 from sfumato.tui.fields import shown_value
 from sfumato.tui.messages import PlanSaved
+from sfumato.tui.terminal.external_editor import NotEdited, edited, editor_command
 from sfumato.tui.widgets.entries import TomlText
 from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.lines import Line
@@ -145,6 +147,7 @@ class Plan(PlanPane):
         Binding("K,shift+up", "move(-1)", "Move up", show=False, id="plan.up"),
         Binding("J,shift+down", "move(1)", "Move down", show=False, id="plan.down"),
         Binding("t", "text", "Edit the TOML", show=False, id="plan.text"),
+        Binding("E", "editor", "Edit the TOML in your editor", show=False, id="plan.editor"),
     ]
 
     @dataclass
@@ -336,6 +339,25 @@ class Plan(PlanPane):
     def action_text(self) -> None:
         """Give the keys to the text; escape comes back."""
         self.query_one(TomlText).focus()
+
+    def action_editor(self) -> None:
+        """Have the text edited with what ``VISUAL`` or ``EDITOR`` names; what comes back is as if it had been typed."""
+        if self._history is None:
+            return
+        text = self.query_one(TomlText)
+        try:
+            command = editor_command(os.environ)
+            with self.app.suspend():
+                found = edited(text.text, "plan.toml", command)
+        except (NotEdited, SuspendNotSupported) as error:
+            self.sfumato.say(str(error), severity="warning")
+            return
+        if found == text.text:
+            self.sfumato.say(
+                f"{command[0]} changed nothing; one that returns at once needs an option to wait, as code --wait"
+            )
+        else:
+            text.load_text(found)
 
     def action_move(self, by: int) -> None:
         """Move the step up or down among those of its kind."""

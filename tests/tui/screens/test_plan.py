@@ -1,10 +1,13 @@
 import asyncio
+import sys
 import time
 import tomllib
+from contextlib import nullcontext
 
 import pytest
 
 from sfumato.engine.methods import registry
+from sfumato.tui.app import SfumatoApp
 from sfumato.tui.screens.form import Form
 from sfumato.tui.screens.plan import Plan
 from sfumato.tui.screens.plan_forms import section_of, step_fields
@@ -333,3 +336,43 @@ async def test_data_plan_and_forms_without_colour_and_without_signs(sit, built_d
         assert "Bayesian linear regression" in seat.text
         await seat.press("escape", "a")
         assert "Add a step" in seat.text
+
+
+async def test_the_plan_is_edited_with_the_users_own_editor(sit, built_data, monkeypatch, tmp_path):
+    editor = tmp_path / "editor.py"
+    monkeypatch.setenv("VISUAL", f"{sys.executable} {editor}")
+    monkeypatch.setattr(SfumatoApp, "suspend", lambda _: nullcontext())
+
+    def does(old, new):
+        editor.write_text(
+            f"import sys; f = open(sys.argv[1], 'r+'); t = f.read().replace({old!r}, {new!r}); f.seek(0); f.truncate(); f.write(t)"
+        )
+
+    async with sit(built_data, tab="plan") as seat:
+        before = stored(built_data)[0]
+        does("seed = 7", "seed = 8")
+        await seat.press("E")
+        await seat.pilot.pause(1.3)
+        await seat.press("shift")
+        assert stored(built_data)[0]["release"]["seed"] == 8
+        await seat.press("u")
+        assert stored(built_data)[0] == before, "one step"
+        does("seed = 7", "seed = = 7")
+        await seat.press("E")
+        await seat.pilot.pause(1.3)
+        text = await seat.press("shift")
+        assert "✗" in text
+        assert "seed = = 7" in seat.app.screen.query_one(TomlText).text, "kept as it was typed"
+        assert stored(built_data)[0] == before
+        await seat.press("u")
+        assert "seed = = 7" not in seat.app.screen.query_one(TomlText).text
+
+
+async def test_without_an_editor_the_plan_says_how_to_name_one(sit, built_data, monkeypatch):
+    for name in ("VISUAL", "EDITOR"):
+        monkeypatch.delenv(name, raising=False)
+    async with sit(built_data, "E", tab="plan") as seat:
+        assert "set VISUAL or EDITOR" in seat.app.notices[-1]
+        monkeypatch.setenv("EDITOR", "true")
+        await seat.press("E")
+        assert "not supported" in seat.app.notices[-1], "a terminal that cannot be left"

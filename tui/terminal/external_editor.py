@@ -1,0 +1,98 @@
+"""A text edited with the user's own editor, in a file that nobody else can read and that is gone afterwards."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import stat
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from sfumato.workspace.errors import StrangeFile
+from sfumato.workspace.plain_files import read_plain
+
+VARIABLES = ("VISUAL", "EDITOR")
+NO_EDITOR = "No editor is known: set VISUAL or EDITOR, such as export EDITOR=nano, and start the app again"
+MOST_BYTES = 1 << 20
+"""As many as a recipe may have."""
+
+
+class NotEdited(Exception):
+    """The text is as it was; the words say why."""
+
+
+def editor_command(environment: Mapping[str, str]) -> list[str]:
+    """The command that ``VISUAL``, else ``EDITOR``, names, split as a shell would and run by none. Raises NotEdited."""
+    named = next((name for name in VARIABLES if environment.get(name, "").strip()), None)
+    if named is None:
+        raise NotEdited(NO_EDITOR)
+    try:
+        return shlex.split(environment[named])
+    except ValueError as error:
+        raise NotEdited(f"{named} cannot be read as a command: {error}") from None
+
+
+def edited(text: str, name: str, command: Sequence[str]) -> str:
+    """The text as the editor left it in a file called ``name``. Raises NotEdited.
+
+    The directory is the user's alone (0700), in memory where the session has a place there, and removed with all that the editor
+    left in it.
+    """
+    with tempfile.TemporaryDirectory(
+        prefix="sfumato-", dir=_place(os.environ), ignore_cleanup_errors=True
+    ) as directory:
+        file = Path(directory) / name
+        with os.fdopen(
+            os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8", newline=""
+        ) as out:
+            out.write(text)
+        try:
+            with _interrupts_are_the_editors():
+                status = subprocess.run([*command, str(file)], check=False).returncode
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise NotEdited(f"{command[0]} cannot be started: {reason}; set VISUAL or EDITOR to your editor") from None
+        if status:
+            raise NotEdited(f"{command[0]} ended with status {status}: the text is as it was")
+        return _read(file)
+
+
+def _read(file: Path) -> str:
+    try:
+        content = read_plain(file, MOST_BYTES)
+        return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except StrangeFile as error:
+        raise NotEdited(f"what the editor left is {error.kind}: the text is as it was") from None
+    except UnicodeDecodeError:
+        raise NotEdited("what the editor left is not UTF-8: the text is as it was") from None
+    except OSError as error:
+        raise NotEdited(f"what the editor left cannot be read ({error.strerror}): the text is as it was") from None
+
+
+def _place(environment: Mapping[str, str]) -> str | None:
+    """The session's own directory in memory; None where there is none, for the system's own choice."""
+    named = environment.get("XDG_RUNTIME_DIR", "")
+    try:
+        found = os.lstat(named)
+    except (OSError, ValueError):
+        return None
+    own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
+    return named if own and os.access(named, os.W_OK) else None
+
+
+@contextmanager
+def _interrupts_are_the_editors() -> Iterator[None]:
+    """Ctrl+C means the editor that is in front, not the app behind it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, lambda *_: None)  # a handler, unlike SIG_IGN, is not inherited
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
