@@ -26,11 +26,13 @@ from sfumato.workspace.views.runs import find_run, run_line
 
 from . import jobs
 from .messages import ErrorMessage, FileLookedAt, JobDone, KeysRead, WorkspaceChanged, WorkspaceOpened
+from .notification import LONG_SECONDS, WAYS, RunWatch, sequence, way_of
 from .own_keys import key_for
 from .places import keys_file
 from .screens.page import TellsErrors
 from .screens.projects import Projects
 from .state import AppState, StateWriter, load_state
+from .terminal.beside_pictures import send
 from .terminal.device import HUNG_UP, terminal_is_there
 from .terminal.diff_output import DiffOutput
 from .terminal.key_queue import KeyQueue
@@ -75,6 +77,7 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         self.own_keys: Mapping[str, str] = {}
         self._keeper = StateWriter()
         self._polls = self._spared = 0
+        self._watch = RunWatch()
         self._use_own_themes()
         if os.environ.get("SSH_CONNECTION") or os.environ.get("SSH_TTY"):
             self.animation_level = "none"
@@ -94,6 +97,7 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         """Open what was open, and look for changes once a second."""
         self._workspace = Workspace.open(self.directory, read_only=True)
         self._version = self._workspace.data_version
+        self._watch.ended(self._workspace.connection)
         self._has_terminal = not self.is_headless and terminal_is_there()
         self.set_interval(POLL_SECONDS, self._poll)
         self.app_resume_signal.subscribe(self, lambda _: self.action_redraw())
@@ -152,6 +156,8 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         if version != self._version or self._polls % POLLS_PER_SWEEP == 0:
             self._version = version
             self._started = [worker for worker in self._started if worker.poll() is None]
+            way = way_of(os.environ, self.state.notify, otherwise="bell")
+            send(self, sequence(way, self._watch.ended(self._workspace.connection), in_tmux="TMUX" in os.environ))
             self.refresh_page()
 
     def refresh_page(self) -> None:
@@ -210,6 +216,13 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
 
         if not isinstance(self.screen, Keys):
             await self.open(Keys(keys_of(self.screen)))
+
+    def action_when_run_ends(self) -> None:
+        """Choose what happens when a run ends: nothing, the bell, a message of the desktop."""
+        ways = list(WAYS)
+        now = way_of(os.environ, self.state.notify, otherwise="bell")
+        self.remember(notify=ways[(ways.index(now) + 1) % len(ways)])
+        self.say(f"When a run ends that took {LONG_SECONDS:.0f} seconds or more: {WAYS[self.state.notify]}")
 
     def action_keys_file(self) -> None:
         """Say which file changes keys."""
@@ -295,7 +308,8 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         self.directory = event.directory
         self._workspace = Workspace.open(self.directory, read_only=True)
         self._version = self._workspace.data_version
-        self.state = replace(load_state(self.directory), theme=self.state.theme)
+        self._watch = RunWatch()
+        self.state = replace(load_state(self.directory), theme=self.state.theme, notify=self.state.notify)
         self.refresh_page()
 
     @on(ErrorMessage)
@@ -329,6 +343,7 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         yield SystemCommand("Help", "The keys that work here", self.action_keys)
         yield SystemCommand("Own keys", "Where the file is that changes keys", self.action_keys_file)
         yield SystemCommand("Messages", "What was said in this session", self.action_notices)
+        yield SystemCommand("When a run ends", "Nothing, the bell, or a message of the desktop", self.action_when_run_ends)
         yield SystemCommand("Redraw", "Paint the whole screen again", self.action_redraw)
         yield SystemCommand("Theme", "Dark, light, high contrast or the terminal's colours", self.action_change_theme)
         yield SystemCommand("Save picture", "Write this screen to an SVG file", self.deliver_screenshot)

@@ -25,7 +25,9 @@ MOST_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class AppState:
-    """Where the user was: project (None on the list of projects), run, tab, its row, and how results and map were shown."""
+    """Where the user was: project (None on the list of projects), run, tab, its row, how results and map were shown, and what
+    happens when a run ends.
+    """
 
     project: int | None = None
     run: int | None = None
@@ -38,6 +40,7 @@ class AppState:
     up: str = ""
     theme: str = ""
     row: str = ""
+    notify: str = ""
 
 
 def load_state(directory: Path) -> AppState:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -129,6 +130,7 @@ def carry_out(workspace: Workspace, run_ids: Sequence[int], jobs: int, json_file
     EngineError when a run fails: at once for the first, for another when what the first found has been shown.
     """
     runs = follow_all(workspace, run_ids, jobs, quiet=quiet)
+    _notify(runs)
     failed = [run for run in runs if run.state is RunState.FAILED]
     if runs[0] in failed:
         raise EngineError(f"run {runs[0].id} failed: {runs[0].error}")
@@ -143,6 +145,20 @@ def carry_out(workspace: Workspace, run_ids: Sequence[int], jobs: int, json_file
     if failed:
         raise EngineError(f"run {failed[0].id}, beside run {runs[0].id}, failed: {failed[0].error}")
     return exit_code(verdicts_of(workspace, runs[0].id))
+
+
+def _notify(runs: Sequence[Run]) -> None:
+    """Tell somebody at another window that the runs have ended, where that was asked for and there is a terminal."""
+    if not sys.stderr.isatty():
+        return
+    from ..notification import LONG_SECONDS, sequence, way_of
+
+    long = [
+        run for run in runs if run.state in (RunState.DONE, RunState.FAILED) and (run.seconds or 0.0) >= LONG_SECONDS
+    ]
+    way = way_of(os.environ, "", otherwise="off")
+    sys.stderr.write(sequence(way, [(run.id, run.state.value) for run in long], in_tmux="TMUX" in os.environ))
+    sys.stderr.flush()
 
 
 def show(workspace: Workspace, runs: Sequence[Run]) -> str:

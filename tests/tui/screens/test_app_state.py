@@ -6,6 +6,7 @@ from sfumato.tui.app import launch
 from sfumato.tui.state import AppState, load_state, save_state
 from sfumato.tui.widgets.grid import Grid
 from sfumato.workspace.errors import NotAWorkspace, NotFound
+from sfumato.workspace.store.workspace import Workspace
 
 FILE = "app-state.json"
 
@@ -119,3 +120,26 @@ async def test_a_look_at_the_workspace_while_the_app_ends_does_no_harm(sit, dire
         app = seat.app
     assert not app.screen_stack
     app.refresh_page()
+
+
+async def test_a_run_that_ends_rings_the_bell_once_and_the_way_is_remembered(sit, directory, monkeypatch):
+    sent = []
+    monkeypatch.setattr("sfumato.tui.app.send", lambda _, text: sent.append(text))
+    monkeypatch.delenv("SFUMATO_NOTIFY", raising=False)
+    monkeypatch.delenv("TMUX", raising=False)
+    async with sit(directory) as seat:
+        seat.app._poll()
+        with Workspace.open(directory) as workspace:
+            workspace.connection.execute("UPDATE run SET state = 'done', finished = created + 60 WHERE id = 4")
+        seat.app._poll()
+        seat.app._poll()
+        assert [text for text in sent if text] == ["\a"]
+        seat.app.action_when_run_ends()
+        assert "message of the desktop" in seat.app.notices[-1]
+        with Workspace.open(directory) as workspace:
+            workspace.connection.execute("UPDATE run SET state = 'running' WHERE id = 4")
+            seat.app._poll()
+            workspace.connection.execute("UPDATE run SET state = 'failed' WHERE id = 4")
+        seat.app._poll()
+        assert sent[-1] == "\a\x1b]9;Sfumato: run 4 has failed\x1b\\"
+    assert load_state(directory).notify == "osc9"
