@@ -343,7 +343,9 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         yield SystemCommand("Help", "The keys that work here", self.action_keys)
         yield SystemCommand("Own keys", "Where the file is that changes keys", self.action_keys_file)
         yield SystemCommand("Messages", "What was said in this session", self.action_notices)
-        yield SystemCommand("When a run ends", "Nothing, the bell, or a message of the desktop", self.action_when_run_ends)
+        yield SystemCommand(
+            "When a run ends", "Nothing, the bell, or a message of the desktop", self.action_when_run_ends
+        )
         yield SystemCommand("Redraw", "Paint the whole screen again", self.action_redraw)
         yield SystemCommand("Theme", "Dark, light, high contrast or the terminal's colours", self.action_change_theme)
         yield SystemCommand("Save picture", "Write this screen to an SVG file", self.deliver_screenshot)
