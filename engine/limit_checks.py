@@ -27,12 +27,12 @@ def natural_bound(output: Output) -> Bound:
 
 
 def wrong_side(output: Output, bound: Bound) -> str:
-    """Why a limit on this side fails what is good and passes what is bad; empty where it does not."""
+    """That a limit on this side would fail what is good and pass what is bad; empty where it would not."""
     natural = natural_bound(output)
     if output.goal == "none" or (bound == "min") == (natural == "min"):
         return ""
     better = "higher" if output.goal == "high" else "lower"
-    return f"{better} is better: {bound} fails what is good and passes what is bad; {natural}?"
+    return f"{better} is better: did you mean {natural}?"
 
 
 def beyond_range(output: Output, bound: Bound, limit: float) -> str:
@@ -53,9 +53,9 @@ def never_fails(output: Output, bound: Bound, limit: float) -> str:
     """That every value keeps to a limit at the end of the range; empty where one may not."""
     low, high = output.range
     if bound == "max" and high is not None and limit == high:
-        return f"{_what(output)} is never above {high:g}: this limit never fails"
+        return f"{_what(output)} is never above {high:g}: it never fails"
     if bound == "min" and low is not None and limit == low:
-        return f"{_what(output)} is never below {low:g}: this limit never fails"
+        return f"{_what(output)} is never below {low:g}: it never fails"
     return ""
 
 

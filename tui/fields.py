@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 from sfumato.engine.errors import BadInput
 
+from .offers import Offer
+
 FieldKind = Literal["text", "value", "list", "table"]
 
 
@@ -18,6 +20,8 @@ class Field:
     """One line of a form. ``value`` is what the recipe has, None where it has nothing and ``default`` holds.
 
     ``choices`` make it a choice; ``words`` complete what is typed, the last of a list; ``paths`` has it completed to a file.
+    ``offers`` are listed to be chosen from, the words where there are none; ``joined`` is the sign that two of them may be joined with.
+    ``beside`` gives it a line of its own below, for what is said of its value.
     """
 
     name: str
@@ -28,6 +32,42 @@ class Field:
     choices: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     paths: bool = False
+    offers: tuple[Offer, ...] = ()
+    joined: str = ""
+    beside: bool = False
+
+    @property
+    def listed(self) -> tuple[Offer, ...]:
+        """What there is to choose from."""
+        return self.offers or tuple(Offer(word) for word in self.words)
+
+    def chosen_in(self, text: str) -> tuple[str, ...]:
+        """What a typed text has chosen, as the list names it; nothing of what cannot be read."""
+        try:
+            value = typed_value(text, self.kind, self.name)
+        except BadInput:
+            return ()
+        if self.kind == "table":
+            offered = {offer.value for offer in self.offers}
+            pairs = {key: f"{_key(key)} = {_item(item)}" for key, item in value.items()}
+            return tuple(pair if pair in offered else key for key, pair in pairs.items())
+        return tuple(map(shown_value, value)) if self.kind == "list" else tuple(filter(None, (text.strip(),)))
+
+    def with_chosen(self, text: str, chosen: Sequence[str]) -> str:
+        """The text that says what was chosen from the list: of a table, what it said of these, or names whose value is to be typed."""
+        if self.kind == "table":
+            return ", ".join(self._pair_of(text, value) for value in chosen)
+        if self.kind == "list":
+            return shown_value([_as_toml(value) for value in chosen])
+        return chosen[0] if chosen else ""
+
+    def _pair_of(self, text: str, chosen: str) -> str:
+        had = typed_value(text, "table", self.name) if self.chosen_in(text) else {}
+        if chosen in had:
+            return f"{_key(chosen)} = {_item(had[chosen])}"
+        return (
+            chosen if chosen in {offer.value for offer in self.offers if "=" in offer.value} else f"{_key(chosen)} = "
+        )
 
 
 def shown_value(value: object) -> str:

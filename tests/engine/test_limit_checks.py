@@ -22,7 +22,7 @@ OUTPUTS = st.sampled_from([K, RISK, GAP, EITHER])
 
 def test_at_most_5_is_no_limit_of_a_k_that_should_be_large() -> None:
     assert "higher is better" in wrong_side(K, "max")
-    assert wrong_side(K, "max").endswith("min?")
+    assert wrong_side(K, "max").endswith("mean min?")
     assert wrong_side(K, "min") == ""
     assert "higher is better" in wrong_side(K, "max_ratio")
 

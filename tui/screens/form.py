@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -20,9 +20,21 @@ from sfumato.tui.widgets.entries import Choice, Entry, LastWord, PathName
 from sfumato.workspace.reporting.words import mark
 
 from .page import Dialog
+from .pick_list import PickList
 
 Check = Callable[[dict[str, Any]], None]
 """Raises BadInput when a form's table cannot be used. Called in a thread."""
+Texts = Mapping[str, str]
+"""What stands in the fields, by name."""
+LISTED = "ctrl+o lists (space where it is empty)"
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What is said below a field that has a line for it: a ``hint``, and a ``warning``, which is accepted the second time."""
+
+    hint: str = ""
+    warning: str = ""
 
 
 class Lines(VerticalScroll, can_focus=False, inherit_bindings=False):
@@ -30,28 +42,51 @@ class Lines(VerticalScroll, can_focus=False, inherit_bindings=False):
 
 
 class Form(Dialog[dict[str, Any]]):
-    """Answers the table that the fields make, once ``check`` agrees with it."""
+    """Answers the table that the fields make, once ``check`` agrees with it.
+
+    ``remark`` says of the texts what stands below the field with a line for it; called in a thread, it may take its time. ``follow``
+    says which texts change with that of a field.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter,ctrl+s", "accept", "Accept", id="form.accept"),
         Binding("down", "app.focus_next", "Next field", show=False, id="form.next"),
         Binding("up", "app.focus_previous", "Field before", show=False, id="form.before"),
+        Binding("ctrl+o", "pick", "List", id="form.pick"),
+        Binding("space", "pick(True)", "List", show=False, priority=True, id="form.pick_empty"),
     ]
     AUTO_FOCUS = ".form-field"
 
     @dataclass
     class Checked(Message):
-        """The fields, as they stood when ``number`` was checked, make ``table``; ``problem`` is empty when it is good."""
+        """The fields, as they stood when ``number`` was checked, make ``table``; ``problem`` is empty when it is good.
+
+        ``at`` is the field with the problem, where it is one's; ``remark`` stands below the field that has a line.
+        """
 
         number: int
         table: dict[str, Any]
         problem: str
+        at: str = ""
+        remark: Remark = Remark()
 
-    def __init__(self, title: str, fields: Sequence[Field], check: Check) -> None:
+    def __init__(
+        self,
+        title: str,
+        fields: Sequence[Field],
+        check: Check,
+        *,
+        remark: Callable[[Texts], Remark] | None = None,
+        follow: Callable[[str, Texts], Texts] | None = None,
+        start: str = "",
+    ) -> None:
+        """``start`` names the field that has the focus at first."""
         super().__init__()
         self._form_title, self._form_fields, self._check = title, tuple(fields), check
+        self._remark, self._follow, self._start = remark, follow, start
         self._number = 0
         self._accepting = False
+        self._warned = ""
 
     def compose(self) -> ComposeResult:
         """A line a field; what the one in focus is for; what is wrong."""
@@ -59,8 +94,10 @@ class Form(Dialog[dict[str, Any]]):
             yield Static(f"{self._form_title}   (enter accepts, escape closes)", classes="dialog-title", markup=False)
             with Lines():
                 for order, field in enumerate(self._form_fields):
-                    yield Label(field.name, markup=False)
+                    yield Label(field.name, markup=False, id=f"label-{order}")
                     yield self._widget(field, f"field-{order}")
+                    if field.beside:
+                        yield Static("", id="form-beside", markup=False)
             yield from self.compose_beside()
             yield Static("" if self._form_fields else "It has no parameters.", id="form-help", markup=False)
             yield Static("", id="form-problem", markup=False)
@@ -73,17 +110,22 @@ class Form(Dialog[dict[str, Any]]):
         if field.choices:
             given = field.default if field.value is None else field.value
             return Choice(field.choices, shown_value(given) or field.choices[0], id=name, classes="form-field")
+        words = field.words or tuple(offer.value for offer in field.offers)
         return Entry(
             shown_value(field.value),
             shown_value(field.default),
-            suggester=PathName() if field.paths else LastWord(field.words) if field.words else None,
+            suggester=PathName() if field.paths else LastWord(words) if words else None,
             select_on_focus=False,
+            leaves=("space",) if field.listed else (),
             id=name,
             classes="form-field",
         )
 
     def on_mount(self) -> None:
         """Say at once what is missing."""
+        names = [field.name for field in self._form_fields]
+        if self._start in names:
+            self.query_one(f"#field-{names.index(self._start)}").focus()
         self._examine()
 
     @property
@@ -93,15 +135,41 @@ class Form(Dialog[dict[str, Any]]):
         values = [widget.value for widget in widgets if isinstance(widget, (Input, Choice))]
         return {field.name: value for field, value in zip(self._form_fields, values, strict=True)}
 
+    def _field_of(self, name: str | None) -> Field | None:
+        """The field of a widget."""
+        given = name is not None and name.startswith("field-")
+        return self._form_fields[int(str(name).removeprefix("field-"))] if given else None
+
+    @property
+    def _here(self) -> Field | None:
+        return self._field_of(self.focused.id) if self.focused else None
+
     @on(events.DescendantFocus)
     def _show_help(self) -> None:
-        name = self.focused.id if self.focused else None
-        if name and name.startswith("field-"):
-            field = self._form_fields[int(name.removeprefix("field-"))]
-            self.query_one("#form-help", Static).update(Content.assemble((f"{field.name}: ", "bold"), field.help))
+        if (field := self._here) is not None:
+            listed = f" · {LISTED}" if field.listed and not field.choices else ""
+            self.query_one("#form-help", Static).update(
+                Content.assemble((f"{field.name}: ", "bold"), field.help, listed)
+            )
 
     @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        self._changed(event.input.id)
+
     @on(Choice.Changed)
+    def _chosen(self, event: Choice.Changed) -> None:
+        self._changed(event.choice.id)
+
+    def _changed(self, name: str | None) -> None:
+        field = self._field_of(name)
+        if field is not None and self._follow is not None:
+            for other, text in self._follow(field.name, self.texts).items():
+                at = next(order for order, one in enumerate(self._form_fields) if one.name == other)
+                widget = self.query_one(f"#field-{at}")
+                if isinstance(widget, (Input, Choice)):
+                    widget.value = text
+        self._examine()
+
     def _examine(self) -> None:
         self._number += 1
         self._check_in_thread(self._number, self.texts)
@@ -112,30 +180,96 @@ class Form(Dialog[dict[str, Any]]):
 
         worker = get_current_worker()
         table: dict[str, Any] = {}
-        problem = ""
+        problem = at = ""
+        remark = Remark() if self._remark is None else self._remark(texts)
         try:
             table = read_fields(self._form_fields, texts)
             self._check(table)
         except BadInput as error:
-            problem = str(error)
+            problem, at = str(error), error.place
+            if any(field.beside and field.name == at for field in self._form_fields):
+                problem = error.message
         except (OSError, RuntimeError) as error:
             problem = f"that cannot be looked at: {error}"
         if not worker.is_cancelled:
-            self.post_message(self.Checked(number, table, problem))
+            self.post_message(self.Checked(number, table, problem, at, remark))
 
     @on(Checked)
     def _take(self, event: Checked) -> None:
         if event.number != self._number:
             return
-        sign = f"{mark('fail')} " if event.problem else f"{mark('pass')} enter accepts"
-        self.query_one("#form-problem", Static).update(f"{sign}{event.problem}")
+        warning = "" if event.problem else event.remark.warning
+        self._show_signs(event.at if event.problem else "")
+        below = self._say_below(event)
+        if event.problem:
+            said = f"{mark('fail')} {event.at if below else event.problem}"
+        else:
+            said = f"{mark('warn')} enter twice accepts it all the same" if warning else f"{mark('pass')} enter accepts"
+        self.query_one("#form-problem", Static).update(said)
         self.query_one("#form-problem", Static).set_class(bool(event.problem), "wrong")
         if self._accepting and not event.problem:
-            self.dismiss(event.table)
+            if not warning or self._warned == warning:
+                self.dismiss(event.table)
+            self._warned = warning
         self._accepting = False
+
+    def _show_signs(self, at: str) -> None:
+        """Put a sign before the name of the field that is wrong."""
+        wrong = _first_name(at)
+        for order, field in enumerate(self._form_fields):
+            label = self.query_one(f"#label-{order}", Label)
+            if label.has_class("wrong") != (field.name == wrong):
+                label.update(f"{mark('fail')} {field.name}" if field.name == wrong else field.name)
+                label.set_class(field.name == wrong, "wrong")
+
+    def _say_below(self, event: Checked) -> bool:
+        """Say what there is to say below a field that has a line for it; whether that is the problem."""
+        field = next((field for field in self._form_fields if field.beside), None)
+        if field is None:
+            return False
+        wrong = bool(event.problem) and event.at == field.name
+        warned = not event.problem and bool(event.remark.warning)
+        hint = "" if wrong and self.texts[field.name] else event.remark.hint
+        text = " · ".join(filter(None, (f"{mark('fail')} {event.problem}" if wrong else "", hint)))
+        line = self.query_one("#form-beside", Static)
+        line.update(f"{mark('warn')} {event.remark.warning}" if warned else text)
+        line.set_class(wrong or warned, "wrong")
+        return wrong
 
     @on(Input.Submitted)
     def action_accept(self) -> None:
         """Answer, unless something is wrong; then say again what."""
         self._accepting = True
         self._examine()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A list where a field has one; space opens it where nothing is typed yet."""
+        if action != "pick":
+            return super().check_action(action, parameters)
+        field, widget = self._here, self.focused
+        if field is None or not field.listed or not isinstance(widget, Input):
+            return False
+        return not parameters or not widget.value
+
+    async def action_pick(self, _: bool = False) -> None:
+        """Choose from a list what stands in the field."""
+        field, widget = self._here, self.focused
+        if field is None or not isinstance(widget, Input):
+            return
+
+        def answered(chosen: tuple[str, ...] | None) -> None:
+            if chosen is not None:
+                text = field.with_chosen(widget.value, chosen)
+                widget.value = text
+                blank = text.find("= ,")
+                widget.cursor_position = len(text) if blank < 0 else blank + 2
+
+        chosen = field.chosen_in(widget.value)
+        several, free = field.kind in ("list", "table"), field.kind != "table"
+        lists = PickList(field.name, field.listed, chosen, several=several, free=free, joined=field.joined)
+        await self.sfumato.open(lists, answered)
+
+
+def _first_name(place: str) -> str:
+    """The field that a place names first: ``predictors`` of ``predictors[2]``."""
+    return place.partition(".")[0].partition("[")[0]

@@ -394,17 +394,28 @@ class Plan(PlanPane):
             return
         from .plan_forms import AddStep
 
-        def chosen(key: str | None) -> None:
-            if key is not None:
-                self.call_later(self._add, key)
+        def chosen(found: tuple[str, ...] | None) -> None:
+            if found:
+                self.call_later(self._add, found[0])
 
         await self.sfumato.open(AddStep(), chosen)
 
     async def _add(self, key: str) -> None:
-        from .plan_forms import new_step, step_form
+        from .plan_forms import new_step, step_form, value_list
 
-        if self._view is not None:
-            await self.sfumato.open(*step_form(self._view, *new_step(self._view, key), self.edit))
+        view = self._view
+        if view is None:
+            return
+        place, step = new_step(view, key)
+
+        def of_value(found: tuple[str, ...] | None) -> None:
+            if found:
+                self.call_later(self.sfumato.open, *step_form(view, place, {**step, "value": found[0]}, self.edit))
+
+        if key == "threshold":
+            await self.sfumato.open(value_list(view), of_value)
+        else:
+            await self.sfumato.open(*step_form(view, place, step, self.edit))
 
     async def action_run(self) -> None:
         """Ask, then run the plan."""

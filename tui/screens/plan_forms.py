@@ -6,30 +6,25 @@ import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING
-from typing import Any, ClassVar, Literal
-
-from textual import on
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Vertical
-from textual.widgets import Input, OptionList, Static
-from textual.widgets.option_list import Option
+from typing import Any, Literal
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods import Method, registry
 from sfumato.engine.recipe import Recipe
-from sfumato.engine.schema import MissingPolicy
+from sfumato.engine.schema import Kind, MissingPolicy
 from sfumato.engine.spec import ParamInfo, written
 from sfumato.engine.thresholds import BOUNDS
-from sfumato.tui.widgets.entries import Entry
 from sfumato.workspace.plan.edits import PlanView, StepPlace, with_sections, with_step
 from sfumato.workspace.store.workspace import Workspace
 
 from ..fields import Field, FieldKind, inline
+from ..offers import Offer
 from .form import Form
-from .page import Dialog
+from .pick_list import PickList
+from .threshold_form import check_limit, follow_value, limit_remark, measured_offers, threshold_fields, threshold_table
 
 TERMS = ("log", "log1p", "sqrt", "square")
+WITH_LEVELS = tuple(kind.value for kind in Kind if kind.has_levels)
 
 
 def section_of(method: Method) -> str:
@@ -48,25 +43,53 @@ def method_of(place: StepPlace, step: Mapping[str, Any]) -> Method:
     raise BadInput(f"{place}.method", f'no method "{name}"; correct it in the TOML, or add the step anew')
 
 
-def step_fields(method: Method, step: Mapping[str, Any], names: Sequence[str]) -> list[Field]:
-    """A field a parameter; before them the target of a synthesis step. ``names`` are the plan's variables."""
+def step_fields(method: Method, step: Mapping[str, Any], variables: Mapping[str, Any] | Sequence[str]) -> list[Field]:
+    """A field a parameter; before them the target of a synthesis step. ``variables`` are the plan's, each with its table."""
+    tables = variables if isinstance(variables, Mapping) else {name: {} for name in variables}
     several = method.joint
     what = "the variables to synthesise, in this order" if several else "the variable to synthesise"
-    target = Field("target", what, "list" if several else "text", step.get("target"), words=tuple(names))
+    target = Field("target", what, "list" if several else "text", step.get("target"), offers=_columns(tables, ()))
     head = [target] if method.family == "synthesis" else []
-    return head + [_field(info, step.get(info.name), tuple(names)) for info in method.spec.params()]
+    return head + [_field(info, step.get(info.name), tables) for info in method.spec.params()]
 
 
-def _field(info: ParamInfo, value: object, names: tuple[str, ...]) -> Field:
-    kind, choices = _shape(info.type)
-    words = {"variables": names, "terms": (*names, *TERMS)}.get(info.param.names or "", ()) or getattr(
-        info.type, "words", ()
+def _columns(tables: Mapping[str, Any], kinds: Sequence[str]) -> tuple[Offer, ...]:
+    """The variables, of these kinds where some are said, each with its kind, role and title."""
+    described = {name: table if isinstance(table, Mapping) else {} for name, table in tables.items()}
+    return tuple(
+        Offer(name, " · ".join(str(table[key]) for key in ("kind", "role", "title") if table.get(key)))
+        for name, table in described.items()
+        if not kinds or table.get("kind", kinds[0]) in kinds
     )
+
+
+def _terms(columns: Sequence[Offer]) -> tuple[Offer, ...]:
+    """Columns, then what may be made of the numbers among them."""
+    numbers = [offer for offer in columns if offer.words.partition(" ")[0] not in WITH_LEVELS]
+    return (*columns, *(Offer(f"{made}({offer.value})", offer.words) for made in TERMS for offer in numbers))
+
+
+def _field(info: ParamInfo, value: object, tables: Mapping[str, Any]) -> Field:
+    kind, choices = _shape(info.type)
+    columns = _columns(tables, info.param.kinds) if info.param.names else ()
+    offers = _terms(columns) if info.param.names == "terms" else columns
+    words = () if offers else getattr(info.type, "words", ())
     asked = "; must be given" if info.required else ""
     limits = f"; {info.param.limits}" if info.param.limits else ""
     default = None if info.default is MISSING else written(info.default)
     given = inline(value) if kind == "value" else value
-    return Field(info.name, f"{info.param.help}{limits}{asked}", kind, given, default, choices, words)
+    joined = ":" if info.param.names == "terms" else ""
+    return Field(
+        info.name,
+        f"{info.param.help}{limits}{asked}",
+        kind,
+        given,
+        default,
+        choices,
+        words,
+        offers=offers,
+        joined=joined,
+    )
 
 
 def _shape(declared: Any) -> tuple[FieldKind, tuple[str, ...]]:
@@ -84,49 +107,19 @@ def _shape(declared: Any) -> tuple[FieldKind, tuple[str, ...]]:
     return ("text" if declared is str else "value"), ()
 
 
-def threshold_fields(step: Mapping[str, Any], table: Mapping[str, Any]) -> list[Field]:
-    """The form of a threshold, its value one of those that the plan measures."""
-    bound = next((name for name in BOUNDS if name in step), None)
-    values = _measured(table)
-    choices = values if values and step.get("value", values[0]) in values else ()
-    return [
-        Field("value", "what is held against the limit", value=step.get("value"), default=values[0] if values else None,
-              choices=choices, words=values),
-        Field("bound", "at most, at least, or at most so many times the confidential data's own value", value=bound or "max", choices=BOUNDS),
-        Field("limit", "the number that must not be passed", "value", step.get(bound) if bound else None),
-        Field("target", "only for this variable; left out, for all", value=step.get("target"), words=tuple(table.get("variables", {}))),
-        Field("level", "only at this level of a study; left out, at all", "value", step.get("level")),
-        Field("params", "only for the step of these settings, such as model = cart; left out, for every one", "table",
-              step.get("params")),
-    ]  # fmt: skip
-
-
-def _key(method: str) -> str:
-    """A method's key; steps of synthesis may leave the family out."""
-    return method if "." in method else f"synthesis.{method}"
-
-
-def _measured(table: Mapping[str, Any]) -> tuple[str, ...]:
-    steps = [*table.get("synthesis", []), *table.get("measure", []), *table.get("study", [])]
-    found = [registry()[key] for step in steps if (key := _key(str(step.get("method", "")))) in registry()]
-    return tuple(dict.fromkeys(f"{method.key}.{output.name}" for method in found for output in method.results))
-
-
 def step_table(section: str, method: str, answers: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
     """The recipe's table of what a form answered."""
     if section != "threshold":
         head = {"target": answers["target"]} if "target" in answers and section == "synthesis" else {}
         rest = {key: value for key, value in answers.items() if key not in head}
         return {**head, "method": method, **rest}
-    values = _measured(table)
-    value = answers.get("value", values[0] if values else "")
-    rest = {key: answers[key] for key in ("target", "level", "params") if key in answers}
-    limit = {answers["bound"]: answers["limit"]} if "limit" in answers else {}
-    return {"value": value, **rest, **limit}
+    return threshold_table(answers, table)
 
 
 def check_step(toml: str, place: StepPlace, step: Mapping[str, Any]) -> None:
     """BadInput when a step cannot stand at its place; what is wrong elsewhere in the plan is no matter here."""
+    if place.section == "threshold":
+        check_limit(step)
     try:
         Recipe.from_toml(with_step(toml, place, step))
     except BadInput as error:
@@ -201,13 +194,13 @@ def new_step(view: PlanView, key: str) -> tuple[StepPlace, Mapping[str, Any]]:
 def step_form(view: PlanView, place: StepPlace, step: Mapping[str, Any], edit: Edit) -> Opened:
     """The form of one step."""
     name = str(step.get("method", ""))
-    names = list(view.table.get("variables", {}))
+    variables = view.table.get("variables", {})
     try:
         if place.section == "threshold":
             title, fields = "Threshold", threshold_fields(step, view.table)
         else:
             method = method_of(place, step)
-            title, fields = f"{method.title} ({method.key})", step_fields(method, step, names)
+            title, fields = f"{method.title} ({method.key})", step_fields(method, step, variables)
     except BadInput as error:
         title, fields = error.message, []
 
@@ -221,7 +214,12 @@ def step_form(view: PlanView, place: StepPlace, step: Mapping[str, Any], edit: E
         if answers is not None and fields:
             edit(lambda toml: with_step(toml, place, made(answers)), str(place))
 
-    return Form(title, fields, check), answered
+    if place.section != "threshold":
+        return Form(title, fields, check), answered
+    first = next((offer.value for offer in measured_offers(view.table)), "")
+    start = "limit" if step.get("value") and not {*BOUNDS} & {*step} else ""
+    form = Form(title, fields, check, remark=lambda texts: limit_remark(texts, first), follow=follow_value, start=start)
+    return form, answered
 
 
 def settings_form(view: PlanView, edit: Edit) -> Opened:
@@ -237,60 +235,26 @@ def settings_form(view: PlanView, edit: Edit) -> Opened:
     return Form("Data and release", settings_fields(view.table), check), answered
 
 
-class AddStep(Dialog[str]):
+class AddStep(PickList):
     """Answers a method's key, or ``threshold``."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("j", "focused.cursor_down", "Down", show=False, id="add_step.down"),
-        Binding("k", "focused.cursor_up", "Up", show=False, id="add_step.up"),
-        Binding("slash", "search", "Search", key_display="/", id="add_step.search"),
-    ]
-    AUTO_FOCUS = "OptionList"
-
     def __init__(self) -> None:
-        super().__init__()
-        self._methods: list[tuple[str, str]] = []
+        super().__init__("Add a step")
 
-    def compose(self) -> ComposeResult:
-        """The methods, and a field to search them."""
-        with Vertical(classes="dialog tall"):
-            yield Static("Add a step   (enter chooses, / searches, q closes)", classes="dialog-title", markup=False)
-            yield OptionList(compact=True, markup=False)
-            yield Entry(placeholder="search")
-
-    def read_query(self) -> Callable[[Workspace], list[tuple[str, str]]]:
+    def read_query(self) -> Callable[[Workspace], list[Offer]]:
         """Key and title of every method."""
         return _methods
 
-    def take(self, answer: list[tuple[str, str]]) -> None:
+    def take(self, answer: list[Offer]) -> None:
         """Offer them."""
-        self._methods = answer
-        self._list()
-
-    @on(Input.Changed)
-    def _list(self) -> None:
-        sought = self.query_one(Input).value.strip().lower()
-        found = [(key, title) for key, title in self._methods if sought in f"{key} {title}".lower()]
-        options = self.query_one(OptionList)
-        options.clear_options()
-        options.add_options([Option(f"{key:<42} {title}", id=key) for key, title in found])
-        options.highlighted = 0 if found else None
-
-    @on(OptionList.OptionSelected)
-    def _choose(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(str(event.option_id))
-
-    @on(Input.Submitted)
-    def _submit(self) -> None:
-        chosen = self.query_one(OptionList).highlighted_option
-        if chosen is not None:
-            self.dismiss(str(chosen.id))
-
-    def action_search(self) -> None:
-        """Type a part of a method's name."""
-        self.query_one(Input).focus()
+        self.offer(answer)
 
 
-def _methods(_: Workspace) -> list[tuple[str, str]]:
-    found = [(method.key, method.title) for method in registry().values()]
-    return [*found, ("threshold", "A limit that a measure must keep")]
+def _methods(_: Workspace) -> list[Offer]:
+    found = [Offer(method.key, method.title) for method in registry().values()]
+    return [*found, Offer("threshold", "A limit that a measure must keep")]
+
+
+def value_list(view: PlanView) -> PickList:
+    """What a new threshold may be of."""
+    return PickList("What the limit is for", measured_offers(view.table))

@@ -19,7 +19,10 @@ from textual.widgets import Input, TextArea
 
 
 class Entry(Input):
-    """A field that is styled once, in its place: Textual styles one that is told to be compact before it has a place."""
+    """A field that is styled once, in its place: Textual styles one that is told to be compact before it has a place.
+
+    Of keys that ``leaves`` names, its screen has the first say; what it does not want is typed.
+    """
 
     def __init__(
         self,
@@ -28,9 +31,11 @@ class Entry(Input):
         *,
         suggester: Suggester | None = None,
         select_on_focus: bool = True,
+        leaves: Sequence[str] = (),
         id: str | None = None,  # noqa: A002  (Textual's name)
         classes: str = "",
     ) -> None:
+        self._leaves = frozenset(leaves)
         super().__init__(
             value,
             placeholder,
@@ -41,6 +46,10 @@ class Entry(Input):
             classes=f"{classes} -textual-compact",
         )
         self.set_reactive(Input.cursor_blink, False)
+
+    def check_consume_key(self, key: str, character: str | None) -> bool:
+        """Whether a key is typed without asking the screen."""
+        return key not in self._leaves and super().check_consume_key(key, character)
 
 
 WORD = re.compile(r"[^\s,:()=\[\]{}\"]*$")
@@ -54,10 +63,11 @@ class LastWord(Suggester):
         self._words = tuple(words)
 
     async def get_suggestion(self, value: str) -> str | None:
-        """The text with its last word completed, where exactly that begins one of the words."""
+        """The text with its last word completed, where that begins one of the words, whatever its case; the same case first."""
         found = WORD.search(value)
         begun = found.group() if found else ""
-        whole = next((word for word in self._words if begun and word.startswith(begun) and word != begun), None)
+        able = [word for word in self._words if begun and word.lower().startswith(begun.lower()) and word != begun]
+        whole = next((word for word in able if word.startswith(begun)), able[0] if able else None)
         return None if whole is None else value[: len(value) - len(begun)] + whole
 
 

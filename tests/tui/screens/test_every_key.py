@@ -100,7 +100,13 @@ PLACES = {
     "form": Place(("Form", "Choice"), "data", ("enter",), {"form.before": ("down",)}),
     "plan": Place(("Plan", "StepGrid"), "plan", before=STEPS),
     "toml": Place(("TomlText",), "plan", ("t",)),
-    "add step": Place(("AddStep",), "plan", ("a",), {"add_step.up": ("j",)}),
+    "step form": Place(("Form",), "plan", ("g", "j", "enter", "down", "end", "ctrl+u")),
+    "pick list": Place(
+        ("PickList",),
+        "plan",
+        ("g", "j", "enter", "down", "ctrl+o"),
+        {f"pick.{up}": ("down", "down") for up in ("up", "page_up")},
+    ),
     "map": Place(("Map", "MapPlot"), "map"),
     "map numbers": Place(("MapNumbers",), "map", ("t",)),
     "choose": Place(("Choose",), "map", ("x",)),
@@ -130,6 +136,7 @@ ELSEWHERE = {
     "trial.page_down": "a board that is longer than the screen",
     "trial.page_up": "a board that is longer than the screen",
     "parameter.weights": "a model fitted by weights: test_traces",
+    "pick.search": "who opens a list searches it already",
     "guided.down": "a project with several tables: test_minimise",
     "guided.up": "a project with several tables: test_minimise",
     "project.beliefs": "believed",
@@ -153,7 +160,10 @@ LAST = (
 
 
 OF_PLANES = {"study.higher", "study.lower", "study.suggested", "study.part"}
+LISTING = {"form.pick", "form.pick_empty"}
 NOT_OF = {
+    "form": LISTING,
+    "step form": {"form.accept", "form.next", "form.before"},
     "curves": {"study.know", *OF_PLANES},
     "planes": {"study.know", "study.log", "study.numbers"},
     "limits": {"study.know", "study.log", *OF_PLANES},

@@ -93,11 +93,11 @@ async def test_names_are_completed_and_near_misses_named(sit, built_data):
 async def test_a_step_is_added(sit, built_data, size):
     async with sit(built_data, "a", size=size, tab="plan") as seat:
         assert "Add a step" in seat.text
-        await seat.press("j", "k", "slash", *"prop", "enter")
+        await seat.press("down", "up", "slash", *"prop", "enter")
         assert "Propensity score" in seat.text
         await seat.press("l", "enter")
         assert "utility.propensity" in seat.text
-        await seat.press("a", "slash", *"lim", "enter", "down", "down", *"0.1", "enter")
+        await seat.press("a", "slash", *"lim", "enter", "enter", *"0.1", "enter")
     plan, _ = stored(built_data)
     assert plan["measure"][3] == {"method": "utility.propensity", "model": "logit_interactions"}
     assert plan["threshold"][3]["max"] == 0.1

@@ -74,10 +74,10 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     add(at, "identif").see("say how near is a match").press("down", "down").type("income = 5%").press("enter")
     at.see("measure +risk.identification")
     add(at, "uncertain").see("variable: must be given").type("age").press("enter").see("study +studies")
-    add(at, "threshold").see("needs exactly one of").press("down", "down").type("0.9").press("enter")
+    add(at, "threshold").see("What the limit is for").press("enter").see("Enter a limit").type("0.9").press("enter")
     at.see("threshold +max = 0.9 +utility.ecdf")
-    add(at, "threshold").see("needs exactly one of").press("right", "right").see(r"\[risk.identification.expected_m")
-    at.press("down", "down").type("0.1").press("enter").see("threshold +max = 0.1 +risk.identification")
+    add(at, "threshold").see("What the limit is for").type("expmatch").press("enter").see(r"\[max\]", "lower is better")
+    at.type("0.1").press("enter").see("threshold +max = 0.1 +risk.identification")
     at.press("R").see("Run this plan", f"{DATASETS} datasets, 2 measures, 1 study, 2 thresholds").press("y")
 
     at.see(r"\[1 Runs\]", "Run 1 started").see("✓ done", "100 %", "✗ 1 of 2 fail")
