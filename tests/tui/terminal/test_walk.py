@@ -61,10 +61,10 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     at.press("down", "right", "right").see(r"\[sensitive\]").press("enter").see(r"visits +count +sensitive")
     at.press("j", "enter").see("Variable income").press("down", "h", "h").see(r"\[sensitive\]")
     at.press("enter").see(r"income +continuous +sensitive")
-    at.press("g", "enter").see("Variable region").press("down", "l").see(r"\[known\]")
-    at.press("enter").see(r"region +categorical +known")
-    at.press("j", "enter").see("Variable age").press("down", "l").see(r"\[known\]")
-    at.press("enter").see(r"age +count +known")
+    at.press("g", "enter").see("Variable region").press("down", "l").see(r"\[quasi_identifier\]")
+    at.press("enter").see(r"region +categorical +quasi")
+    at.press("j", "enter").see("Variable age").press("down", "l").see(r"\[quasi_identifier\]")
+    at.press("enter").see(r"age +count +quasi")
 
     at.press("8").see(r"\[8 Plan\]", "R runs this plan", "settings").press("enter")
     at.see("Data and release").press(*["down"] * 6, "ctrl+u").type(str(DATASETS)).press("enter").see(f"m = {DATASETS}")
@@ -74,9 +74,9 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     add(at, "identif").see("say how near is a match").press("down", "down").type("income = 5%").press("enter")
     at.see("measure +risk.identification")
     add(at, "uncertain").see("variable: must be given").type("age").press("enter").see("study +studies")
-    add(at, "threshold").see("What the limit is for").press("enter").see("Enter a limit").type("0.9").press("enter")
+    add(at, "threshold", "What the limit is for").press("enter").see("Enter a limit").type("0.9").press("enter")
     at.see("threshold +max = 0.9 +utility.ecdf")
-    add(at, "threshold").see("What the limit is for").type("expmatch").press("enter").see(r"\[max\]", "lower is better")
+    add(at, "threshold", "What the limit is for").type("expmatch").press("enter").see(r"\[max\]", "lower is better")
     at.type("0.1").press("enter").see("threshold +max = 0.1 +risk.identification")
     at.press("R").see("Run this plan", f"{DATASETS} datasets, 2 measures, 1 study, 2 thresholds").press("y")
 
@@ -100,16 +100,9 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     at.press("A").see("audit log is whole", "run released").press("q", "q").see("survey", "✗ 1 of 2 fail").press("q")
 
 
-def add(at: Terminal, method: str) -> Terminal:
-    """Open the form of a method that is found by a part of its name."""
-    return (
-        at.press("a")
-        .see("Add a step", r"synthesis\.cart")
-        .press("/")
-        .type(method)
-        .press("enter")
-        .see(r"\(enter accepts")
-    )
+def add(at: Terminal, method: str, opens: str = r"\(enter accepts") -> Terminal:
+    """Open the form of a method that is found by a part of its name, or what else stands before it."""
+    return at.press("a").see("Add a step", r"synthesis\.cart").press("/").type(method).press("enter").see(opens)
 
 
 def test_the_way_from_an_empty_workspace_to_a_release(terminal: Terminal, home: Path) -> None:
