@@ -15,6 +15,7 @@ from .errors import BadInput
 from .microdata import Microdata
 from .recipe import Recipe, Step
 from .statistics.columns import independent_columns
+from .survey import check_weights
 from .terms import Design, check_domain, parse_term
 
 
@@ -60,8 +61,9 @@ def check_steps(recipe: Recipe, data: Microdata) -> None:
 
     Every step: the method's own ``check``, but for anonymisation steps after the first, which work on what that one makes.
     Synthesis steps: a target or a predictor with one single value, and
-    functions of columns outside their domain. The run must keep to its budget of epsilon.
+    functions of columns outside their domain. Every record has a survey weight, where there is one. The run must keep to its budget of epsilon.
     """
+    check_weights(data.alone)
     for step in recipe.synthesis:
         for name in step.targets:
             require_varying(data, name, f"{step.place}.target")

@@ -3,7 +3,8 @@
 ``by_combining_rules`` is for methods whose rows hold, for each estimand and dataset, an ``estimate`` and its
 ``standard_error``, with ``synthesis`` ("partial" or "full") and ``confidence`` among their params; other measures are
 averaged. Intermediate outputs say the rest: the ``size_ratio`` n_l / n of each dataset, and ``lower_bound`` and
-``upper_bound`` of what the variable bounds, in rows that share target, params and level with it (``stated_bounds``).
+``upper_bound`` of what the variable bounds, and the ``design_degrees`` of a survey estimate's variance, in rows that share target, params and
+level with it (``stated_bounds``).
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ from .statistics.combining import Combined, full_synthesis, partial_synthesis
 BOUNDS = (
     Output("lower_bound", "smallest value that what has these parameters can have", "none", intermediate=True),
     Output("upper_bound", "largest value that what has these parameters can have", "none", intermediate=True),
+)
+
+DEGREES = Output(
+    "design_degrees", "degrees of freedom of the variance of one dataset's estimate", "none", intermediate=True
 )
 
 ONE_DATASET = "one dataset alone does not show how much datasets differ, which the interval of the combination needs"
@@ -72,10 +77,11 @@ class _Rows:
         unit = float(column_scales(np.array([*estimates.values(), *errors.values()])))
         values = [value / unit for value in estimates.values()]
         variances = [(error / unit) ** 2 for error in errors.values()]
+        degrees = min(self.of_estimand(row.series[1:], DEGREES.name).values(), default=np.inf)
         if row.params["synthesis"] == "partial":
-            return partial_synthesis(values, variances), unit
+            return partial_synthesis(values, variances, degrees), unit
         ratios = [self.size_ratios.get(draw, 1.0) for draw in estimates]
-        return full_synthesis(values, variances, ratios), unit
+        return full_synthesis(values, variances, ratios, degrees), unit
 
 
 def stated_bounds(within: Range, target: str, params: Mapping[str, Any]) -> Iterator[Estimate]:

@@ -29,6 +29,7 @@ from .results import Diagnostic, Estimate, Fit, Measure, StudyPoint, WholeMeasur
 from .rows import Row, averages, from_estimate, row_params, with_confidential_baseline
 from .run import Progress, Run, silent
 from .streams import making_streams, measuring_streams
+from .survey import said_unweighted
 from .thresholds import Verdict, judge
 
 
@@ -213,6 +214,7 @@ def measure_dataset(
             _seen(step, confidential), released.alone, step.spec.for_release(recipe.schema, recipe.released), run
         ),
     )
+    measure = said_unweighted(step.method, measure, recipe.schema)
     return measure, rows_of(step.method, measure, released.origin, draw, settings=recipe.settings(step))
 
 

@@ -84,6 +84,7 @@ class Method:
     weighted: bool = False
     weighted_release_model: bool = False
     controls: bool = False
+    survey_weighted: bool = False
     gather: Gather[Any] | None = None
     confidential: bool = False
     targets: tuple[str, ...] = ()
@@ -301,6 +302,7 @@ def method(
     outputs: tuple[Output, ...],
     confidential: bool = ...,
     controls: bool = ...,
+    survey_weighted: bool = ...,
     check: Check[S] | None = ...,
     combine: Combine | None = ...,
     extra: Extra | None = ...,
@@ -314,8 +316,8 @@ def method(title: str, *, spec: type[Spec], source: str, **rest: Any) -> Callabl
     its ``account`` says what they cost. ``release_model`` is what an intruder makes of a release of it; a measure with ``gather`` reads those of all steps.
     ``weighted`` says that its fit, and ``weighted_release_model`` that this model, gives each record the influence that
     ``Microdata.weights`` says. ``controls`` says that a measure holds what it finds against records that no release was made of: its
-    confidential data have them (``Microdata.controls``), and a recipe without any is refused. ``check`` is the method's own
-    check of the confidential data. ``axis``, ``planes``, ``split`` and ``lattice`` are a study's; ``per_record`` declares the arrays of a
+    confidential data have them (``Microdata.controls``), and a recipe without any is refused. ``survey_weighted`` says that a measure speaks of the
+    population where a variable is the survey weight (``sfumato.engine.survey``). ``check`` is the method's own check of the confidential data. ``axis``, ``planes``, ``split`` and ``lattice`` are a study's; ``per_record`` declares the arrays of a
     ``Measure`` with one value a record, ``beliefs`` which outputs tell what an intruder believes before and after. ``extra`` is the part of the package that it needs.
     """
 

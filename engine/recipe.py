@@ -22,6 +22,7 @@ from .release_form import AnonymisationSpec, ReleaseForm
 from .rows import may_be_of
 from .schema import Origin, Role, Schema, Variable
 from .spec import Spec, StudySpec
+from .survey import check_declared, settings_of
 from .terms import parse_term
 from .thresholds import Threshold
 from .toml import known_keys, names_of, read_toml, section_of, tables_of, text_of, whole_number
@@ -140,7 +141,7 @@ class Recipe:
         if not stored:
             _refuse_twice((*measures, *studies), schema, released)
         counted = (*(step for step in synthesis if step.method.outputs), *measures, *studies)
-        judged = [(step.method, step.spec.settings(schema, released)) for step in counted]
+        judged = [(step.method, _settings_of(step, schema, released)) for step in counted]
         thresholds = tuple(
             Threshold.from_table(t, f"threshold[{i}]", judged, schema)
             for i, t in enumerate(tables_of(table, "threshold"))
@@ -192,7 +193,7 @@ class Recipe:
 
     def settings(self, step: Step) -> dict[str, Any]:
         """What the rows of one of its measures or studies say of how they were made."""
-        return step.spec.settings(self.schema, self.released)
+        return _settings_of(step, self.schema, self.released)
 
     def step_of(self, key: str, params: Mapping[str, Any]) -> Step | None:
         """The measure, study or account that made a row of method ``key``: of those that agree with it the one that says most.
@@ -269,7 +270,13 @@ def _schema(table: Mapping[str, Any]) -> Schema:
     variables = section_of(table, "variables")
     if not variables:
         raise BadInput("variables", 'name at least one column, such as price = { kind = "continuous" }')
-    return Schema(tuple(Variable.from_table(name, item, f"variables.{name}") for name, item in variables.items()))
+    schema = Schema(tuple(Variable.from_table(name, item, f"variables.{name}") for name, item in variables.items()))
+    check_declared(schema)
+    return schema
+
+
+def _settings_of(step: Step, schema: Schema, released: tuple[str, ...]) -> dict[str, Any]:
+    return {**step.spec.settings(schema, released), **settings_of(step.method, schema)}
 
 
 def _step(

@@ -35,7 +35,7 @@ class Kind(StrEnum):
 
 
 class Role(StrEnum):
-    """What the variable is in the release: known to an intruder, sensitive, an identifier, or neither.
+    """What the variable is in the release: known to an intruder, sensitive, an identifier, the survey weight, or none of these.
 
     A quasi-identifier is read under its older word ``known`` too.
     """
@@ -43,11 +43,20 @@ class Role(StrEnum):
     QUASI_IDENTIFIER = "quasi_identifier"
     SENSITIVE = "sensitive"
     IDENTIFIER = "identifier"
+    WEIGHT = "weight"
     OTHER = "other"
 
     @classmethod
     def _missing_(cls, value: object) -> Role | None:
         return cls.QUASI_IDENTIFIER if value == "known" else None
+
+
+class DesignPart(StrEnum):
+    """What a variable says of how a survey's records were drawn, whatever its role: see ``sfumato.engine.survey``."""
+
+    STRATA = "strata"
+    CLUSTERS = "clusters"
+    POPULATION = "population"
 
 
 class MissingPolicy(StrEnum):
@@ -76,6 +85,7 @@ class Variable:
     labels: Mapping[str, str] = field(default_factory=dict)
     missing: tuple[str | float, ...] = ()
     title: str = ""
+    design: DesignPart | None = None
 
     @property
     def lower(self) -> float | None:
@@ -94,7 +104,7 @@ class Variable:
         """The variable that ``{ kind = ..., role = ... }`` of a recipe describes. Raises BadInput."""
         if not isinstance(table, Mapping):
             raise BadInput(place, 'must be a table such as { kind = "count", role = "quasi_identifier" }')
-        allowed = ("kind", "role", "bounds", "levels", "labels", "missing", "title")
+        allowed = ("kind", "role", "bounds", "levels", "labels", "missing", "title", "design")
         for key in table:
             if key not in allowed:
                 raise BadInput(f"{place}.{key}", f"unknown key{suggestion(key, allowed)}; known: {', '.join(allowed)}")
@@ -111,6 +121,7 @@ class Variable:
             _labels(table.get("labels", {}), f"{place}.labels"),
             _missing(table.get("missing", ()), f"{place}.missing"),
             str(table.get("title", "")),
+            _one_of(DesignPart, table["design"], f"{place}.design") if "design" in table else None,
         )
 
     def to_table(self) -> dict[str, Any]:
@@ -127,6 +138,8 @@ class Variable:
             table["missing"] = list(self.missing)
         if self.title:
             table["title"] = self.title
+        if self.design is not None:
+            table["design"] = self.design.value
         return table
 
 
@@ -244,9 +257,10 @@ class Schema:
 def compared_variables(schema: Schema, released: Collection[str], kinds: Collection[Kind]) -> tuple[str, ...]:
     """The released variables of these kinds; where none is said to be released, the sensitive ones.
 
-    Where there are no sensitive ones either, all but the identifiers. Empty when nothing is of these kinds.
+    Where there are no sensitive ones either, all but the identifiers. Never the survey weight, which is no answer of anybody.
+    Empty when nothing is of these kinds.
     """
-    suitable = [v for v in schema if v.kind in kinds and v.role is not Role.IDENTIFIER]
+    suitable = [v for v in schema if v.kind in kinds and v.role not in (Role.IDENTIFIER, Role.WEIGHT)]
     if released:
         return tuple(v.name for v in suitable if v.name in released)
     sensitive = tuple(v.name for v in suitable if v.role is Role.SENSITIVE)

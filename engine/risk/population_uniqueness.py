@@ -24,7 +24,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -69,7 +69,8 @@ class PopulationUniquenessSpec(Spec):
     weight: Annotated[
         str | None,
         Param(
-            "variable that says how many people of the population each record stands for",
+            "variable that says how many people of the population each record stands for; the survey weight if neither it nor a "
+            "fraction is said",
             names="variables",
             kinds=(Kind.COUNT, Kind.CONTINUOUS),
         ),
@@ -88,27 +89,33 @@ class PopulationUniquenessSpec(Spec):
     bins: BinsOfKey = field(default_factory=dict)
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """With the known variables as key, when none is named; never the weight."""
-        keys = self.keys or tuple(
-            name for name in schema.of_role(Role.QUASI_IDENTIFIER) or released if name != self.weight
-        )
-        return replace(self, keys=keys)
+        """With the quasi-identifiers as key, when none is named, never the weight; and with the survey weight where nothing says how the sample was drawn."""
+        weight = self.weight or next(iter(schema.of_role(Role.WEIGHT) if self.fraction is None else ()), None)
+        out = (weight, *schema.of_role(Role.WEIGHT))
+        keys = self.keys or tuple(n for n in schema.of_role(Role.QUASI_IDENTIFIER) or released if n not in out)
+        return replace(self, keys=keys, weight=weight)
+
+    def settings(self, schema: Schema, released: tuple[str, ...]) -> dict[str, Any]:
+        """Those of any measure, and the survey weight where it is what says how the sample was drawn."""
+        weight = self.for_release(schema, released).weight
+        return {**Spec.settings(self, schema, released), **({"weight": weight} if weight else {})}
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
         """BadInput when there is no key, not one of fraction and weight, or a bin is of no variable of the key."""
-        keys = self.for_release(schema, released).keys
+        full = self.for_release(schema, released)
+        keys, weight = full.keys, full.weight
         if not keys:
             raise BadInput(
                 f"{place}.keys", 'no variable is in the key; name some, or give them the role "quasi_identifier"'
             )
-        if (self.fraction is None) == (self.weight is None):
+        if (self.fraction is None) == (weight is None):
             raise BadInput(
                 f"{place}.fraction",
                 "say either which share of the population the records are (fraction = 0.1), or which variable says how "
-                'many people each stands for (weight = "...")',
+                'many people each stands for (role = "weight")',
             )
-        if self.weight in keys:
-            raise BadInput(f"{place}.weight", f'"{self.weight}" is in the key')
+        if weight in keys:
+            raise BadInput(f"{place}.weight", f'"{weight}" is in the key')
         check_binning(self.bins, {n: schema[n].kind for n in keys if schema[n].kind in BINNED}, f"{place}.bins")
 
     @property
@@ -120,6 +127,7 @@ class PopulationUniquenessSpec(Spec):
 
 def check(data: Microdata, target: str, spec: PopulationUniquenessSpec, place: str) -> None:
     """BadInput where a record has no sampling weight, or one that no record can have."""
+    spec = spec.for_release(data.schema, ())
     if spec.weight is None:
         return
     if lacking := int(data.missing(spec.weight).sum()):
@@ -128,7 +136,7 @@ def check(data: Microdata, target: str, spec: PopulationUniquenessSpec, place: s
         raise BadInput(
             f"{place}.weight",
             f"{below:,} records have a weight below 1; a weight says how many people of the population a record stands for, "
-            "itself among them",
+            "itself among them; where weights are scaled to a mean of 1, say the fraction instead",
         )
 
 

@@ -6,6 +6,9 @@ mean of the u_l, the variance of q as an estimate of the population's quantity i
     partial synthesis (Reiter 2003)              T_p = u + b/m,          t with (m - 1) (1 + m u / b)^2 df
     full synthesis (Raghunathan et al. 2003)     T_f = (1 + 1/m) b - u,  t with (m - 1) (1 - u / ((1 + 1/m) b))^2 df
 
+where the u_l count as known. Where they have few degrees of freedom, as those of few clusters of a survey, u has them too, and t those of
+Satterthwaite (1946).
+
 T_f can be negative. Reiter (2002) then takes (n_syn / n) u, n_syn records released for each n confidential ones: what the
 variance of the confidential estimate would be. Where the datasets differ in size it is the mean of (n_l / n) u_l, since each
 of them says that; T_f itself needs no change, as b holds the noise of each size with its share. We take it, with a normal interval, also where T_f is so near to 0 that it
@@ -65,29 +68,44 @@ class Combined:
         return bounded_interval(self.estimate, half, within)
 
 
-def partial_synthesis(estimates: Sequence[float], variances: Sequence[float]) -> Combined:
-    """Estimates q_l and variances u_l of m >= 2 partially synthetic datasets combined (Reiter 2003)."""
+def partial_synthesis(estimates: Sequence[float], variances: Sequence[float], degrees: float = np.inf) -> Combined:
+    """Estimates q_l and variances u_l of m >= 2 partially synthetic datasets combined (Reiter 2003).
+
+    ``degrees`` are those of the variances, infinite where these count as known.
+    """
     q, b, u, m = _moments(estimates, variances)
-    total = u + b / m
-    share = (b / m / total) ** 2 if total > 0 else 0.0
-    return Combined(q, total, (m - 1) / share if share > 0 else np.inf)
+    return Combined(q, u + b / m, _satterthwaite_degrees(u + b / m, b / m, m, u, degrees))
 
 
 def full_synthesis(
-    estimates: Sequence[float], variances: Sequence[float], size_ratios: Sequence[float] | None = None
+    estimates: Sequence[float],
+    variances: Sequence[float],
+    size_ratios: Sequence[float] | None = None,
+    degrees: float = np.inf,
 ) -> Combined:
     """Estimates q_l and variances u_l of m >= 2 fully synthetic datasets combined (Raghunathan et al. 2003).
 
     ``size_ratios`` are the r_l = n_l / n, the records of each released dataset for each confidential one; None where all
-    are 1.
+    are 1. ``degrees`` are those of the variances, infinite where these count as known.
     """
     q, b, u, m = _moments(estimates, variances)
-    total = (1 + 1 / m) * b - u
-    degrees = (m - 1) * (total / ((1 + 1 / m) * b)) ** 2 if total > 0 else 0.0
-    if degrees >= 1:
-        return Combined(q, total, degrees)
+    total, between = (1 + 1 / m) * b - u, (1 + 1 / m) * b
+    own = _satterthwaite_degrees(total, between, m, u, degrees) if total > 0 else 0.0
+    if own >= 1:
+        return Combined(q, total, own)
     adjusted = u if size_ratios is None else float(np.mean(np.multiply(size_ratios, variances)))
-    return Combined(q, adjusted, np.inf, adjusted=True)
+    return Combined(q, adjusted, degrees, adjusted=True)
+
+
+def _satterthwaite_degrees(total: float, between: float, m: int, within: float, degrees: float) -> float:
+    """Of a variance made of one between m datasets and one within them: V^2 / sum of V_i^2 / df_i (Satterthwaite 1946).
+
+    With infinite ``degrees`` of the one within it is (m - 1) (total / between)^2, as Reiter (2003) and Raghunathan et al. (2003) have it.
+    """
+    if total <= 0:
+        return np.inf
+    squares = (between / total) ** 2 / (m - 1) + (within / total) ** 2 / degrees
+    return 1 / squares if squares > 0 else np.inf
 
 
 def _moments(estimates: Sequence[float], variances: Sequence[float]) -> tuple[float, float, float, int]:

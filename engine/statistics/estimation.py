@@ -39,7 +39,9 @@ from ..terms import Design, Factor, Term, check_domain, parse_term
 from .bounded_interval import UNBOUNDED, Range, bounded_interval
 from .columns import column_scales, factorised, independent_columns, left_out
 from .combining import t_quantile
+from .interval_estimate import NO_ERROR, IntervalEstimate, symmetric
 from .logistic import logistic_regression
+from .survey_estimation import SurveySample, survey_linear_coefficients, survey_logistic_coefficients
 
 _NEGLIGIBLE = 1e-10
 _WIDEST_GAP = 30
@@ -118,24 +120,6 @@ def _distribution(values: Floats, probabilities: Floats) -> BootstrapQuantile:
     return BootstrapQuantile(ordered[inside], kept[inside] / kept[inside].sum())
 
 
-_NO_ERROR = 1e-12
-
-
-@dataclass(frozen=True, slots=True)
-class IntervalEstimate:
-    """An estimate, its standard error, and the ends of its confidence interval."""
-
-    value: float
-    standard_error: float
-    lower: float
-    upper: float
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The ends of the confidence interval."""
-        return self.lower, self.upper
-
-
 def mean_estimate(values: Floats, confidence: float = 0.95, within: Range = UNBOUNDED) -> IntervalEstimate:
     """The mean of values (n,) with its t interval, inside the range of the values.
 
@@ -182,11 +166,11 @@ def linear_coefficients(x: Floats, y: Floats, confidence: float = 0.95) -> list[
     scaled = y / scale
     on_q = factors.q.T @ scaled
     rest = float(np.linalg.norm(scaled - factors.q @ on_q))
-    if rest <= _NO_ERROR * np.linalg.norm(scaled):
+    if rest <= NO_ERROR * np.linalg.norm(scaled):
         raise NotComputable("the response is a linear function of the predictors, without error")
     values = factors.coefficients(on_q) * scale
     errors = factors.errors(np.eye(k)) * (rest / np.sqrt(n - k) * scale)
-    return [_symmetric(float(b), float(e), n - k, confidence) for b, e in zip(values, errors, strict=True)]
+    return [symmetric(float(b), float(e), n - k, confidence) for b, e in zip(values, errors, strict=True)]
 
 
 def logistic_coefficients(x: Floats, y: Floats, confidence: float = 0.95) -> list[IntervalEstimate]:
@@ -199,12 +183,7 @@ def logistic_coefficients(x: Floats, y: Floats, confidence: float = 0.95) -> lis
     if fit.separated:
         raise NotComputable("a combination of the predictors separates the two levels of the response")
     found = zip(fit.coefficients, fit.errors, strict=True)
-    return [_symmetric(float(b), float(e), np.inf, confidence) for b, e in found]
-
-
-def _symmetric(value: float, error: float, degrees: float, confidence: float) -> IntervalEstimate:
-    half = t_quantile(degrees, confidence) * error
-    return IntervalEstimate(value, error, value - half, value + half)
+    return [symmetric(float(b), float(e), np.inf, confidence) for b, e in found]
 
 
 Answer = IntervalEstimate | NotComputable
@@ -216,6 +195,7 @@ _CONDITION = re.compile(
 )
 _SIGNS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 _FITS = {"linear": linear_coefficients, "logit": logistic_coefficients}
+_SURVEY_FITS = {"linear": survey_linear_coefficients, "logit": survey_logistic_coefficients}
 _NUMBERS = (Kind.COUNT, Kind.CONTINUOUS)
 _RESPONSES = {"linear": _NUMBERS, "logit": (Kind.BINARY,)}
 
@@ -282,28 +262,37 @@ class Model:
             for factor in term.factors:
                 check_domain(factor, data.numbers(factor.column), place)
 
-    def estimates(self, confidential: Microdata, data: Microdata, confidence: float = 0.95) -> dict[str, Answer]:
+    def estimates(
+        self, confidential: Microdata, data: Microdata, confidence: float = 0.95, sample: SurveySample | None = None
+    ) -> dict[str, Answer]:
         """The coefficients on ``data`` by name; the confidential data fix the levels, the first is the reference.
 
         A coefficient whose column the ones before it determine in ``data`` has no estimate, the others have theirs.
-        Records that lack a value of one of the columns are left out.
+        Records that lack a value of one of the columns are left out. ``sample`` is the survey design of ``data``, where the
+        coefficients shall be those of the population.
         """
         design = Design.of(self._predictors(confidential.schema, ""), confidential)
         try:
-            found = self._fitted(design, data, confidence)
+            found = self._fitted(design, data, confidence, sample)
         except NotComputable as error:
             return dict.fromkeys(design.names, error)
         except BadInput as error:
             return dict.fromkeys(design.names, NotComputable(error.message))
         return dict(zip(design.names, found, strict=True))
 
-    def _fitted(self, design: Design, data: Microdata, confidence: float) -> Sequence[Answer]:
+    def _fitted(
+        self, design: Design, data: Microdata, confidence: float, sample: SurveySample | None
+    ) -> Sequence[Answer]:
         whole = ~np.any([data.missing(name) for name in self.columns(design.schema)], axis=0)
         if not whole.any():
             raise NotComputable("every record lacks a value of one of the variables")
         x = design.matrix(data)[whole]
         kept = independent_columns(x)
-        found = iter(_FITS[self.family](x[:, kept], self._values(data)[whole], confidence))
+        y = self._values(data)[whole]
+        if sample is None:
+            found = iter(_FITS[self.family](x[:, kept], y, confidence))
+        else:
+            found = iter(_SURVEY_FITS[self.family](x[:, kept], y, sample, whole, confidence))
         aliased = NotComputable("aliased: the terms before it determine it here, or no record has the level")
         return [next(found) if independent else aliased for independent in kept]
 

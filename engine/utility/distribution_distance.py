@@ -16,6 +16,9 @@ variable and of u.
 The baseline is what two samples of one distribution give: given the pooled values, every split into n and m equally likely,
 each term has the mean H(v) (1 - H(v)) (1/n + 1/m) N / (N - 1), with H the pooled share and N = n + m; of a conditional distance
 within each level. Where a table lacks a level there is none.
+
+Where a variable is the survey weight, shares are of the population, each table's by its own weights, and n, m and N of the baseline are
+Kish's effective sample sizes, within each level.
 """
 
 from __future__ import annotations
@@ -39,6 +42,7 @@ from ..schema import Kind, Schema, compared_variables
 from ..spec import Param, Spec
 from ..statistics.binning import BINNED, TEN_OF_EQUAL_COUNT, Binning, as_categories, check_binning, learned_words
 from ..statistics.bounded_interval import NON_NEGATIVE
+from ..survey import SurveyDesign
 
 LARGEST = 2.0
 """The squared distance of two distributions that share no value and have one each."""
@@ -100,18 +104,21 @@ class DistributionDistanceSpec(Spec):
             range=NON_NEGATIVE,
         ),
     ),
+    survey_weighted=True,
 )
 def distribution_distance(
     confidential: Microdata, released: Microdata, spec: DistributionDistanceSpec, run: Run
 ) -> Measure:
     """A marginal distance for each variable, and a conditional one for each pair of it and another that is given."""
     spec = spec.for_release(confidential.schema, ())
+    design = SurveyDesign.of(confidential.schema)
+    weights = None if design is None else (design.weights(confidential), design.weights(released))
     found = {name: _values(confidential, released, name, spec.bins) for name in {*spec.variables, *spec.given}}
     return Measure(
         (
-            *(_marginal(name, found[name]) for name in spec.variables),
+            *(_marginal(name, found[name], weights) for name in spec.variables),
             *(
-                _conditional(name, found[name], given, found[given])
+                _conditional(name, found[name], given, found[given], weights)
                 for given in spec.given
                 for name in spec.variables
                 if name != given
@@ -140,20 +147,28 @@ def _values(
     return _Values(*joint_classes([ours], [theirs]), remark)
 
 
-def _marginal(name: str, values: _Values | NotComputable) -> Estimate:
+Weights = tuple[Floats, Floats]
+"""The survey weights of both tables, (n,) and (m,)."""
+
+
+def _marginal(name: str, values: _Values | NotComputable, weights: Weights | None) -> Estimate:
     if isinstance(values, NotComputable):
         return Estimate.not_computed("marginal", values.reason, name)
-    found = squared_distance(values.ours, values.theirs, np.zeros_like(values.ours), np.zeros_like(values.theirs))
+    found = squared_distance(
+        values.ours, values.theirs, np.zeros_like(values.ours), np.zeros_like(values.theirs), weights
+    )
     return Estimate("marginal", found.value, name, baseline=found.expected, reason=values.remark)
 
 
-def _conditional(name: str, values: _Values | NotComputable, given: str, levels: _Values | NotComputable) -> Estimate:
+def _conditional(
+    name: str, values: _Values | NotComputable, given: str, levels: _Values | NotComputable, weights: Weights | None
+) -> Estimate:
     for of in (values, levels):
         if isinstance(of, NotComputable):
             return Estimate.not_computed("conditional", of.reason, name, condition=given)
     assert isinstance(values, _Values)
     assert isinstance(levels, _Values)
-    found = squared_distance(values.ours, values.theirs, levels.ours, levels.theirs)
+    found = squared_distance(values.ours, values.theirs, levels.ours, levels.theirs, weights)
     lacking = f'{found.lacking:,} of {found.levels:,} levels of "{given}" are in one table alone: each counts 2'
     said = (values.remark, levels.remark, lacking if found.lacking else "")
     return Estimate(
@@ -176,18 +191,28 @@ class SquaredDistance:
     levels: int
 
 
-def squared_distance(ours: Integers, theirs: Integers, our_level: Integers, their_level: Integers) -> SquaredDistance:
-    """The conditional distance of values (n,) and (m,) given levels (n,) and (m,), all codes from 0."""
+def squared_distance(
+    ours: Integers,
+    theirs: Integers,
+    our_level: Integers,
+    their_level: Integers,
+    weights: Weights | None = None,
+) -> SquaredDistance:
+    """The conditional distance of values (n,) and (m,) given levels (n,) and (m,), all codes from 0, of records with these survey weights."""
     values = int(max(ours.max(initial=-1), theirs.max(initial=-1))) + 1
     n, pairs = len(ours), np.concatenate([our_level * values + ours, their_level * values + theirs])
     cell, distinct = pd.factorize(pairs)
     level = distinct // values
     levels = int(level.max()) + 1
-    cells = [np.bincount(part, minlength=len(distinct)) for part in (cell[:n], cell[n:])]
-    sizes = [np.bincount(part, minlength=levels) for part in (our_level, their_level)]
+    own = (np.ones(len(ours)), np.ones(len(theirs))) if weights is None else weights
+    cells = [_sums(part, w, len(distinct)) for part, w in zip((cell[:n], cell[n:]), own, strict=True)]
+    parts = tuple(zip((our_level, their_level), own, strict=True))
+    sizes = [_sums(part, w, levels) for part, w in parts]
+    squares = [_sums(part, w**2, levels) for part, w in parts]
     both = (sizes[0] > 0) & (sizes[1] > 0)
     kept = np.flatnonzero(both[level])
-    gap, expected = _terms([count[kept] for count in cells], [size[level[kept]] for size in sizes])
+    records = [size[level[kept]] ** 2 / square[level[kept]] for size, square in zip(sizes, squares, strict=True)]
+    gap, expected = _terms([count[kept] for count in cells], [size[level[kept]] for size in sizes], records)
     lacking = int(np.sum((sizes[0] > 0) ^ (sizes[1] > 0)))
     total = float(np.sum(np.sort(gap))) + LARGEST * lacking
     return SquaredDistance(
@@ -195,9 +220,16 @@ def squared_distance(ours: Integers, theirs: Integers, our_level: Integers, thei
     )
 
 
-def _terms(counts: list[Integers], sizes: list[Integers]) -> tuple[Floats, Floats]:
-    """Of each cell (cells,) the squared difference of the shares, and its mean over every split of the pooled records."""
-    (a, b), (n, m) = counts, sizes
-    pooled = (a + b) / (n + m)
+def _sums(codes: Integers, weights: Floats, count: int) -> Floats:
+    return np.asarray(np.bincount(codes, weights, count), dtype=np.float64)
+
+
+def _terms(counts: list[Floats], sizes: list[Floats], records: list[Floats]) -> tuple[Floats, Floats]:
+    """Of each cell (cells,) the squared difference of the shares, and its mean over every split of the pooled records.
+
+    ``counts`` and ``sizes`` are weights of the cell and of its level in each table, ``records`` how many of equal weights would say as much.
+    """
+    (a, b), (p, q), (n, m) = counts, sizes, records
+    pooled = (a + b) / (p + q)
     expected = pooled * (1 - pooled) * (1 / n + 1 / m) * (n + m) / (n + m - 1)
-    return np.asarray((b / m - a / n) ** 2), np.asarray(expected)
+    return np.asarray((b / q - a / p) ** 2), np.asarray(expected)

@@ -5,6 +5,9 @@ With F_c and F_s the empirical cdfs of the confidential and the released values 
 Where values are missing, F_c and F_s are of the values present (n and m count those); the rows say how many are missing.
 With ``points = "distinct"`` the mean is over the distinct values among them, each once: what the figures that Guo & Hu
 publish are, where a third of the records share one value.
+
+Where a variable is the survey weight, F_c and F_s are shares of the population, each table's by its own weights; the N points
+count by their weights too, and the expectations are those of Kish's effective sample sizes in place of n and m.
 """
 
 from __future__ import annotations
@@ -27,6 +30,8 @@ from ..schema import Kind, Schema, compared_variables
 from ..spec import Param, Spec
 from ..statistics.bounded_interval import SHARE
 from ..statistics.columns import left_out
+from ..statistics.survey_estimation import effective_size
+from ..survey import SurveyDesign
 
 ORDERED = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.ORDINAL, Kind.BINARY)
 
@@ -64,27 +69,37 @@ class EcdfDifference:
     expected_mean_squared: float
 
 
-def ecdf_difference(confidential: Floats, released: Floats, *, distinct: bool = False) -> EcdfDifference:
+def ecdf_difference(
+    confidential: Floats,
+    released: Floats,
+    *,
+    distinct: bool = False,
+    weights: tuple[Floats, Floats] | None = None,
+) -> EcdfDifference:
     """The differences between the empirical cdfs of (n,) and (m,) values, averaged over all or over distinct values.
 
     The expected mean square is exact given the pooled values, ties included: every split of them into n and m is
     equally likely, and (F_c - F_s)(z) has variance H(z) (1 - H(z)) (1/n + 1/m) N / (N - 1), H the pooled cdf. The
     expected maximum is the mean of Kolmogorov's limit, sqrt(pi/2) log 2 sqrt(1/n + 1/m): for continuous variables;
-    with ties the maximum is smaller.
+    with ties the maximum is smaller. ``weights`` are the survey weights of both tables, (n,) and (m,); both expectations are
+    then approximate.
     """
-    n, m = len(confidential), len(released)
-    points, repeats = np.unique(np.concatenate([confidential, released]), return_counts=True)
-    below_confidential = np.searchsorted(np.sort(confidential), points, side="right") / n
-    below_released = np.searchsorted(np.sort(released), points, side="right") / m
-    difference = below_confidential - below_released
-    pooled = np.cumsum(repeats) / (n + m)
+    ours, theirs = (np.ones(len(confidential)), np.ones(len(released))) if weights is None else weights
+    n, m, total = effective_size(ours), effective_size(theirs), float(ours.sum() + theirs.sum())
+    points, place = np.unique(np.concatenate([confidential, released]), return_inverse=True)
+    here = np.bincount(place[: len(ours)], ours, points.size)
+    there = np.bincount(place[len(ours) :], theirs, points.size)
+    difference = np.cumsum(here) / ours.sum() - np.cumsum(there) / theirs.sum()
+    difference[-1] = 0.0
+    repeats = (here + there) / total
+    pooled = np.cumsum(here + there) / total
     variance = pooled * (1 - pooled) * (1 / n + 1 / m) * (n + m) / (n + m - 1)
-    weights = np.full(points.size, 1 / points.size) if distinct else repeats / (n + m)
+    averaged = np.full(points.size, 1 / points.size) if distinct else repeats
     return EcdfDifference(
         float(np.abs(difference).max()),
-        float(weights @ difference**2),
+        float(averaged @ difference**2),
         math.sqrt(math.pi / 2) * math.log(2) * math.sqrt(1 / n + 1 / m),
-        float(weights @ variance),
+        float(averaged @ variance),
     )
 
 
@@ -110,6 +125,7 @@ def ecdf_difference(confidential: Floats, released: Floats, *, distinct: bool = 
             public="score",
         ),
     ),
+    survey_weighted=True,
 )
 def ecdf(confidential: Microdata, released: Microdata, spec: EcdfSpec, run: Run) -> Measure:
     """Both differences for each variable, beside their expectations for two samples of one distribution."""
@@ -123,7 +139,8 @@ def _of_variable(confidential: Microdata, released: Microdata, name: str, spec: 
         for measure in ("max_abs_difference", "mean_squared_difference"):
             yield Estimate.not_computed(measure, "no released record has a value", name)
         return
-    found = ecdf_difference(ours, theirs, distinct=spec.points == "distinct")
+    weights = _weights(confidential, released, name)
+    found = ecdf_difference(ours, theirs, distinct=spec.points == "distinct", weights=weights)
     lacking = (("confidential", confidential, ours), ("released", released, theirs))
     said = [
         f"{table}: {left_out(len(data) - len(own), len(data))}" for table, data, own in lacking if len(own) < len(data)
@@ -132,3 +149,12 @@ def _of_variable(confidential: Microdata, released: Microdata, name: str, spec: 
     yield Estimate("max_abs_difference", found.max_abs, name, baseline=found.expected_max_abs, reason=reason)
     expected = found.expected_mean_squared
     yield Estimate("mean_squared_difference", found.mean_squared, name, baseline=expected, reason=reason)
+
+
+def _weights(confidential: Microdata, released: Microdata, name: str) -> tuple[Floats, Floats] | None:
+    """The survey weights of the records of each table that have a value; None without a weight."""
+    design = SurveyDesign.of(confidential.schema)
+    if design is None:
+        return None
+    ours, theirs = (design.weights(data)[~data.missing(name)] for data in (confidential, released))
+    return ours, theirs

@@ -10,6 +10,9 @@ Intervals of a mean, of one dataset or of all, and those of a quantile of all da
 
 Where values are missing, means and quantiles are of the values present and regressions of the records that lack none of
 their variables, as analysts' programs do; the rows say how many records are left out.
+
+Where a variable is the survey weight, estimates are of the population and standard errors those of the design of each table
+(``sfumato.engine.statistics.survey_estimation``), on the degrees of freedom of which the combined interval rests too.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from functools import partial
 from typing import Annotated, Any, Literal, Self
 
 from ..arrays import Floats
-from ..combining_rules import BOUNDS, by_combining_rules, stated_bounds
+from ..combining_rules import BOUNDS, DEGREES, by_combining_rules, stated_bounds
 from ..errors import BadInput, NotComputable
 from ..methods import method
 from ..microdata import Microdata
@@ -32,13 +35,15 @@ from ..spec import Param, Spec
 from ..statistics.bounded_interval import AT_MOST_ONE, NON_NEGATIVE, UNBOUNDED, Range
 from ..statistics.estimation import (
     Answer,
-    IntervalEstimate,
     Model,
     check_models,
     mean_estimate,
     quantile_estimate,
     records_left_out,
 )
+from ..statistics.interval_estimate import IntervalEstimate
+from ..statistics.survey_estimation import SurveySample, survey_mean, survey_quantile
+from ..survey import SurveyDesign
 
 NUMERIC = (Kind.COUNT, Kind.CONTINUOUS)
 AVERAGED = (*NUMERIC, Kind.BINARY)
@@ -135,8 +140,10 @@ def check(data: Microdata, target: str, spec: IntervalOverlapSpec, place: str) -
             intermediate=True,
             range=NON_NEGATIVE,
         ),
+        DEGREES,
     ),
     confidential=True,
+    survey_weighted=True,
     check=check,
     combine=by_combining_rules,
 )
@@ -149,11 +156,14 @@ def interval_overlap(confidential: Microdata, released: Microdata, spec: Interva
         for estimand, answer in own.items():
             estimates += _estimates(estimand, answer, remark=records_left_out(released, estimand.columns))
         return Measure(tuple(estimates))
+    design = SurveyDesign.of(confidential.schema)
     for estimand, answer in dict(_answers(confidential, released, spec)).items():
         estimates += _estimates(estimand, answer, own[estimand], records_left_out(released, estimand.columns))
         estimates.append(_overlap(estimand, answer, own[estimand]))
         if isinstance(answer, IntervalEstimate):
             estimates += stated_bounds(estimand.range, estimand.target, dict(estimand.params))
+            if design is not None:
+                estimates.append(Estimate(DEGREES.name, answer.degrees, estimand.target, params=dict(estimand.params)))
     if spec.synthesis == "full":
         estimates.append(Estimate("size_ratio", len(released) / len(confidential)))
     return Measure(tuple(estimates))
@@ -171,28 +181,49 @@ class Estimand:
 
 def _answers(confidential: Microdata, data: Microdata, spec: IntervalOverlapSpec) -> Iterator[tuple[Estimand, Answer]]:
     """Every estimand with its estimate on ``data``, or why there is none."""
+    design = SurveyDesign.of(confidential.schema)
+    sample = None if design is None else design.sample(data)
     for name in spec.means:
         within = range_of_values(confidential.schema[name])
-        work = partial(_of_present, data, name, partial(mean_estimate, confidence=spec.confidence, within=within))
-        yield Estimand(name, (("estimand", "mean"),), (name,), within), _attempt(work)
+        yield (
+            Estimand(name, (("estimand", "mean"),), (name,), within),
+            _attempt(partial(_mean, data, name, sample, spec.confidence, within)),
+        )
     for name in spec.quantiles:
         within = range_of_values(confidential.schema[name])
         for p in spec.probabilities:
-            estimated = partial(quantile_estimate, p=p, confidence=spec.confidence)
-            work = partial(_of_present, data, name, estimated)
-            yield Estimand(name, (("estimand", "quantile"), ("q", p)), (name,), within), _attempt(work)
+            yield (
+                Estimand(name, (("estimand", "quantile"), ("q", p)), (name,), within),
+                _attempt(partial(_quantile, data, name, sample, spec.confidence, p)),
+            )
     for model in spec.models:
         target = model.response_column(data.schema, "")
-        for term, answer in model.estimates(confidential, data, spec.confidence).items():
+        for term, answer in model.estimates(confidential, data, spec.confidence, sample).items():
             params = (("estimand", "coefficient"), ("model", model.written), ("term", term))
             yield Estimand(target, params, model.columns(confidential.schema)), answer
 
 
-def _of_present(data: Microdata, name: str, estimated: Callable[[Floats], IntervalEstimate]) -> IntervalEstimate:
+def _mean(
+    data: Microdata, name: str, sample: SurveySample | None, confidence: float, within: Range
+) -> IntervalEstimate:
+    if sample is None:
+        return mean_estimate(_present(data, name), confidence, within)
+    _present(data, name)
+    return survey_mean(data.numbers(name), sample, confidence, within)
+
+
+def _quantile(data: Microdata, name: str, sample: SurveySample | None, confidence: float, p: float) -> IntervalEstimate:
+    if sample is None:
+        return quantile_estimate(_present(data, name), p, confidence)
+    _present(data, name)
+    return survey_quantile(data.numbers(name), sample, p, confidence)
+
+
+def _present(data: Microdata, name: str) -> Floats:
     present = data.present(name)
     if not len(present):
         raise NotComputable("no record has a value")
-    return estimated(present)
+    return present
 
 
 def _attempt(work: Callable[[], IntervalEstimate]) -> Answer:

@@ -31,7 +31,8 @@ from ..run import Run
 from ..schema import Schema
 from ..spec import Param, Spec
 from ..statistics.bounded_interval import NON_NEGATIVE
-from ..statistics.estimation import Answer, IntervalEstimate, Model, check_models, records_left_out
+from ..statistics.estimation import Answer, Model, check_models, records_left_out
+from ..statistics.interval_estimate import IntervalEstimate
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Booleans, Floats
 from ..combining_rules import BOUNDS, averages_within_bounds, stated_bounds
 from ..errors import BadInput
 from ..methods import method
@@ -18,7 +18,15 @@ from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Kind, Schema, compared_variables, range_of_values
 from ..spec import Param, Spec
-from ..statistics.bounded_interval import NON_NEGATIVE, SHARE
+from ..statistics.bounded_interval import AT_LEAST_ONE, NON_NEGATIVE, SHARE
+from ..statistics.survey_estimation import (
+    design_effect,
+    weighted_mean,
+    weighted_quantile,
+    weighted_sd,
+    weighted_share,
+)
+from ..survey import SurveyDesign
 
 SUMMARISED = (Kind.COUNT, Kind.CONTINUOUS, Kind.CATEGORICAL, Kind.ORDINAL, Kind.BINARY)
 
@@ -55,7 +63,12 @@ class SummarySpec(Spec):
     outputs=(
         Output("mean", "mean of the variable", "none"),
         Output("sd", "standard deviation of the variable", "none", range=NON_NEGATIVE),
-        Output("quantile", "quantile q of the variable, interpolated between the two nearest values", "none"),
+        Output(
+            "quantile",
+            "quantile q of the variable, interpolated between the two nearest values; by survey weights the least value with a "
+            "share of q at or below it",
+            "none",
+        ),
         Output("share_of_zeros", "share of the records whose count is 0", "none", "share", range=SHARE),
         Output("share", "share of the records that have the level", "none", "share", range=SHARE),
         Output(
@@ -65,15 +78,35 @@ class SummarySpec(Spec):
             "share",
             range=SHARE,
         ),
+        Output(
+            "population",
+            "people that the records stand for: the sum of their survey weights",
+            "none",
+            range=NON_NEGATIVE,
+        ),
+        Output(
+            "design_effect",
+            "by how much unequal survey weights raise the variance of a mean that they have nothing to do with (Kish)",
+            "none",
+            range=AT_LEAST_ONE,
+        ),
         *BOUNDS,
     ),
     confidential=True,
+    survey_weighted=True,
     combine=averages_within_bounds,
 )
 def summary(confidential: Microdata, released: Microdata, spec: SummarySpec, run: Run) -> Measure:
     """Statistics of the released data; the confidential row is the confidential data's own, scored as a release."""
     names = spec.for_release(confidential.schema, ()).variables
-    estimates = [estimate for name in names for estimate in _of_variable(confidential, released, name, spec)]
+    design = SurveyDesign.of(confidential.schema)
+    weights = _weights(confidential, released, design)
+    estimates = [estimate for name in names for estimate in _of_variable(confidential, released, name, spec, weights)]
+    if design is not None and weights[1] is not None:
+        estimates += [
+            Estimate("population", float(weights[1].sum()), design.weight),
+            Estimate("design_effect", design_effect(weights[1]), design.weight),
+        ]
     return Measure((*estimates, *(_bounds(confidential, estimates) if released.origin != "confidential" else ())))
 
 
@@ -84,35 +117,52 @@ def _bounds(confidential: Microdata, estimates: Sequence[Estimate]) -> Iterator[
             yield from stated_bounds(range_of_values(confidential.schema[found.target]), found.target, found.params)
 
 
-def _of_variable(confidential: Microdata, data: Microdata, name: str, spec: SummarySpec) -> Iterator[Estimate]:
+Weights = tuple[Floats | None, Floats | None]
+"""The survey weights of both tables, (n,) and (m,); None without a weight."""
+
+
+def _weights(confidential: Microdata, released: Microdata, design: SurveyDesign | None) -> Weights:
+    return (None, None) if design is None else (design.weights(confidential), design.weights(released))
+
+
+def _of_variable(
+    confidential: Microdata, data: Microdata, name: str, spec: SummarySpec, weights: Weights
+) -> Iterator[Estimate]:
     missing = data.missing(name)
     if missing.any() or confidential.missing(name).any():
-        yield Estimate("share_missing", float(np.mean(missing)), name)
+        yield Estimate("share_missing", _share(missing, weights[1]), name)
     if missing.all():
-        like = _of_values(confidential, name, spec)
+        like = _of_values(confidential, name, spec, weights[0])
         yield from (replace(estimate, value=None, reason="no record has a value") for estimate in like)
     else:
-        yield from _of_values(data, name, spec)
+        yield from _of_values(data, name, spec, weights[1])
 
 
-def _of_values(data: Microdata, name: str, spec: SummarySpec) -> Iterator[Estimate]:
+def _share(holds: Booleans, weights: Floats | None) -> float:
+    return float(np.mean(holds)) if weights is None else weighted_share(holds, weights)
+
+
+def _of_values(data: Microdata, name: str, spec: SummarySpec, weights: Floats | None) -> Iterator[Estimate]:
     kind, values = data.schema[name].kind, data.present(name)
+    own = None if weights is None else weights[~data.missing(name)]
     if kind.has_levels:
         for code, level in enumerate(data.column(name).cat.categories):
-            yield Estimate("share", float(np.mean(values == code)), name, params={"level": str(level)})
+            yield Estimate("share", _share(values == code, own), name, params={"level": str(level)})
         return
-    yield Estimate("mean", float(np.mean(values)), name)
+    yield Estimate("mean", float(np.mean(values)) if own is None else weighted_mean(values, own), name)
     if len(values) > 1:
-        yield Estimate("sd", _standard_deviation(values), name)
+        sd = _standard_deviation(values) if own is None else weighted_sd(values, own)
+        yield Estimate("sd", sd, name)
     else:
         yield Estimate.not_computed("sd", "one record has no standard deviation", name)
     for q in spec.quantiles:
-        yield Estimate("quantile", float(np.quantile(values, q)), name, params={"q": q})
+        quantile = float(np.quantile(values, q)) if own is None else weighted_quantile(values, own, q)
+        yield Estimate("quantile", quantile, name, params={"q": q})
     if kind is Kind.COUNT:
-        yield Estimate("share_of_zeros", float(np.mean(values == 0)), name)
+        yield Estimate("share_of_zeros", _share(values == 0, own), name)
 
 
-def _standard_deviation(values: NDArray[np.float64]) -> float:
+def _standard_deviation(values: Floats) -> float:
     """Of values (n,), n at least 2, with divisor n - 1. Values whose squares leave the floating-point range have one too."""
     scale = float(np.abs(values).max()) or 1.0
     return float(np.std(values / scale, ddof=1)) * scale

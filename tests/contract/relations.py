@@ -155,6 +155,7 @@ SINGLED_OUT = Expected(doubled=not_computed, copy=same, permuted=by_kind(same, l
 GUESSED = free("other predicates are made of another table, and guesses at random are guessed anew")
 
 TOGETHER = Expected(*[free("what all datasets and replicates together say; a single dataset has no such row")] * 8)
+WEIGHED = Expected(*[free("only tables with a survey weight have it: test_survey_weights")] * 8)
 ALONE = Expected(*[free("only the confidential data have it: releases have no row of it")] * 8)
 
 EXPECTATIONS: dict[str, Expected] = {
@@ -214,6 +215,8 @@ EXPECTATIONS: dict[str, Expected] = {
     ),
     "utility.summary.share_of_zeros": Expected(doubled=same, copy=same, permuted=same, noise=equals(0)),
     "utility.summary.share": Expected(doubled=same, copy=same, permuted=same, noise=NOT_SYNTHESISED),
+    "utility.summary.population": WEIGHED,
+    "utility.summary.design_effect": WEIGHED,
     "utility.summary.share_missing": Expected(doubled=same, copy=same, permuted=same, noise=NOT_SYNTHESISED),
     "quality.ilm.ilm": replace(CLASSES, copy=equals(0)),
     "quality.ilm.one_minus_ilm": CLASSES,

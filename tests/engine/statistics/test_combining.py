@@ -172,3 +172,19 @@ def test_intervals_of_a_mean_cover_as_they_should_and_naive_ones_do_not(
 ) -> None:
     """Synthetic records of a normal sample; released files as large as the sample, or four times as large."""
     assert (0.94 < coverage(rule, *synthetic_means(m, ratio, seed=5)) < 0.965) == right
+
+
+def test_variances_with_few_degrees_of_freedom_widen_the_interval() -> None:
+    """Satterthwaite's, of which the papers' degrees are those of variances that count as known."""
+    estimates, variances = [1.0, 1.2, 0.9, 1.1], [0.04, 0.05, 0.04, 0.03]
+    b, u, m, own = float(np.var(estimates, ddof=1)), float(np.mean(variances)), 4, 9.0
+    known, found = partial_synthesis(estimates, variances), partial_synthesis(estimates, variances, own)
+    total = u + b / m
+    assert found.degrees == pytest.approx(total**2 / ((b / m) ** 2 / (m - 1) + u**2 / own))
+    assert known.degrees == pytest.approx((m - 1) * (1 + m * u / b) ** 2)
+    assert (found.estimate, found.variance) == (known.estimate, known.variance)
+    assert found.interval()[0] < known.interval()[0] < known.interval()[1] < found.interval()[1]
+    assert partial_synthesis([1.0, 1.0], [0.04, 0.04], own).degrees == pytest.approx(own)
+    wide = [1.0, 2.0, 0.5, 1.6]
+    assert full_synthesis(wide, variances, degrees=own).degrees < full_synthesis(wide, variances).degrees
+    assert full_synthesis([1.0, 1.0, 1.0], variances[:3], degrees=own).degrees == own

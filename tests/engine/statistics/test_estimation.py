@@ -9,12 +9,12 @@ from scipy.stats import binom, t
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.statistics.bounded_interval import Range
 from sfumato.engine.statistics.estimation import (
-    IntervalEstimate,
     linear_coefficients,
     logistic_coefficients,
     mean_estimate,
     quantile_estimate,
 )
+from sfumato.engine.statistics.interval_estimate import IntervalEstimate
 
 Arrays = tuple[np.ndarray, np.ndarray]
 
