@@ -4,7 +4,25 @@ from __future__ import annotations
 
 from sfumato.workspace.reporting import words
 from sfumato.workspace.reporting.words import duration, mark
-from sfumato.workspace.views.runs import Run, RunLine, RunState, Tally
+from sfumato.workspace.views.runs import Run, RunLine, RunState, Tally, TaskRow
+
+
+def task_cells(task: TaskRow, now: float) -> list[str]:
+    """A task's key, state, phase, time, peak of memory, how often it was tried, and its error."""
+    running = task.state == "running"
+    return [
+        task.key,
+        task.state,
+        f"{task.done}/{task.total} {task.what}" if running and task.total else "-",
+        _seconds(now - task.started if running and task.started else task.seconds),
+        f"{task.peak_bytes / 1e6:.0f} MB" if task.peak_bytes else "-",
+        str(task.attempt),
+        task.error,
+    ]
+
+
+def _seconds(seconds: float | None) -> str:
+    return f"{seconds:.2f} s" if seconds is not None and seconds < 10 else duration(seconds)
 
 
 def state_text(line: RunLine) -> str:

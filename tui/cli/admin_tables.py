@@ -14,7 +14,7 @@ from pathlib import Path
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.audit import HEAD_FILE, Head, audit_rows, kept_head
 from sfumato.workspace.integrity import verify_workspace
-from sfumato.workspace.jobs.runs import run_log
+from sfumato.workspace.jobs.run_log import run_log
 from sfumato.workspace.reporting.tables import table
 from sfumato.workspace.reporting.words import (
     ASCII_MARKS,
@@ -31,6 +31,7 @@ from sfumato.workspace.views.runs import Run, TaskRow, list_runs, run_line
 
 from ..places import keys_file
 from ..terminal.parts import states
+from ..words import task_cells
 from .options import printed
 
 PACKAGES = (
@@ -96,26 +97,10 @@ def run_head(workspace: Workspace, run: Run) -> str:
 
 def task_table(tasks: Sequence[TaskRow]) -> str:
     """One task a line."""
-    now = time.time()
-    lines = [
-        [
-            task.key,
-            task.state,
-            f"{task.done}/{task.total} {task.what}" if task.state == "running" and task.total else "-",
-            _seconds(now - task.started if task.state == "running" and task.started else task.seconds),
-            f"{task.peak_bytes / 1e6:.0f} MB" if task.peak_bytes else "-",
-            str(task.attempt),
-            task.error,
-        ]
-        for task in tasks
-    ]
+    lines = [task_cells(task, time.time()) for task in tasks]
     return printed(
         table(("task", "state", "phase", "time", "peak", "tried", ""), lines, right=(3, 4, 5), spare=(5, 4, 2))
     )
-
-
-def _seconds(seconds: float | None) -> str:
-    return f"{seconds:.2f} s" if seconds is not None and seconds < 10 else duration(seconds)
 
 
 def act_table(workspace: Workspace) -> str:

@@ -72,6 +72,7 @@ class Runs(Pane):
         Binding("W", "weigh", "Less influence for records at risk", show=False, id="runs.weigh"),
         Binding("X,delete", "delete", "Delete", show=False, id="runs.delete"),
         Binding("m", "name", "Name and note", show=False, id="runs.name"),
+        Binding("L", "log", "Log of its tasks", show=False, id="runs.log"),
         Binding("space", "mark", "Mark to compare or lay over", show=False, id="runs.mark"),
         Binding("c", "compare", "Compare the marked runs", show=False, id="runs.compare"),
     ]
@@ -183,7 +184,7 @@ class Runs(Pane):
             return (here is not None and here.resumable) or None
         if action == "delete":
             return here is not None and here.run.state.ended
-        if action in ("again", "duplicate", "weigh", "mark", "compare", "name"):
+        if action in ("again", "duplicate", "weigh", "mark", "compare", "name", "log"):
             return bool(self._lines)
         return True
 
@@ -256,6 +257,13 @@ class Runs(Pane):
         """Go on where the run stopped."""
         if self.here is not None:
             self.sfumato.resume(self.here.run.id)
+
+    async def action_log(self) -> None:
+        """Show the tasks of the run and what its log says of each."""
+        if self.here is not None:
+            from .task_log import TaskLog
+
+            await self.sfumato.open(TaskLog(self.here.run.id))
 
     async def action_name(self) -> None:
         """Ask for the name and the note of the run."""

@@ -51,6 +51,7 @@ from ..store.workspace import Workspace, schema_from_json, schema_to_json
 from ..views.results import raw_rows
 from ..views.runs import find_run
 from .queue import NO_RESULT, Claim, TaskResult, progress, still_wanted
+from .run_log import note_of_task
 
 RESET_PEAK = "5"
 """Written to ``clear_refs``, sets the peak to what is in use now (proc_pid_clear_refs(5))."""
@@ -107,6 +108,8 @@ def task_input(workspace: Workspace, held: Claim) -> TaskInput:
 
 
 REPORT_SECONDS = 0.5
+NOTE_SECONDS = 10.0
+"""How often the log of a run says how far a task has come, while its phase is the same."""
 
 
 class Reporter:
@@ -115,16 +118,33 @@ class Reporter:
     def __init__(self, directory: Path, held: Claim) -> None:
         self.directory = directory
         self.held = held
-        self.last = time.monotonic()
+        self.last = self.noted = time.monotonic()
+        self.phase = ""
 
     def __call__(self, made: Progress) -> None:
         """Report. Raises Cancelled."""
         if time.monotonic() - self.last < REPORT_SECONDS:
             return
         self.last = time.monotonic()
+        self._note(made)
         workspace = _workspace_of_thread(self.directory, threading.get_ident())
         if not self._written(workspace, made) or not still_wanted(workspace, self.held.run_id):
             raise Cancelled(f"run {self.held.run_id} was stopped, or the task went to another worker")
+
+    def _note(self, made: Progress) -> None:
+        """Keep a phase that begins, and now and then how far it is."""
+        if made.what == self.phase and self.last - self.noted < NOTE_SECONDS:
+            return
+        self.phase, self.noted = made.what, self.last
+        far = (
+            f"{made.done:,} of {made.total:,}, {peak_bytes() / 1e6:.0f} MB"
+            if made.total
+            else f"{peak_bytes() / 1e6:.0f} MB"
+        )
+        held = self.held
+        note_of_task(
+            self.directory, held.run_id, held.key, held.attempt, held.worker, f"{made.what or 'computing'} {far}"
+        )
 
     def _written(self, workspace: Workspace, made: Progress) -> bool:
         try:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
-import os
 import sqlite3
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from sfumato.engine.arrays import Floats
@@ -24,12 +20,9 @@ from sfumato.engine.rows import Row
 
 from ..audit import Act, append
 from ..disclosure import INTERNAL
-from ..errors import StrangeFile
 from ..ingest.files import Source
 from ..integrity import hold
-from ..plain_files import open_to_add, room
 from ..reporting.attacks import attack_objects
-from ..reporting.words import printable
 from ..store.artefacts import CONTROLS, WEIGHTS, classes_name, controls_hash, weights_hash, write_weights
 from ..store.disk import bytes_needed, check_disk
 from ..store.keys import PUBLIC_NAME, fingerprint
@@ -263,9 +256,6 @@ def _published(figure: Published, rows: Sequence[Row]) -> dict[str, Any]:
     return {**asdict(figure), "found": found}
 
 
-MOST_BYTES = 1 << 20
-
-
 def published_tables(workspace: Workspace, runs: Sequence[Run]) -> tuple[SourceTable, ...]:
     """The published figures that the recipes of these runs quote, beside what they found."""
     named = zip(names_of(runs), runs, strict=True)
@@ -276,31 +266,3 @@ def result_with_companions(workspace: Workspace, run_id: int) -> dict[str, Any]:
     """The object that ``--json`` writes; a run with companions has theirs under ``companions``."""
     beside = [result_object(workspace, other) for other in companions_of(workspace, run_id)]
     return {**result_object(workspace, run_id), **({"companions": beside} if beside else {})}
-
-
-def run_log(directory: Path, run_id: int) -> Path:
-    """Where the log of a run lies in its workspace; what was before its last megabyte in the same name with ``.1``."""
-    return directory / "logs" / f"run-{run_id}.log"
-
-
-FOLLOWS = "\n    "
-"""Before each further line of an entry, so that none can be taken for an entry of its own."""
-
-
-def note(directory: Path, run_id: int, text: str) -> None:
-    """Add to a run's log, without control characters. A disk that refuses it is no reason to fail, nor a link in its place."""
-    path = run_log(directory, run_id)
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    lines = [printable(line) for line in text.rstrip().split("\n")]
-    with contextlib.suppress(OSError, StrangeFile):
-        room(directory, path.parent.name)
-        rotate(path)
-        with os.fdopen(open_to_add(path), "a", encoding="utf-8", errors="replace") as file:
-            file.write(f"{now} {FOLLOWS.join(lines)}\n")
-
-
-def rotate(path: Path, most_bytes: int = MOST_BYTES) -> None:
-    """Set a log aside when it has grown too large, in the place of the one that was set aside before."""
-    with contextlib.suppress(FileNotFoundError):
-        if path.lstat().st_size > most_bytes:
-            path.replace(path.with_name(f"{path.name}.1"))

@@ -25,7 +25,6 @@ from sfumato.engine.errors import BadInput, EngineError
 
 from ..errors import WorkspaceError
 from ..plain_files import open_to_add, room
-from ..reporting.words import printable
 from ..store.database import DATABASE, is_busy
 from ..store.keys import NoKey
 from ..store.workspace import Workspace, check_own
@@ -45,8 +44,8 @@ from .queue import (
     still_held,
     unfinished,
 )
+from .run_log import note_of_task, rotate
 from .run_task import Failure, TaskReleased, run_task, task_input
-from .runs import note, rotate
 
 HEARTBEAT_SECONDS = 5.0
 POLL_SECONDS = 0.1
@@ -173,6 +172,7 @@ class TaskLoop:
             except (WorkspaceError, EngineError) as error:  # the run was deleted, or rows that it needs are gone
                 self._record(task, Failure(str(error)))
                 continue
+            self._note(task, "begun" if task.attempt == 1 else "begun again")
             compute = partial(run_task, database=self.pool.local)
             self.held[self.pool.submit(compute, self.workspace.directory, needed)] = task
 
@@ -216,11 +216,7 @@ class TaskLoop:
             until_unlocked(partial(release, self.workspace, task))
 
     def _note(self, task: Claim, text: str) -> None:
-        note(
-            self.workspace.directory,
-            task.run_id,
-            f"{printable(task.key)} (attempt {task.attempt}, {self.worker}): {text}",
-        )
+        note_of_task(self.workspace.directory, task.run_id, task.key, task.attempt, self.worker, text)
 
 
 class Detached(subprocess.Popen[bytes]):

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from ..audit import Act, append
 from ..errors import DamagedTable, NotFound, NotReady, WorkspaceError
 from ..integrity import verify_workspace
-from ..jobs.runs import run_log
+from ..jobs.run_log import run_log
 from ..plain_files import check_layout, is_hash
 from ..views.runs import find_run
 from .keys import KEY_FILE, NoKey, fingerprint

@@ -110,6 +110,7 @@ PLACES = {
     "map": Place(("Map", "MapPlot"), "map"),
     "map numbers": Place(("MapNumbers",), "map", ("t",)),
     "choose": Place(("Choose",), "map", ("x",)),
+    "task log": Place(("TaskLog",), "runs", ("G", "L")),
     "compare": Place(("Compare", "CompareGrid"), "runs", ("G", "space", "k", "c"), data="census"),
     "audit": Place(("Audit",), "runs", ("A",)),
     "release": Place(("ReleaseScreen",), "verdicts", ("w",), data="second_person"),

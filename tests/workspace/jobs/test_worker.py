@@ -27,8 +27,9 @@ from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs import queue, run_task, worker
 from sfumato.workspace.jobs.pool import Pool
 from sfumato.workspace.jobs.queue import claim, request_stop, resume
+from sfumato.workspace.jobs.run_log import run_log
 from sfumato.workspace.jobs.run_task import TaskInput
-from sfumato.workspace.jobs.runs import enter_again, enter_run, result_object, run_log
+from sfumato.workspace.jobs.runs import enter_again, enter_run, result_object
 from sfumato.workspace.jobs.worker import Heartbeat, work
 from sfumato.workspace.store import database
 from sfumato.workspace.store.database import DATABASE, connect

@@ -12,7 +12,7 @@ import pytest
 from sfumato.tui.state import AppState, load_state, save_state
 from sfumato.workspace import audit, plain_files
 from sfumato.workspace.errors import DamagedTable, NotAWorkspace, NotYours, StrangeFile, WorkspaceError
-from sfumato.workspace.jobs.runs import note, run_log
+from sfumato.workspace.jobs.run_log import note, run_log
 from sfumato.workspace.jobs.worker import start_worker, work, worker_log
 from sfumato.workspace.release.report import write_report
 from sfumato.workspace.store.adopting import adopt

@@ -1,0 +1,57 @@
+"""The live log of a run's tasks."""
+
+from sfumato.tui.screens.task_log import TaskLog
+from sfumato.workspace.jobs.run_log import note_of_task, run_log
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.runs import tasks_of
+
+RUNNING = 4
+
+
+def running_task(directory):
+    with Workspace.open(directory, read_only=True) as workspace:
+        return next(task for task in tasks_of(workspace, RUNNING) if task.state == "running")
+
+
+async def test_the_log_of_a_task_is_shown_and_followed(sit, directory, size):
+    task = running_task(directory)
+    note_of_task(directory, RUNNING, task.key, 1, "w", "begun")
+    note_of_task(directory, RUNNING, "measure/0/1", 2, "w", "failed: no\nFile x.py, line 3")
+    async with sit(directory, "enter", "L", size=size) as seat:
+        assert isinstance(seat.app.screen, TaskLog)
+        assert "Run 4 Household survey  running  1/22   4 % tasks" in seat.text
+        line = next(line for line in seat.text.splitlines() if line.strip().startswith(f"{task.key} "))
+        assert "running" in line
+        assert "400/2000 emcee" in line
+        assert f"{task.key}: 1 entry of the log" in seat.text
+        assert "File x.py" not in seat.text
+        note_of_task(directory, RUNNING, task.key, 1, "w", "emcee 900 of 2,000, 80 MB")
+        with Workspace.open(directory) as workspace:
+            workspace.connection.execute("UPDATE task SET done = 900 WHERE state = 'running'")
+        seat.app._poll()
+        await seat.press("shift")
+        assert "emcee 900 of 2,000, 80 MB" in seat.text
+        assert "900/2000 emcee" in seat.text
+        text = await seat.press("t")
+        assert "All tasks: 3 entries of the log" in text
+        assert "measure/0/1  attempt 2:  failed: no" in text
+        assert "    File x.py, line 3" in text
+        await seat.press("q")
+        assert not isinstance(seat.app.screen, TaskLog)
+
+
+async def test_a_log_that_is_none_is_said_to_be(sit, directory):
+    path = run_log(directory, RUNNING)
+    path.parent.mkdir(mode=0o700)
+    path.symlink_to("/etc/passwd")
+    async with sit(directory, "enter", "L", "t", size=(80, 24)) as seat:
+        assert "The log cannot be read" in seat.text
+        assert "root:" not in seat.text
+        path.unlink()
+        path.write_text("\x1b]52;c;eA==\x07[red]bold\u202e\n", "utf-8")
+        with Workspace.open(directory) as workspace:
+            workspace.connection.execute("UPDATE task SET done = 901 WHERE state = 'running'")
+        seat.app._poll()
+        text = await seat.press("shift")
+        assert "[red]bold" in text
+        assert not any(sign in text for sign in "\x1b\x07\u202e")

@@ -1,0 +1,147 @@
+"""The tasks of a run, and below them what the run's log says of the one under the cursor, as it is written."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+
+from sfumato.tui.messages import WorkspaceChanged
+from sfumato.tui.widgets.grid import Grid, LiveGrid
+from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
+from sfumato.tui.words import progress, task_cells
+from sfumato.workspace.errors import StrangeFile
+from sfumato.workspace.jobs.run_log import LogEntry, read_log
+from sfumato.workspace.reporting.tables import Column, cells, fitted
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.runs import Run, TaskRow, find_run, tasks_of
+
+from .page import Dialog
+
+COLUMNS = (
+    Column("task", "task", 13),
+    Column("state", "state", 8),
+    Column("phase", "phase", 17),
+    Column("time", "time", 9, "right"),
+    Column("peak", "peak", 8, "right"),
+    Column("tried", "tried", 5, "right"),
+    Column("error", "", 10),
+)
+NO_LOG = "The log says nothing yet"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A run, its tasks, and its log, or why that cannot be read."""
+
+    run: Run
+    tasks: Sequence[TaskRow]
+    entries: Sequence[LogEntry]
+    trouble: str = ""
+
+
+class TaskLog(Dialog[None]):
+    """Follows a run: what is shown is read again whenever somebody writes to the workspace."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("t", "whole", "This task or all", id="task_log.whole"),
+    ]
+    DEFAULT_CSS = "TaskLog LiveGrid { height: 1fr; } TaskLog Scroll { height: 1fr; }"
+    AUTO_FOCUS = "LiveGrid"
+
+    def __init__(self, run_id: int) -> None:
+        super().__init__()
+        self._run_id, self._whole = run_id, False
+        self._seen: Seen | None = None
+        self._shown: tuple[object, ...] = ()
+
+    def compose(self) -> ComposeResult:
+        """How far the run is, its tasks, whose entries are shown, the entries, the keys."""
+        with Vertical(classes="whole"):
+            yield Line(name="task-log-head")
+            yield LiveGrid(empty="…")
+            yield Line(name="task-log-of")
+            yield Scroll()
+            yield KeyLine()
+
+    def on_workspace_changed(self, _: WorkspaceChanged) -> None:
+        """Follow what the workers write."""
+        self.reload()
+
+    def read_query(self) -> Callable[[Workspace], Seen]:
+        """Tasks and log."""
+        run_id = self._run_id
+
+        def query(workspace: Workspace) -> Seen:
+            run, tasks = find_run(workspace, run_id), tasks_of(workspace, run_id)
+            try:
+                return Seen(run, tasks, read_log(workspace.directory, run_id))
+            except (OSError, StrangeFile) as error:
+                return Seen(run, tasks, (), f"The log cannot be read: {error}")
+
+        return query
+
+    def take(self, answer: Seen) -> None:
+        """Show it; the cursor stays on its task, at first on one that is being computed."""
+        first, self._seen = self._seen is None, answer
+        run = answer.run
+        self.query_one("#task-log-head", Line).say(
+            Content.assemble((f"Run {run.id} {run.called}", "bold"), f"  {run.state}  {progress(run)} tasks")
+        )
+        names, now = [column.name for column in COLUMNS], time.time()
+        rows = [dict(zip(names, task_cells(task, now), strict=True)) for task in answer.tasks]
+        said = [column for column in COLUMNS if column.name != "error" or any(task.error for task in answer.tasks)]
+        columns = fitted(said, self.size.width - 1, ("error",), ("peak", "tried", "error"))
+        want = next((task.key for task in answer.tasks if task.state in ("running", "failed")), None) if first else None
+        keys = [task.key for task in answer.tasks]
+        self.query_one(LiveGrid).show(columns, [cells(columns, row) for row in rows], keys, want)
+        self._show_entries()
+
+    def on_resize(self) -> None:
+        """Give the columns their new widths."""
+        if self._seen is not None:
+            self.take(self._seen)
+
+    def action_whole(self) -> None:
+        """Show the entries of all tasks, or only of the one under the cursor."""
+        self._whole = not self._whole
+        self._show_entries()
+
+    @on(Grid.Highlighted)
+    @on(Grid.Opened)
+    def _show_entries(self) -> None:
+        if self._seen is None:
+            return
+        key = self.query_one(LiveGrid).key
+        of = None if self._whole or key is None else str(key)
+        entries = [one for one in self._seen.entries if of is None or one.task == of]
+        count = len(entries)
+        self.query_one("#task-log-of", Line).say(
+            Content.styled(
+                f"{'All tasks' if of is None else of}: {count} {'entry' if count == 1 else 'entries'} of the log",
+                "$primary",
+            )
+        )
+        scroll = self.query_one(Scroll)
+        at_end = scroll.scroll_y >= scroll.max_scroll_y or (of, self._whole) != self._shown
+        self._shown = (of, self._whole)
+        scroll.show(
+            Content(self._seen.trouble or "\n".join(entry_text(one, named=of is None) for one in entries) or NO_LOG)
+        )
+        if at_end:
+            scroll.call_after_refresh(scroll.scroll_end, animate=False)
+
+
+def entry_text(entry: LogEntry, *, named: bool) -> str:
+    """``17:21:17  attempt 2: done in 3.1 s``, with the task where that is not said already; the time is UTC."""
+    clock = entry.time.partition("T")[2][:8]
+    parts = [clock, entry.task if named else "", f"attempt {entry.attempt}:" if entry.attempt > 1 else ""]
+    head = "  ".join(part for part in parts if part)
+    return "\n    ".join([f"{head}  {entry.lines[0]}", *entry.lines[1:]])
