@@ -91,8 +91,8 @@ def open_workspace(directory: Path) -> WorkspaceOpened:
     return WorkspaceOpened(directory)
 
 
-def save_plan(directory: Path, draft: Draft) -> PlanSaved:
-    """Store an edit of a plan; the answer says what went wrong, if anything did."""
+def save_plan(directory: Path, draft: Draft, after: int) -> PlanSaved:
+    """Store an edit of the plan that had the revision ``after``; the answer says what went wrong, if anything did."""
     import sqlite3
 
     from sfumato.workspace.errors import WorkspaceError
@@ -100,7 +100,7 @@ def save_plan(directory: Path, draft: Draft) -> PlanSaved:
 
     try:
         with Workspace.open(directory) as workspace:
-            return PlanSaved(save_draft(workspace, draft))
+            return PlanSaved(save_draft(workspace, draft, after))
     except (sqlite3.Error, WorkspaceError) as error:
         return PlanSaved(draft, f"The plan was not stored: {error}")
 

@@ -1,116 +1,90 @@
-"""The variables of the project's data: what the plan says of each, and what its values look like."""
+"""The sheet: every column of the project's file, whether and as what the plan takes it in, and what its values look like."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.message import Message
+from textual.timer import Timer
 from textual.worker import get_current_worker
 
-from sfumato.engine.errors import Cancelled, EngineError
+from sfumato.engine.errors import BadInput, Cancelled, EngineError
 from sfumato.engine.schema import Kind, Role, Variable
-from sfumato.tui.fields import Field
+from sfumato.tui.export import Exportable
 from sfumato.tui.messages import ErrorMessage
-from sfumato.tui.widgets.grid import Grid, LiveGrid
+from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import Line
+from sfumato.tui.widgets.marks import MarkedGrid
 from sfumato.tui.widgets.plot import Plot
-from sfumato.tui.widgets.sparkline import sparkline
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.jobs.processes import call_in_process
-from sfumato.workspace.plan.drafts import Draft, draft_of, save_draft
-from sfumato.workspace.plots.series import Series
-from sfumato.workspace.reporting.tables import Column, cells, fitted
-from sfumato.workspace.reporting.words import mark, number, records_text, role_text
-from sfumato.workspace.views.data_view import DataView, VariableLine, data_view_of, outline
+from sfumato.workspace.plan.drafts import draft_of
+from sfumato.workspace.plan.variables import with_variables
+from sfumato.workspace.reporting.tables import cells, fitted
+from sfumato.workspace.reporting.words import role_text
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.data_view import DataView, FoundColumn, VariableLine, found_columns, outline
 
-from .form import Form
-from .page import PlanPane
-
-if TYPE_CHECKING:
-    from sfumato.workspace.ingest.profiles import Profile
-    from sfumato.workspace.store.workspace import Workspace
-
-MOST_BARS = 60
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def variable_series(variable: Variable, profile: Profile) -> tuple[Series, dict[str, Any]]:
-    """A bar a bin or level, of many levels the most frequent ones; and what names the places of the axis."""
-    if not profile.levels:
-        centres = [start + profile.width / 2 for start in profile.starts]
-        return Series("records", centres, profile.counts, marker="bars"), {}
-    order = range(len(profile.levels))
-    if len(profile.levels) > MOST_BARS:
-        order = sorted(order, key=lambda i: -profile.counts[i])[:MOST_BARS]  # type: ignore[assignment]
-    names = [variable.labels.get(profile.levels[i], profile.levels[i]) if profile.counts[i] else "" for i in order]
-    return Series("records", range(len(names)), [profile.counts[i] for i in order], marker="bars"), {"x_names": names}
-
-
-def summary(line: VariableLine) -> tuple[str, str]:
-    """What the picture cannot say: what is wrong, or how many values; quantiles or what was withheld."""
-    profile = line.profile
-    if profile is None:
-        return (f"{mark('fail')} {line.problem}" if line.problem else "its values are being read"), ""
-    withheld = f"{profile.withheld:,} bars of one or two records are not shown" if profile.withheld else ""
-    counts = f"{line.variable.name}: {profile.records:,} records, {profile.distinct:,} different values"
-    said = [f"{mark('fail')} {line.problem}"] if line.problem else [counts, withheld]
-    return " · ".join(part for part in said if part), _quantiles(line.variable, profile)
-
-
-def _quantiles(variable: Variable, profile: Profile) -> str:
-    if not profile.quantiles:
-        return ""
-    dated = variable.kind is Kind.DATE
-    shares = [f"{p * 100:.0f} % {_day(q) if dated else number(q)}" for p, q in profile.quantiles]
-    moments = "" if dated else f" · mean {number(profile.mean)}, sd {number(profile.sd)}"
-    return f"quantiles {'  '.join(shares)}{moments}"
-
-
-def _day(days: float) -> str:
-    return (EPOCH + timedelta(days=days)).strftime("%Y-%m-%d")
-
+from .page import grid_exportable
+from .plan_history import EditsPlan, PlanHistory
+from .sheet import COLUMNS, DROPS, reading_of, row_values, sheet_summary, sifted_fields, variable_series
+from .sifted import Sifted
 
 NONE = (
     "This project has no data yet. Press n in Runs to run a recipe, or in a shell: sfumato import FILE --project NAME"
 )
-SPARK = 16
-COLUMNS = (
-    Column("mark", "", 1),
-    Column("name", "variable", 12),
-    Column("kind", "kind", 11),
-    Column("role", "role", 16),
-    Column("missing", "missing", 7, "right"),
-    Column("distinct", "values", 7, "right"),
-    Column("histogram", "histogram", SPARK),
-    Column("bounds", "bounds", 12),
-    Column("title", "title", 24),
-)
-DROPS = ("title", "bounds", "distinct")
+REST_SECONDS = 0.15
+"""The values of the columns in view are read once the cursor has stood still for so long."""
+MOST_AT_ONCE = 60
+"""Columns whose values are read by one process."""
+ROLE_KEYS = {"quasi_identifier": "i", "sensitive": "s", "other": "o", "identifier": "d", "weight": "W"}
+"""Indirect and direct identifiers, as the field calls them, have i and d."""
 
 
-class VariableGrid(LiveGrid):
+class VariableGrid(MarkedGrid):
     """The variables."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Edit", id="data.edit")]
 
 
-class Data(PlanPane):
-    """A table of variables, and a profile of the one under the cursor."""
+class Data(Sifted, EditsPlan):
+    """A table of variables, and a profile of the one under the cursor. Each act is one edit of the plan, which u takes back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("p", "profile", "Profile", id="data.profile"),
+        *(
+            Binding(
+                ROLE_KEYS[role],
+                f"role('{role}')",
+                role_text(role.value).capitalize(),
+                show=role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE),
+                id=f"data.{role}",
+            )
+            for role in Role
+            if role in ROLE_KEYS
+        ),
+        Binding("x", "in_or_out", "In or out", id="data.in_or_out"),
+        Binding("K", "kind", "Kind", show=False, id="data.kind"),
+        Binding("m", "codes", "Missing codes", show=False, id="data.codes"),
+        Binding("u", "undo", "Undo", show=False, id="data.undo"),
+        Binding("ctrl+r", "redo", "Redo", show=False, id="data.redo"),
+        Binding("p", "profile", "Profile", show=False, id="data.profile"),
     ]
 
     def __init__(self, project_id: int) -> None:
         super().__init__(project_id, "data")
         self._view: DataView | None = None
-        self._draft: Draft | None = None
+        self._found: dict[tuple[object, ...], FoundColumn] = {}
+        self._last: dict[tuple[str, Kind], FoundColumn] = {}
+        self._reading = False
+        self._unreadable: tuple[int, str] | None = None
+        self._resting: Timer | None = None
 
     def compose(self) -> ComposeResult:
         """What the data are, the variables, and the profile of one."""
@@ -121,52 +95,30 @@ class Data(PlanPane):
                 yield Plot(id="data-plot")
                 yield Line(name="data-reading")
                 yield Line(name="data-more")
+        yield from self.compose_sift()
 
-    def take(self, answer: Draft | None) -> None:
-        """Show what is known of the data, at first without their values."""
-        draft = answer
-        if draft is not None and draft == self._draft:
-            return
-        self._draft = draft
-        if draft is None:
+    def read_query(self) -> Callable[[Workspace], DataView | None]:
+        """The stored plan and what the database says of its data; None for a project without."""
+        return partial(_outline, self._project_id)
+
+    def take(self, answer: DataView | None) -> None:
+        """Show the columns, unless an edit is under way."""
+        if answer is None:
             self.query_one(VariableGrid).set_empty(NONE)
-            self._take_view(None)
+            self._view = None
+            self._show()
             return
-        self.read(lambda workspace: outline(workspace, draft), self._take_view)
-        if self.sfumato.alone:
-            self._profile_apart()
-        else:
-            self.compute(partial(_view, self._project_id), self._take_view)
+        if self._view is None or self._view.stored != answer.stored:
+            self._found, self._last, self._unreadable = {}, {}, None
+        history = self.read_plan(answer.draft)
+        if history is not None or self._view is None or self._view.stored != answer.stored:
+            self._history = history or self._history
+            self._view = DataView.of(self._history.now if self._history else answer.draft, answer.stored)
+            self._show()
 
-    @work(thread=True, exclusive=True, group="compute", exit_on_error=False)
-    def _profile_apart(self) -> None:
-        """Have the values read by another process: this one's keys and memory need not bear it."""
-        worker = get_current_worker()
-        message: Message
-        try:
-            view = call_in_process(
-                data_view_of,
-                self.sfumato.directory,
-                self._project_id,
-                what="reading the data",
-                unwanted=lambda: worker.is_cancelled,
-            )
-            message = self.Answered(self._take_view, view)
-        except Cancelled:
-            return
-        except (EngineError, WorkspaceError) as error:
-            message = ErrorMessage(str(error))
-        if not worker.is_cancelled:
-            self.post_message(message)
-
-    def _take_view(self, view: DataView | None) -> None:
-        known = self._view
-        if view is not None and known is not None and not view.read:
-            if known.read and known.draft == view.draft:
-                return
-            view = view.keeping(known)
-        self._view = view
-        self._show()
+    def exportable(self) -> Exportable | None:
+        """The sheet."""
+        return grid_exportable(self.query_one(VariableGrid), self.named("variables"))
 
     def on_resize(self) -> None:
         """Give the columns their new widths."""
@@ -177,10 +129,32 @@ class Data(PlanPane):
         lines = self._view.lines if self._view else ()
         grid = self.query_one(VariableGrid)
         columns = fitted(COLUMNS, grid.size.width - 1, ("title", "name"), DROPS)
-        rows = [cells(columns, _values(line)) for line in lines]
-        grid.show(columns, rows, [line.variable.name for line in lines])
-        self.query_one("#data-head", Line).say(_summary(self._view))
+        rows = [cells(columns, row_values(line, self._found_of(line))) for line in lines]
+        fields = [sifted_fields(line) for line in lines]
+        grid.show_sifted(columns, rows, [line.variable.name for line in lines], fields)
+        self._say()
         self._draw()
+
+    def _found_of(self, line: VariableLine) -> FoundColumn | None:
+        """What was found of a column; of one that is being read again, what was found when it was last read as one of its kind."""
+        known = self._found.get(line.reading)
+        if known is None and (before := self._last.get((line.variable.name, line.variable.kind))) is not None:
+            known = replace(before, problem="")
+        return known
+
+    def _say(self) -> None:
+        grid, said = self.query_one(VariableGrid), ""
+        if self._view is not None:
+            said = sheet_summary(self._view, self._found, len(grid.marked), grid.hidden_marks, grid.words)
+        self.query_one("#data-head", Line).say(said)
+
+    def sifted(self) -> None:
+        """Other columns are shown."""
+        self._say()
+
+    @on(MarkedGrid.Marked)
+    def _marks(self) -> None:
+        self._say()
 
     @property
     def here(self) -> VariableLine | None:
@@ -191,16 +165,92 @@ class Data(PlanPane):
     @on(Grid.Highlighted)
     @on(Grid.Opened)
     def _draw(self) -> None:
-        here = self.here
-        plot = self.query_one(Plot)
-        if here is None or here.profile is None:
+        here, plot = self.here, self.query_one(Plot)
+        found = None if here is None else self._found_of(here)
+        if here is None or found is None or found.profile is None:
             plot.set_series([], empty=" ")
         else:
-            series, labels = variable_series(here.variable, here.profile)
+            series, labels = variable_series(here.variable, found.profile)
             plot.set_series([series], x_label=here.variable.title or here.variable.name, y_label="records", **labels)
-        reading, more = summary(here) if here is not None else ("", "")
+        reading, more = reading_of(here, found) if here is not None else ("", "")
         self.query_one("#data-reading", Line).say(reading)
         self.query_one("#data-more", Line).say(more)
+        self._read_soon()
+
+    def _read_soon(self) -> None:
+        """Read values once nobody scrolls any more; at first at once."""
+        if self._resting is not None:
+            self._resting.stop()
+        if self._found:
+            self._resting = self.set_timer(REST_SECONDS, self._read_values)
+        else:
+            self._read_values()
+
+    def _wanted(self) -> tuple[Variable, ...]:
+        """The columns whose values are to be read next: those in view, and those that the plan reads otherwise than they were stored."""
+        view, grid = self._view, self.query_one(VariableGrid)
+        if view is None or self._reading:
+            return ()
+        top = grid.scroll_offset.y
+        near = {row[-1] for row in map(grid.row, range(top, top + 2 * max(grid.size.height, 1))) if row is not None}
+        near.add(grid.key)
+        lines = [line for line in view.lines if line.stored and line.reading not in self._found]
+        first = [line.variable for line in lines if line.variable.name in near]
+        changed = [
+            line.variable for line in lines if line.planned and line.variable.name not in near and _other(line, view)
+        ]
+        return tuple((first + changed)[:MOST_AT_ONCE])
+
+    def _read_values(self) -> None:
+        wanted = self._wanted()
+        if not wanted or self._view is None:
+            return
+        dataset_id = self._view.stored.dataset_id
+        if self._unreadable is not None and self._unreadable[0] == dataset_id:
+            return
+        self._reading = True
+        self._read_apart(dataset_id, wanted)
+
+    @work(thread=True, group="values", exit_on_error=False)
+    def _read_apart(self, dataset_id: int, variables: tuple[Variable, ...]) -> None:
+        """Have values read by another process, where the app is alone: its keys and memory need not bear it."""
+        worker, directory = get_current_worker(), self.sfumato.directory
+        message: Message
+        try:
+            if self.sfumato.alone:
+                found = call_in_process(
+                    found_columns,
+                    directory,
+                    dataset_id,
+                    variables,
+                    what="reading the data",
+                    unwanted=lambda: worker.is_cancelled,
+                )
+            else:
+                found = found_columns(directory, dataset_id, variables)
+            message = self.Answered(self._take_values, (dataset_id, variables, found))
+        except Cancelled:
+            return
+        except (EngineError, WorkspaceError) as error:
+            message = self.Answered(self._take_failure, (dataset_id, str(error)))
+        if not worker.is_cancelled:
+            self.post_message(message)
+
+    def _take_failure(self, answer: tuple[int, str]) -> Message:
+        self._reading, self._unreadable = False, answer
+        return ErrorMessage(answer[1])
+
+    def _take_values(self, answer: tuple[int, tuple[Variable, ...], tuple[FoundColumn, ...]]) -> None:
+        dataset_id, variables, found = answer
+        self._reading = False
+        if self._view is None or dataset_id != self._view.stored.dataset_id:
+            return
+        by_name = {column.name: column for column in found}
+        for variable in variables:
+            if variable.name in by_name:
+                key = VariableLine(variable, planned=True, stored=True, missing=None).reading
+                self._found[key] = self._last[variable.name, variable.kind] = by_name[variable.name]
+        self._show()
 
     @on(Plot.CursorMoved)
     def _read_bar(self, event: Plot.CursorMoved) -> None:
@@ -215,8 +265,99 @@ class Data(PlanPane):
         plot = self.query_one(Plot)
         (self.query_one(VariableGrid) if plot.has_focus else plot).focus()
 
+    def _chosen(self) -> list[VariableLine]:
+        """The columns that an act is for: the marked ones, else the one under the cursor."""
+        chosen = set(self.query_one(VariableGrid).chosen)
+        return [line for line in (self._view.lines if self._view else ()) if line.variable.name in chosen]
+
+    def _planned(self) -> list[VariableLine]:
+        """Those of them that the plan takes in: no act but ``x`` takes in a column, an identifier least of all."""
+        chosen = self._chosen()
+        planned = [line for line in chosen if line.planned]
+        if chosen and not planned:
+            one = chosen[0].variable.name if len(chosen) == 1 else "These columns"
+            self.sfumato.say(f"{one} {'is' if len(chosen) == 1 else 'are'} left out of the plan; x takes in", "warning")
+        return planned
+
+    def _change(self, changes: Mapping[str, Mapping[str, Any] | None], what: str = "") -> None:
+        """Describe these columns so in the plan, None leaves one out; after ``what`` was done to marked ones, say so, and their marks go."""
+        history, view, grid = self._history, self._view, self.query_one(VariableGrid)
+        if history is None or view is None or not changes:
+            return
+        try:
+            toml = with_variables(history.now.toml, changes, tuple(view.stored.columns))
+        except BadInput as error:
+            self.sfumato.say(str(error), severity="error")
+            return
+        if what and grid.marked:
+            passed = len(grid.marked) - len(changes)
+            passed_over = f"; {passed} left out of the plan stay as they are" if passed else ""
+            names = next(iter(changes)) if len(changes) == 1 else f"{len(changes)} variables"
+            self.sfumato.say(f"{what}: {names}{passed_over}. u takes it back")
+            grid.set_marks(())
+        self._put(history.edited(history.now.saying(toml)))
+
+    def _put(self, history: PlanHistory) -> None:
+        """Make a plan the one that is shown, and store it."""
+        if history is self._history or self._view is None:
+            return
+        self._history = history
+        self._view = DataView.of(history.now, self._view.stored)
+        self._show()
+        self._read_values()
+        self.store_plan()
+
+    def action_role(self, role: str) -> None:
+        """Give the variables a role."""
+        tables = {line.variable.name: {**line.variable.to_table(), "role": role} for line in self._planned()}
+        self._change(tables, role_text(role))
+
+    def action_in_or_out(self) -> None:
+        """Leave the columns out of the plan; take them in where all of them are out."""
+        chosen = self._chosen()
+        planned = [line.variable.name for line in chosen if line.planned]
+        if planned:
+            self._change(dict.fromkeys(planned), "left out")
+        else:
+            self._change({line.variable.name: line.variable.to_table() for line in chosen}, "taken in")
+
+    async def action_kind(self) -> None:
+        """Ask for a kind, and give it to the variables."""
+        from .variable_forms import ChooseKind, with_kind
+
+        lines = self._planned()
+        if not lines:
+            return
+
+        def answered(kind: Kind | None) -> None:
+            if kind is None:
+                return
+            try:
+                self._change({line.variable.name: with_kind(line.variable, kind) for line in lines}, kind.value)
+            except BadInput as error:
+                self.sfumato.say(str(error), severity="error")
+
+        what = lines[0].variable.name if len(lines) == 1 else f"{len(lines)} variables"
+        await self.sfumato.open(ChooseKind(what, lines[0].variable.kind), answered)
+
+    async def action_codes(self) -> None:
+        """Ask for the missing codes of the variables."""
+        from .variable_forms import codes_form, with_codes
+
+        variables = [line.variable for line in self._planned()]
+        if not variables:
+            return
+
+        def answered(table: dict[str, Any] | None) -> None:
+            if table is not None:
+                self._change({one.name: with_codes(one, table) for one in variables}, "missing codes")
+
+        await self.sfumato.open(codes_form(variables), answered)
+
     @on(Grid.Selected)
     async def _edit(self) -> None:
+        from .variable_forms import variable_form, with_open_ends
+
         here = self.here
         if here is None:
             return
@@ -224,80 +365,27 @@ class Data(PlanPane):
 
         def answered(table: dict[str, Any] | None) -> None:
             if table is not None:
-                self.compute(partial(_save, self._project_id, name, _plain(table)), self._saved)
+                self._change({name: with_open_ends(table)})
 
-        def check(table: dict[str, Any]) -> None:
-            Variable.from_table(name, _plain(table), name)
+        await self.sfumato.open(variable_form(here.variable, here.planned), answered)
 
-        await self.sfumato.open(Form(f"Variable {name}", fields_of(here.variable), check), answered)
+    def action_undo(self) -> None:
+        """Take back the last edit."""
+        if self._history is not None:
+            self._put(self._history.undone())
 
-    def _saved(self, _: Draft) -> None:
-        self.sfumato.refresh_page()
-        self.load()
-
-
-def _view(project_id: int, workspace: Workspace) -> DataView | None:
-    from sfumato.workspace.views.data_view import data_view
-
-    return data_view(workspace, project_id)
+    def action_redo(self) -> None:
+        """Do again what was taken back."""
+        if self._history is not None and self._history.future:
+            self._put(self._history.redone())
 
 
-def _save(project_id: int, name: str, table: dict[str, Any], workspace: Workspace) -> Draft:
-    from sfumato.workspace.plan.edits import with_variable
-
+def _outline(project_id: int, workspace: Workspace) -> DataView | None:
     draft = draft_of(workspace, project_id)
-    assert draft is not None
-    return save_draft(workspace, draft.saying(with_variable(draft.toml, name, table)))
+    return None if draft is None else outline(workspace, draft)
 
 
-def fields_of(variable: Variable) -> list[Field]:
-    """The form of a variable."""
-    table = variable.to_table()
-    return [
-        Field("kind", "the scale that it is measured on", value=table["kind"], choices=tuple(Kind)),
-        Field("role", "known to an intruder, sensitive, an identifier, or neither", value=table["role"], choices=tuple(Role)),
-        Field("bounds", "smallest and largest value allowed, such as 0, 365; .. leaves an end open", "list",
-              [".." if end == "" else end for end in table.get("bounds", [])]),
-        Field("levels", "the levels in their order: low, middle, high; left out, those that are found", "list", table.get("levels")),
-        Field("labels", "what codes mean, such as 1 = yes, 2 = no", "table", table.get("labels")),
-        Field("missing", "codes that stand for a missing value, such as -9, unknown", "list", table.get("missing")),
-        Field("title", "what the variable is, in a few words", value=table.get("title")),
-    ]  # fmt: skip
-
-
-def _plain(table: dict[str, Any]) -> dict[str, Any]:
-    """The table with open ends of bounds as recipes write them."""
-    bounds = table.get("bounds")
-    return table if bounds is None else {**table, "bounds": ["" if end == ".." else end for end in bounds]}
-
-
-def _summary(view: DataView | None) -> str:
-    if view is None:
-        return ""
-    wrong = sum(bool(line.problem) for line in view.lines)
-    out = sum(not line.planned for line in view.lines)
-    parts = [
-        f"{view.dataset}: {records_text(view.records, view.dropped)}",
-        "" if view.read else "their values are being read",
-        f"{len(view.lines) - out} variables" + (f", {out} left out of the plan" if out else ""),
-        f"{mark('fail')} {view.problem}" if view.problem else "",
-        f"{mark('fail')} {wrong} of them {'does' if wrong == 1 else 'do'} not fit the plan" if wrong else "",
-    ]
-    return " · ".join(part for part in parts if part)
-
-
-def _values(line: VariableLine) -> dict[str, object]:
-    variable, profile = line.variable, line.profile
-    return {
-        "mark": mark("fail") if line.problem else "",
-        "name": variable.name,
-        "kind": variable.kind.value,
-        "role": role_text(variable.role.value) if line.planned else "left out",
-        "missing": None if line.missing is None else f"{line.missing:.1%}",
-        "distinct": None if profile is None else f"{profile.distinct:,}",
-        "histogram": sparkline(profile.counts, SPARK) if profile else "",
-        "bounds": ""
-        if variable.bounds is None
-        else " .. ".join("" if end is None else number(end) for end in variable.bounds),
-        "title": variable.title,
-    }
+def _other(line: VariableLine, view: DataView) -> bool:
+    """Whether the plan reads a column otherwise than it was stored."""
+    stored = Variable.from_table(line.variable.name, view.stored.columns[line.variable.name], line.variable.name)
+    return VariableLine(stored, planned=True, stored=True, missing=None).reading != line.reading

@@ -358,7 +358,7 @@ class PlanPane(Pane):
         self.line = line
         self.load()
 
-    def read_query(self) -> Callable[[Workspace], Draft | None]:
+    def read_query(self) -> Callable[[Workspace], Any]:
         """The stored plan; None for a project without data."""
         return partial(_draft_of, self._project_id)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,7 +19,6 @@ from textual.worker import get_current_worker
 
 from sfumato.tui import jobs
 from sfumato.tui.fields import shown_value
-from sfumato.tui.messages import PlanSaved
 from sfumato.tui.terminal.external_editor import NotEdited, edited, editor_command
 from sfumato.tui.widgets.entries import TomlText
 from sfumato.tui.widgets.grid import Grid, LiveGrid
@@ -28,41 +27,12 @@ from sfumato.workspace.plan.drafts import Draft, draft_of_run
 from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import mark
 
-from .page import PlanPane
+from .plan_history import EditsPlan, PlanHistory
 from .plan_run import RunPlan, run_text
 
 if TYPE_CHECKING:
     from sfumato.workspace.plan.edits import PlanView, StepLine, StepPlace
     from sfumato.workspace.store.workspace import Workspace
-
-
-@dataclass(frozen=True)
-class PlanHistory:
-    """The plan ``now``, those before it, the last at the end, and those that undoing left, the next at the end."""
-
-    now: Draft
-    past: tuple[Draft, ...] = ()
-    future: tuple[Draft, ...] = ()
-
-    def edited(self, draft: Draft) -> PlanHistory:
-        """After an edit; nothing where it says the same."""
-        return self if _same(draft, self.now) else PlanHistory(draft, (*self.past, self.now))
-
-    def undone(self) -> PlanHistory:
-        """One edit back."""
-        return PlanHistory(self.past[-1], self.past[:-1], (*self.future, self.now)) if self.past else self
-
-    def redone(self) -> PlanHistory:
-        """One edit that was undone done again."""
-        return PlanHistory(self.future[-1], (*self.past, self.now), self.future[:-1]) if self.future else self
-
-    def stored(self, revision: int) -> PlanHistory:
-        """The same, now stored."""
-        return replace(self, now=replace(self.now, revision=revision))
-
-
-def _same(one: Draft, other: Draft) -> bool:
-    return (one.toml, one.dataset_id, one.drawn_from) == (other.toml, other.dataset_id, other.drawn_from)
 
 
 SETTINGS = "settings"
@@ -135,7 +105,7 @@ class StepGrid(LiveGrid):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Edit", id="plan.edit")]
 
 
-class Plan(PlanPane):
+class Plan(EditsPlan):
     """Edits go to the stored plan at once; u takes them back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -158,10 +128,9 @@ class Plan(PlanPane):
 
     def __init__(self, project_id: int) -> None:
         super().__init__(project_id, "plan")
-        self._history: PlanHistory | None = None
         self._view: PlanView | None = None
         self._waiting: Draft | None = None
-        self._saving = self._due = False
+        self._due = False
         self._typing: Timer | None = None
         self._want: str | None = None
 
@@ -178,19 +147,15 @@ class Plan(PlanPane):
 
     def take(self, answer: Draft | None) -> None:
         """Show the plan, unless an edit of it is under way."""
-        draft, history = answer, self._history
+        draft, first = answer, self._history is None
         if draft is None:
             self.query_one(StepGrid).set_empty(NONE)
             self.query_one(StepGrid).show(COLUMNS, [], [])
-        elif self._saving or self._is_typed:
-            return
-        elif history is None:
-            self._put(PlanHistory(draft), save=False)
+        elif not self._is_typed and (history := self.read_plan(draft)) is not None:
+            self._put(history, save=False)
             waiting, self._waiting = self._waiting, None
-            if waiting is not None:
+            if first and waiting is not None:
                 self._edited(waiting)
-        elif draft.revision != history.now.revision:
-            self._put(history.edited(draft).stored(draft.revision), save=False)
 
     @property
     def _is_typed(self) -> bool:
@@ -205,28 +170,7 @@ class Plan(PlanPane):
             text.load_text(history.now.toml)
         self._examine(history.now.toml)
         if save:
-            self._store()
-
-    def _store(self) -> None:
-        """Store the plan, one edit after another."""
-        if self._history is not None and not self._saving:
-            self._saving = True
-            self._save(self._history.now)
-
-    @work(thread=True, group="save", exit_on_error=False)
-    def _save(self, draft: Draft) -> None:
-        self.post_message(jobs.save_plan(self.sfumato.directory, draft))
-
-    @on(PlanSaved)
-    def _saved(self, event: PlanSaved) -> None:
-        self._saving = False
-        if event.error:
-            self.sfumato.say(event.error, severity="error")
-        elif self._history is not None:
-            behind = self._history.now.toml != event.draft.toml
-            self._history = self._history.stored(event.draft.revision)
-            if behind:
-                self._store()
+            self.store_plan()
 
     @work(thread=True, exclusive=True, group="examine", exit_on_error=False)
     def _examine(self, toml: str) -> None:
@@ -297,7 +241,7 @@ class Plan(PlanPane):
         self._due = self._view is None or self._view.toml != text
         if self._history is not None and self._is_typed and not self._due:
             self._history = self._history.edited(self._history.now.saying(text))
-            self._store()
+            self.store_plan()
 
     def _edited(self, draft: Draft) -> None:
         if self._history is None:  # the plan has not been read yet, and what was asked for must not be lost

@@ -16,7 +16,7 @@ from textual.worker import get_current_worker
 
 from sfumato.engine.rows import Row
 from sfumato.tui.export import Exportable, Lines, lines_of
-from sfumato.tui.widgets.entries import Entry
+from sfumato.tui.widgets.entries import Filter
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import Line
 from sfumato.tui.widgets.pages import TableRow
@@ -78,19 +78,6 @@ class ResultGrid(Grid):
     """The rows."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Explain", id="results.explain")]
-
-
-class Filter(Entry):
-    """The words that rows must have; escape leaves them as they were."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Leave", show=False, id="filter.leave")]
-
-    class Left(Message):
-        """Escape was pressed."""
-
-    def action_leave(self) -> None:
-        """Say that the user does not want to filter after all."""
-        self.post_message(self.Left())
 
 
 class Results(Pane):

@@ -52,6 +52,19 @@ class Entry(Input):
         return key not in self._leaves and super().check_consume_key(key, character)
 
 
+class Filter(Entry):
+    """The words that rows must have; escape leaves them as they were."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Leave", show=False, id="filter.leave")]
+
+    class Left(Message):
+        """Escape was pressed."""
+
+    def action_leave(self) -> None:
+        """Say that the user does not want to filter after all."""
+        self.post_message(self.Left())
+
+
 WORD = re.compile(r"[^\s,:()=\[\]{}\"]*$")
 
 

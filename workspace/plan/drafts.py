@@ -17,7 +17,7 @@ from typing import Any
 import tomli_w
 
 from ..audit import Act, append
-from ..errors import NotFound
+from ..errors import NotFound, NotReady
 from ..store.workspace import Workspace
 from ..views.runs import Run, find_run
 
@@ -131,12 +131,18 @@ def _of_data(workspace: Workspace, project_id: int) -> Draft | None:
     return Draft(project_id, row["id"], _data_key(table), plan_text(table))
 
 
-def save_draft(workspace: Workspace, draft: Draft) -> Draft:
-    """Store an edit of a plan; returns the draft with its new revision. Raises NotFound when the project is gone."""
+def save_draft(workspace: Workspace, draft: Draft, after: int | None = None) -> Draft:
+    """Store an edit of a plan; returns the draft with its new revision. Raises NotFound when the project is gone.
+
+    With ``after`` it is an edit of the plan of that revision: raises NotReady where another was stored since.
+    """
     with workspace.writing() as connection:
         known = connection.execute("SELECT 1 FROM project WHERE id = ?", (draft.project_id,)).fetchone()
         if known is None:
             raise NotFound(f"there is no project {draft.project_id}")
+        stored = connection.execute("SELECT revision FROM draft WHERE project_id = ?", (draft.project_id,)).fetchone()
+        if after is not None and (0 if stored is None else stored[0]) != after:
+            raise NotReady("it was edited elsewhere meanwhile, and is shown now as it is stored")
         return store_draft(connection, draft)
 
 

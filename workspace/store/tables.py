@@ -7,7 +7,7 @@ import hashlib
 import os
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -93,12 +93,14 @@ class Tables:
                 if time.time() - aside.lstat().st_mtime > DAY_SECONDS:
                     aside.unlink()
 
-    def read(self, sha256: str) -> pa.Table:
-        """The table with this hash. Raises DamagedTable when it is gone or its bytes have changed.
+    def read(self, sha256: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """The table with this hash, or some of its columns. Raises DamagedTable when it is gone or its bytes have changed.
 
         Read without threads: one that still holds bytes of ours when Python ends makes the process abort.
         """
-        return pq.ParquetFile(pa.BufferReader(self._content(sha256)), pre_buffer=False).read(use_threads=False)
+        return pq.ParquetFile(pa.BufferReader(self._content(sha256)), pre_buffer=False).read(
+            None if columns is None else list(columns), use_threads=False
+        )
 
     def verify(self, sha256: str) -> None:
         """Raises DamagedTable when the table with this hash is gone or its bytes have changed."""
@@ -135,7 +137,7 @@ class Tables:
 
     def read_microdata(self, sha256: str, schema: Schema, origin: Origin) -> Microdata:
         """Microdata as they were stored: same dtypes, same order of levels, missing values where they were."""
-        table = self.read(sha256)
+        table = self.read(sha256, schema.names)
         columns: dict[str, pd.Series] = {}
         for variable in schema:
             chunk = table.column(variable.name).combine_chunks()

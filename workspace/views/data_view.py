@@ -1,22 +1,23 @@
-"""The variables of a project's data: at once what plan and database say of them, later what the values are like.
+"""The variables of a project's data: what plan and database say of each at once, and what is found when their values are read.
 
-Numerical libraries are loaded when the values are read.
+``outline`` and ``DataView.of`` need SQL alone; ``found_columns`` reads values, of the columns that it is asked for, and numerical libraries
+are loaded for it.
 """
 
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.schema import MissingPolicy, Schema, Variable
+from sfumato.engine.schema import Kind, MissingPolicy, Role, Schema, Variable
 
 from ..ingest.profiles import Profile, profile
-from ..plan.drafts import Draft, draft_of, missing_of
+from ..plan.drafts import Draft, missing_of
+from ..plan.variables import variable_tables
 from ..store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -24,139 +25,131 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class VariableLine:
-    """A column of the data. ``planned`` is whether the plan takes it in; ``problem`` says why its records do not fit.
+class StoredData:
+    """What the database says of a dataset: ``columns`` are the tables of the stored variables in the file's order, ``missing`` the
+    share of the file's records without a value, of every column that was counted, stored or not.
+    """
 
-    ``missing`` is the share of the file's records that had no value, None where nobody counted them.
+    dataset_id: int
+    name: str
+    records: int
+    dropped: int
+    columns: Mapping[str, Mapping[str, Any]]
+    missing: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class VariableLine:
+    """A column of the file. ``planned`` is whether the plan takes it in, ``stored`` whether its values are in the workspace.
+
+    ``missing`` is the share of the file's records that had no value, None where nobody counted them; ``problem`` why it cannot be
+    read as the plan has it.
     """
 
     variable: Variable
     planned: bool
+    stored: bool
     missing: float | None
+    problem: str = ""
+
+    @property
+    def reading(self) -> tuple[object, ...]:
+        """What decides how its values are read: neither role nor words. Lines that agree in it have the same values."""
+        variable = self.variable
+        return variable.name, variable.kind, variable.bounds, variable.levels, variable.missing
+
+
+@dataclass(frozen=True)
+class FoundColumn:
+    """What the values of a column are like: ``missing`` is the share of the stored records without one, None where that is not known, ``problem`` why
+    its records do not fit.
+    """
+
+    name: str
     profile: Profile | None
+    missing: float | None = None
     problem: str = ""
 
 
 @dataclass(frozen=True)
 class DataView:
-    """A project's plan, the table that it is for, and its variables in the plan's order, those left out at the end.
-
-    ``read`` is whether the values were read; before that there are no profiles and no problems.
-    """
+    """A plan, the data that it is for, and a line for every column of the file, in the order of the plan's text."""
 
     draft: Draft
-    dataset: str
-    records: int
-    dropped: int
+    stored: StoredData
     lines: tuple[VariableLine, ...]
     problem: str = ""
-    read: bool = True
 
-    def keeping(self, known: DataView) -> DataView:
-        """With the profiles of an earlier view, of variables whose kind is the same, until the values are read again."""
-        profiles = {(line.variable.name, line.variable.kind): line.profile for line in known.lines}
-        kept = (replace(line, profile=profiles.get((line.variable.name, line.variable.kind))) for line in self.lines)
-        return replace(self, lines=tuple(kept))
+    @classmethod
+    def of(cls, draft: Draft, stored: StoredData) -> DataView:
+        """The columns as a plan's text has them; as they were stored where that cannot be read."""
+        said = variable_tables(draft.toml)
+        names = dict.fromkeys([*said.order, *said.planned, *stored.columns, *stored.missing])
+        known = (name for name in names if name in said.planned or name in stored.columns or name in stored.missing)
+        lines = (_line(name, said.planned.get(name), said.out.get(name), stored) for name in known)
+        return cls(draft, stored, tuple(lines), said.problem)
 
 
 def outline(workspace: Workspace, draft: Draft) -> DataView:
     """What is known before the values are read."""
+    return DataView.of(draft, stored_data(workspace, draft.dataset_id))
+
+
+def stored_data(workspace: Workspace, dataset_id: int) -> StoredData:
+    """What the database says of a dataset."""
     row = workspace.connection.execute(
-        "SELECT name, records, dropped, schema FROM dataset WHERE id = ?", (draft.dataset_id,)
+        "SELECT name, records, dropped, schema FROM dataset WHERE id = ?", (dataset_id,)
     ).fetchone()
-    stored: dict[str, Any] = json.loads(row["schema"])
-    planned, missing = _planned(draft.toml), missing_of(workspace, draft.dataset_id)
-    names = [*(name for name in planned if name in stored), *(name for name in stored if name not in planned)]
-    lines = (
-        VariableLine(_variable(name, planned.get(name), stored[name]), name in planned, missing.get(name), None)
-        for name in names
-    )
-    return DataView(draft, row["name"], row["records"], row["dropped"], tuple(lines), read=False)
+    missing = missing_of(workspace, dataset_id)
+    return StoredData(dataset_id, row["name"], row["records"], row["dropped"], json.loads(row["schema"]), missing)
 
 
-def _planned(toml: str) -> Mapping[str, Any]:
-    try:
-        variables = tomllib.loads(toml).get("variables", {})
-    except tomllib.TOMLDecodeError:
-        return {}
-    return variables if isinstance(variables, dict) else {}
-
-
-def _variable(name: str, planned: Any, stored: Mapping[str, Any]) -> Variable:
-    """The variable as the plan has it where that can be read, else as it was stored."""
-    place = f"variables.{name}"
-    if planned is not None:
+def _line(name: str, planned: object, out: object, stored: StoredData) -> VariableLine:
+    """A column as the plan has it, whether it takes it in or keeps it as a comment; else as it was stored."""
+    kept, missing = stored.columns.get(name), stored.missing.get(name)
+    other = Variable(name, Kind.CATEGORICAL, Role.IDENTIFIER)
+    if kept is not None:
+        other = Variable.from_table(name, kept, f"variables.{name}")
+    problem = ""
+    for said in (planned, out):
+        if said is None:
+            continue
         try:
-            return Variable.from_table(name, planned, place)
-        except BadInput:
-            pass
-    return Variable.from_table(name, stored, place)
+            other = Variable.from_table(name, said, f"variables.{name}")
+        except BadInput as error:
+            problem = str(error) if said is planned else ""
+        break
+    if planned is not None and kept is None and missing is None:
+        problem = f"variables.{name}: the file has no such column"
+    return VariableLine(other, planned is not None, kept is not None, missing, problem)
 
 
-def data_view(workspace: Workspace, project_id: int) -> DataView | None:
-    """What the tab Data shows; None for a project without data. Raises DamagedTable."""
-    draft = draft_of(workspace, project_id)
-    if draft is None:
-        return None
-    dataset = workspace.dataset(draft.dataset_id)
-    data = workspace.read(dataset)
-    known = missing_of(workspace, dataset.id)
-    described, problem = _described(draft)
-    names = [*described, *(name for name in data.schema.names if name not in described)]
+def found_columns(directory: Path, dataset_id: int, variables: tuple[Variable, ...]) -> tuple[FoundColumn, ...]:
+    """What the values of some stored columns are like when they are read so. Raises DamagedTable.
 
-    def line(name: str) -> VariableLine:
-        kept = float(data.missing(name).mean()) if name in data.schema else 0.0
-        return _line(name, described.get(name), data, known.get(name, None if dataset.dropped else kept))
-
-    return DataView(draft, dataset.name, len(data), dataset.dropped, tuple(map(line, names)), problem)
+    The workspace need not be open: this is to be called in a process of its own.
+    """
+    with Workspace.open(directory, read_only=True) as workspace:
+        dataset = workspace.dataset(dataset_id)
+        names = {variable.name for variable in variables}
+        schema = Schema(tuple(variable for variable in dataset.schema if variable.name in names))
+        data = workspace.tables.read_microdata(dataset.table_sha256, schema, dataset.origin)
+    return tuple(_found(variable, data, dataset.dropped) for variable in variables if variable.name in schema)
 
 
-def _described(draft: Draft) -> tuple[dict[str, Variable | BadInput], str]:
-    """The variables of the plan by name, an error in place of one that is described wrongly; what is wrong with it all."""
-    from sfumato.engine.toml import read_toml
-
-    try:
-        tables = read_toml(draft.toml).get("variables", {})
-    except BadInput as error:
-        return {}, str(error)
-    if not isinstance(tables, dict):
-        return {}, "variables: must be a table, [variables]"
-    return {name: _planned_variable(name, table) for name, table in tables.items()}, ""
-
-
-def _planned_variable(name: str, table: object) -> Variable | BadInput:
-    try:
-        return Variable.from_table(name, table, f"variables.{name}")
-    except BadInput as error:
-        return error
-
-
-def _line(name: str, planned: Variable | BadInput | None, data: Microdata, missing: float | None) -> VariableLine:
-    stored = next((variable for variable in data.schema if variable.name == name), None)
-    if stored is None:
-        variable = planned if isinstance(planned, Variable) else Variable(name, next(iter(data.schema)).kind)
-        return VariableLine(variable, True, None, None, f"variables.{name}: the stored table has no such column")
-    if not isinstance(planned, Variable):
-        return VariableLine(stored, planned is not None, missing, profile(data, name), str(planned or ""))
-    try:
-        own = data if _alike(planned, stored) else _conformed(data, planned)
-    except BadInput as error:
-        return VariableLine(planned, True, missing, profile(data, name), str(error))
-    return VariableLine(planned, True, missing, profile(own, name))
-
-
-def _alike(planned: Variable, stored: Variable) -> bool:
-    """Whether the plan asks for the same values as were stored."""
-    return all(getattr(planned, part) == getattr(stored, part) for part in ("kind", "bounds", "levels", "missing"))
+def _found(variable: Variable, data: Microdata, dropped: int) -> FoundColumn:
+    stored, name, problem = data.schema[variable.name], variable.name, ""
+    own = data
+    if not all(getattr(variable, part) == getattr(stored, part) for part in ("kind", "bounds", "levels", "missing")):
+        try:
+            own = _conformed(data, variable)
+        except BadInput as error:
+            problem = str(error)
+    found = profile(own, name)
+    return FoundColumn(name, found, None if dropped else 1 - found.records / len(data), problem)
 
 
 def _conformed(data: Microdata, variable: Variable) -> Microdata:
     from sfumato.engine.microdata import conform
 
     return conform(data.frame[[variable.name]], Schema((variable,)), MissingPolicy.DROP)
-
-
-def data_view_of(directory: Path, project_id: int) -> DataView | None:
-    """``data_view`` of a workspace that is not open, to be called in a process of its own."""
-    with Workspace.open(directory) as workspace:
-        return data_view(workspace, project_id)

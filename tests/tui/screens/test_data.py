@@ -4,6 +4,7 @@ from sfumato.tui.screens.form import Form
 from sfumato.tui.state import AppState, save_state
 from sfumato.workspace.audit import audit_rows
 from sfumato.workspace.plan.drafts import draft_of
+from sfumato.workspace.plan.variables import variable_tables
 from sfumato.workspace.store.workspace import Workspace
 
 
@@ -55,11 +56,11 @@ async def test_an_import_knows_the_share_of_missing_values(sit, imported, size):
 
 @pytest.mark.slow
 async def test_an_edit_goes_into_the_plan_and_the_audit_log(sit, imported, size):
-    async with sit(imported, "j", "enter", size=size) as seat:
+    async with sit(imported, "j", "j", "enter", size=size) as seat:
         assert "Variable cost" in seat.text
         await seat.press("down", "l", "down", *"0, 200", "enter")
         assert ("0 .. 200" in seat.text) is (size[0] > 80)
-        assert "known" in next(line for line in seat.text.splitlines() if " cost " in line)
+        assert "quasi-identifier" in next(line for line in seat.text.splitlines() if " cost " in line)
     draft = plan_of(imported)
     assert draft.revision == 2
     assert 'role = "quasi_identifier"' in draft.toml
@@ -71,7 +72,7 @@ async def test_an_edit_goes_into_the_plan_and_the_audit_log(sit, imported, size)
 
 @pytest.mark.slow
 async def test_a_form_says_at_once_what_is_wrong_and_does_not_accept_it(sit, imported, size):
-    async with sit(imported, "enter", "down", "down", *"9", size=size) as seat:
+    async with sit(imported, "j", "enter", "down", "down", *"9", size=size) as seat:
         assert "must be two numbers" in seat.text
         await seat.press("enter")
         assert isinstance(seat.app.screen, Form)
@@ -82,14 +83,14 @@ async def test_a_form_says_at_once_what_is_wrong_and_does_not_accept_it(sit, imp
 
 @pytest.mark.slow
 async def test_records_that_do_not_fit_the_plan_are_counted(sit, imported):
-    async with sit(imported, "j", "enter", "down", "down", *"0, 50", "enter") as seat:
-        assert "✗ 1 of them does not fit the plan" in seat.text
+    async with sit(imported, "j", "j", "enter", "down", "down", *"0, 50", "enter") as seat:
+        assert "✗ 1 variable does not fit the plan" in seat.text
         assert "records are above 50" in seat.text
 
 
 @pytest.mark.slow
 async def test_open_ends_labels_and_levels_are_typed_plainly(sit, imported):
-    async with sit(imported, "enter", "down", "down", *"18, ..", "enter") as seat:
+    async with sit(imported, "j", "enter", "down", "down", *"18, ..", "enter") as seat:
         assert 'bounds = [18, ""]' in plan_of(imported).toml
         await seat.press("G", "enter", "down", "down", "down", *"yes, no", "down", *"yes = smokes", "enter")
     draft = plan_of(imported)
@@ -106,10 +107,108 @@ async def test_a_column_that_the_plan_leaves_out_can_be_taken_in(sit, imported):
     save_draft(workspace, draft.saying(draft.toml.replace("smoker = {", "# smoker = {")))
     workspace.close()
     async with sit(imported, "G") as seat:
-        assert "left out" in seat.text
+        assert "2 left out of the plan" in seat.text
+        assert "left out" in next(line for line in seat.text.splitlines() if " smoker " in line)
         await seat.press("enter", "enter")
-        assert "left out" not in seat.text.replace("1 left out of the plan", "")
+        assert "1 left out of the plan" in seat.text
+        assert "left out" not in next(line for line in seat.text.splitlines() if " smoker " in line)
     assert "\nsmoker = {" in plan_of(imported).toml
+
+
+def planned_roles(directory):
+    said = variable_tables(plan_of(directory).toml)
+    return {name: table["role"] for name, table in said.planned.items()}
+
+
+@pytest.mark.slow
+async def test_one_key_gives_a_role_to_all_that_are_marked_and_u_takes_it_back(sit, imported, size):
+    async with sit(imported, "j", "space", size=size) as seat:
+        assert "1 marked" in seat.text
+        await seat.press("j", "space", "i")
+        assert planned_roles(imported) == {"age": "quasi_identifier", "cost": "other", "smoker": "quasi_identifier"}
+        assert "marked" not in seat.text
+        await seat.press("g", "j", "j", "s")
+        assert planned_roles(imported)["cost"] == "sensitive"
+        await seat.press("u")
+        assert planned_roles(imported)["cost"] == "other"
+        await seat.press("u")
+        assert set(planned_roles(imported).values()) == {"other"}
+        await seat.press("ctrl+r", "ctrl+r")
+        assert planned_roles(imported) == {
+            "age": "quasi_identifier", "cost": "sensitive", "smoker": "quasi_identifier"
+        }  # fmt: skip
+    assert plan_of(imported).revision == 7
+
+
+@pytest.mark.slow
+async def test_x_leaves_columns_out_and_takes_them_in_as_they_were(sit, imported):
+    before = plan_of(imported).toml
+    async with sit(imported, "j", "d", "space", "space", "x") as seat:
+        assert "3 left out of the plan" in seat.text
+        assert list(planned_roles(imported)) == ["smoker"]
+        await seat.press("g", "j", "x", "j", "x")
+        assert planned_roles(imported) == {"age": "identifier", "cost": "other", "smoker": "other"}
+        await seat.press("u", "u", "u", "u")
+    assert plan_of(imported).toml == before
+
+
+@pytest.mark.slow
+async def test_only_x_takes_in_a_column_that_is_left_out(sit, imported):
+    async with sit(imported, "s") as seat:
+        assert "x takes in" in seat.app.notices[-1]
+        await seat.press("asterisk", "o")
+        assert "1 left out of the plan stay" in seat.app.notices[-1]
+        assert "id" not in planned_roles(imported)
+        await seat.press("g", "x")
+        assert planned_roles(imported)["id"] == "identifier"
+        assert "a run reads them from the file" in seat.text
+
+
+@pytest.mark.slow
+async def test_words_sift_the_sheet_and_marks_that_are_not_shown_are_counted(sit, imported, size):
+    async with sit(imported, "slash", *"kind:count", "enter", "asterisk", size=size) as seat:
+        assert "filter: kind:count" in seat.text or size[0] < 100
+        assert " cost " not in seat.text
+        await seat.press("slash", *"!count out", "enter")
+        assert "P0" not in seat.text
+        assert "1 marked, 1 of them not shown" in seat.text
+        await seat.press("slash", *"nothing", "escape", "space", "i")
+        assert "stay as they are" in seat.app.notices[-1]
+    assert planned_roles(imported)["age"] == "quasi_identifier"
+
+
+@pytest.mark.slow
+async def test_a_kind_is_chosen_by_its_number_for_all_that_are_marked(sit, imported, size):
+    async with sit(imported, "j", "space", "space", "K", "5", size=size) as seat:
+        kinds = {name: table["kind"] for name, table in variable_tables(plan_of(imported).toml).planned.items()}
+        assert kinds == {"age": "continuous", "cost": "continuous", "smoker": "binary"}
+        await seat.press("g", "j", "K", "enter")
+        assert plan_of(imported).revision == 2
+        await seat.press("K", "escape")
+        assert plan_of(imported).revision == 2
+
+
+@pytest.mark.slow
+async def test_missing_codes_of_several_variables_are_typed_once(sit, imported):
+    async with sit(imported, "j", "space", "space", "m", *"25, 30", "enter") as seat:
+        tables = variable_tables(plan_of(imported).toml).planned
+        assert [tables[name].get("missing") for name in ("age", "cost", "smoker")] == [[25, 30], [25, 30], None]
+        await seat.press("g", "j", "m", "end", *", no", "enter")
+        assert variable_tables(plan_of(imported).toml).planned["age"]["missing"] == [25, 30, "no"]
+
+
+@pytest.mark.slow
+async def test_an_edit_of_a_plan_that_was_edited_elsewhere_writes_nothing_over(sit, imported, monkeypatch):
+    from sfumato.workspace.plan.drafts import save_draft
+
+    async with sit(imported, "j") as seat:
+        monkeypatch.setattr("sfumato.tui.screens.data.Data.on_workspace_changed", lambda *_: None, raising=False)
+        with Workspace.open(imported) as workspace:
+            draft = draft_of(workspace, 1)
+            save_draft(workspace, draft.saying(draft.toml.replace('title = "people"', 'title = "persons"')))
+        await seat.press("i")
+    draft = plan_of(imported)
+    assert 'title = "persons"' in draft.toml
 
 
 @pytest.mark.slow

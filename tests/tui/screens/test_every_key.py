@@ -72,6 +72,10 @@ SCROLL = {f"scroll.{name}": ("G",) for name in ("up", "page_up", "half_up", "top
 STEPS = {"plan.undo": ("j", "X"), "plan.redo": ("j", "X", "u"), "plan.remove": ("g", "j")} | {
     f"plan.{name}": ("G", "k") for name in ("up", "down")
 }
+SHEET = {
+    "data.undo": ("x",), "data.redo": ("x", "u"), "data.other": ("s",), "data.sensitive": ("o",),
+    "data.quasi_identifier": ("o",),
+} | GRID  # fmt: skip
 RUNS = {
     "runs.interrupt": ("G", "k", "k", "k"), "runs.resume": ("G", "k", "k"), "runs.compare": ("G", "space", "k"),
     "runs.delete": ("G",), "runs.weigh": ("G",), "project.runs": ("2",),
@@ -96,7 +100,8 @@ PLACES = {
     "heat map": Place(("HeatMap",), "runs", ("D", "right_curly_bracket", "right_curly_bracket"), HEAT),
     "records": Place(("Records", "RecordGrid"), "records"),
     "record": Place(("Record",), "records", ("enter",)),
-    "data": Place(("Data", "VariableGrid"), "data"),
+    "data": Place(("Data", "VariableGrid", "MarkedGrid", "Sifted"), "data", before=SHEET),
+    "kinds": Place(("ChooseKind",), "data", ("K",), {"kind.up": ("j",)}),
     "form": Place(("Form", "Choice"), "data", ("enter",), {"form.before": ("down",)}),
     "plan": Place(("Plan", "StepGrid"), "plan", before=STEPS),
     "toml": Place(("TomlText",), "plan", ("t",)),

@@ -14,12 +14,13 @@ import pytest
 
 from sfumato.engine.errors import Cancelled
 from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.schema import Kind, Role, Schema, Variable
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.jobs.processes import call_in_process, from_json, to_json
-from sfumato.workspace.plan.drafts import Draft, draft_of, save_draft
+from sfumato.workspace.plan.drafts import Draft, draft_of, keep_missing
+from sfumato.workspace.plan.variables import with_variables
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.data_view import data_view, data_view_of, outline
+from sfumato.workspace.views.data_view import FoundColumn, found_columns, outline
 
 SCHEMA = Schema(
     (
@@ -57,57 +58,100 @@ def draft(workspace: Workspace) -> Draft:
     return found
 
 
-def test_a_view_comes_back_from_its_json_as_it_was(workspace: Workspace) -> None:
-    view = data_view(workspace, 1)
-    assert view is not None
-    assert [line.profile is not None for line in view.lines] == [True] * 4
-    hint = get_type_hints(data_view)["return"]
-    assert from_json(hint, json.loads(json.dumps(to_json(view)))) == view
-    assert from_json(hint, json.loads(json.dumps(to_json(None)))) is None
+def found(workspace: Workspace, *variables: Variable) -> dict[str, FoundColumn]:
+    columns = found_columns(workspace.directory, 1, variables or tuple(SCHEMA))
+    return {column.name: column for column in columns}
 
 
-def test_what_is_known_at_once_is_what_is_found_later_without_the_values(workspace: Workspace) -> None:
-    view, known = data_view(workspace, 1), outline(workspace, draft(workspace))
-    assert view is not None
-    assert (known.dataset, known.records, known.dropped, known.read) == ("people.csv", 80, 0, False)
-    assert [(line.variable, line.planned) for line in known.lines] == [
-        (line.variable, line.planned) for line in view.lines
+def test_what_is_found_of_columns_comes_back_from_its_json_as_it_was(workspace: Workspace) -> None:
+    columns = found_columns(workspace.directory, 1, tuple(SCHEMA))
+    assert [column.profile is not None for column in columns] == [True] * 4
+    hint = get_type_hints(found_columns)["return"]
+    assert from_json(hint, json.loads(json.dumps(to_json(columns)))) == columns
+
+
+def test_every_stored_column_has_a_line_at_once(workspace: Workspace) -> None:
+    known = outline(workspace, draft(workspace))
+    assert (known.stored.name, known.stored.records, known.stored.dropped) == ("people.csv", 80, 0)
+    assert [(line.variable, line.planned, line.stored) for line in known.lines] == [
+        (variable, True, True) for variable in SCHEMA
     ]
-    assert not any(line.profile for line in known.lines)
 
 
-def test_until_the_values_are_read_again_profiles_of_the_same_kind_stay(workspace: Workspace) -> None:
-    view = data_view(workspace, 1)
-    assert view is not None
-    table = draft(workspace).toml.replace('kind = "count"', 'kind = "continuous"')
-    lines = outline(workspace, draft(workspace).saying(table)).keeping(view).lines
-    assert [line.profile is not None for line in lines] == [True, False, True, True]
+def test_values_are_read_as_the_plan_has_a_column_and_what_does_not_fit_is_counted(workspace: Workspace) -> None:
+    town, visits, *_ = SCHEMA
+    codes = replace(visits, missing=(3,))
+    true = people()
+    share = float((true.numbers("visits") == 3).mean())
+    as_planned = found(workspace, codes, replace(town, kind=Kind.COUNT))
+    assert as_planned["visits"].missing == pytest.approx(share)
+    assert as_planned["visits"].problem == ""
+    assert "80 records are not a number" in as_planned["town"].problem
+    assert found(workspace, visits)["visits"].missing == 0
+    low = found(workspace, replace(visits, bounds=(0, 2)))["visits"]
+    assert f"{int((true.numbers('visits') > 2).sum())} records are above 2" in low.problem
+    assert low.profile == found(workspace, visits)["visits"].profile
+
+
+def test_only_the_columns_that_are_asked_for_are_read_whatever_they_are_called(tmp_path: Path) -> None:
+    names = ["a", "a.b", "a.b.c", "b c", "é"]
+    frame = pd.DataFrame({name: [1.5, 2.5, float(place)] for place, name in enumerate(names)})
+    schema = Schema(tuple(Variable(name, Kind.CONTINUOUS) for name in names))
+    with Workspace.create(tmp_path / "w") as made:
+        with made.writing():
+            made.add_dataset(made.ensure_project("p"), "p.csv", "0" * 64, conform(frame, schema))
+        for name in names:
+            (column,) = found_columns(made.directory, 1, (schema[name],))
+            assert (column.name, column.profile and column.profile.mean) == (name, pytest.approx(frame[name].mean()))
+
+
+def test_columns_that_were_counted_and_not_stored_are_left_out_and_told_apart(workspace: Workspace) -> None:
+    with workspace.writing() as connection:
+        keep_missing(connection, 1, {"name": 3, "town": 0}, 80)
+    text = draft(workspace).toml
+    line = next(line for line in outline(workspace, draft(workspace)).lines if line.variable.name == "name")
+    assert (line.planned, line.stored, line.missing, line.variable.role) == (False, False, 3 / 80, Role.IDENTIFIER)
+    taken = with_variables(text, {"name": line.variable.to_table(), "gone": {"kind": "count"}})
+    lines = {line.variable.name: line for line in outline(workspace, draft(workspace).saying(taken)).lines}
+    assert (lines["name"].planned, lines["name"].stored, lines["name"].problem) == (True, False, "")
+    assert "no such column" in lines["gone"].problem
+    assert found_columns(workspace.directory, 1, (lines["name"].variable,)) == ()
+
+
+def test_a_column_that_is_left_out_is_as_it_was_described(workspace: Workspace) -> None:
+    text = with_variables(draft(workspace).toml, {"visits": {"kind": "count", "role": "sensitive", "bounds": [0, 90]}})
+    out = with_variables(text, {"visits": None})
+    line = next(
+        line for line in outline(workspace, draft(workspace).saying(out)).lines if line.variable.name == "visits"
+    )
+    assert (line.planned, line.variable.role, line.variable.bounds) == (False, Role.SENSITIVE, (0, 90))
 
 
 @pytest.mark.parametrize(
-    ("toml", "planned"),
+    ("toml", "planned", "problem"),
     [
-        ("no TOML [", [False] * 4),
-        ("variables = 3", [False] * 4),
-        ('[variables]\nvisits = { kind = "nonsense" }\ngone = { kind = "count" }', [True, False, False, False]),
+        ("no TOML [", [False] * 4, "not valid TOML"),
+        ("variables = 3", [False] * 4, "must be a table"),
+        ('[variables]\nvisits = { kind = "nonsense" }\ngone = { kind = "count" }', [True, True, *[False] * 3], ""),
     ],
 )
 def test_a_plan_that_cannot_be_read_leaves_the_variables_as_they_were_stored(
-    workspace: Workspace, toml: str, planned: list[bool]
+    workspace: Workspace, toml: str, planned: list[bool], problem: str
 ) -> None:
     known = outline(workspace, draft(workspace).saying(toml))
     assert [line.planned for line in known.lines] == planned
-    by_name = {line.variable.name: line.variable for line in known.lines}
+    assert problem in known.problem
+    by_name = {line.variable.name: line.variable for line in known.lines if line.stored}
     assert by_name == {variable.name: variable for variable in SCHEMA}
+    assert any("nonsense" in line.problem for line in known.lines) is ("nonsense" in toml)
 
 
 @pytest.mark.slow
 def test_another_process_finds_the_same(workspace: Workspace) -> None:
-    save_draft(workspace, replace(draft(workspace), toml=draft(workspace).toml.replace("90", "2")))
-    view = data_view(workspace, 1)
-    assert view is not None
-    assert any(line.problem for line in view.lines)
-    assert call_in_process(data_view_of, workspace.directory, 1, what="reading") == view
+    variables = (replace(SCHEMA["visits"], bounds=(0.0, 2.0)), SCHEMA["town"], SCHEMA["entered"])
+    here = found_columns(workspace.directory, 1, variables)
+    assert any(column.problem for column in here)
+    assert call_in_process(found_columns, workspace.directory, 1, variables, what="reading") == here
 
 
 @pytest.mark.slow
@@ -115,9 +159,9 @@ def test_what_another_process_is_refused_is_told(workspace: Workspace) -> None:
     for table in workspace.tables.directory.glob("*.parquet"):
         table.unlink()
     with pytest.raises(WorkspaceError, match="is gone from the workspace"):
-        call_in_process(data_view_of, workspace.directory, 1, what="reading")
+        call_in_process(found_columns, workspace.directory, 1, tuple(SCHEMA), what="reading")
 
 
 def test_nobody_waits_for_an_answer_that_is_not_wanted_any_more(workspace: Workspace) -> None:
     with pytest.raises(Cancelled):
-        call_in_process(data_view_of, workspace.directory, 1, what="reading", unwanted=lambda: True)
+        call_in_process(found_columns, workspace.directory, 1, tuple(SCHEMA), what="reading", unwanted=lambda: True)

@@ -1,0 +1,115 @@
+"""Columns of a plan taken in, left out and described anew, in its text."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.engine.errors import BadInput
+from sfumato.workspace.plan.drafts import plan_text
+from sfumato.workspace.plan.variables import variable_tables, with_variables
+
+TEXT = """\
+title = "x"
+
+[variables]   # roles are checked
+age         = { kind = "count", role = "other" }   # in years
+# id = { kind = "categorical", role = "identifier" }
+# visits are counted by the month
+visits = { kind = "count", role = "other", labels = { "1" = "}one" } } # kept
+
+# what comes next
+[release]
+m = 5
+"""
+
+
+def table(role: str = "other", kind: str = "count") -> dict[str, str]:
+    return {"kind": kind, "role": role}
+
+
+def test_lines_that_are_comments_are_columns_left_out() -> None:
+    said = variable_tables(TEXT)
+    assert list(said.planned) == ["age", "visits"]
+    assert said.out == {"id": table("identifier", "categorical")}
+    assert said.order == ("age", "id", "visits")
+
+
+def test_a_column_is_left_out_and_taken_in_again_in_its_place_with_its_comment() -> None:
+    out = with_variables(TEXT, {"age": None, "visits": None})
+    assert '# age         = { kind = "count", role = "other" }   # in years\n' in out
+    assert tomllib.loads(out)["variables"] == {}
+    said = variable_tables(out)
+    assert list(said.out) == ["age", "id", "visits"]
+    assert with_variables(out, {name: said.out[name] for name in ("age", "visits")}) == TEXT
+
+
+def test_a_role_changes_its_word_and_nothing_else() -> None:
+    visits = {**table("sensitive"), "labels": {"1": "}one"}}
+    new = with_variables(TEXT, {"visits": visits, "age": table("quasi_identifier")})
+    assert new.replace("sensitive", "other").replace("quasi_identifier", "other") == TEXT.replace('"1" =', "1 =")
+
+
+def test_a_new_column_goes_before_the_next_of_the_file() -> None:
+    order = ["age", "income", "visits"]
+    lines = with_variables(TEXT, {"income": table(kind="continuous")}, order).splitlines()
+    assert (
+        lines.index('income = { kind = "continuous", role = "other" }')
+        == lines.index(next(line for line in lines if line.startswith("visits"))) - 1
+    )
+    assert with_variables(TEXT, {"zone": table()}, order).index("zone") > TEXT.index("visits =")
+
+
+@pytest.mark.parametrize(
+    "toml",
+    [
+        'title = "x"\n[variables.age]\nkind = "count"\n[variables.visits]\nkind = "count"\nrole = "other"\n',
+        'variables = { age = { kind = "count" }, visits = { kind = "count" } }\n',
+        'variables.age.kind = "count"\nvariables.visits.kind = "count"\n',
+        '[variables]\nage.kind = "count"\nvisits = { kind = "count", levels = [\n"a",\n"b"] }\n',
+        '[variables]\nage = { kind = "count" }\n# gone = { kind = "date" }\n# gone = { kind = "count" }\n',
+        'title = """\n[variables]\nage = { kind = "date" }\n"""\n[variables]\nage = { kind = "count" }\n',
+        '[variables]\r\nage = { kind = "count" }\r\nvisits = { kind = "count" }',
+        "m = 3\n",
+    ],
+)
+def test_whatever_the_layout_the_plan_says_what_was_asked(toml: str) -> None:
+    before = tomllib.loads(toml)
+    known = before.get("variables", {})
+    changes = {"age": None, "new": table(), "visits": table("sensitive"), "gone": table("identifier")}
+    after = tomllib.loads(with_variables(toml, changes, ["age", "visits", "new"]))
+    kept = {name: said for name, said in changes.items() if said is not None}
+    assert after == {**before, "variables": {**{n: s for n, s in known.items() if n != "age"}, **kept}}
+
+
+@pytest.mark.parametrize("toml", ["title = ", "variables = 3"])
+def test_what_is_no_plan_is_refused_and_said(toml: str) -> None:
+    with pytest.raises(BadInput):
+        with_variables(toml, {"age": table()})
+    assert variable_tables(toml).problem
+
+
+NAMES = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1, max_size=6)
+TABLES = st.fixed_dictionaries(
+    {"kind": st.sampled_from(["count", "date", "# }"]), "role": st.sampled_from(["other", 'a"b', "x = { y"])},
+    optional={"levels": st.lists(st.text(max_size=3), max_size=2), "labels": st.dictionaries(NAMES, NAMES, max_size=2)},
+)
+
+
+@given(st.dictionaries(NAMES, TABLES, max_size=5), st.data())
+def test_any_series_of_edits_says_what_was_asked_and_is_taken_back_by_its_opposite(
+    variables: dict[str, dict[str, object]], data: st.DataObject
+) -> None:
+    text = plan_text({"title": "x", "variables": variables, "release": {"m": 5}})
+    out = data.draw(st.sets(st.sampled_from(sorted(variables)))) if variables else set()
+    less = with_variables(text, dict.fromkeys(out))
+    assert tomllib.loads(less)["variables"] == {name: said for name, said in variables.items() if name not in out}
+    said = variable_tables(less)
+    assert {name: said.out[name] for name in out} == {name: variables[name] for name in out}
+    assert said.order == tuple(variables)
+    assert with_variables(less, {name: said.out[name] for name in out}) == text
+    new = data.draw(st.dictionaries(NAMES, TABLES, max_size=3))
+    assert tomllib.loads(with_variables(less, new))["variables"] == {**tomllib.loads(less)["variables"], **new}

@@ -1,0 +1,81 @@
+"""The plan of a project while a tab edits it: what it was before, and storing it, one edit after another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from textual import on, work
+
+from sfumato.tui import jobs
+from sfumato.tui.messages import PlanSaved
+from sfumato.workspace.plan.drafts import Draft
+
+from .page import PlanPane
+
+
+@dataclass(frozen=True)
+class PlanHistory:
+    """The plan ``now``, those before it, the last at the end, and those that undoing left, the next at the end."""
+
+    now: Draft
+    past: tuple[Draft, ...] = ()
+    future: tuple[Draft, ...] = ()
+
+    def edited(self, draft: Draft) -> PlanHistory:
+        """After an edit; nothing where it says the same."""
+        return self if _same(draft, self.now) else PlanHistory(draft, (*self.past, self.now))
+
+    def undone(self) -> PlanHistory:
+        """One edit back."""
+        return PlanHistory(self.past[-1], self.past[:-1], (*self.future, self.now)) if self.past else self
+
+    def redone(self) -> PlanHistory:
+        """One edit that was undone done again."""
+        return PlanHistory(self.future[-1], (*self.past, self.now), self.future[:-1]) if self.future else self
+
+    def stored(self, revision: int) -> PlanHistory:
+        """The same, now stored."""
+        return replace(self, now=replace(self.now, revision=revision))
+
+
+def _same(one: Draft, other: Draft) -> bool:
+    return (one.toml, one.dataset_id, one.drawn_from) == (other.toml, other.dataset_id, other.drawn_from)
+
+
+class EditsPlan(PlanPane):
+    """Edits go to the stored plan at once. A plan that somebody else has stored since it was read is never written over."""
+
+    _history: PlanHistory | None = None
+    _saving = False
+    _revision = 0
+
+    def read_plan(self, draft: Draft) -> PlanHistory | None:
+        """The history with a plan that was read; None where it is the one at hand, or an edit of that is under way."""
+        history = self._history
+        if self._saving or (history is not None and draft.revision == self._revision):
+            return None
+        self._revision = draft.revision
+        return PlanHistory(draft) if history is None else history.edited(draft).stored(draft.revision)
+
+    def store_plan(self) -> None:
+        """Store the plan at hand."""
+        if self._history is not None and not self._saving:
+            self._saving = True
+            self._save(self._history.now, self._revision)
+
+    @work(thread=True, group="save", exit_on_error=False)
+    def _save(self, draft: Draft, after: int) -> None:
+        self.post_message(jobs.save_plan(self.sfumato.directory, draft, after))
+
+    @on(PlanSaved)
+    def _saved(self, event: PlanSaved) -> None:
+        self._saving = False
+        if event.error:
+            self.sfumato.say(event.error, severity="error")
+            self.load()
+        elif self._history is not None:
+            self._revision = event.draft.revision
+            behind = not _same(self._history.now, event.draft)
+            self._history = self._history.stored(event.draft.revision)
+            if behind:
+                self.store_plan()

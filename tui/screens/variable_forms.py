@@ -1,0 +1,136 @@
+"""Forms of variables: all of one, the missing codes of several, and a list of kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from sfumato.engine.schema import Kind, Role, Variable
+from sfumato.tui.fields import Field
+
+from .form import Form
+from .page import Dialog
+
+SCALES = {
+    Kind.CATEGORICAL: "levels without an order",
+    Kind.ORDINAL: "levels in an order",
+    Kind.BINARY: "two levels",
+    Kind.COUNT: "whole numbers from 0",
+    Kind.CONTINUOUS: "any numbers",
+    Kind.DATE: "days, or moments of days",
+}
+
+
+class ChooseKind(Dialog[Kind]):
+    """Answers a kind: its number, or enter on it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("j", "focused.cursor_down", "Down", show=False, id="kind.down"),
+        Binding("k", "focused.cursor_up", "Up", show=False, id="kind.up"),
+        *(
+            Binding(str(place), f"kind('{kind}')", kind.value.capitalize(), show=False, id=f"kind.{kind}")
+            for place, kind in enumerate(Kind, 1)
+        ),
+    ]
+    DEFAULT_CSS = "ChooseKind OptionList { height: auto; }"
+    AUTO_FOCUS = "OptionList"
+
+    def __init__(self, what: str, now: Kind) -> None:
+        super().__init__()
+        self._what, self._now = what, now
+
+    def compose(self) -> ComposeResult:
+        """The kinds, each with the key that chooses it."""
+        with Vertical(classes="dialog"):
+            yield Static(f"Kind of {self._what}   (a number, or enter)", classes="dialog-title", markup=False)
+            yield OptionList(
+                *(Option(f"{place}  {kind:<12} {SCALES[kind]}", id=kind) for place, kind in enumerate(Kind, 1)),
+                compact=True,
+                markup=False,
+            )
+
+    def on_mount(self) -> None:
+        """The kind that it is now is marked."""
+        super().on_mount()
+        self.query_one(OptionList).highlighted = list(Kind).index(self._now)
+
+    @on(OptionList.OptionSelected)
+    def _choose(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(Kind(str(event.option_id)))
+
+    def action_kind(self, kind: str) -> None:
+        """Answer this one."""
+        self.dismiss(Kind(kind))
+
+
+def variable_form(variable: Variable, planned: bool) -> Form:
+    """The form of a variable."""
+
+    def check(table: dict[str, Any]) -> None:
+        Variable.from_table(variable.name, with_open_ends(table), variable.name)
+
+    took = "" if planned else ", left out so far: accepting takes it in"
+    return Form(f"Variable {variable.name}{took}", fields_of(variable), check)
+
+
+def fields_of(variable: Variable) -> list[Field]:
+    """The fields of a variable's form."""
+    table = variable.to_table()
+    return [
+        Field("kind", "the scale that it is measured on", value=table["kind"], choices=tuple(Kind)),
+        Field("role", "known to an intruder, sensitive, an identifier, or neither", value=table["role"], choices=tuple(Role)),
+        Field("bounds", "smallest and largest value allowed, such as 0, 365; .. leaves an end open", "list",
+              [".." if end == "" else end for end in table.get("bounds", [])]),
+        Field("levels", "the levels in their order: low, middle, high; left out, those that are found", "list", table.get("levels")),
+        Field("labels", "what codes mean, such as 1 = yes, 2 = no", "table", table.get("labels")),
+        _codes(table.get("missing")),
+        Field("title", "what the variable is, in a few words", value=table.get("title")),
+    ]  # fmt: skip
+
+
+def _codes(value: Sequence[object] | None) -> Field:
+    return Field("missing", "codes that stand for a missing value, such as -9, unknown", "list", value)
+
+
+def with_open_ends(table: Mapping[str, Any]) -> dict[str, Any]:
+    """The answers of a form with open ends of bounds as recipes write them."""
+    bounds = table.get("bounds")
+    return dict(table) if bounds is None else {**table, "bounds": ["" if end == ".." else end for end in bounds]}
+
+
+def codes_form(variables: Sequence[Variable]) -> Form:
+    """The missing codes of some variables, at first those that all of them have."""
+
+    def check(table: dict[str, Any]) -> None:
+        for variable in variables:
+            Variable.from_table(variable.name, with_codes(variable, table), variable.name)
+
+    own = [variable.missing for variable in variables]
+    shared = list(own[0]) if own and all(codes == own[0] for codes in own) else []
+    what = variables[0].name if len(variables) == 1 else f"{len(variables)} variables"
+    return Form(f"Missing codes of {what}", [_codes(shared)], check)
+
+
+def with_codes(variable: Variable, answer: Mapping[str, Any]) -> dict[str, Any]:
+    """A variable's table with the missing codes of a form in place of its own."""
+    table = variable.to_table()
+    table.pop("missing", None)
+    return {**table, **answer}
+
+
+def with_kind(variable: Variable, kind: Kind) -> dict[str, Any]:
+    """A variable's table as one of another kind, without what that cannot have. Raises BadInput where a list of levels is in the way."""
+    table = {**variable.to_table(), "kind": kind.value}
+    if kind not in (Kind.COUNT, Kind.CONTINUOUS):
+        table.pop("bounds", None)
+    if not kind.has_levels:
+        table.pop("levels", None)
+    Variable.from_table(variable.name, table, f"variables.{variable.name}")
+    return table
