@@ -15,6 +15,7 @@ from sfumato.tui.widgets.glyphs import CHOICE, SETS, settle_signs
 from . import completion as completing
 from .admin import adopt, audit, cancel, delete, doctor, keys, runs, worker
 from .completion import completion
+from .constraints import constraints
 from .failures import guarded
 from .gate import approve, examine, policy
 from .key import key
@@ -416,7 +417,7 @@ def recipes(name: str | None) -> None:
 
 
 for command in (
-    adopt, approve, audit, cancel, completion, delete, doctor, examine, figures, key, keys, policy, release, report, runs, verify, worker,
+    adopt, approve, constraints, audit, cancel, completion, delete, doctor, examine, figures, key, keys, policy, release, report, runs, verify, worker,
 ):  # fmt: skip
     sfumato.add_command(command)
 

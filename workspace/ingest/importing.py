@@ -102,11 +102,11 @@ def preview_file(file: str, said: Mapping[str, Any] | None = None, selection: Se
     from .files import find_source
 
     source = find_source(file, place="FILE")
-    raw, detection = _read(source, said or {}, selection)
+    raw, detection = read_source(source, said or {}, selection)
     return Preview(source.name, detection, selection.chosen(describe(raw)), raw.notes)
 
 
-def _read(source: Source, said: Mapping[str, Any], selection: Selection) -> tuple[RawTable, Detection | None]:
+def read_source(source: Source, said: Mapping[str, Any], selection: Selection) -> tuple[RawTable, Detection | None]:
     """The table of a file, and how its text was read: as found, but for what is said. Raises BadInput."""
     from sfumato.engine.text_format import TextFormat
 
@@ -138,7 +138,7 @@ def import_file(
     from .files import chosen_records, filtered, find_source
 
     source = find_source(file, place="FILE")
-    raw, detection = _read(source, said or {}, selection)
+    raw, detection = read_source(source, said or {}, selection)
     if not len(raw.frame):
         raise BadInput("FILE", f'"{source.name}" has no records')
     raw = filtered(raw, source, selection.where, place="--where")

@@ -1,0 +1,60 @@
+"""``sfumato constraints``: how a file keeps to its recipe's rules, and which others all its records keep to."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from .options import JSON, check_writable, printed, write_object
+from .speech import echo
+
+
+@click.command()
+@click.argument("target", metavar="FILE|RECIPE")
+@click.option("--data", metavar="FILE", help="The confidential file, in place of the recipe's.")
+@click.option("--suggest", is_flag=True, help="Find rules that every record keeps to and chance does not explain.")
+@click.option("--toml", is_flag=True, help="With --suggest: print them as [constraints] of a recipe.")
+@click.option("--strict", is_flag=True, help="End with status 1 where a record breaks a rule.")
+@JSON
+def constraints(
+    target: str, data: str | None, json_file: str | None, *, suggest: bool, toml: bool, strict: bool
+) -> None:
+    """Count the records that break each rule of RECIPE; of a data FILE alone, find the rules that all its records keep to.
+
+    Nothing is stored and nothing refused. What is found is a fact about these records: internal, as the records are.
+    """
+    from sfumato.workspace.ingest.limits import READ_SECONDS
+    from sfumato.workspace.ingest.ruled_files import rules_of_file
+    from sfumato.workspace.jobs.processes import call_in_process
+    from sfumato.workspace.plan.drafts import plan_text
+    from sfumato.workspace.reporting.constraints import as_recipe, found_table, kept_text, said_table
+
+    check_writable(json_file)
+    recipe = is_recipe(target)
+    search = suggest or toml or not recipe
+    view = call_in_process(
+        rules_of_file, target, data, recipe, search, what=f'the reading of "{data or target}"', seconds=READ_SECONDS
+    )
+    write_object({"disclosure": "internal", **asdict(view)}, json_file, private=True)
+    if json_file != "-" and toml:
+        echo(plan_text({"constraints": as_recipe(view.found)}).rstrip("\n"))
+    elif json_file != "-":
+        parts = [kept_text(view)] if recipe else [f"{view.records:,} records"]
+        parts += [printed(said_table(view.said))] if view.said else []
+        if view.found:
+            parts += [printed(found_table(view.found))]
+            parts += ["They hold for these records, and nobody knows of others. --toml prints them for a recipe."]
+        elif search:
+            parts.append("No rule holds for all records beyond what chance explains.")
+        echo("\n\n".join(parts))
+    sys.exit(1 if strict and any(line.broken for line in view.said) else 0)
+
+
+def is_recipe(target: str) -> bool:
+    """Whether a name is that of a recipe rather than of a file of data."""
+    from sfumato.workspace.recipes import recipe_names
+
+    return Path(target).suffix == ".toml" or target in recipe_names()

@@ -1,0 +1,82 @@
+"""How records keep to the rules of a plan or a recipe, and which other rules all of them keep to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sfumato.engine.errors import BadInput
+from sfumato.engine.schema import MissingPolicy, Schema, Variable
+from sfumato.engine.toml import read_toml, section_of
+
+from ..reporting.constraints import RuleLine, RulesView
+from ..store.workspace import Workspace
+
+if TYPE_CHECKING:
+    from sfumato.engine.microdata import Microdata
+
+
+def rules_view(data: Microdata, schema: Schema, *, search: bool) -> RulesView:
+    """How a table keeps to the schema's rules, and with ``search`` which others all its records keep to. Raises BadInput."""
+    from sfumato.engine.constraint_search import suggestions
+    from sfumato.engine.constraint_truth import check_on_data, kept_by
+
+    check_on_data(data, schema)
+    said = tuple(
+        RuleLine(one.constraint.name, one.constraint.text, one.constraint.source, one.broken, one.unknown, one.records)
+        for one in kept_by(data, schema)
+    )
+    if not search:
+        return RulesView(len(data), said)
+    known = {one.constraint.rule for one in kept_by(data, schema)}
+    taken = {line.name for line in said}
+    found = []
+    for suggested in suggestions(data):
+        if suggested.constraint.rule in known:
+            continue
+        name, number = suggested.constraint.name, 2
+        while name in taken:
+            name, number = f"{suggested.constraint.name}_{number}", number + 1
+        taken.add(name)
+        found.append(RuleLine(name, suggested.constraint.text, "data", 0, 0, len(data), suggested.support))
+    return RulesView(len(data), said, tuple(found))
+
+
+def rules_of_text(workspace: Workspace, dataset_id: int, toml: str, *, search: bool) -> RulesView:
+    """The same of a plan's text and the stored records that it is for. Raises BadInput and DamagedTable."""
+    from sfumato.engine.constraints import read_constraints
+    from sfumato.engine.microdata import conform
+
+    table = read_toml(toml)
+    dataset = workspace.dataset(dataset_id)
+    stored = workspace.read(dataset)
+    planned = section_of(table, "variables")
+    named = {name: Variable.from_table(name, one, f"variables.{name}") for name, one in planned.items()}
+    schema = Schema(tuple(variable for name, variable in named.items() if name in stored.schema))
+    schema = replace(schema, constraints=read_constraints(section_of(table, "constraints"), schema))
+    return rules_view(conform(stored.frame, schema, MissingPolicy.KEEP), schema, search=search)
+
+
+def rules_of_plan(directory: Path, dataset_id: int, toml: str) -> RulesView:
+    """The rules of a plan and what else holds, of a workspace that is not open: to be called in a process of its own."""
+    with Workspace.open(directory) as workspace:
+        return rules_of_text(workspace, dataset_id, toml, search=True)
+
+
+def broken_in_project(directory: Path, project_id: int) -> RulesView | None:
+    """How the newest records of a project keep to the rules of its plan; None where it has none, or they cannot be read."""
+    from ..plan.drafts import draft_of
+
+    with Workspace.open(directory) as workspace:
+        draft = draft_of(workspace, project_id)
+        newest = workspace.connection.execute(
+            "SELECT max(id) FROM dataset WHERE project_id = ? AND origin = 'confidential'", (project_id,)
+        ).fetchone()[0]
+        if draft is None or newest is None:
+            return None
+        try:
+            found = rules_of_text(workspace, newest, draft.toml, search=False)
+        except BadInput:
+            return None
+    return found if found.said else None
