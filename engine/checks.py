@@ -17,6 +17,7 @@ from .recipe import Recipe, Step
 from .statistics.columns import independent_columns
 from .survey import check_weights
 from .terms import Design, check_domain, parse_term
+from .wording import agree, counted
 
 
 def require_complete(data: Microdata, target: str, terms: Sequence[str], place: str) -> None:
@@ -29,7 +30,7 @@ def require_complete(data: Microdata, target: str, terms: Sequence[str], place: 
         if lacking := int(data.missing(name).sum()):
             raise BadInput(
                 where,
-                f'{lacking:,} records have no "{name}"; these models need every value: use cart, or missing = "drop"',
+                f'{counted(lacking, "record")} {agree(lacking, "has", "have")} no "{name}"; these models need every value: use cart, or missing = "drop"',
             )
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from .errors import BadInput, EngineError, NotComputable, suggestion
 from .missing_codes import kinds_of_missing, without_codes
 from .schema import Kind, MissingPolicy, Origin, Schema, Variable
+from .wording import agree, counted
 from .written_values import are_names, level_spellings, may_be_thousands, read_numbers, whole_spelling
 
 LARGEST_COUNT = 2**53
@@ -282,7 +283,7 @@ def _check_columns(raw: pd.DataFrame, schema: Schema, place: str) -> None:
             )
         if (copies := found[variable.name]) > 1:
             raise BadInput(
-                f"{place}.{variable.name}", f"the file has {copies} columns of this name; rename all but one"
+                f"{place}.{variable.name}", f"the file has {counted(copies, 'column')} of this name; rename all but one"
             )
 
 
@@ -304,10 +305,12 @@ def _levels(values: pd.Series, variable: Variable, place: str) -> pd.Series:
         count = int(text.isin(strange).sum())
         raise BadInput(
             f"{place}.levels",
-            f"{count:,} records have a level that is not listed ({len(strange)} such levels){_but_for(strange, levels)}",
+            f"{counted(count, 'record')} {agree(count, 'has', 'have')} a level that is not listed ({len(strange)} such levels){_but_for(strange, levels)}",
         )
     if variable.kind is Kind.BINARY and len(levels) > 2:
-        raise BadInput(f"{place}.kind", f'binary, but the column has {len(levels)} levels; use "categorical"')
+        raise BadInput(
+            f"{place}.kind", f'binary, but the column has {counted(len(levels), "level")}; use "categorical"'
+        )
     dtype = pd.CategoricalDtype(levels, ordered=variable.kind is Kind.ORDINAL)
     return text.astype(dtype)
 
@@ -358,11 +361,14 @@ def _dates(values: pd.Series, place: str) -> pd.Series:
     dates = pd.to_datetime(values, errors="coerce", format="ISO8601", utc=True).dt.tz_localize(None)
     wrong = int(dates.isna().sum())
     if wrong:
-        raise BadInput(place, f"{wrong:,} records are not a date; dates are written 2019-07-31")
+        raise BadInput(
+            place, f"{counted(wrong, 'record')} {agree(wrong, 'is', 'are')} not a date; dates are written 2019-07-31"
+        )
     whole = dates.astype("datetime64[s]")
     if finer := int((whole != dates).sum()):
         raise BadInput(
-            place, f"{finer:,} records have a time finer than a second; round it to seconds, or leave the column out"
+            place,
+            f"{counted(finer, 'record')} {agree(finer, 'has', 'have')} a time finer than a second; round it to seconds, or leave the column out",
         )
     return whole
 
@@ -374,17 +380,25 @@ def _numbers(values: pd.Series, variable: Variable, place: str) -> pd.Series:
     wrong = int((~np.isfinite(numbers)).sum())
     if wrong and may_be_thousands(values):
         raise BadInput(
-            place, f"{wrong:,} records have a comma that may be decimal or one of thousands; write a decimal point"
+            place,
+            f"{counted(wrong, 'record')} {agree(wrong, 'has', 'have')} a comma that may be decimal or one of thousands; write a decimal point",
         )
     if wrong:
-        raise BadInput(place, f'{wrong:,} records are not a number, as a {variable.kind} must be; is it "categorical"?')
+        raise BadInput(
+            place,
+            f'{counted(wrong, "record")} {agree(wrong, "is", "are")} not a number, as a {variable.kind} must be; is it "categorical"?',
+        )
     if variable.kind is Kind.COUNT:
         wrong = int((numbers != np.floor(numbers)).sum())
         if wrong:
-            raise BadInput(place, f'{wrong:,} records are not whole numbers, as a count must be; is it "continuous"?')
+            raise BadInput(
+                place,
+                f'{counted(wrong, "record")} {agree(wrong, "is", "are")} not whole numbers, as a count must be; is it "continuous"?',
+            )
         if wrong := int((numbers.abs() >= LARGEST_COUNT).sum()):
             raise BadInput(
-                place, f'{wrong:,} records are 2^53 or more, too large to count exactly; is it "continuous"?'
+                place,
+                f'{counted(wrong, "record")} {agree(wrong, "is", "are")} 2^53 or more, too large to count exactly; is it "continuous"?',
             )
     _check_bounds(numbers, variable, place)
     return numbers.astype("int64") if variable.kind is Kind.COUNT else numbers
@@ -394,9 +408,11 @@ def _check_bounds(numbers: pd.Series, variable: Variable, place: str) -> None:
     low, high = variable.lower, variable.upper
     if low is not None and (below := int((numbers < low).sum())):
         raise BadInput(
-            f"{place}.bounds", f"{below:,} records are below {low:g}; widen the bounds or filter with [data] where"
+            f"{place}.bounds",
+            f"{counted(below, 'record')} {agree(below, 'is', 'are')} below {low:g}; widen the bounds or filter with [data] where",
         )
     if high is not None and (above := int((numbers > high).sum())):
         raise BadInput(
-            f"{place}.bounds", f"{above:,} records are above {high:g}; widen the bounds or filter with [data] where"
+            f"{place}.bounds",
+            f"{counted(above, 'record')} {agree(above, 'is', 'are')} above {high:g}; widen the bounds or filter with [data] where",
         )

@@ -28,6 +28,7 @@ from .errors import BadInput, NotComputable
 from .results import Estimate, Measure
 from .schema import DesignPart, Kind, Role, Schema
 from .statistics.survey_estimation import SurveySample
+from .wording import agree, counted
 
 if TYPE_CHECKING:
     from .methods import Method
@@ -69,7 +70,9 @@ class SurveyDesign:
         """The weight of each record, (n,). Raises NotComputable where some have none, or one that no record can have."""
         weights = data.numbers(self.weight)
         if wrong := int((~(weights > 0) | ~np.isfinite(weights)).sum()):
-            raise NotComputable(f'{wrong:,} records have no weight above 0 in "{self.weight}"')
+            raise NotComputable(
+                f'{counted(wrong, "record")} {agree(wrong, "has", "have")} no weight above 0 in "{self.weight}"'
+            )
         return weights
 
     def sample(self, data: Microdata) -> SurveySample:
@@ -124,14 +127,20 @@ def check_weights(data: Microdata) -> None:
         return
     place, weights = f"variables.{design.weight}", data.numbers(design.weight)
     if lacking := int(np.isnan(weights).sum()):
-        raise BadInput(place, f"{lacking:,} records have no survey weight; leave them out with [data] where")
+        raise BadInput(
+            place,
+            f"{counted(lacking, 'record')} {agree(lacking, 'has', 'have')} no survey weight; leave them out with [data] where",
+        )
     if zero := int((weights == 0).sum()):
         raise BadInput(
             place,
-            f"{zero:,} records have the survey weight 0, so that they stand for nobody; leave them out with [data] where",
+            f"{counted(zero, 'record')} {agree(zero, 'has', 'have')} the survey weight 0, so that they stand for nobody; leave them out with [data] where",
         )
     if below := int((weights < 0).sum()):
-        raise BadInput(place, f"{below:,} records have a survey weight below 0; is it the weight?")
+        raise BadInput(
+            place,
+            f"{counted(below, 'record')} {agree(below, 'has', 'have')} a survey weight below 0; is it the weight?",
+        )
     try:
         design.sample(data).require_variance()
     except NotComputable as error:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from .errors import BadInput
 from .schema import Schema
+from .wording import counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -152,5 +153,6 @@ def check_domain(factor: Factor, numbers: NDArray[np.float64], place: str = "") 
     if outside:
         side = "below" if closed else "at or below"
         raise BadInput(
-            place or str(factor), f"{factor} is undefined for {outside:,} records {side} {edge:g}; use {instead}"
+            place or str(factor),
+            f"{factor} is undefined for {counted(outside, 'record')} {side} {edge:g}; use {instead}",
         )

@@ -16,6 +16,7 @@ from typing import Any
 
 from sfumato.engine.errors import EngineError
 from sfumato.engine.thresholds import judge
+from sfumato.engine.wording import counted
 
 from .audit import BEFORE, Act, AuditRow, Head, as_of_now, audit_rows, broken, head_of, held, kept_head, seals_of
 from .errors import WorkspaceError
@@ -275,7 +276,7 @@ def _changed_rows(workspace: Workspace, run_id: int, key: str, before: bytes, no
         dataset = f", dataset {row.draw}" if row.draw is not None else f", {row.dataset}"
         yield f"row {row.key}{of}{dataset} ({key})"
     if len(old) != len(new):
-        yield f"{abs(len(old) - len(new))} rows {'were added to' if len(new) > len(old) else 'are missing of'} {key}"
+        yield f"{counted(abs(len(old) - len(new)), 'row')} {'were added to' if len(new) > len(old) else 'are missing of'} {key}"
     elif not strange:
         yield f"rows of {key}"
 

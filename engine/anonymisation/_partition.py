@@ -27,6 +27,7 @@ from ..release_form import (
 from ..results import Diagnostic
 from ..schema import Kind, Role, Schema, Variable
 from ..spec import Param
+from ..wording import counted
 
 UNORDERED = (Kind.CATEGORICAL, Kind.BINARY)
 
@@ -42,7 +43,7 @@ def check_hierarchies(data: Microdata, hierarchies: Mapping[str, Hierarchy], key
 def require_records(data: Microdata, k: int, place: str) -> None:
     """BadInput when the data have fewer than k records."""
     if len(data) < k:
-        raise BadInput(f"{place}.k", f"{len(data):,} records cannot make a class of {k:,}; take a smaller k")
+        raise BadInput(f"{place}.k", f"{counted(len(data), 'record')} cannot make a class of {k:,}; take a smaller k")
 
 
 def require_complete(data: Microdata, names: Sequence[str], place: str) -> None:

@@ -20,6 +20,7 @@ from ..arrays import Floats
 from ..errors import BadInput, NotComputable
 from ..microdata import Microdata
 from ..schema import Kind, Role, Schema
+from ..wording import agree, counted
 from .matching import Exact, Within
 from .radius import Radius
 
@@ -169,7 +170,8 @@ def check_log_scale(data: Microdata, radius: Mapping[str, Radius], place: str) -
     for name, given in radius.items():
         if given.kind == "log_relative" and (below := int((data.numbers(name) < 0).sum())):
             raise BadInput(
-                f"{place}.radius.{name}", f"{below:,} records are negative; log(1 + value) needs values of at least 0"
+                f"{place}.radius.{name}",
+                f"{counted(below, 'record')} {agree(below, 'is', 'are')} negative; log(1 + value) needs values of at least 0",
             )
 
 
@@ -221,7 +223,9 @@ def require_own_records(released: Microdata) -> None:
     """Raises NotComputable unless released record i is that of confidential record i, as far as there is one."""
     released.require_linked()
     if suppressed := 0 if released.classes is None else int((released.classes < 0).sum()):
-        raise NotComputable(f"{suppressed:,} records are suppressed, so records cannot be matched one to one")
+        raise NotComputable(
+            f"{counted(suppressed, 'record')} {agree(suppressed, 'is', 'are')} suppressed, so records cannot be matched one to one"
+        )
 
 
 def require_equal_values(confidential: Microdata, released: Microdata, name: str) -> None:

@@ -26,6 +26,7 @@ from ..errors import BadInput
 from ..microdata import Microdata, conform
 from ..schema import Kind, MissingPolicy, Schema, Variable
 from ..statistics.csv_lines import cells_of, check_cells, check_size, lines_of, sha256_of
+from ..wording import agree, counted
 from ..written_values import whole_spelling
 from .intruder import Knowledge, Nearness, partly_unknown, require_equal_values
 from .matching import Matcher, Matches
@@ -67,7 +68,7 @@ class IntruderFile:
     @property
     def told(self) -> str:
         """What the rows of a result say of it: no more than its size and the start of its hash, enough to tell it from another."""
-        return f"{len(self.lines) - 1:,} records, SHA-256 {self.sha256[:16]}"
+        return f"{counted(len(self.lines) - 1, 'record')}, SHA-256 {self.sha256[:16]}"
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -192,9 +193,14 @@ def _own(frame: pd.DataFrame, data: Microdata, key: str, place: str) -> Integers
         theirs = pd.Index(frame[key].map(lambda text: None if text is None else whole_spelling(text.strip())))
     for index, whose in ((ours, "the data"), (theirs, WHAT)):
         if lacking := int(np.count_nonzero(index.isna())):
-            raise BadInput(f"{place}.key", f'{lacking:,} records of {whose} have no "{key}"')
+            raise BadInput(
+                f"{place}.key", f'{counted(lacking, "record")} of {whose} {agree(lacking, "has", "have")} no "{key}"'
+            )
         if again := int(np.count_nonzero(index.duplicated(keep=False))):
-            raise BadInput(f"{place}.key", f'{again:,} records of {whose} share their "{key}" with another')
+            raise BadInput(
+                f"{place}.key",
+                f'{counted(again, "record")} of {whose} {agree(again, "shares its", "share their")} "{key}" with another',
+            )
     found = ours.get_indexer(theirs)
     if (found < 0).all():
         raise BadInput(

@@ -17,6 +17,7 @@ from ..errors import BadInput
 from ..microdata import Microdata
 from ..partition.hierarchies import Interval, interval
 from ..schema import Kind, Schema, Variable
+from ..wording import counted
 from ..written_values import whole_spelling
 
 Among = Mapping[str, tuple[str, ...]]
@@ -58,7 +59,7 @@ def chosen(
         return rows
     if number > len(rows):
         raise BadInput(
-            f"{place}.targets", f"{number:,} are more than the {len(rows):,} records there are to choose from"
+            f"{place}.targets", f"{number:,} are more than the {counted(len(rows), 'record')} there are to choose from"
         )
     return np.sort(by_value(data, rows)[rng.choice(len(rows), number, replace=False)])
 

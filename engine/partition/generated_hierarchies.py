@@ -25,6 +25,7 @@ import numpy as np
 from ..arrays import Floats
 from ..microdata import Microdata
 from ..schema import Kind
+from ..wording import counted
 from .hierarchies import ROOT, Hierarchy, flat
 
 MOST_INTERVALS = 20
@@ -261,7 +262,7 @@ def by_frequency(counts: Mapping[str, int], *, rare: float = RARE, learnt: str =
     tree = _tree([list(counts), [label if value in joined else value for value in counts]])
     if tree is None:
         return None
-    words = f'the {len(joined)} values that fewer than {rare:.0%} of the records have, as one, "{label}"'
+    words = f'the {counted(len(joined), "value")} that fewer than {rare:.0%} of the records have, as one, "{label}"'
     shows = f'which values are rare is learnt from the records, and whoever knows a person in "{label}" knows that theirs is one of few'
     return Proposal("frequency", words, tree, learnt="; ".join(filter(None, (learnt, shows))))
 

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
 from ..schema import Kind
+from ..wording import counted
 
 Read = Callable[[str], float | None]
 
@@ -210,7 +211,7 @@ class Hierarchy:
             raise ValueError("every row needs as many levels as the others: the value, its nodes, and the root")
         if len(set(self.values)) < len(self.rows):
             again = next(value for value in self.values if self.values.count(value) > 1)
-            raise ValueError(f'"{again}" has {self.values.count(again)} rows')
+            raise ValueError(f'"{again}" has {counted(self.values.count(again), "row")}')
         if len({row[-1] for row in self.rows}) > 1:
             raise ValueError("the last level must be one root for all values")
 

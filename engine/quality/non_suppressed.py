@@ -12,6 +12,7 @@ from ..results import Estimate, Measure
 from ..run import Run
 from ..spec import Spec
 from ..statistics.bounded_interval import SHARE
+from ..wording import counted
 
 LIMIT = Limit(0.99, "Lighthouse")
 
@@ -43,6 +44,6 @@ def non_suppressed(confidential: Microdata, released: Microdata, spec: NonSuppre
     """PCTNS = |A| / |O|: two counts, for which nobody need know whose record is whose."""
     if len(released) > len(confidential):
         raise NotComputable(
-            f"the release has {len(released):,} records, more than the {len(confidential):,} of the original"
+            f"the release has {counted(len(released), 'record')}, more than the {len(confidential):,} of the original"
         )
     return Measure((Estimate("share", len(released) / len(confidential)),))

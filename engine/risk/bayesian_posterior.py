@@ -33,6 +33,7 @@ from ..results import WholeMeasure
 from ..run import Progress, Run
 from ..schema import Schema
 from ..spec import Param, Spec
+from ..wording import agree, counted
 from ._guess_space import GuessSpace, OpenGuesses, Space, expected
 from ._own_record import own_record_right
 from ._posterior_summary import BELIEFS, OUTPUTS, summarised
@@ -385,7 +386,7 @@ def _backgrounds(
     outside = np.setdiff1d(np.arange(len(data)), records)
     if len(outside) < spec.lacks:
         raise NotComputable(
-            f"{len(outside):,} records are in other blocks, not as many as are lacking; take more blocks"
+            f"{counted(len(outside), 'record')} {agree(len(outside), 'is', 'are')} in other blocks, not as many as are lacking; take more blocks"
         )
     lacking = rng.choice(outside, spec.lacks - 1, replace=False)
     known = np.setdiff1d(outside, lacking)  # none of those asked about, whose values would be given away

@@ -47,6 +47,7 @@ from ..schema import Kind, Role, Schema
 from ..spec import Param, Spec
 from ..statistics.binning import BINNED, BinsToAgree, check_binning, learned_words
 from ..statistics.bounded_interval import SHARE
+from ..wording import agree, counted
 from ._compared import compared
 
 
@@ -275,7 +276,11 @@ def _attacks(table: _Table, known: NDArray[np.bool_]) -> Iterator[_Attack]:
         count = table.count * kept
         mean, square = table.by_key(count * alone), table.by_key(count**2 * alone)
         excused = int(table.count[table.certain & ~kept].sum())
-        said = f"{excused:,} records are left out: the margin or a single key gives their value away" if excused else ""
+        said = (
+            f"{counted(excused, 'record')} {agree(excused, 'is', 'are')} left out: the margin or a single key gives their value away"
+            if excused
+            else ""
+        )
         value = math.fsum(count * table.certain) / n
         yield _Attack(measure, value, math.fsum(mean) / n, math.fsum(square - mean**2) / n**2, said)
 

@@ -43,6 +43,7 @@ from ..spec import Param, Spec
 from ..statistics.bounded_interval import SHARE
 from ..statistics.gower import Gower
 from ..statistics.mann_whitney import area, area_interval
+from ..wording import counted
 from ._attack import AttackResult, Rate, attack_outputs
 from ._attacked_records import drawn, of_rows
 from ._density_ratio import Near, log_ratio
@@ -214,13 +215,13 @@ def _estimates(scored: _Scored, ranks: Integers, spec: MembershipInferenceSpec) 
     own, others = ranks[scored.training], ranks[~scored.training]
     without = scored.alone[scored.training], scored.alone[~scored.training]
     value = area(own, others)
-    words = f"{len(own):,} records and {len(others):,} controls are scored"
+    words = f"{counted(len(own), 'record')} and {len(others):,} controls are scored"
     yield Estimate("auc", value, "", *area_interval(value, len(own), len(others)), area(*without), reason=words)
     if (allowed := _allowed(spec.false_positives, len(others))) < 1:
         needed = math.ceil(1 / spec.false_positives - 1e-9)
         yield from AttackResult(Rate(0, 0), None, Rate(0, 0)).estimates(
             reason=f"{spec.false_positives:.3g} false positives need {needed:,} scored controls or more, and there are {len(others):,}: "
-            f"hold out {math.ceil(needed / (1 - spec.reference)):,} records or more"
+            f"hold out {counted(math.ceil(needed / (1 - spec.reference)), 'record')} or more"
         )
         return
     (told, false), (by_chance, _) = _above(own, others, allowed), _above(*without, allowed)

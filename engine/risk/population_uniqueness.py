@@ -42,6 +42,7 @@ from ..spec import Param, Spec
 from ..statistics.binning import BINNED, BinsOfKey, as_categories, check_binning, learned_words
 from ..statistics.bounded_interval import NON_NEGATIVE, bounded_interval
 from ..statistics.log_linear import LogLinear, Order
+from ..wording import agree, counted
 from ._sample_uniques import EXPECTATIONS, MATCHES, UNIQUES, Expectation, KeyModel, expected_inverse
 from ._superpopulation import pitman_fit, pitman_share, zayatz_share
 
@@ -131,11 +132,14 @@ def check(data: Microdata, target: str, spec: PopulationUniquenessSpec, place: s
     if spec.weight is None:
         return
     if lacking := int(data.missing(spec.weight).sum()):
-        raise BadInput(f"{place}.weight", f"{lacking:,} records have no weight; leave them out with [data] where")
+        raise BadInput(
+            f"{place}.weight",
+            f"{counted(lacking, 'record')} {agree(lacking, 'has', 'have')} no weight; leave them out with [data] where",
+        )
     if below := int((data.present(spec.weight) < 1).sum()):
         raise BadInput(
             f"{place}.weight",
-            f"{below:,} records have a weight below 1; a weight says how many people of the population a record stands for, "
+            f"{counted(below, 'record')} {agree(below, 'has', 'have')} a weight below 1; a weight says how many people of the population a record stands for, "
             "itself among them; where weights are scaled to a mean of 1, say the fraction instead",
         )
 
@@ -307,7 +311,7 @@ def _fitted(codes: list[Integers], weights: Floats, order: Order, least: int) ->
     )
     if least * parameters > len(weights):
         raise NotComputable(
-            f"the model ({MODELS[order]}) has {parameters:,} parameters and needs {least} records for each, of {len(weights):,}; "
+            f"the model ({MODELS[order]}) has {parameters:,} parameters and needs {counted(least, 'record')} for each, of {len(weights):,}; "
             "put numbers in wider bins, or name fewer keys"
         )
     cell = np.ravel_multi_index(codes, shape)

@@ -36,6 +36,7 @@ from ..errors import BadInput, NotComputable
 from ..microdata import Microdata
 from ..schema import Kind, Schema
 from ..terms import Design, Factor, Term, check_domain, parse_term
+from ..wording import counted
 from .bounded_interval import UNBOUNDED, Range, bounded_interval
 from .columns import column_scales, factorised, independent_columns, left_out
 from .combining import t_quantile
@@ -161,7 +162,7 @@ def linear_coefficients(x: Floats, y: Floats, confidence: float = 0.95) -> list[
     """
     n, k = x.shape
     if n <= k:
-        raise NotComputable(f"{n} records cannot determine {k} coefficients and a standard deviation")
+        raise NotComputable(f"{counted(n, 'record')} cannot determine {k} coefficients and a standard deviation")
     factors, scale = factorised(x), float(column_scales(y))
     scaled = y / scale
     on_q = factors.q.T @ scaled

@@ -27,6 +27,7 @@ from ..microdata import Microdata, conform
 from ..privacy import Uncovered
 from ..schema import MissingPolicy, Schema
 from ..spec import Param
+from ..wording import counted
 from .categories import Categories, Codes
 from .csv_lines import cells_of, check_cells, check_size, lines_of, sha256_of
 
@@ -82,7 +83,9 @@ class SeedPool:
     @property
     def told(self) -> str:
         """What the rows of a result say of it: of a file no more than its size and hash."""
-        return f"public, {self.records:,} records, SHA-256 {self.sha256}" if self.kind == "public" else self.kind
+        return (
+            f"public, {counted(self.records, 'record')}, SHA-256 {self.sha256}" if self.kind == "public" else self.kind
+        )
 
     @property
     def records(self) -> int:

@@ -12,6 +12,7 @@ from ..microdata import Microdata
 from ..results import Estimate, Measure, StudyPoint
 from ..run import Run
 from ..schema import Role, Schema
+from ..wording import agree, counted
 
 if TYPE_CHECKING:
     from ..release_form import AnonymisationSpec
@@ -41,7 +42,10 @@ def require_present(data: Microdata, names: Sequence[str], place: str) -> None:
     """BadInput where a quasi-identifier or one of the variables has missing values: they cannot be tested or averaged."""
     for name in dict.fromkeys((*names, *data.schema.of_role(Role.QUASI_IDENTIFIER))):
         if missing := int(data.missing(name).sum()):
-            raise BadInput(place, f'{missing:,} records have no value of "{name}"; say missing = "drop" under [data]')
+            raise BadInput(
+                place,
+                f'{counted(missing, "record")} {agree(missing, "has", "have")} no value of "{name}"; say missing = "drop" under [data]',
+            )
 
 
 def anonymised(data: Microdata, by: tuple[Method, AnonymisationSpec], run: Run) -> Microdata:

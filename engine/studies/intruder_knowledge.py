@@ -30,6 +30,7 @@ from ..schema import Kind, Schema
 from ..spec import Param, StudySpec
 from ..statistics.bounded_interval import NON_NEGATIVE, SHARE, UNBOUNDED, Range, narrowed
 from ..statistics.combining import monte_carlo_mean
+from ..wording import agree, counted
 
 MOST = 12
 VALUES = "subset_values"
@@ -87,7 +88,8 @@ class IntruderKnowledgeSpec(StudySpec):
         check_radii(schema, released, names, self.radius, place)
         if len(names) > MOST:
             raise BadInput(
-                f"{place}.known", f"{len(names)} variables have {1 << len(names):,} subsets; name at most {MOST}"
+                f"{place}.known",
+                f"{counted(len(names), 'variable')} {agree(len(names), 'has', 'have')} {1 << len(names):,} subsets; name at most {MOST}",
             )
 
 

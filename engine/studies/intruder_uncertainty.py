@@ -40,6 +40,7 @@ from ..schema import Kind, Schema
 from ..spec import Param, StudySpec
 from ..statistics.bounded_interval import NON_NEGATIVE, SHARE, UNBOUNDED, Range, narrowed
 from ..statistics.combining import crossed_mean, monte_carlo_mean, without_holes
+from ..wording import agree, counted
 
 REPLICATES = "replicates"
 SHARES = {
@@ -162,7 +163,10 @@ def check(data: Microdata, target: str, spec: IntruderUncertaintySpec, place: st
     """BadInput where negative values meet the log scale."""
     check_log_scale(data, spec.radius, place)
     if spec.model in _LOG_MODELS and (below := int((data.numbers(spec.variable) < 0).sum())):
-        raise BadInput(f"{place}.variable", f"{below:,} records are negative; {spec.model} needs values of at least 0")
+        raise BadInput(
+            f"{place}.variable",
+            f"{counted(below, 'record')} {agree(below, 'is', 'are')} negative; {spec.model} needs values of at least 0",
+        )
 
 
 @dataclass(frozen=True, eq=False)

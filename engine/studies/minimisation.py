@@ -24,6 +24,7 @@ from ..run import Run
 from ..schema import Role, Schema
 from ..spec import Param, StudySpec
 from ..statistics.bounded_interval import AT_LEAST_ONE, SHARE
+from ..wording import counted
 from ._anonymising import anonymised, anonymiser, narrowed, own_tables, require_present, scores
 
 # Measure: the data quality method, its output over all columns, the kinds of column it needs.
@@ -93,7 +94,9 @@ def check(data: Microdata, target: str, spec: MinimisationSpec, place: str) -> N
     """BadInput when the data have fewer than 2 n records, or n is smaller than k."""
     require_present(data, spec.quasi_identifiers, place)
     if spec.size(spec.grid()[-1], len(data)) > len(data):
-        raise BadInput(f"{place}.n", f"sizes go up to 2 n, and the data have {len(data):,} records; n is at most half")
+        raise BadInput(
+            f"{place}.n", f"sizes go up to 2 n, and the data have {counted(len(data), 'record')}; n is at most half"
+        )
     if spec.size(1.0, len(data)) < spec.k:
         raise BadInput(f"{place}.k", f"a sub-sample of {spec.size(1.0, len(data)):,} cannot make a class of {spec.k:,}")
 

@@ -45,6 +45,7 @@ from ..schema import Kind
 from ..spec import Param, Spec
 from ..statistics.categories import BinsByVariable, Categories, Codes, InsideBin, categories_of, check_bins
 from ..statistics.impossible import Impossible
+from ..wording import counted
 
 LARGEST_R_HAT = 1.05
 SMALLEST_SIZE = 100.0
@@ -127,7 +128,7 @@ def check(data: Microdata, targets: tuple[str, ...], spec: DpmpmSpec, place: str
     if spec.classes * sum(sizes.values()) > MOST_NUMBERS:
         raise BadInput(
             f"{place}.classes",
-            f"{spec.classes} classes of {sum(sizes.values()):,} levels are more than {MOST_NUMBERS:,} probabilities; "
+            f"{counted(spec.classes, 'class')} of {sum(sizes.values()):,} levels are more than {MOST_NUMBERS:,} probabilities; "
             "use fewer classes, or cut the variables coarser",
         )
     if spec.impossible:
@@ -244,7 +245,7 @@ def dpmpm(data: Microdata, targets: tuple[str, ...], spec: DpmpmSpec, run: Run, 
     if draws > spec.usable:
         raise BadInput(
             f"{targets[0]}.sweeps",
-            f"{spec.usable:,} sweeps are left for {draws:,} datasets; ask for more sweeps or chains",
+            f"{spec.usable:,} sweeps are left for {counted(draws, 'dataset')}; ask for more sweeps or chains",
         )
     categories = _categories(data, (*targets, *spec.predictors), spec)
     rows, truncation = _rows(categories, data, spec, len(data)), None

@@ -36,6 +36,7 @@ from ..schema import Kind, Variable
 from ..spec import Param, Spec
 from ..terms import Design, parse_term
 from ..weighting import WEIGHTS_KNOWN
+from ..wording import counted
 
 EXACT = "its posterior draws are exact and independent"
 LARGEST_SHIFT = 0.5  # standard errors; a 95 % interval that is moved so far covers in 92 %
@@ -64,7 +65,7 @@ def check(data: Microdata, target: str, spec: LinearRegressionSpec, place: str) 
     if spec.transform == "log" and (outside := int(np.sum(y <= 0))):
         raise BadInput(
             f"{place}.transform",
-            f'"log" is undefined for {outside:,} records where "{target}" is 0 or below; use "identity", or leave '
+            f'"log" is undefined for {counted(outside, "record")} where "{target}" is 0 or below; use "identity", or leave '
             "them out with [data] where",
         )
     require_full_rank(data.counted, spec.predictors, f"{place}.predictors")

@@ -30,6 +30,7 @@ from ..run import Run, silent
 from ..schema import Kind, Variable
 from ..spec import Param, Spec
 from ..terms import Design, parse_term
+from ..wording import agree, counted
 
 LARGEST_COUNT = 1e9
 
@@ -69,7 +70,7 @@ def check(data: Microdata, target: str, spec: ZeroInflatedSpec, place: str) -> N
     if large := int((y >= LARGEST_COUNT).sum()):
         raise BadInput(
             f"{place}.target",
-            f'{large:,} records have a "{target}" of a thousand millions or more, where a Poisson count has no spread of its '
+            f'{counted(large, "record")} {agree(large, "has", "have")} a "{target}" of a thousand millions or more, where a Poisson count has no spread of its '
             "own; use cart, or linear_regression of a continuous variable",
         )
     if spec.walkers is not None and spec.sampler == "emcee":

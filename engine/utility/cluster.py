@@ -39,6 +39,7 @@ from ..schema import Role
 from ..spec import Param, Spec
 from ..statistics.bounded_interval import SHARE
 from ..statistics.columns import column_scales, filled_with_mean, with_own_level
+from ..wording import counted
 
 
 @dataclass(frozen=True)
@@ -291,7 +292,7 @@ def _sample(n: int, m: int, limit: int, rng: np.random.Generator) -> tuple[Integ
 def _reason(rows: int, total: int, points: int, clusters: int) -> str:
     remarks = []
     if rows < total:
-        remarks.append(f"on a sample of {rows:,} of the {total:,} rows")
+        remarks.append(f"on a sample of {rows:,} of the {counted(total, 'row')}")
     if points < clusters:
         remarks.append(f"{points} clusters, as many as there are different rows")
     return "; ".join(remarks)

@@ -47,8 +47,8 @@ def test_data_that_suit_the_recipe_pass() -> None:
         ),
         (["reviews", "empty"], {}, "synthesis[0].predictors[1]", 'every value of "empty" is the same'),
         (["room:reviews"], {"reviews": [4] * 6}, "synthesis[0].predictors[0]", 'every value of "reviews" is the same'),
-        (["room", "log(reviews)"], {}, "synthesis[0].predictors[1]", "undefined for 1 records"),
-        (["room", "room:log(reviews)"], {}, "synthesis[0].predictors[1]", "undefined for 1 records"),
+        (["room", "log(reviews)"], {}, "synthesis[0].predictors[1]", "undefined for 1 record"),
+        (["room", "room:log(reviews)"], {}, "synthesis[0].predictors[1]", "undefined for 1 record"),
         (["reviews", "reviews"], {}, "synthesis[0].predictors[1]", '"reviews" is aliased'),
     ],
 )
@@ -130,7 +130,7 @@ def test_counts_too_large_for_a_poisson_model_are_refused() -> None:
         }
     )
     frame = pd.DataFrame({"age": [20, 30, 40, 50], "pay": [0, 0, 7, 10**9]})
-    with pytest.raises(BadInput, match="1 records have") as caught:
+    with pytest.raises(BadInput, match="1 record has") as caught:
         check_steps(recipe, conform(frame, recipe.schema))
     assert caught.value.place == "synthesis[0].target"
     check_steps(recipe, conform(frame.assign(pay=[0, 0, 7, 10**9 - 1]), recipe.schema))

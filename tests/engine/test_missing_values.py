@@ -91,7 +91,7 @@ def test_levels_are_those_that_are_present() -> None:
 
 def test_what_is_present_is_still_checked_and_all_missing_is_refused() -> None:
     schema = Schema((Variable("x", Kind.COUNT),))
-    with pytest.raises(BadInput, match="1 records are not whole numbers"):
+    with pytest.raises(BadInput, match="1 record is not whole numbers"):
         conform(pd.DataFrame({"x": [1.5, None]}), schema, MissingPolicy.KEEP)
     with pytest.raises(BadInput, match=r"variables\.x: no record has a value"):
         conform(pd.DataFrame({"x": [None, None]}), schema, MissingPolicy.KEEP)

@@ -116,7 +116,7 @@ def test_any_text_is_a_term_or_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("log(reviews)", "undefined for 1 records at or below 0; use log1p"),
+        ("log(reviews)", "undefined for 1 record at or below 0; use log1p"),
         ("log1p(log(odd):name)", "undefined for 2 records at or below -1"),
         ("sqrt(log(odd):name)", "undefined for 2 records below 0"),
     ],

@@ -143,5 +143,5 @@ def test_the_engines_own_checks_count_records_and_show_none(small_recipe: Any, s
     income[3] = -NUMBER
     message = message_of(lambda: check_steps(recipe, replace(small_data, frame=small_data.frame.assign(income=income))))
     assert message is not None
-    assert "1 records" in message
+    assert "1 record" in message
     assert "918273" not in message

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from sfumato.engine.wording import counted
+
 from ..places import keys_file
 from . import completion as completing
 from .options import WORKSPACE, check_run_named, check_seal, chosen_workspace, open_workspace, say_workspace
@@ -180,7 +182,7 @@ def doctor(directory: Path | None, *, as_json: bool, fix: bool) -> None:
         from sfumato.workspace.store.maintenance import remove_orphans
 
         removed = remove_orphans(open_workspace(directory))
-        echo(f"{removed} files removed that no run needed", err=True)
+        echo(f"{counted(removed, 'file')} removed that no run needed", err=True)
     from .admin_tables import all_checks, checks_text
 
     say_workspace(chosen_workspace(directory))
@@ -205,7 +207,9 @@ def adopt(directory: Path, target: Path) -> None:
     done = take_over(directory, target)
     whose = f"belongs to {done.owner}" if done.owner else "was yours already"
     stopped = f", {done.stopped} of them interrupted" if done.stopped else ""
-    echo(f"{directory} {whose}; its copy in {target} is yours: {done.runs} runs{stopped}, {done.tables} tables")
+    echo(
+        f"{directory} {whose}; its copy in {target} is yours: {counted(done.runs, 'run')}{stopped}, {counted(done.tables, 'table')}"
+    )
     echo(f"next: sfumato --workspace {target}")
 
 

@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, entry_points, version
 from pathlib import Path
 
 from sfumato.engine.errors import BadInput
+from sfumato.engine.wording import counted
 from sfumato.workspace.audit import HEAD_FILE, Head, audit_rows, kept_head
 from sfumato.workspace.integrity import verify_workspace
 from sfumato.workspace.jobs.run_log import run_log
@@ -19,7 +20,6 @@ from sfumato.workspace.reporting.tables import table
 from sfumato.workspace.reporting.words import (
     ASCII_MARKS,
     PUBLIC_KEY,
-    count,
     details_text,
     duration,
     printable,
@@ -125,7 +125,7 @@ def verified(workspace: Workspace, noted: str | None) -> tuple[bool, str]:
         if kept_head(workspace.directory)
         else f"; the file {HEAD_FILE} is gone: rows removed at the end may go unnoticed"
     )
-    return True, f"{count(len(rows), 'row')}, none changed; head {last}{missing}{notes}"
+    return True, f"{counted(len(rows), 'row')}, none changed; head {last}{missing}{notes}"
 
 
 def _head(noted: str | None) -> Head | None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from sfumato.engine.wording import counted
+
 from .completion import variables
 from .options import PUBLIC, RUN, WORKSPACE, check_run_named, check_seal, open_workspace, printed, write_object
 from .speech import echo
@@ -63,7 +65,7 @@ def figures(
         echo(draw_figures(workspace, run_id, width, height, datasets, widths, public=public))
     else:
         paths = write_svgs(workspace, run_id, svg_directory, datasets, widths, public=public)
-        echo(f"{len(paths)} figures written to {svg_directory}{said_internal(public=public)}")
+        echo(f"{counted(len(paths), 'figure')} written to {svg_directory}{said_internal(public=public)}")
 
 
 @click.command()
@@ -168,13 +170,13 @@ def waivers_given(waivers: tuple[str, ...]) -> dict[str, str]:
 
 def released_text(done: Released) -> str:
     """``released to DIR: 7 files``, and that thresholds were not met."""
-    unmet = f"; {done.unmet} thresholds not met, the reason is in the audit log" if done.unmet else ""
-    return f"released to {done.directory}: {len(done.files)} files, manifest sha256 {done.manifest_sha256}{unmet}"
+    unmet = f"; {counted(done.unmet, 'threshold')} not met, the reason is in the audit log" if done.unmet else ""
+    return f"released to {done.directory}: {counted(len(done.files), 'file')}, manifest sha256 {done.manifest_sha256}{unmet}"
 
 
 def contents_text(plan: ReleasePlan) -> str:
     """What goes out, variable by variable."""
-    tables = f"{plan.datasets} dataset{'s' * (plan.datasets != 1)} of {plan.records:,} records, {plan.rows}"
+    tables = f"{counted(plan.datasets, 'dataset')} of {counted(plan.records, 'record')}, {plan.rows}"
     parts = {
         "replaced": plan.replaced,
         "as they are in the confidential data": plan.kept,

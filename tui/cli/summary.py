@@ -10,6 +10,7 @@ from sfumato.engine.published import Published, figure_beside
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.rows import Row
 from sfumato.engine.thresholds import Verdict
+from sfumato.engine.wording import counted
 from sfumato.workspace.jobs.runs import published_tables
 from sfumato.workspace.reporting.beliefs import (
     belief_lines,
@@ -41,7 +42,6 @@ from sfumato.workspace.reporting.words import (
     PUBLIC_KEY,
     Apart,
     controls_text,
-    count,
     duration,
     params_text,
     printable,
@@ -70,7 +70,7 @@ def summarise(workspace: Workspace, run: Run) -> str:
     """Everything a reader needs first."""
     dataset = workspace.dataset(run.dataset_id)
     head = (
-        f"{run.title}: run {run.id}, {named_text(run)}{count(dataset.records, 'record')} of {dataset.name}, "
+        f"{run.title}: run {run.id}, {named_text(run)}{counted(dataset.records, 'record')} of {dataset.name}, "
         f"m = {run.recipe.m}, seed {run.seed}, {f'{PUBLIC_KEY}, ' if run.key_public else ''}{duration(run.seconds)}"
     )
     rows, apart = [row for row in result_rows(workspace, run.id) if row.draw is None], settings_apart(run.recipe_toml)
@@ -154,14 +154,14 @@ def record_text(found: AtRisk) -> str:
     """The records in a table, what the columns mean, and the values where they were asked for."""
     records, measure = found.records, found.records.measure
     together = "all released datasets together"
-    averaged = f"the average over {count(records.datasets, 'released dataset')}"
+    averaged = f"the average over {counted(records.datasets, 'released dataset')}"
     over = f"dataset {records.draw}" if records.draw else averaged if measure.whole is None else together
     params = params_text(measure.params)
     head = f"run {records.run_id}, {printable(measure.place)} {measure.key}{f' ({params})' if params else ''}, {over}"
     matched = found.alone is not None
     said = legend(measure.key, unique=records.risk.unique is not None, own=records.own is not None, drivers=matched)
     hidden = "" if found.values is not None else "\nValues of the data are not shown; --values shows them."
-    ranked = f"The {len(found.lines):,} of {count(len(records), 'record')} most at risk"
+    ranked = f"The {len(found.lines):,} of {counted(len(records), 'record')} most at risk"
     if len(records) < records.total:
         ranked += f"; nothing is said of the others of {records.total:,}, which were not asked about"
     parts = [

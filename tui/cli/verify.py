@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sfumato.engine.wording import counted
+
 from .options import WORKSPACE, open_workspace
 from .speech import echo
 
@@ -44,5 +46,5 @@ def verified_text(found: Verified) -> str:
     """``public and internal: 12 files, all as their manifests say``."""
     packages = " and ".join(found.packages)
     count = len(found.wrong)
-    said = f"{count} thing{'s' * (count != 1)} not as released" if count else "all as the manifest says"
-    return f"{packages}: {found.files} files, {said}"
+    said = f"{counted(count, 'thing')} not as released" if count else "all as the manifest says"
+    return f"{packages}: {counted(found.files, 'file')}, {said}"

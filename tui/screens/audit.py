@@ -12,6 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 
+from sfumato.engine.wording import counted
 from sfumato.tui.cli.admin_tables import verified
 from sfumato.tui.export import Exportable, lines_of
 from sfumato.tui.widgets.grid import Grid, LiveGrid
@@ -77,7 +78,9 @@ class Audit(Dialog[None], Exports):
         words = "The audit log is whole: " if whole else ""
         self.query_one("#audit-head", Line).say(Content.assemble((f"{sign} {words}{printable(said)}", style)))
         if self._asked:
-            self.sfumato.say(f"Verified {len(self._rows):,} rows once more", "information" if whole else "error")
+            self.sfumato.say(
+                f"Verified {counted(len(self._rows), 'row')} once more", "information" if whole else "error"
+            )
         self._show(None if whole else _row_named(said))
 
     def on_resize(self) -> None:

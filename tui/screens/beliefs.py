@@ -12,6 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.content import Content
 
+from sfumato.engine.wording import counted
 from sfumato.tui.export import Exportable, Lines
 from sfumato.tui.messages import WorkspaceChanged
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
@@ -19,7 +20,7 @@ from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.plots.beliefs import STEP
 from sfumato.workspace.reporting.beliefs import ABOVE, ONLY, belief_figure, belief_tables, sure
 from sfumato.workspace.reporting.tables import text
-from sfumato.workspace.reporting.words import count, interval, number, printable
+from sfumato.workspace.reporting.words import interval, number, printable
 
 from .page import Dialog, Exports
 
@@ -174,7 +175,7 @@ def moved_reading(found: BeliefsFound, x: float) -> str:
         number(float(after[0])) if len(after) == 1 else f"{number(float(after.min()))} to {number(float(after.max()))}"
     )
     more = int((after > found.prior[there]).sum())
-    return f"{count(len(after), 'record')} of probability {number(x)} before: {ends} after, {more:,} more probable than before"
+    return f"{counted(len(after), 'record')} of probability {number(x)} before: {ends} after, {more:,} more probable than before"
 
 
 def first_reading(found: BeliefsFound, x: float) -> str:
@@ -184,6 +185,6 @@ def first_reading(found: BeliefsFound, x: float) -> str:
         return HINT
     band = interval(row.lower, row.upper)
     return (
-        f"by the first {count(round(x), 'dataset')} {number(row.value)}{f' ({band})' if band else ''} are guessed right, "
+        f"by the first {counted(round(x), 'dataset')} {number(row.value)}{f' ({band})' if band else ''} are guessed right, "
         f"{number(found.before.value)} before"
     )

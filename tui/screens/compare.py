@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
+from sfumato.engine.wording import counted
 from sfumato.tui.export import Exportable
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import KeyLine, Line
@@ -29,7 +30,7 @@ from sfumato.workspace.reporting.comparison import (
 )
 from sfumato.workspace.reporting.recipe_difference import difference_table, sentence
 from sfumato.workspace.reporting.tables import Column, fitted, on_columns
-from sfumato.workspace.reporting.words import count, interval, method_of, number, params_text
+from sfumato.workspace.reporting.words import interval, method_of, number, params_text
 
 from .explain import ExplainNumber, compared_facts, judged_facts
 from .page import Dialog, Exports, grid_exportable
@@ -180,7 +181,7 @@ class Compare(Dialog[None], Exports):
 
 def plans_text(found: RunComparison) -> str:
     """``plans differ in 3 settings``: how far the two plans are apart."""
-    return f"the plans differ in {count(len(found.plans), 'place')}" if found.plans else "the plans are the same"
+    return f"the plans differ in {counted(len(found.plans), 'place')}" if found.plans else "the plans are the same"
 
 
 def _titles(found: RunComparison) -> str:

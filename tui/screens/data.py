@@ -17,6 +17,7 @@ from textual.worker import get_current_worker
 
 from sfumato.engine.errors import BadInput, Cancelled, EngineError
 from sfumato.engine.schema import Kind, Role, Variable
+from sfumato.engine.wording import counted
 from sfumato.tui.export import Exportable
 from sfumato.tui.messages import ErrorMessage
 from sfumato.tui.widgets.grid import Grid
@@ -292,7 +293,7 @@ class Data(Sifted, EditsPlan):
         if what and grid.marked:
             passed = len(grid.marked) - len(changes)
             passed_over = f"; {passed} left out of the plan stay as they are" if passed else ""
-            names = next(iter(changes)) if len(changes) == 1 else f"{len(changes)} variables"
+            names = next(iter(changes)) if len(changes) == 1 else f"{counted(len(changes), 'variable')}"
             self.sfumato.say(f"{what}: {names}{passed_over}. u takes it back")
             grid.set_marks(())
         self._put(history.edited(history.now.saying(toml)))
@@ -337,7 +338,7 @@ class Data(Sifted, EditsPlan):
             except BadInput as error:
                 self.sfumato.say(str(error), severity="error")
 
-        what = lines[0].variable.name if len(lines) == 1 else f"{len(lines)} variables"
+        what = lines[0].variable.name if len(lines) == 1 else f"{counted(len(lines), 'variable')}"
         await self.sfumato.open(ChooseKind(what, lines[0].variable.kind), answered)
 
     async def action_codes(self) -> None:

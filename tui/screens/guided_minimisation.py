@@ -13,6 +13,7 @@ from textual.containers import Vertical
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from sfumato.engine.wording import counted
 from sfumato.tui import jobs
 from sfumato.tui.fields import Field
 from sfumato.workspace.plan.guided_minimisation import StoredData, stored_data
@@ -64,7 +65,8 @@ class GuidedMinimisation(Dialog[StoredData]):
         self._found = answer
         options = self.query_one(OptionList)
         texts = [
-            printable(f"{one.name}: {one.records:,} records, {len(one.variables)} variables") for one in self._found
+            printable(f"{one.name}: {counted(one.records, 'record')}, {counted(len(one.variables), 'variable')}")
+            for one in self._found
         ]
         options.add_options([Option(text, id=str(place)) for place, text in enumerate(texts)])
         options.highlighted = 0 if self._found else None

@@ -14,6 +14,7 @@ from textual.message import Message
 from textual.widgets import ContentSwitcher
 
 from sfumato.engine.thresholds import Verdict
+from sfumato.engine.wording import counted
 from sfumato.tui.export import Exportable, Lines
 from sfumato.tui.screens.dialogs import Choose
 from sfumato.tui.screens.page import Pane
@@ -224,7 +225,7 @@ class Map(Pane):
             for axis in (x, y)
         ]
         parts = [
-            f"{len(self._points)} run{'s' * (len(self._points) != 1)}",
+            f"{counted(len(self._points), 'run')}",
             f"{left_out} without one of the numbers" if left_out else "",
         ]
         parts += [

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from textual.app import ComposeResult
 from textual.widgets import Static
 
+from sfumato.engine.wording import counted
 from sfumato.tui.fields import shown_value
 from sfumato.tui.widgets.text import cut
 from sfumato.workspace.plan.drafts import Draft
@@ -36,7 +37,7 @@ def run_text(view: PlanView, cost: str = "") -> str:
     parts = [f"{n} {name if n == 1 else plural.get(name, f'{name}s')}" for n, name in counts if n]
     if not view.table.get("anonymisation"):
         m = release.get("m", 20)
-        parts.insert(0, f"{m} dataset{'s' * (m != 1)}")
+        parts.insert(0, f"{counted(m, 'dataset')}")
     weights = _section(view.table.get("weights"))
     less = f"Records at risk in run {shown_value(weights.get('run'))} have less influence." if weights else ""
     return " ".join(filter(None, (f"{', '.join(parts)}.", less, cost, "It goes on when you leave the app.")))

@@ -14,6 +14,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from sfumato.engine.errors import BadInput
+from sfumato.engine.wording import counted
 from sfumato.tui import jobs
 from sfumato.tui.export import Exportable
 from sfumato.tui.fields import Field
@@ -167,7 +168,7 @@ class Projects(Page):
                 self.sfumato.job(partial(jobs.delete_project, self.sfumato.directory, line.id))
 
         consequence = (
-            f"Its {line.runs} runs with all they found, its plan and the confidential data imported into it are removed for "
+            f"Its {counted(line.runs, 'run')} with all they found, its plan and the confidential data imported into it are removed for "
             "good. The audit log keeps that there were such runs; files outside the workspace are not touched."
         )
         await self.sfumato.open(Confirm(f"Delete the project {line.name}?", consequence), answered)

@@ -15,6 +15,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from sfumato.engine.wording import counted
 from sfumato.tui.export import Exportable
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import KeyLine, Line
@@ -318,7 +319,9 @@ class Records(Pane):
         measure = records.measure
         place = f"{measure.key} {self._measures.index(measure) + 1}/{len(self._measures)}"
         together = (
-            f"all {len(measure.draws)} datasets" if measure.whole else f"average over {records.datasets} datasets"
+            f"all {len(measure.draws)} datasets"
+            if measure.whole
+            else f"average over {counted(records.datasets, 'dataset')}"
         )
         over = together if records.draw is None else f"dataset {records.draw}"
         parts = [place, over, f"{records.over}, most at risk first", params_text(measure.params)]

@@ -15,6 +15,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input
 
+from sfumato.engine.wording import counted
 from sfumato.tui.messages import ErrorMessage
 from sfumato.tui.widgets.entries import Entry, PathName
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
@@ -305,7 +306,7 @@ class ReleaseScreen(Dialog[None]):
 
     def _finish(self, done: Released) -> None:
         self._writing = False
-        self.sfumato.say(f"Run {self._run_id} released to {done.directory}: {len(done.files)} files")
+        self.sfumato.say(f"Run {self._run_id} released to {done.directory}: {counted(len(done.files), 'file')}")
         self.dismiss(None)
 
 

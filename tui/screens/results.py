@@ -15,6 +15,7 @@ from textual.widgets import Input
 from textual.worker import get_current_worker
 
 from sfumato.engine.rows import Row
+from sfumato.engine.wording import counted
 from sfumato.tui.export import Exportable, Lines, lines_of
 from sfumato.tui.widgets.entries import Filter
 from sfumato.tui.widgets.grid import Grid
@@ -165,7 +166,7 @@ class Results(Pane):
         kind = "all rows" if selection.draws else "averages over the datasets"
         if not event.averages:
             kind = "rows so far; averages come when the run has ended" + ("" if selection.draws else " (d shows all)")
-        parts = [f"{event.count:,} rows", kind, f"by {selection.sort}"]
+        parts = [f"{counted(event.count, 'row')}", kind, f"by {selection.sort}"]
         parts += [f"filter: {selection.text}"] if selection.text else []
         self.query_one("#results-head", Line).say(" · ".join(parts))
         line = self.query_one("#results-evidence", Line)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sfumato.engine.schema import Kind, Variable
+from sfumato.engine.wording import counted
 from sfumato.tui.fields import shown_value
 from sfumato.tui.widgets.sparkline import sparkline
 from sfumato.workspace.ingest.profiles import Profile
@@ -107,7 +108,7 @@ def sheet_summary(view: DataView, found: Found, marked: int, hidden: int, words:
         f"{marked} marked" + (f", {hidden} of them not shown" if hidden else "") if marked else "",
         f"filter: {words}" if words else "",
         f"{stored.name}: {records_text(stored.records, stored.dropped)}",
-        f"{len(view.lines) - out} variables" + (f", {out} left out of the plan" if out else ""),
+        f"{counted(len(view.lines) - out, 'variable')}" + (f", {out} left out of the plan" if out else ""),
     ]
     return " · ".join(part for part in parts if part)
 
@@ -135,8 +136,8 @@ def reading_of(line: VariableLine, found: FoundColumn | None) -> tuple[str, str]
             "its values are being read" if line.stored else "its values are not stored: a run reads them from the file"
         )
         return f"{name}: {said}", ""
-    withheld = f"{profile.withheld:,} bars of one or two records are not shown" if profile.withheld else ""
-    counts = f"{name}: {profile.records:,} records, {profile.distinct:,} different values"
+    withheld = f"{counted(profile.withheld, 'bar')} of one or two records are not shown" if profile.withheld else ""
+    counts = f"{name}: {counted(profile.records, 'record')}, {profile.distinct:,} different values"
     codes = f"missing: {shown_value(line.variable.missing)}" if line.variable.missing else ""
     return " · ".join(part for part in (counts, codes, withheld) if part), _quantiles(line.variable, profile)
 

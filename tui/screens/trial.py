@@ -16,6 +16,7 @@ from textual.content import Content
 from textual.widgets import Input
 
 from sfumato.engine.thresholds import Verdict
+from sfumato.engine.wording import counted
 from sfumato.tui.widgets.entries import Entry
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
 from sfumato.tui.widgets.verdict_board import board, overall
@@ -187,7 +188,7 @@ class Trial(Dialog[None]):
         self.compute(query, self._say_kept)
 
     def _say_kept(self, limits: int) -> None:
-        self.sfumato.say(f"{limits} limit{'s' * (limits != 1)} saved into the plan; a new run will be judged by them")
+        self.sfumato.say(f"{counted(limits, 'limit')} saved into the plan; a new run will be judged by them")
 
 
 def _number(text: str) -> float | None:

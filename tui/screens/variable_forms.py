@@ -13,6 +13,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from sfumato.engine.schema import Kind, Role, Variable
+from sfumato.engine.wording import counted
 from sfumato.tui.fields import Field
 
 from .form import Form
@@ -114,7 +115,7 @@ def codes_form(variables: Sequence[Variable]) -> Form:
 
     own = [variable.missing for variable in variables]
     shared = list(own[0]) if own and all(codes == own[0] for codes in own) else []
-    what = variables[0].name if len(variables) == 1 else f"{len(variables)} variables"
+    what = variables[0].name if len(variables) == 1 else f"{counted(len(variables), 'variable')}"
     return Form(f"Missing codes of {what}", [_codes(shared)], check)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from textual.content import Content
 
 from sfumato.engine.thresholds import Verdict
+from sfumato.engine.wording import counted
 from sfumato.tui.widgets.text import cut
 from sfumato.workspace.reporting.recipe_difference import sentence
 from sfumato.workspace.reporting.words import PUBLIC_KEY, controls_text, duration, limit_text, mark, number, printable
@@ -22,7 +23,7 @@ def glance(detail: RunDetail, width: int) -> Content:
     made = [] if detail.m is None else [f"m = {detail.m}"]
     key = [PUBLIC_KEY] if detail.key_public else []
     named: list[tuple[str, str, str]] = [
-        ("run", ", ".join([f"{detail.run_id}{f' {detail.name}' if detail.name else ''}: {detail.data}", f"{detail.records:,} records", *made, f"seed {detail.seed}", *key]), ""),
+        ("run", ", ".join([f"{detail.run_id}{f' {detail.name}' if detail.name else ''}: {detail.data}", f"{counted(detail.records, 'record')}", *made, f"seed {detail.seed}", *key]), ""),
         *_some("note", [(detail.note, "")] if detail.note else [], 1),
         *_some("controls", [(controls_text(detail.controls), "")] if detail.controls else [], 1),
         *_some("weights", [(line, "") for line in detail.weights], len(detail.weights)),

@@ -23,6 +23,7 @@ from sfumato.workspace.reporting.words import (
     number,
     outcome_text,
     printable,
+    thresholds_text,
 )
 
 from .lines import Scroll
@@ -75,7 +76,7 @@ def overall(verdicts: Sequence[Verdict]) -> Content:
     """``✗ FAIL  1 of 6 thresholds failed``: a release passes only when every threshold is met."""
     counts = {outcome: sum(v.outcome == outcome for v in verdicts) for outcome in STYLES}
     if counts["pass"] == len(verdicts):
-        return Content.assemble((outcome_text("pass"), STYLES["pass"]), f"  all {len(verdicts)} thresholds are met")
+        return Content.assemble((outcome_text("pass"), STYLES["pass"]), f"  {thresholds_text(verdicts)}")
     worst = "fail" if counts["fail"] else "not computed"
     said = [f"{counts[outcome]} {word}" for outcome, word in
             (("fail", "failed"), ("not computed", "not computed"), ("pass", "passed")) if counts[outcome]]  # fmt: skip

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.engine.text_format import DELIMITERS, TextFormat
+from sfumato.engine.wording import counted
 
 from ..plain_files import open_plain
 from .foreign_files import program_of
@@ -254,7 +255,7 @@ def _separated(text: str, said: str, quote_said: str | None) -> tuple[Reason, Re
     words = (
         "the file says so in its first line"
         if said
-        else f"it splits {count[1]} of the first {len(rows)} rows into {count[0]} cells"
+        else f"it splits {count[1]} of the first {counted(len(rows), 'row')} into {count[0]} cells"
     )
     why = f"{DELIMITERS[delimiter]}: {words}"
     around = "apostrophes stand around cells" if quote == "'" else "as usual"

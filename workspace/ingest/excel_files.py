@@ -12,6 +12,7 @@ import openpyxl
 import pandas as pd
 
 from sfumato.engine.errors import BadInput, suggestion
+from sfumato.engine.wording import counted
 
 from .limits import MOST_COLUMNS
 from .raw_tables import RawTable
@@ -71,10 +72,10 @@ def _table(rows: list[tuple[Any, ...]]) -> tuple[pd.DataFrame, int]:
         raise BadInput("", f"column {place} of {{name}} has no name; the first row must hold one for each column")
     if len(header) > MOST_COLUMNS:
         raise BadInput(
-            "", f"{{name}} has {len(header):,} columns; at most {MOST_COLUMNS:,} can be read: leave some out"
+            "", f"{{name}} has {counted(len(header), 'column')}; at most {MOST_COLUMNS:,} can be read: leave some out"
         )
     if wide := sum(any(cell is not None for cell in row[len(header) :]) for row in body):
-        raise BadInput("", f"{wide:,} rows of {{name}} have cells beyond the columns that have a name")
+        raise BadInput("", f"{counted(wide, 'row')} of {{name}} have cells beyond the columns that have a name")
     errors = 0
     columns: dict[int, pd.Series] = {}
     for j in range(len(header)):

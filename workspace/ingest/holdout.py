@@ -13,6 +13,7 @@ from sfumato.engine.errors import BadInput, suggestion
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.run import Randomness
 from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.wording import counted
 
 PLACE = "data.holdout"
 WORDS = (("0", "1"), ("no", "yes"), ("false", "true"), ("training", "control"))
@@ -41,7 +42,9 @@ def check_column(frame: pd.DataFrame, schema: Schema, data: DataSource) -> None:
             f'the file has no column "{data.holdout}"{near}; name one that says which records are controls, or a share',
         )
     if names.count(data.holdout) > 1:
-        raise BadInput(PLACE, f'the file has {names.count(data.holdout)} columns "{data.holdout}"; rename all but one')
+        raise BadInput(
+            PLACE, f'the file has {counted(names.count(data.holdout), "column")} "{data.holdout}"; rename all but one'
+        )
     if lacking := int(frame[data.holdout].isna().sum()):
         raise BadInput(PLACE, f'{lacking:,} of {len(frame):,} records have no "{data.holdout}"; {_rule(data.holdout)}')
 
@@ -85,7 +88,9 @@ def _by_column(everything: Microdata, column: str) -> NDArray[np.bool_]:
     flags = (said == pair[1]).to_numpy(dtype=np.bool_)
     if flags.all() or not flags.any():
         only = "a control" if flags.all() else "no control"
-        raise BadInput(PLACE, f'by "{column}" each of the {len(flags):,} records is {only}; there must be both')
+        raise BadInput(
+            PLACE, f'by "{column}" each of the {counted(len(flags), "record")} is {only}; there must be both'
+        )
     return flags
 
 

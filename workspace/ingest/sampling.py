@@ -9,6 +9,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.run import Randomness
 from sfumato.engine.schema import Kind, Variable
+from sfumato.engine.wording import agree, counted
 
 
 def sampled(everything: Microdata, sha256: str, data: DataSource, seed: int, key: bytes) -> Microdata:
@@ -19,7 +20,10 @@ def sampled(everything: Microdata, sha256: str, data: DataSource, seed: int, key
     """
     records, size = len(everything), data.sample or 0
     if size > records:
-        raise BadInput("data.sample", f"{size:,} records are asked for, there are {records:,}; leave it out for all")
+        raise BadInput(
+            "data.sample",
+            f"{counted(size, 'record')} {agree(size, 'is', 'are')} asked for, there are {records:,}; leave it out for all",
+        )
     streams = Randomness(seed, key, (sha256, data.where, f"{size} of {records}") if key else ())
     chosen = sorted(streams.generator("sample").choice(records, size, replace=False))
     frame = everything.frame.iloc[chosen].reset_index(drop=True)

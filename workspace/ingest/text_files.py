@@ -15,6 +15,7 @@ import pyarrow.csv as csv_reader
 from sfumato.engine.errors import BadInput
 from sfumato.engine.schema import Schema
 from sfumato.engine.text_format import TextFormat
+from sfumato.engine.wording import counted
 from sfumato.engine.written_values import are_names, has_decimal_commas, read_numbers
 
 from .dialects import split_rows
@@ -136,7 +137,8 @@ def check_header(header: Sequence[str], name: str, place: str) -> None:
     """BadInput where the names cannot be used. None is quoted where it may be a value: without a header a record stands there."""
     if len(header) > MOST_COLUMNS:
         raise BadInput(
-            place, f'"{name}" has {len(header):,} columns; at most {MOST_COLUMNS:,} can be read: leave some out'
+            place,
+            f'"{name}" has {counted(len(header), "column")}; at most {MOST_COLUMNS:,} can be read: leave some out',
         )
     first: dict[str, int] = {}
     for i, column in enumerate(header, start=1):

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sfumato.engine.wording import counted
+
 from ..store.workspace import Workspace
 from .drafts import draft_of
 
@@ -89,7 +91,7 @@ def minimisation_recipe(data: StoredData, answers: Mapping[str, Any]) -> Recipe:
     n, k = study["n"], study["k"]
     if 2 * n > data.records:
         raise BadInput(
-            "n", f"at most {data.records // 2:,}: samples of up to 2 n are drawn from {data.records:,} records"
+            "n", f"at most {data.records // 2:,}: samples of up to 2 n are drawn from {counted(data.records, 'record')}"
         )
     if n < k:
         raise BadInput("n", f"at least k, which is {k:,}")

@@ -17,6 +17,7 @@ from sfumato.engine.matching.radius import Radius
 from sfumato.engine.partition.equivalence_classes import class_sizes, equivalence_classes
 from sfumato.engine.release_form import AnonymisationSpec
 from sfumato.engine.schema import Kind, Role
+from sfumato.engine.wording import agree, counted
 
 from .checks import Case, Check, Sighting, numbered
 
@@ -40,7 +41,7 @@ def _equal_records(case: Case) -> Sighting:
     found = equal_records(case.confidential, case.own, case.cells, kept, drawn)
     said = (
         f"{_percent(found.value)} of the released rows equal a confidential record in all {len(kept) + len(drawn)} variables; of an "
-        f"independent sample it would be {_percent(found.baseline)} ({case.size}); {len(found.records):,} records are repeated"
+        f"independent sample it would be {_percent(found.baseline)} ({case.size}); {counted(len(found.records), 'record')} {agree(len(found.records), 'is', 'are')} repeated"
     )
     return _beyond(found, said)
 
@@ -154,7 +155,7 @@ def _recurring(case: Case) -> Sighting:
     found = recurring_records(case.confidential, case.own, case.cells, case.plan.kept, case.plan.replaced)
     said = (
         f"{_percent(found.value)} of the confidential records are alone with their values and stand whole in at least half of the "
-        f"{case.plan.datasets} datasets; {_percent(found.baseline)} would by chance ({case.size})"
+        f"{counted(case.plan.datasets, 'dataset')}; {_percent(found.baseline)} would by chance ({case.size})"
     )
     return _beyond(found, said)
 
@@ -190,7 +191,7 @@ def _agreed_values(case: Case) -> Sighting:
     def of(name: str) -> Sighting:
         found = agreed_values(case.confidential, releases, name, pairs, _window(case, name, radii.get(name)))
         said = (
-            f"{name}: the {len(releases)} values together give away {_percent(found.value)} of the {len(alone):,} records whose rows can be "
+            f"{name}: the {counted(len(releases), 'value')} together give away {_percent(found.value)} of the {counted(len(alone), 'record')} whose rows can be "
             f"linked, and {_percent(found.baseline)} of the records most like them"
         )
         if found.noise >= found.copy - found.baseline:

@@ -15,6 +15,7 @@ from sfumato.engine.budget import accounts_of
 from sfumato.engine.disclosure.cells import cells_of, how_often, rows_of
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.privacy import PrivacyAccount, total
+from sfumato.engine.wording import counted
 
 from ..audit import Act
 from ..errors import NotFound
@@ -123,7 +124,7 @@ def _intersections(case: Case) -> Sighting:
         least = min(int(np.bincount(c[c >= 0])[np.unique(c[c >= 0])].min()) for c in (own, theirs))
         smallest = int(sizes.min())
         said = (
-            f"with run {one.run.id}, released before, the smallest class that both tables leave has {smallest:,} records, where each "
+            f"with run {one.run.id}, released before, the smallest class that both tables leave has {counted(smallest, 'record')}, where each "
             f"alone has at least {least:,}; {ELSEWHERE}"
         )
         if smallest / least < worst.held:
@@ -152,7 +153,7 @@ def _privacy_spent(case: Case) -> Sighting:
             said = f"what {named} costs cannot be told, so neither can what all cost together; {ELSEWHERE}"
             return Sighting(said, judged=0 if budget is None else np.inf, at_most="block")
     spent = total([one for _, accounts in found for one in accounts if isinstance(one, PrivacyAccount)]).noise
-    runs = f"{len(found)} releases of these people" if len(found) > 1 else "this release"
+    runs = f"{counted(len(found), 'release')} of these people" if len(found) > 1 else "this release"
     said = f"epsilon of {runs}: {spent:g}{'' if budget is None else f', of a budget of {budget:g}'}; {ELSEWHERE}"
     return Sighting(said, spent, budget, 0 if budget is None else round(spent / budget, 9))
 

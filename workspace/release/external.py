@@ -30,6 +30,7 @@ from sfumato.engine.partition.hierarchies import ROOT, outside_of
 from sfumato.engine.partition.pairs import quasi_identifiers
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.schema import Kind, MissingPolicy, Schema
+from sfumato.engine.wording import agree, counted
 from sfumato.engine.written_values import (
     LARGEST_ERROR,
     digits_and_decimals,
@@ -166,7 +167,7 @@ def _in_order(suppressed: Flags, data: Microdata, place: str) -> Places:
         left_out = f" after {data.dropped:,} with missing values were left out" if data.dropped else ""
         raise BadInput(
             place,
-            f"{len(suppressed):,} records, the original has {len(data):,}{left_out}; record i of a release must be record "
+            f"{counted(len(suppressed), 'record')}, the original has {len(data):,}{left_out}; record i of a release must be record "
             f"i of the original, so filter, sample and leave out alike in both; {UNPAIRED}",
         )
     return np.flatnonzero(~suppressed)
@@ -178,7 +179,10 @@ def _linked(table: Microdata, data: Microdata, recipe: Recipe, place: str) -> Pl
     ours, theirs = data.numbers(link), table.numbers(link)
     for numbers, which in ((ours, "--original"), (theirs, place)):
         if repeated := len(numbers) - len(np.unique(numbers)):
-            raise BadInput(f"{which}: {link}", f"{repeated:,} records repeat an identifier, so it links nothing")
+            raise BadInput(
+                f"{which}: {link}",
+                f"{counted(repeated, 'record')} {agree(repeated, 'repeats', 'repeat')} an identifier, so it links nothing",
+            )
     order = np.argsort(ours)
     found = np.minimum(np.searchsorted(ours[order], theirs), len(ours) - 1)
     if strange := int((ours[order][found] != theirs).sum()):

@@ -9,8 +9,10 @@ import numpy as np
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods import registry
 from sfumato.engine.rows import Row
+from sfumato.engine.wording import counted
 
 from ..reporting.beliefs import BeliefsFound
+from ..reporting.words import thresholds_text
 from ..views.beliefs import belief_measures, beliefs_of
 from ..views.records import open_records, record_measures
 from ..views.results import diagnostics_of, result_rows
@@ -46,21 +48,19 @@ def _utility_measured(case: Case) -> Sighting:
 def _thresholds(case: Case) -> Sighting:
     unmet, verdicts = case.plan.unmet, case.plan.verdicts
     if not unmet:
-        said = (
-            f"all {len(verdicts)} thresholds of run {case.plan.run.id} are met"
-            if verdicts
-            else "the recipe sets no threshold"
-        )
+        said = f"run {case.plan.run.id}: {thresholds_text(verdicts)}" if verdicts else "the recipe sets no threshold"
         return Sighting(said, 0)
     first = unmet[0]
-    said = f"{len(unmet)} of {len(verdicts)} thresholds of run {case.plan.run.id} are not met ({first.value}: {first.outcome})"
+    said = f"run {case.plan.run.id}: {thresholds_text(verdicts)} ({first.value}: {first.outcome})"
     return Sighting(said, len(unmet))
 
 
 def _judged(case: Case) -> Sighting:
     count = len(case.plan.verdicts)
     return Sighting(
-        f"the recipe sets {count} thresholds" if count else "the recipe sets no threshold: nothing was judged by it",
+        f"the recipe sets {counted(count, 'threshold')}"
+        if count
+        else "the recipe sets no threshold: nothing was judged by it",
         count,
     )
 
@@ -108,7 +108,7 @@ def _worst_records(case: Case) -> Sighting:
         own = None if found.own is None else float(np.nanmax(found.own.probability))
         few = case.synthetic and case.plan.datasets < 2
         said = (
-            f"{measure.key}: record {record + 1} is given away with probability {highest:.3g} over {found.datasets} datasets, and "
+            f"{measure.key}: record {record + 1} is given away with probability {highest:.3g} over {counted(found.datasets, 'dataset')}, and "
             f"{len(likely):,} of {len(found):,} with more than {LIKELY:g}"
         ) + ("; of one dataset it may be chance" if few else "")
         one = Sighting(said, highest, own, records=numbered(likely) or (record,), at_most="warn" if few else "block")

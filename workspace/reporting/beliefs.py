@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.engine.rows import Row
+from sfumato.engine.wording import counted
 
 from ..plots.beliefs import first_panel, moved_panel
 from ..plots.figure import Figure
 from .tables import Column, Table, table
-from .words import count, interval, number, params_text
+from .words import interval, number, params_text
 
 Values = Mapping[str, str | int | float]
 ONLY = "Only records that were asked about count. A record of which nothing is said here is not a record without risk."
@@ -66,7 +67,7 @@ class BeliefsFound:
     @property
     def over(self) -> str:
         """``all 400 records``, ``300 of 1,000 records``."""
-        return f"{'all ' if self.asked == self.records else f'{self.asked:,} of '}{count(self.records, 'record')}"
+        return f"{'all ' if self.asked == self.records else f'{self.asked:,} of '}{counted(self.records, 'record')}"
 
     @property
     def answer(self) -> str:
@@ -200,7 +201,7 @@ def ranking_table(found: BeliefsFound) -> Table:
          times(float(found.posterior[i]), float(found.prior[i]))]
         for rank, i in enumerate(order[:MOST], start=1)
     ]  # fmt: skip
-    return Table(RANKED, rows, f"The {len(rows)} records whose truth is most probable")
+    return Table(RANKED, rows, f"The {counted(len(rows), 'record')} whose truth is most probable")
 
 
 def belief_figure(found: BeliefsFound) -> Figure:
@@ -217,7 +218,7 @@ def sure(found: BeliefsFound) -> str:
     """What it means to be sure, of how many records the intruder is, and what a reader has to know of the numbers."""
     newly, all_of = int(found.newly_certain.sum()), int(found.nearly_certain.sum())
     said = (
-        f"The intruder is sure of {count(all_of, 'record')}, whose truth has a probability of {number(found.certain)} or more; "
+        f"The intruder is sure of {counted(all_of, 'record')}, whose truth has a probability of {number(found.certain)} or more; "
         f"{newly:,} of them had less before."
     )
     remark = found.after.reason

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sfumato.engine.results import Diagnostic
+from sfumato.engine.wording import counted
 
 from .tables import Cell, Column, Table
-from .words import count, mark, number, printable
+from .words import mark, number, printable
 
 ALL = "all parameters"
 """What speaks of a whole model stands under this name."""
@@ -118,7 +119,7 @@ def statistics_summary(found: Sequence[Diagnostic]) -> str:
         return ""
     judged = [one for one in found if one.passed is not None]
     broken = [one for one in judged if not one.passed]
-    said = f"{count(len(found), 'statistic')} of {count(len({one.target for one in found}), 'model')}; "
+    said = f"{counted(len(found), 'statistic')} of {counted(len({one.target for one in found}), 'model')}; "
     if not judged:
         return said + "none of them has a rule to meet"
     if broken:
@@ -261,7 +262,7 @@ def summary(lines: Sequence[ModelLine], whys: Mapping[str, str]) -> str:
         models = len({one.line.target for one in judged})
         state = f"{mark('fail')} {flagged} outside a limit" if flagged else f"{mark('pass')} all within limits"
         known = len({one.key for one in lines if not one.why and one.line.parameter != ALL})
-        parts.append(f"{count(known, 'parameter')} of {count(models, 'model')}: {state}")
+        parts.append(f"{counted(known, 'parameter')} of {counted(models, 'model')}: {state}")
     if free := [target for target, why in whys.items() if why != OLD]:
         parts.append(f"nothing to converge in {', '.join(free)}")
     if OLD in whys.values():

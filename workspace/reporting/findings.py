@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol, TypeVar
 
+from sfumato.engine.wording import counted
+
 from .tables import Column, Table
-from .words import count, mark, number, printable
+from .words import mark, number, printable
 
 COLUMNS = (
     Column("status", "status", 7),
@@ -141,7 +143,7 @@ def records_text(records: Sequence[int]) -> str:
     """``3 records: 1, 5, 9``: numbers from 1 in the confidential table, the first few."""
     named = ", ".join(str(record + 1) for record in records[:MOST_NAMED])
     more = f" and {len(records) - MOST_NAMED:,} more" if len(records) > MOST_NAMED else ""
-    return f"{count(len(records), 'record')}: {named}{more}"
+    return f"{counted(len(records), 'record')}: {named}{more}"
 
 
 def counts_text(findings: Sequence[Found]) -> str:

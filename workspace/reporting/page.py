@@ -13,6 +13,7 @@ from sfumato.engine.results import Diagnostic, Trace
 from sfumato.engine.rows import Row
 from sfumato.engine.schema import Role, Variable
 from sfumato.engine.thresholds import Verdict
+from sfumato.engine.wording import counted
 
 from ..disclosure import MARKING
 from ..plots.figure import Figure
@@ -31,7 +32,6 @@ from .words import (
     DIRECTIONS,
     PUBLIC_KEY,
     controls_text,
-    count,
     duration,
     number,
     records_text,
@@ -272,7 +272,10 @@ def _release_section(run: ReportedRun, beside: Sequence[ReportedRun]) -> Section
                 *((words, ", ".join(names)) for words, names in fates(recipe).items()),
                 ("Confidential file", f"{run.file} (SHA-256 {run.file_sha256})"),
                 ("Filter", recipe.data.where),
-                ("Sample", f"{count(recipe.data.sample, 'record')}, without replacement" if recipe.data.sample else ""),
+                (
+                    "Sample",
+                    f"{counted(recipe.data.sample, 'record')}, without replacement" if recipe.data.sample else "",
+                ),
                 ("Records", records_text(run.records, run.dropped)),
                 ("Controls", controls_text(run.controls)),
                 ("Weights", "" if recipe.weights is None else _sentence(str(recipe.weights))),

@@ -9,7 +9,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .words import count, number
+from sfumato.engine.wording import counted
+
+from .words import number
 
 LARGEST_FACTOR = 12.0
 """Above it exp(epsilon) is only a large number."""
@@ -74,7 +76,7 @@ def _drawn(sample: SampleCost) -> str:
     if sample.records == 1:
         return f"Each record was drawn at an epsilon of {upwards(sample.epsilon)}; what is drawn adds up."
     return (
-        f"A block of {count(sample.records, 'record')}, drawn together, costs an epsilon of {upwards(sample.epsilon)}, and a single record of it "
+        f"A block of {counted(sample.records, 'record')}, drawn together, costs an epsilon of {upwards(sample.epsilon)}, and a single record of it "
         "no less; what is drawn adds up, block by block."
     )
 

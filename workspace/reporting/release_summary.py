@@ -10,11 +10,12 @@ from sfumato.engine.recipe import Recipe
 from sfumato.engine.rows import Row
 from sfumato.engine.schema import Role
 from sfumato.engine.thresholds import Verdict
+from sfumato.engine.wording import counted
 
 from .evidence import evidence_lines
 from .questions import coverage, strongest_intruder
 from .tables import Table, table
-from .words import count, limit_text, name_of, number, thresholds_text
+from .words import limit_text, name_of, number, thresholds_text
 
 GATE = {
     "pass": "The gate found nothing that speaks against the release.",
@@ -66,8 +67,8 @@ def fates(recipe: Recipe) -> dict[str, list[str]]:
 
 def what_goes_out(recipe: Recipe, datasets: int, records: int | None = None) -> str:
     """How many datasets of how many records, and which variables are made, kept and left out."""
-    tables = count(datasets, f"{recipe.origin} dataset") + (
-        f" of {count(records, 'record')}" if records is not None else ""
+    tables = counted(datasets, f"{recipe.origin} dataset") + (
+        f" of {counted(records, 'record')}" if records is not None else ""
     )
     return " ".join([f"{tables}.", *(f"{words}: {', '.join(names)}." for words, names in fates(recipe).items())])
 

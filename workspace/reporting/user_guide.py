@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.rows import Row
+from sfumato.engine.wording import counted
 
 from ..disclosure import DisclosureRules
 from ..plots.figure import Figure
@@ -14,7 +15,7 @@ from .document import Chapter, Document, Drawing, Items, Paragraph, Part, Terms
 from .privacy_promise import PrivacyPromise, promise
 from .results import method_title, output_of
 from .tables import Line, Table, table
-from .words import DIRECTIONS, count, interval, measured, number
+from .words import DIRECTIONS, interval, measured, number
 from .worked_example import BoundedMean, CombinedMean
 
 PARTIAL = (
@@ -53,7 +54,7 @@ class PublicRelease:
         kind = self.recipe.origin.capitalize()
         return (
             self.recipe.form.title
-            or f"{kind} data: {count(self.datasets, 'dataset')} of {count(self.records, 'record')}"
+            or f"{kind} data: {counted(self.datasets, 'dataset')} of {counted(self.records, 'record')}"
         )
 
 
@@ -117,7 +118,7 @@ def _what(release: PublicRelease) -> list[Part]:
 
 def _datasets(release: PublicRelease) -> str:
     m = release.datasets
-    return f"{count(m, 'dataset')} of {count(release.records, 'record')}{' each' * (m != 1)}"
+    return f"{counted(m, 'dataset')} of {counted(release.records, 'record')}{' each' * (m != 1)}"
 
 
 def _names(names: Sequence[str]) -> str:
@@ -147,7 +148,7 @@ def _combining(release: PublicRelease) -> list[Part]:
     parts: list[Part] = [
         Items(
             [
-                f"Do the analysis on each of the {m} datasets by itself. Do not stack them: {m} times as many rows are not {m} times as "
+                f"Do the analysis on each of the {counted(m, 'dataset')} by itself. Do not stack them: {m} times as many rows are not {m} times as "
                 "many people, and standard errors would come out too small.",
                 "Note the estimate q of each dataset and u, its squared standard error.",
                 "The combined estimate is the mean q of the q. With u the mean of the u and b the variance of the q between datasets "
@@ -202,11 +203,11 @@ def _reading(release: PublicRelease) -> list[Part]:
     if isinstance(release.example, BoundedMean):
         found = release.example
         said = (
-            f"The lower ends of the {count(found.read, 'value')} of {found.variable} that are intervals have the mean "
+            f"The lower ends of the {counted(found.read, 'value')} of {found.variable} that are intervals have the mean "
             f"{number(found.low)}, the upper ends {number(found.high)}: the mean of what they stand for lies between."
         )
         left = found.records - found.read
-        more = f" Of {count(left, 'record')} more nothing can be said." if left else ""
+        more = f" Of {counted(left, 'record')} more nothing can be said." if left else ""
         parts.append(Chapter(f"Worked out on these data: the mean of {found.variable}", [Paragraph(said + more)]))
     return parts
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.engine.wording import counted
+
 from .tables import Column, Table
-from .words import count, number
+from .words import number
 
 if TYPE_CHECKING:
     from sfumato.engine.weighting import Weighting
@@ -57,13 +59,13 @@ class RecordWeights:
     def said(self) -> str:
         """In one line."""
         less = self.weights < 1
-        found = f"{self.weighting}: {int(less.sum()):,} of {count(len(less), 'record')}"
+        found = f"{self.weighting}: {int(less.sum()):,} of {counted(len(less), 'record')}"
         if not less.any():
             return found
         none = int((self.weights == 0).sum())
         return (
             f"{found}, the least {number(float(self.weights.min()))}, {number(float(self.weights.mean()))} on average"
-            + (f"; {count(none, 'record')} say nothing at all" if none else "")
+            + (f"; {counted(none, 'record')} say nothing at all" if none else "")
         )
 
     @property
@@ -78,7 +80,7 @@ class RecordWeights:
             return ""
         both = ~np.isnan(self.now)
         fell, rose = (int((sign * (self.now - self.before)[both] > ALIKE).sum()) for sign in (-1, 1))
-        return f"By {self.measure} the risk of {count(fell, 'record')} fell and of {rose:,} rose"
+        return f"By {self.measure} the risk of {counted(fell, 'record')} fell and of {rose:,} rose"
 
 
 def weight_table(found: RecordWeights, top: int) -> Table:

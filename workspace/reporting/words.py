@@ -12,6 +12,8 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from sfumato.engine.wording import counted
+
 if TYPE_CHECKING:
     from sfumato.engine.thresholds import Verdict
 
@@ -93,11 +95,6 @@ def duration(seconds: float | None) -> str:
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def count(number_of: int, noun: str) -> str:
-    """``1 record``, ``12,000 records``."""
-    return f"{number_of:,} {noun}{'' if number_of == 1 else 's'}"
-
-
 def interval(lower: float | None, upper: float | None) -> str:
     """``0.011 .. 0.015``, as many digits as the value beside it, which must not seem to lie outside; empty without one."""
     return "" if lower is None or upper is None else f"{number(lower)} .. {number(upper)}"
@@ -106,7 +103,7 @@ def interval(lower: float | None, upper: float | None) -> str:
 def controls_text(controls: int) -> str:
     """How many records were held out, and what for; empty where none were."""
     return (
-        f"{count(controls, 'more record')} held out: no release is made of them, attacks are held against them"
+        f"{counted(controls, 'more record')} held out: no release is made of them, attacks are held against them"
         if controls
         else ""
     )
@@ -114,7 +111,7 @@ def controls_text(controls: int) -> str:
 
 def records_text(records: int, dropped: int | None = None) -> str:
     """``47,621 records; 1,221 dropped (missing values)``."""
-    return count(records, "record") + (f"; {dropped:,} dropped (missing values)" if dropped else "")
+    return counted(records, "record") + (f"; {dropped:,} dropped (missing values)" if dropped else "")
 
 
 def outcome_text(outcome: str) -> str:

@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from sfumato.engine.wording import counted
+
 from ..audit import Act, append
 from ..errors import DamagedTable, NotFound, NotReady, WorkspaceError
 from ..integrity import verify_workspace
@@ -258,14 +260,14 @@ def _tables(workspace: Workspace) -> Iterator[Check]:
         yield Check("tables", "ok", f"{len(known)} stored, all as they were written")
     left_over = orphans(workspace)
     if left_over:
-        text = f"{len(left_over)} files that no run needs; remove them with: sfumato doctor --fix"
+        text = f"{counted(len(left_over), 'file')} that no run needs; remove them with: sfumato doctor --fix"
         yield Check("orphans", "note", text)
 
 
 def _audit(workspace: Workspace) -> Check:
     found = verify_workspace(workspace)
     wrong = "; ".join(found.wrong)
-    return Check("audit log", "problem" if wrong else "ok", wrong or f"{len(found.rows)} rows, none changed")
+    return Check("audit log", "problem" if wrong else "ok", wrong or f"{counted(len(found.rows), 'row')}, none changed")
 
 
 def _log_out() -> Check:

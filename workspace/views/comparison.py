@@ -7,10 +7,11 @@ from typing import Any
 
 from sfumato.engine.comparison import Compared, ComparedVerdict, compare, compare_verdicts
 from sfumato.engine.recipe_difference import Difference
+from sfumato.engine.wording import counted
 
 from ..errors import DifferentData, NotReady
 from ..reporting.recipe_difference import difference_object
-from ..reporting.words import Apart, apart_in, count
+from ..reporting.words import Apart, apart_in
 from ..store.workspace import Dataset, Workspace
 from .recipe_difference import between_runs
 from .results import result_rows, verdicts_of
@@ -44,7 +45,7 @@ class RunComparison:
     def headline(self) -> str:
         """Which runs, and on what data."""
         names = [f"run {run.id} ({run.called}, m = {run.recipe.m}, seed {run.seed})" for run in self.runs]
-        each = [f"{count(data.records, 'record')} of {data.name}" for data in self.datasets]
+        each = [f"{counted(data.records, 'record')} of {data.name}" for data in self.datasets]
         on = (
             f"on the same {each[0]}"
             if self.same_data
@@ -136,4 +137,4 @@ def _described(run: Run, data: Dataset) -> str:
         parts.append(
             f"without {source.holdout:.0%} of them, by seed {run.seed}{key}" if share else "without its control records"
         )
-    return f"run {run.id}: {data.records:,} records of {data.name} ({', '.join(parts)})"
+    return f"run {run.id}: {counted(data.records, 'record')} of {data.name} ({', '.join(parts)})"

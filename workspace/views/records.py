@@ -30,10 +30,10 @@ from sfumato.engine.record_risk import (
     matching_records,
     record_risk,
 )
+from sfumato.engine.wording import counted
 
 from ..errors import NotFound, NotReady
 from ..reporting.records import RecordLine
-from ..reporting.words import count
 from ..store.artefacts import guesses_name, read_records, released_dataset
 from ..store.workspace import Workspace
 from .runs import Run, find_run
@@ -150,7 +150,7 @@ class Records:
     @property
     def over(self) -> str:
         """``400 records``, ``300 of 1,000 records``: how many were asked about."""
-        return f"{f'{len(self):,} of ' if len(self) < self.total else ''}{count(self.total, 'record')}"
+        return f"{f'{len(self):,} of ' if len(self) < self.total else ''}{counted(self.total, 'record')}"
 
     def line_of(self, record: int) -> RecordLine:
         """One record (its number from 1). Raises NotFound where there is none such, or it was not asked about."""

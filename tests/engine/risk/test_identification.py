@@ -172,7 +172,7 @@ def test_log_radius_on_negative_values_is_refused() -> None:
     check = find("risk.identification", "").check
     assert check is not None
     negative = data("ab", [0, 1], [-5.0, 3.0])
-    with pytest.raises(BadInput, match="1 records are negative"):
+    with pytest.raises(BadInput, match="1 record is negative"):
         check(negative, "", spec(radius={"income": "log 5%"}), "measure[0]")
     check(negative, "", spec(radius={"income": "5%"}), "measure[0]")
 

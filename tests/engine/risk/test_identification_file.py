@@ -244,7 +244,7 @@ GOOD = ["id,sex,age,pay", "{},1,25,100", "{},2,26,103"]
         ({"external": ["sex,age,pay", "1,25,100"], "key": "id"}, "key", 'has no column "id"'),
         ({"external": ["id,sex,age,pay", "99999,1,25,100"], "key": "id"}, "key", "no match could be right"),
         ({"external": [*GOOD, GOOD[1]], "key": "id"}, "key", "2 records of the intruder's file share"),
-        ({"external": [*GOOD, ",1,25,100"], "key": "id"}, "key", '1 records of the intruder\'s file have no "id"'),
+        ({"external": [*GOOD, ",1,25,100"], "key": "id"}, "key", '1 record of the intruder\'s file has no "id"'),
         (
             {"external": [GOOD[0], "{},M,25,100", "{},F,26,100"], "key": "id"},
             "external.sex",

@@ -248,7 +248,7 @@ def test_nothing_known_and_a_log_scale_below_zero_are_refused() -> None:
     recipe = Recipe.from_table(
         {"variables": tables, "release": {"released": ["mdc"]}, "measure": [{**attack, "within": "log 5%"}]}
     )
-    with pytest.raises(BadInput, match="1 records are negative"):
+    with pytest.raises(BadInput, match="1 record is negative"):
         check_steps(recipe, table([("a", "f", 1, "u", -5.0), ("a", "f", 1, "u", 5.0)], "confidential"))
 
 

@@ -252,7 +252,7 @@ def test_weights_below_one_are_refused_before_anything_is_computed() -> None:
             "measure": [{"method": METHOD.key, "weight": "weight"}],
         }
     )
-    with pytest.raises(BadInput, match=r"measure\[0\]\.weight: 1 records have a weight below 1"):
+    with pytest.raises(BadInput, match=r"measure\[0\]\.weight: 1 record has a weight below 1"):
         check_steps(recipe, conform(frame, schema))
 
 

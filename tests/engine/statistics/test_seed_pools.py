@@ -129,10 +129,10 @@ def test_the_spelling_of_numbers_changes_nothing() -> None:
         (
             ("age,sex", "20,1", "30,9"),
             "synthesis[0].seeds.sex.levels",
-            "of the seed pool 1 records have a level that is not",
+            "of the seed pool 1 record has a level that is not",
         ),
-        (("age,sex", "120,1"), "synthesis[0].seeds.age.bounds", "of the seed pool 1 records are above 99"),
-        (("age,sex", "old,1"), "synthesis[0].seeds.age", "of the seed pool 1 records are not a number"),
+        (("age,sex", "120,1"), "synthesis[0].seeds.age.bounds", "of the seed pool 1 record is above 99"),
+        (("age,sex", "old,1"), "synthesis[0].seeds.age", "of the seed pool 1 record is not a number"),
         (("age,sex", ",1", "20,2"), "synthesis[0].seeds.age", 'no "age", which every record of the data has'),
     ],
 )

@@ -208,7 +208,7 @@ def test_log_models_refuse_negative_values() -> None:
     table = conform(pd.DataFrame({"balance": [-1.0, 2.0]}), schema)
     check = find("studies.intruder_uncertainty", "").check
     assert check is not None
-    with pytest.raises(BadInput, match="1 records are negative"):
+    with pytest.raises(BadInput, match="1 record is negative"):
         check(table, "", IntruderUncertaintySpec(variable="balance"), "study[0]")
     check(table, "", IntruderUncertaintySpec(variable="balance", model="relative"), "study[0]")
 

@@ -236,7 +236,7 @@ REFUSED = [
     ({"predictors": ["x"]}, {"x": [7.0] * 5}, "synthesis[0].predictors[0]", "is the same"),
     ({"predictors": ["x"]}, {"y": [7.0] * 5}, "synthesis[0].target", "is the same"),
     ({"predictors": ["group", "log(x)"]}, {"x": [0.0, 1, 2, 3, 4]}, "synthesis[0].predictors[1]", "log1p"),
-    ({"predictors": ["sqrt(x)"]}, {"x": [-1.0, 1, 2, 3, 4]}, "synthesis[0].predictors[0]", "undefined for 1 records"),
+    ({"predictors": ["sqrt(x)"]}, {"x": [-1.0, 1, 2, 3, 4]}, "synthesis[0].predictors[0]", "undefined for 1 record"),
     ({"predictors": ["x", "group", "x:x", "x"]}, {}, "synthesis[0].predictors[3]", "aliased"),
     ({"predictors": ["group", "group:group"]}, {}, "synthesis[0].predictors[1]", "aliased"),
     ({"predictors": ["x"]}, {"y": [1.0, 3, 5, 7, 9], "x": [0.0, 1, 2, 3, 4]}, "synthesis[0].predictors", "linear"),
@@ -263,7 +263,7 @@ def test_data_that_cannot_be_modelled_are_refused_before_anything_runs(
 
 def test_a_fit_refuses_what_the_check_refuses() -> None:
     data = table(None, Kind.CONTINUOUS, group=["a", "b", "b"], x=[1.0, 2, 3], y=[-1.0, 2, 3])
-    with pytest.raises(BadInput, match="undefined for 1 records"):
+    with pytest.raises(BadInput, match="undefined for 1 record"):
         linear_regression(data, "y", LinearRegressionSpec(transform="log"), run_of(), 1)
 
 

@@ -148,9 +148,9 @@ def test_doctor_removes_what_no_run_needs(
     os.utime(left, (0, 0))
     kept = sorted(path for path in (place / "tables").iterdir() if path != left)
     sfumato("doctor", "--workspace", str(place))
-    assert "1 files that no run needs" in capsys.readouterr().out
+    assert "1 file that no run needs" in capsys.readouterr().out
     sfumato("doctor", "--fix", "--workspace", str(place))
-    assert "1 files removed" in capsys.readouterr().err
+    assert "1 file removed" in capsys.readouterr().err
     assert sorted((place / "tables").iterdir()) == kept
 
 

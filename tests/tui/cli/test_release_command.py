@@ -77,7 +77,7 @@ def test_what_the_gate_finds_can_be_seen_before_a_release(
     assert "Run 1: " in told
     assert "lone_values" in told
     assert sfumato("examine", "2", "--workspace", done, "--json", "found.json") == 1
-    assert "1 of 1 thresholds of run 2 are not met" in " ".join(capsys.readouterr().out.split())
+    assert "run 2: the threshold is not met" in " ".join(capsys.readouterr().out.split())
     written = json.loads(Path("found.json").read_text("utf-8"))
     assert (written["run"], written["status"]) == (2, "block")
     assert [one["check"] for one in written["findings"] if one["status"] == "block"] == ["unmet_thresholds"]

@@ -144,15 +144,15 @@ def test_what_is_no_table_is_refused_in_one_line(content: bytes, message: str) -
 @pytest.mark.parametrize(
     ("row", "place", "message"),
     [
-        (b"a,many,1", "variables.visits", "1 records are not a number"),
-        (b"a,1.5,1", "variables.visits", "1 records are not whole numbers"),
-        (b"a,-1,1", "variables.visits.bounds", "1 records are below 0"),
-        (b"a,61,1", "variables.visits.bounds", "1 records are above 60"),
-        (b"a,inf,1", "variables.visits", "1 records are not a number"),
-        (b"a,1,1e999", "variables.income", "1 records are not a number"),
-        (b"a,1,\"1,500\"", "variables.income", "1 records have a comma that may be decimal or one of thousands"),
-        (b"a,1,\"1,5\"\na,1,1.5", "variables.income", "1 records are not a number"),
-        (b"c,1,1", "variables.code.levels", "1 records have a level that is not listed"),
+        (b"a,many,1", "variables.visits", "1 record is not a number"),
+        (b"a,1.5,1", "variables.visits", "1 record is not whole numbers"),
+        (b"a,-1,1", "variables.visits.bounds", "1 record is below 0"),
+        (b"a,61,1", "variables.visits.bounds", "1 record is above 60"),
+        (b"a,inf,1", "variables.visits", "1 record is not a number"),
+        (b"a,1,1e999", "variables.income", "1 record is not a number"),
+        (b"a,1,\"1,500\"", "variables.income", "1 record has a comma that may be decimal or one of thousands"),
+        (b"a,1,\"1,5\"\na,1,1.5", "variables.income", "1 record is not a number"),
+        (b"c,1,1", "variables.code.levels", "1 record has a level that is not listed"),
     ],
 )  # fmt: skip
 def test_values_that_break_their_variable_are_counted_at_its_place(row: bytes, place: str, message: str) -> None:
@@ -185,7 +185,7 @@ def test_dates_are_read_in_iso_8601() -> None:
 @pytest.mark.parametrize("wrong", ["31/07/2019", "2019-02-30", "yesterday"])
 def test_other_dates_are_refused(wrong: str) -> None:
     error = refusal(f"day,visits\n2019-07-31,1\n{wrong},2\n".encode(), DATES)
-    assert (error.place, "1 records are not a date" in error.message) == ("variables.day", True)
+    assert (error.place, "1 record is not a date" in error.message) == ("variables.day", True)
 
 
 def parquet(frame: pd.DataFrame, **options: object) -> bytes:

@@ -189,9 +189,9 @@ def test_an_identifier_links_records_whatever_their_order(
     for table in (lost, shown.sample(frac=1, random_state=4)):
         rows = rows_of(prepare(table, linked, **sections))
         assert {key: row.value for key, row in rows.items()} == {key: row.value for key, row in in_order.items()}
-    with pytest.raises(BadInput, match="1 records repeat an identifier"):
+    with pytest.raises(BadInput, match="1 record repeats an identifier"):
         prepare(pd.concat([lost, lost.head(1)]), linked, **sections)
-    with pytest.raises(BadInput, match=r"person\.levels: 1 records have a level that is not listed"):
+    with pytest.raises(BadInput, match=r"person\.levels: 1 record has a level that is not listed"):
         prepare(lost.assign(person=["p999", *lost["person"][1:]]), linked, **sections)
 
 

@@ -11,12 +11,12 @@ from sfumato.engine.execution import execute
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.run import PUBLIC
+from sfumato.engine.wording import counted
 from sfumato.workspace.reporting.comparison import compared_table
 from sfumato.workspace.reporting.results import draw_table, result_table, verdict_table
 from sfumato.workspace.reporting.tables import html, text
 from sfumato.workspace.reporting.words import (
     apart_in,
-    count,
     differing,
     measured,
     params_text,
@@ -115,7 +115,7 @@ def test_a_tally_of_verdicts_is_told_in_grammar(counts: tuple[int, int, int], wo
 
 
 def test_records_are_counted_in_grammar() -> None:
-    assert (count(1, "record"), count(1200, "record")) == ("1 record", "1,200 records")
+    assert (counted(1, "record"), counted(1200, "record")) == ("1 record", "1,200 records")
     assert records_text(47_621, 1_221) == "47,621 records; 1,221 dropped (missing values)"
     assert records_text(60, 0) == "60 records"
 

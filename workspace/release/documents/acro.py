@@ -16,6 +16,7 @@ from io import StringIO
 from typing import Any, Literal
 
 from sfumato.engine.rows import Row
+from sfumato.engine.wording import counted
 
 from ...disclosure import MARKING
 from ...plots.png import png
@@ -139,7 +140,7 @@ def _figures(dossier: Dossier) -> list[Output]:
         drawing = f'<?xml version="1.0" encoding="UTF-8"?>\n{svg(figure, f"figure-{number}")}\n'
         picture = png(drawing, note=MARKING)
         if picture is None:
-            note = f"{len(dossier.figures())} figures stand in report.html: no PNG could be drawn, for cairosvg is not installed. {MARKING}\n"
+            note = f"{counted(len(dossier.figures()), 'figure')} stand in report.html: no PNG could be drawn, for cairosvg is not installed. {MARKING}\n"
             return [Output("figures.txt", note.encode(), "review", "figures that are not here", "sfumato report")]
         said = f"{figure.title}. {figure.caption}".strip()
         outputs.append(Output(f"figure-{number:02}.png", picture, "review", said, "sfumato figures"))

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from sfumato.engine.schema import Kind
+from sfumato.engine.wording import counted
 
 from ..dossier import Dossier
 from .described import Column, Described, described
@@ -119,7 +120,7 @@ def _records(about: Described, file: Written, number: int) -> dict[str, Any]:
         "@type": "cr:RecordSet",
         "@id": own,
         "name": own,
-        "description": f"{about.kind} data, dataset {number} of {about.datasets}, {about.records} records",
+        "description": f"{about.kind} data, dataset {number} of {about.datasets}, {counted(about.records, 'record')}",
         "field": [_field(column, own, file) for column in about.columns],
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sfumato.engine.schema import Kind
+from sfumato.engine.wording import counted
 
 from ...plots.markup import Markup, element
 from ..dossier import Dossier
@@ -43,7 +44,7 @@ def _study(about: Described) -> Markup:
     info = element(
         "stdyInfo",
         element("abstract", about.account),
-        element("sumDscr", element("dataKind", f"{about.kind} microdata, {about.datasets} datasets")),
+        element("sumDscr", element("dataKind", f"{about.kind} microdata, {counted(about.datasets, 'dataset')}")),
     )
     access = element(
         "dataAccs",

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sfumato.engine.schema import Variable
+from sfumato.engine.wording import counted
 
 from ...reporting.privacy_promise import promise
 from ...reporting.user_guide import PublicRelease, account, limits
-from ...reporting.words import count
 from ..dossier import Dossier
 from ..tables import level_names, plain_cell, released_levels
 from .written import Written
@@ -87,7 +87,9 @@ def described(dossier: Dossier, written: Sequence[Written]) -> Described:
 
 def _title(kind: str, given: str, datasets: int, records: int) -> str:
     """The public title of the recipe, or what the data are; either says first of which kind they are."""
-    return f"{kind}: {given}" if given else f"{kind} data: {count(datasets, 'dataset')} of {count(records, 'record')}"
+    return (
+        f"{kind}: {given}" if given else f"{kind} data: {counted(datasets, 'dataset')} of {counted(records, 'record')}"
+    )
 
 
 def _columns(dossier: Dossier) -> list[Column]:

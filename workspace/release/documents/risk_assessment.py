@@ -12,6 +12,7 @@ from sfumato.engine.outputs import QUESTIONS, Output, Question
 from sfumato.engine.rows import Row, by_series
 from sfumato.engine.schema import Role
 from sfumato.engine.thresholds import Verdict
+from sfumato.engine.wording import counted
 
 from ...disclosure import MARKING
 from ...reporting.document import Chapter, Document, Items, Open, Paragraph, Part, Signatures, Terms, Words
@@ -21,7 +22,6 @@ from ...reporting.results import method_title, output_of
 from ...reporting.tables import Cell, Line, table
 from ...reporting.words import (
     DIRECTIONS,
-    count,
     limit_text,
     number,
     records_text,
@@ -179,7 +179,7 @@ def _lines(dossier: Dossier, rows: Sequence[Row]) -> Part:
                 row.target,
                 settings_text({key: value for key, value in row.params.items() if key not in uses}),
                 use_text(row.params, uses),
-                f"worst of {count(levels, 'level')}: {number(row.level)}" if row.level is not None else "",
+                f"worst of {counted(levels, 'level')}: {number(row.level)}" if row.level is not None else "",
             )
             if part
         )
@@ -296,7 +296,7 @@ def _mitigation(dossier: Dossier) -> Chapter:
     ]
     failed = [one for one in dossier.diagnostics if one.passed is False]
     told = (
-        f"{count(len(failed), 'rule')} for the models not met: {', '.join(f'{one.target} {one.parameter} {one.name}'.strip() for one in failed)}."
+        f"{counted(len(failed), 'rule')} for the models not met: {', '.join(f'{one.target} {one.parameter} {one.name}'.strip() for one in failed)}."
         if failed
         else "Every rule that the models are held against is met."
         if any(one.passed for one in dossier.diagnostics)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.engine.schema import Variable
+from sfumato.engine.wording import counted
 
 from ...disclosure import MARKING
 from ...reporting.document import Document, Paragraph
@@ -57,7 +58,7 @@ def _line(before: Variable, after: Variable, original: pa.ChunkedArray, released
     if before.kind is after.kind and others - levels:
         differs.append(f"{len(others - levels)} new levels")
     if levels - others and before.kind is after.kind:
-        differs.append(f"{len(levels - others)} levels lost")
+        differs.append(f"{counted(len(levels - others), 'level')} lost")
     if bool(missing) != bool(missing_released):
         differs.append("missing values")
     return [

@@ -1,0 +1,44 @@
+"""Numbers of things in words, and that no message writes them in another way."""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from pathlib import Path
+
+import sfumato.engine
+import sfumato.tui
+import sfumato.workspace
+from sfumato.engine.wording import agree, counted
+
+NOUNS = "record|run|dataset|variable|threshold|file|row|column|project|finding|figure"
+LOOSE = re.compile(rf"(?<!of )(?<!all )(?<!than )\{{[a-z_][^{{}}:!]*(:,)?\}} ({NOUNS})s\b")
+"""``{n} records`` says ``1 records`` of one; ``3 of {n} records`` and a limit in capitals do not."""
+SEVERAL = ("if ", "progress(", "// 2", "divisor", "count[1]", "grouped")
+
+
+def loose(source: str) -> list[str]:
+    """The numbers with a noun that stays in the plural, in the texts of a module."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    texts = [token.string for token in tokens if token.type == tokenize.STRING and token.string[0] in "fF"]
+    found = [match[0] for text in texts if '"""' not in text for match in LOOSE.finditer(text)]
+    return [one for one in found if not any(word in one for word in SEVERAL)]
+
+
+def test_one_and_several() -> None:
+    assert [counted(n, "record") for n in (0, 1, 2, 12_000)] == ["0 records", "1 record", "2 records", "12,000 records"]
+    assert counted(2, "class") == "2 classes"
+    assert [agree(n, "is", "are") for n in (0, 1, 2)] == ["are", "is", "are"]
+
+
+def test_no_message_says_1_records() -> None:
+    assert loose('x = f"{n} records are"') == ["{n} records"], "the control"
+    places = [Path(package.__path__[0]) for package in (sfumato.engine, sfumato.workspace, sfumato.tui)]
+    found = {
+        str(file.relative_to(place)): slips
+        for place in places
+        for file in sorted(place.rglob("*.py"))
+        if (slips := loose(file.read_text("utf-8")))
+    }
+    assert found == {}
