@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 
 from sfumato.engine.wording import counted
+from sfumato.workspace.release.forms import FORMS, Form, form_of
 
 from .completion import variables
 from .options import PUBLIC, RUN, WORKSPACE, check_run_named, check_seal, open_workspace, printed, write_object
@@ -117,16 +118,14 @@ def said_internal(*, public: bool) -> str:
     metavar="CHECK=REASON",
     help="Why one check that blocks is let pass; kept in the audit log. Repeatable.",
 )
-@click.option(
-    "--format", "form", type=click.Choice(["csv", "parquet"]), default="csv", show_default=True, help="Of the datasets."
-)
+@click.option("--format", "form", type=click.Choice(FORMS), help="Of the datasets (default: the confidential file's).")
 @WORKSPACE
 def release(
     run_id: str,
     output: Path | None,
     reason: str,
     waivers: tuple[str, ...],
-    form: Literal["csv", "parquet"],
+    form: Form | None,
     directory: Path | None,
     *,
     asking: bool,
@@ -151,6 +150,7 @@ def release(
         echo(f"asked for; another account answers with: sfumato approve {asked} --reason TEXT")
         return
     plan = plan_release(workspace, run_id)
+    form = form or form_of(workspace.dataset(plan.run.dataset_id).name)
     echo(released_text(write(workspace, plan.run.id, output, form, reason, waivers_given(waivers))))
     echo(contents_text(plan))
 

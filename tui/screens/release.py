@@ -20,6 +20,7 @@ from sfumato.tui.messages import ErrorMessage
 from sfumato.tui.widgets.entries import Entry, PathName
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
 from sfumato.tui.widgets.verdict_board import board
+from sfumato.workspace.release.forms import FORMS, Form, form_of
 from sfumato.workspace.reporting.findings import by_status, counts_text
 from sfumato.workspace.reporting.words import mark, printable, settings_apart
 
@@ -32,8 +33,9 @@ if TYPE_CHECKING:
     from sfumato.workspace.release.gate import Examination, Finding
     from sfumato.workspace.release.package import PastRelease, Released
     from sfumato.workspace.release.policy import Policy
-    from sfumato.workspace.release.tables import Form
     from sfumato.workspace.store.workspace import Workspace
+
+    Opened = tuple[ReleasePlan, Sequence[PastRelease], Form]
 
 WHY = "Write below why it goes out all the same, or waive each check (x, w); reasons are kept in the audit log."
 EXAMINING = "The gate is looking at the tables …"
@@ -92,7 +94,7 @@ class ReleaseScreen(Dialog[None]):
         Binding("x", "findings", "Findings", id="release.findings"),
         Binding("r", "request", "Request", id="release.request"),
         Binding("a", "answer", "Answer", id="release.answer"),
-        Binding("f", "form", "CSV or Parquet", id="release.form"),
+        Binding("f", "form", "Format", id="release.form"),
         Binding("tab", "app.focus_next", "Next field", id="release.next"),
     ]
     AUTO_FOCUS = "Scroll"
@@ -122,25 +124,28 @@ class ReleaseScreen(Dialog[None]):
             )
             yield KeyLine()
 
-    def read_query(self) -> Callable[[Workspace], tuple[ReleasePlan, Sequence[PastRelease]]]:
+    def read_query(self) -> Callable[[Workspace], Opened]:
         """What would go out, and what went out before."""
         self._say(f"Release of run {self._run_id}")
         run_id = self._run_id
 
-        def query(workspace: Workspace) -> tuple[ReleasePlan, Sequence[PastRelease]]:
+        def query(workspace: Workspace) -> Opened:
             from sfumato.workspace.release.contents import plan_release
             from sfumato.workspace.release.package import releases_of
 
-            return plan_release(workspace, run_id), releases_of(workspace, run_id)
+            plan = plan_release(workspace, run_id)
+            return plan, releases_of(workspace, run_id), form_of(workspace.dataset(plan.run.dataset_id).name)
 
         return query
 
     def _say(self, text: str) -> None:
         self.query_one("#release-head", Line).say(text)
 
-    def take(self, answer: tuple[ReleasePlan, Sequence[PastRelease]]) -> None:
-        """Show it."""
-        self._plan, self._past = answer
+    def take(self, answer: Opened) -> None:
+        """Show it; the datasets go out in the form that the confidential file came in."""
+        if self._plan is None:
+            self._form = answer[2]
+        self._plan, self._past = answer[:2]
         self._show()
         plan = self._plan
         given = {} if self._looked is None else self._looked.waive
@@ -237,8 +242,8 @@ class ReleaseScreen(Dialog[None]):
         )
 
     def action_form(self) -> None:
-        """Write the datasets as the other of CSV and Parquet."""
-        self._form = "parquet" if self._form == "csv" else "csv"
+        """Write the datasets in the next of the forms."""
+        self._form = FORMS[(FORMS.index(self._form) + 1) % len(FORMS)]
         self._show()
 
     def action_close(self) -> None:

@@ -12,13 +12,14 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.overrides import with_settings
 from sfumato.engine.recipe import MAKERS, Recipe
-from sfumato.engine.schema import Schema, Variable
+from sfumato.engine.schema import Role, Schema, Variable
 from sfumato.engine.toml import read_toml
 
 from ..ingest.files import Source, find_source, ingest
 from ..jobs.runs import Entry, enter_runs
 from ..recipes import RecipeFile, find_recipe
 from ..release.external import read_external
+from ..release.own_files import order_written
 from ..store.artefacts import controls_hash
 from ..store.workspace import Dataset, Workspace
 from ..views.runs import find_run
@@ -74,10 +75,13 @@ def prepare_evaluation(
     """Check a recipe and the files to score with it: the original and released tables of any other tool.
 
     The recipe's steps of synthesis or anonymisation, if it has any, only say which variables are released, and as what.
-    Raises BadInput.
+    Files that a release wrote, with its manifest beside them, are in the order that this says, and lack the identifiers. Raises BadInput.
     """
     table = with_files(with_settings(recipe_file.table, settings), recipe_file.beside)
     recipe = Recipe.from_table(table)
+    if recipe.makes_release and "order" not in table.get("release", {}) and (order := order_written(released)):
+        table = _as_released(table, recipe, order)
+        recipe = Recipe.from_table(table)
     if not recipe.released:
         raise BadInput("release.released", 'name the variables that are released, such as ["price"]')
     if isinstance(recipe.data.holdout, int | float):
@@ -92,6 +96,13 @@ def prepare_evaluation(
     check_steps(recipe, data)
     given = tuple(read_external(file, recipe, data) for file in released)
     return PreparedRun(recipe, source, data, given)
+
+
+def _as_released(table: Mapping[str, Any], recipe: Recipe, order: str) -> dict[str, Any]:
+    """The recipe for the files that it made: with the order of their rows, without the identifiers, which do not go out."""
+    out = recipe.schema.of_role(Role.IDENTIFIER)
+    variables = {name: about for name, about in table["variables"].items() if name not in out}
+    return {**table, "variables": variables, "release": {**table.get("release", {}), "order": order}}
 
 
 def _only_scoring(table: Mapping[str, Any], recipe: Recipe, files: int) -> Recipe:

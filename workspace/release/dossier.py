@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ..plots.figure import Figure
     from ..reporting.privacy_promise import PrivacyPromise
-    from .tables import Form
+    from .forms import Form
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ from sfumato.engine.written_values import (
 )
 
 from ..ingest.files import Source, find_source, read_frame
+from .written_labels import with_codes
 
 SUPPRESSED = ROOT
 Places = NDArray[np.intp]
@@ -81,7 +82,8 @@ def read_external(file: str, recipe: Recipe, data: Microdata) -> tuple[Source, M
 
 def _read(source: Source, recipe: Recipe, data: Microdata) -> tuple[pd.DataFrame, Flags]:
     """The file's frame with labels as text, and which of its records (n,) are suppressed."""
-    frame = read_frame(source, _with_levels(recipe, data))
+    schema = _with_levels(recipe, data)
+    frame = with_codes(read_frame(source, schema), schema)
     if not len(frame):
         raise BadInput("data.file", f'"{source.name}" has no records')
     labels = [name for name in recipe.generalised if name in frame.columns]

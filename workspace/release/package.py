@@ -29,12 +29,12 @@ from .decision import decision_of
 from .documents import INTERNAL_DOCUMENTS, PUBLIC_DOCUMENTS
 from .documents.written import Document, Written
 from .dossier import Dossier, dossier_of
+from .forms import Form
 from .gate import check_passed, examine, waived
 from .in_progress import appear, begun, settle
 from .policy import policy_of
 from .public_files import public_files
 from .report import report_page
-from .tables import Form
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from io import BytesIO, StringIO
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -16,12 +15,13 @@ import pyarrow.parquet as pq
 
 from sfumato.engine.schema import Kind, Schema, Variable
 
-Form = Literal["csv", "parquet"]
-FORMATS: tuple[Form, ...] = ("csv", "parquet")
-
+from ..store.tables import KIND_OF
+from .forms import STATISTICAL, Form
 
 Levels = Mapping[str, Sequence[str]]
 """By variable the levels that may be named."""
+MISSING = "missing"
+"""The label of a kind of missing value that has none."""
 FORMULA = tuple("=+-@\t\r")
 """How a cell begins that a spreadsheet program takes for a formula."""
 
@@ -63,22 +63,40 @@ def dataset_bytes(
     rng: np.random.Generator | None = None,
     levels: Levels | None = None,
     note: str = "",
+    kinds: pd.DataFrame | None = None,
+    named: Levels | None = None,
 ) -> bytes:
-    """A stored table (n rows) as a CSV or Parquet file, without the columns ``left_out``, the rest in their order.
+    """A stored table (n rows) as a file of ``form``, without the columns ``left_out``, the rest in their order.
 
     With ``rng`` its rows are shuffled. ``levels`` are those of all tables that go out together, where there are several;
     ``note`` says what the table is, where the format has room for it. In a CSV file texts that a spreadsheet program would take
-    for formulas begin with an apostrophe.
+    for formulas begin with an apostrophe. A file of SPSS, Stata or SAS has codes, their labels, and the ``kinds`` (n, k) of missing
+    values, of which those ``named`` may be declared. Raises NotReleased where the form has no room for what there is.
     """
     variables = {variable.name: variable for variable in schema}
     names = [name for name in table.column_names if name not in left_out]
     levels = released_levels([table], left_out) if levels is None else levels
     frame = table.select(names).to_pandas()
+    kinds = pd.DataFrame(index=frame.index) if kinds is None else kinds
+    frame = frame.assign(**{f"{KIND_OF}{name}": kinds[name] for name in kinds})
     frame = frame if rng is None else _shuffled(frame, rng)
+    if form in STATISTICAL:
+        from .labelled_files import labelled_file
+
+        told = frame[[f"{KIND_OF}{name}" for name in kinds]].set_axis(list(kinds), axis=1)
+        return labelled_file(frame[names], variables, levels, told, named or {}, form, note)
+    frame = frame[names]
     frame = frame.assign(**{name: _whole(frame[name]) for name in names if variables[name].kind is Kind.COUNT})
-    named = {name: _labelled(frame[name], level_names(variables[name], levels.get(name, ()))) for name in names}
-    frame = frame.assign(**named)
-    return _csv(frame) if form == "csv" else _parquet(frame, {name: variables[name].title for name in names}, note)
+    called = {name: _labelled(frame[name], level_names(variables[name], levels.get(name, ()))) for name in names}
+    frame = frame.assign(**called)
+    if form == "csv":
+        return _csv(frame)
+    if form == "excel":
+        from .spreadsheets import spreadsheet
+
+        return spreadsheet(frame, note)
+    made = _with_titles(frame, {name: variables[name].title for name in names}, note)
+    return _arrow(made) if form == "arrow" else _parquet(made)
 
 
 def _shuffled(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
@@ -132,34 +150,49 @@ def _csv(frame: pd.DataFrame) -> bytes:
     return frame.to_csv(index=False, lineterminator="\n").encode()
 
 
-def _parquet(frame: pd.DataFrame, titles: Mapping[str, str], note: str) -> bytes:
+def _with_titles(frame: pd.DataFrame, titles: Mapping[str, str], note: str) -> pa.Table:
     table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
     fields = [
         field.with_metadata({"label": titles[field.name]}) if titles.get(field.name) else field
         for field in table.schema
     ]
+    return table.cast(pa.schema(fields, {"description": note} if note else None))
+
+
+def _parquet(table: pa.Table) -> bytes:
     sink = BytesIO()
-    about = {"description": note} if note else None
-    pq.write_table(table.cast(pa.schema(fields, about)), sink, compression="zstd")
+    pq.write_table(table, sink, compression="zstd")
+    return sink.getvalue()
+
+
+def _arrow(table: pa.Table) -> bytes:
+    sink = BytesIO()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
     return sink.getvalue()
 
 
 def codebook(
-    schema: Schema, levels: Levels, left_out: Collection[str], original: tuple[pa.Table, Schema] | None = None
+    schema: Schema,
+    levels: Levels,
+    left_out: Collection[str],
+    original: tuple[pa.Table, Schema] | None = None,
+    named: Levels | None = None,
 ) -> str:
     """A CSV table: the title and kind of each variable, a line for each of its labelled ``levels``, which occur in the release.
 
     ``original`` has the confidential table: a variable whose levels the release has made numbers has a line for what 0
-    and 1 were.
+    and 1 were. ``named`` are the kinds of missing value that the datasets tell apart.
     """
     text = StringIO()
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow(("variable", "title", "kind", "code", "label"))
     for variable in schema:
         if variable.name not in left_out:
-            named = level_names(variable, levels.get(variable.name, ())) or _numbered(variable, original)
+            names = level_names(variable, levels.get(variable.name, ())) or _numbered(variable, original)
+            missing = {kind: variable.labels.get(kind, MISSING) for kind in (named or {}).get(variable.name, ())}
             about = (variable.name, variable.title, variable.kind.value)
-            for level in list(named.items()) or [("", "")]:
+            for level in [*names.items(), *missing.items()] or [("", "")]:
                 lines.writerow([plain_cell(cell) for cell in (*about, *level)])
     return text.getvalue()
 

@@ -43,7 +43,7 @@ async def test_what_goes_out_is_shown_at_every_size(sit, tables, size):
         assert isinstance(seat.app.screen, ReleaseScreen)
         assert "Release of run 1 Household survey" in seat.text
         assert "FAIL" in seat.text
-        for words in ("w Write", "f CSV or Parquet", "esc Close"):
+        for words in ("w Write", "f Format", "esc Close"):
             assert words in " ".join(seat.footer.split())
         shown = seat.text + await seat.press("G")
         for words in (

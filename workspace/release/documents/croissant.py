@@ -11,6 +11,7 @@ from sfumato.engine.schema import Kind
 from sfumato.engine.wording import counted
 
 from ..dossier import Dossier
+from ..forms import FILE_TYPES, Form
 from .described import Column, Described, described
 from .written import Written, json_document
 
@@ -47,7 +48,7 @@ def croissant(dossier: Dossier, written: Sequence[Written]) -> dict[str, bytes]:
     return {"croissant.json": json_document(dataset(described(dossier, written), dossier.form))}
 
 
-def dataset(about: Described, form: str) -> dict[str, Any]:
+def dataset(about: Described, form: Form) -> dict[str, Any]:
     """The dataset as JSON-LD; what only a publisher knows is left out until it is said."""
     given = {
         "license": about.licence,
@@ -75,13 +76,13 @@ def dataset(about: Described, form: str) -> dict[str, Any]:
     }
 
 
-def _file(file: Written, form: str) -> dict[str, Any]:
+def _file(file: Written, form: Form) -> dict[str, Any]:
     return {
         "@type": "cr:FileObject",
         "@id": file.name,
         "name": file.name,
         "contentUrl": file.name,
-        "encodingFormat": "text/csv" if form == "csv" else "application/x-parquet",
+        "encodingFormat": "application/x-parquet" if form == "parquet" else FILE_TYPES[form].media_type,
         "contentSize": f"{file.bytes} B",
         "sha256": file.sha256,
     }

@@ -9,6 +9,7 @@ from sfumato.engine.wording import counted
 
 from ...plots.markup import Markup, element
 from ..dossier import Dossier
+from ..forms import FILE_TYPES, Form
 from .described import Category, Column, Described, described
 from .written import Written
 
@@ -16,7 +17,6 @@ NATURE = {
     Kind.CATEGORICAL: "nominal", Kind.BINARY: "nominal", Kind.ORDINAL: "ordinal", Kind.DATE: "interval",
     Kind.COUNT: "ratio", Kind.CONTINUOUS: "ratio",
 }  # fmt: skip
-FILE_TYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 
 
 def ddi_codebook(dossier: Dossier, written: Sequence[Written]) -> dict[str, bytes]:
@@ -60,7 +60,7 @@ def _study(about: Described) -> Markup:
     return element("stdyDscr", citation, info, access)
 
 
-def _file(about: Described, file: Written, number: int, form: str) -> Markup:
+def _file(about: Described, file: Written, number: int, form: Form) -> Markup:
     size = element("dimensns", element("caseQnty", str(about.records)), element("varQnty", str(len(about.columns))))
     said = f"{about.kind} data, dataset {number} of {about.datasets}"
     text = element(
@@ -68,7 +68,7 @@ def _file(about: Described, file: Written, number: int, form: str) -> Markup:
         element("fileName", file.name),
         element("fileCont", said),
         size,
-        element("fileType", FILE_TYPES[form], charset="UTF-8" if form == "csv" else None),
+        element("fileType", FILE_TYPES[form].media_type, charset="UTF-8" if form == "csv" else None),
     )
     return element("fileDscr", text, ID=f"F{number}", URI=file.name)
 

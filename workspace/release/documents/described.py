@@ -15,6 +15,7 @@ from sfumato.engine.wording import counted
 from ...reporting.privacy_promise import promise
 from ...reporting.user_guide import PublicRelease, account, limits
 from ..dossier import Dossier
+from ..forms import STATISTICAL
 from ..tables import level_names, plain_cell, released_levels
 from .written import Written
 
@@ -95,15 +96,16 @@ def _title(kind: str, given: str, datasets: int, records: int) -> str:
 def _columns(dossier: Dossier) -> list[Column]:
     plan = dossier.plan
     levels = released_levels((dossier.released(draw) for draw in range(plan.datasets)), plan.left_out)
-    in_csv = dossier.form == "csv"
+    in_csv, coded = dossier.form == "csv", dossier.form in STATISTICAL
     columns = []
     for variable in plan.run.recipe.released_schema:
         if variable.name in plan.left_out:
             continue
         own = levels.get(variable.name, ())
         names = level_names(variable, own)
+        stands = {level: level if coded else _cell(names.get(level, level), in_csv) for level in own}
         categories = tuple(
-            Category(_cell(names.get(level, level), in_csv), names.get(level, level), level if level in names else "")
+            Category(stands[level], names.get(level, level), level if level in names and not coded else "")
             for level in own
         )
         columns.append(Column(_cell(variable.name, in_csv), variable, _made(dossier, variable.name), categories))
