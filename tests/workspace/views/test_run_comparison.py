@@ -55,7 +55,7 @@ def test_two_recipes_on_the_same_data(workspace: Workspace, enter: Enter) -> Non
         ("utility.ecdf.max_abs_difference", True),
     ]
     assert set(json.loads(json.dumps(found.to_dict(), allow_nan=False))) == {
-        "runs", "same_data", "rows", "only_first", "only_second", "verdicts",
+        "runs", "same_data", "plans", "rows", "only_first", "only_second", "verdicts",
     }  # fmt: skip
 
 
