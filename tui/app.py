@@ -25,7 +25,7 @@ from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import find_run, run_line
 
 from . import jobs
-from .messages import ErrorMessage, FileLookedAt, JobDone, KeysRead, WorkspaceChanged, WorkspaceOpened
+from .messages import CompanionsNamed, ErrorMessage, FileLookedAt, JobDone, KeysRead, WorkspaceChanged, WorkspaceOpened
 from .notification import LONG_SECONDS, WAYS, RunWatch, sequence, way_of
 from .own_keys import key_for
 from .places import keys_file
@@ -64,6 +64,8 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         Binding("ctrl+p", "command_palette", "Commands", show=False, priority=True, id="app.palette"),
         Binding("ctrl+l", "redraw", "Redraw", show=False, id="app.redraw"),
         Binding("A", "audit", "Audit log", show=False, id="app.audit"),
+        Binding("E", "evaluate", "Evaluate files of another tool", show=False, id="app.evaluate"),
+        Binding("exclamation_mark", "doctor", "Doctor", show=False, key_display="!", id="app.doctor"),
         Binding("colon", "command_palette", "Commands", show=False, id="app.palette_colon"),
     ]
 
@@ -246,9 +248,46 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
 
         def start(answer: tuple[str, str | None] | None) -> None:
             if answer is not None:
-                self.job(partial(jobs.run_recipe, self.directory, *answer))
+                self.job(partial(jobs.look_at_recipe, self.directory, *answer))
 
         await self.open(NewRun(), start)
+
+    @on(CompanionsNamed)
+    async def _ask_for_companions(self, event: CompanionsNamed) -> None:
+        """Ask whether a recipe is run with those it names."""
+        from .screens.dialogs import Choose
+
+        several = "companions" if len(event.companions) > 1 else "companion"
+        answers = (f"with its {several}: {', '.join(event.companions)}", "alone")
+        starts = (jobs.run_together, jobs.run_recipe)
+
+        def answered(place: int | None) -> None:
+            if place is not None:
+                self.job(partial(starts[place], self.directory, event.recipe, event.data))
+
+        await self.open(Choose(f"Run {event.recipe}", 2, answers.__getitem__, 0), answered)
+
+    async def action_evaluate(self) -> None:
+        """Ask for files of another tool, and score them."""
+        from .screens.evaluation import draft_in, evaluation_form
+        from .screens.project import Project
+
+        project = next((screen for screen in self.screen_stack if isinstance(screen, Project)), None)
+        draft = None if project is None else draft_in(project.project_id, self._workspace)
+        await self.open(*evaluation_form(self, draft))
+
+    async def action_doctor(self) -> None:
+        """Check installation, terminal and workspace."""
+        from .screens.doctor import Doctor
+
+        if not isinstance(self.screen, Doctor):
+            await self.open(Doctor())
+
+    async def action_import(self) -> None:
+        """Ask for a file, and bring it into a project."""
+        root = self.screen_stack[0]
+        assert isinstance(root, Projects)
+        await root.action_import()
 
     def run_again(self, run_id: int) -> None:
         """Repeat a run."""
@@ -280,11 +319,14 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
             self._started.append(event.worker)
         self.say(event.text)
         project = next((screen for screen in self.screen_stack if isinstance(screen, Project)), None)
-        if project is not None and event.run_id is not None:
+        if project is not None and event.run_id is not None and event.project_id in (None, project.project_id):
             project.look_at(event.run_id)
             if event.tab:
                 await project.action_show_tab(event.tab)
-        if event.project_id is not None and len(self.screen_stack) == 1:
+        elsewhere = project is not None and project is self.screen and event.project_id != project.project_id
+        if event.project_id is not None and (len(self.screen_stack) == 1 or elsewhere):
+            if elsewhere:
+                await self.pop_screen()
             await self.open_project(event.project_id, event.run_id, event.tab)
         self.refresh_page()
 
@@ -324,32 +366,9 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """What the palette offers."""
-        from .screens.project import TABS, VIEWS, Project
+        from .palette import commands
 
-        if isinstance(screen, Project):
-            for name, title in TABS.items():
-                yield SystemCommand(title, f"Show the tab {title}", partial(screen.action_show_tab, name))
-            for name in (name for name in VIEWS if name in screen.views):
-                yield SystemCommand(VIEWS[name][1], VIEWS[name][2], partial(screen.action_view, name))
-            yield SystemCommand(
-                "Smallest sample", "Find how many records are enough, step by step", screen.action_guide
-            )
-            yield SystemCommand(
-                "Distributions", "Confidential values beside the released ones", screen.action_distributions
-            )
-            yield SystemCommand("Release", "Write out what a run has made, with its report", screen.action_release)
-        yield SystemCommand("New run", "Run a recipe", self.action_new_run)
-        yield SystemCommand("Audit", "Every act that changed the workspace, verified", self.action_audit)
-        yield SystemCommand("Help", "The keys that work here", self.action_keys)
-        yield SystemCommand("Own keys", "Where the file is that changes keys", self.action_keys_file)
-        yield SystemCommand("Messages", "What was said in this session", self.action_notices)
-        yield SystemCommand(
-            "When a run ends", "Nothing, the bell, or a message of the desktop", self.action_when_run_ends
-        )
-        yield SystemCommand("Redraw", "Paint the whole screen again", self.action_redraw)
-        yield SystemCommand("Theme", "Dark, light, high contrast or the terminal's colours", self.action_change_theme)
-        yield SystemCommand("Save picture", "Write this screen to an SVG file", self.deliver_screenshot)
-        yield SystemCommand("Quit", "Leave the app; runs go on", self.action_quit)
+        yield from commands(self, screen)
 
 
 def _first_state(directory: Path, run_id: int | None) -> AppState:

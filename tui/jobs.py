@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.workspace.store.workspace import Workspace
 
-from .messages import FileLookedAt, JobDone, PlanSaved, WorkspaceOpened
+from .messages import CompanionsNamed, FileLookedAt, JobDone, PlanSaved, WorkspaceOpened
 
 if TYPE_CHECKING:
     from sfumato.workspace.plan.drafts import Draft
@@ -37,6 +37,55 @@ def run_recipe(directory: Path, recipe: str, data_file: str | None) -> JobDone:
         prepared = prepare_run(find_recipe(recipe), data_file, key=workspace.key())
         run_id = prepared.enter(workspace)
         return _started(workspace, run_id, f"Run {run_id} started")
+
+
+def look_at_recipe(directory: Path, recipe: str, data_file: str | None) -> JobDone | CompanionsNamed:
+    """Start a run of a recipe, or say which companions it names, so that it can be asked whether they are wanted too."""
+    from sfumato.workspace.recipes import find_recipe
+
+    named = find_recipe(recipe).table.get("companions", [])
+    if isinstance(named, list) and named and all(isinstance(one, str) for one in named):
+        return CompanionsNamed(recipe, data_file, tuple(named))
+    return run_recipe(directory, recipe, data_file)
+
+
+def run_together(directory: Path, recipe: str, data_file: str | None) -> JobDone:
+    """Start runs of a recipe and of its companions, on the same data. Raises BadInput; then nothing was stored."""
+    from sfumato.workspace.plan.prepare import enter_together, prepare_companions, prepare_run
+    from sfumato.workspace.recipes import find_recipe
+
+    with Workspace.open(directory) as workspace:
+        found = find_recipe(recipe)
+        prepared = prepare_run(found, data_file, key=workspace.key())
+        main, *beside = enter_together(workspace, prepared, prepare_companions(prepared, found))
+        others = ", ".join(map(str, beside))
+        return _started(
+            workspace, main, f"Run {main} started, beside it {'runs' if len(beside) > 1 else 'run'} {others}"
+        )
+
+
+def evaluate(directory: Path, recipe: str, original: str, released: Sequence[str], plan: Draft | None) -> JobDone:
+    """Start a run that scores files of another tool with a recipe, or with a project's plan where one is given.
+
+    Raises BadInput; then nothing was stored.
+    """
+    from sfumato.workspace.plan.prepare import prepare_evaluation
+    from sfumato.workspace.recipes import RecipeFile, find_recipe
+    from sfumato.workspace.ingest.files import files_matching
+    from sfumato.workspace.views.runs import find_run
+
+    with Workspace.open(directory) as workspace:
+        found = find_recipe(recipe) if plan is None else RecipeFile("plan", plan.toml, None)
+        files = files_matching(released, "released")
+        original = str(Path(original).expanduser())
+        prepared = prepare_evaluation(found, original, files, key=workspace.key())
+        query = "SELECT name FROM project WHERE id = ?"
+        row = None if plan is None else workspace.connection.execute(query, (plan.project_id,)).fetchone()
+        run_id = prepared.enter(workspace, "" if row is None else str(row[0]))
+        project_id = find_run(workspace, run_id).project_id
+        count = f"{len(files)} file{'s' * (len(files) != 1)}"
+        done = _started(workspace, run_id, f"Run {run_id} scores {count}")
+        return JobDone(done.text, run_id, done.worker, "runs", project_id)
 
 
 def open_demo(directory: Path) -> JobDone:
@@ -150,6 +199,19 @@ def name_run(directory: Path, run_id: int, name: str, note: str) -> JobDone:
     with Workspace.open(directory) as workspace:
         keep(workspace, run_id, name, note)
         return JobDone(f"Run {run_id} is called {name.strip()}" if name.strip() else f"Run {run_id} has no name")
+
+
+def write_report(directory: Path, run_id: int, file: Path, *, public: bool) -> JobDone:
+    """Write the report of a run that is done, in a process of its own. Raises BadInput, NotReady and NotAsSealed."""
+    from sfumato.workspace.disclosure import INTERNAL
+    from sfumato.workspace.jobs.processes import call_in_process
+    from sfumato.workspace.release.report import report_to_file
+
+    from .export import PUBLIC
+
+    size = call_in_process(report_to_file, directory, run_id, file, public, what="the report")
+    mark = PUBLIC if public else INTERNAL
+    return JobDone(f"Report of run {run_id} written to {file} ({size // 1024:,} KiB). {mark}")
 
 
 def delete_run(directory: Path, run_id: int) -> JobDone:

@@ -49,6 +49,15 @@ class FileLookedAt(Message):
 
 
 @dataclass
+class CompanionsNamed(Message):
+    """A recipe that is to be run names others to be run beside it."""
+
+    recipe: str
+    data: str | None
+    companions: tuple[str, ...]
+
+
+@dataclass
 class KeysRead(Message):
     """The user's own keys, by name of binding."""
 

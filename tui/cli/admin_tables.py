@@ -173,7 +173,9 @@ def _methods() -> list[Check]:
 
 def _terminal() -> list[Check]:
     terminal = os.environ.get("TERM", "")
-    encoding = (sys.stdout.encoding or "").lower()
+    encoding = (
+        getattr(sys.__stdout__, "encoding", "") or ""
+    ).lower()  # the app has put something else in place of stdout
     size = shutil.get_terminal_size()
     findings = [
         Check(

@@ -262,6 +262,12 @@ OUR_WORDS = {"Focus Next": "Next pane", "Focus Previous": "Previous pane"}
 """For what the toolkit's own keys do."""
 
 
+def section_of(node: object) -> str:
+    """The section of help that the keys of a widget stand in; empty for those of a screen or tab."""
+    kinds = [kind.__name__ for kind in type(node).__mro__]
+    return next((SECTIONS[kind] for kind in kinds if kind in SECTIONS), "")
+
+
 def keys_of(screen: Screen[object]) -> dict[str, dict[str, list[str]]]:
     """The bindings that are active on a screen: section, description, keys as the terminal names them."""
     sections: dict[str, dict[str, list[str]]] = {}
@@ -269,9 +275,7 @@ def keys_of(screen: Screen[object]) -> dict[str, dict[str, list[str]]]:
         binding, node = active.binding, active.node
         if not binding.description:
             continue
-        kinds = [kind.__name__ for kind in type(node).__mro__]
-        section = next((SECTIONS[kind] for kind in kinds if kind in SECTIONS), "This screen")
-        title = EVERYWHERE if node is screen.app else section
+        title = EVERYWHERE if node is screen.app else section_of(node) or "This screen"
         shown = screen.app.get_key_display(binding)
         description = OUR_WORDS.get(binding.description, binding.description)
         sections.setdefault(title, {}).setdefault(description, []).append(shown)

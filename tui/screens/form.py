@@ -114,7 +114,7 @@ class Form(Dialog[dict[str, Any]]):
         return Entry(
             shown_value(field.value),
             shown_value(field.default),
-            suggester=PathName() if field.paths else LastWord(words) if words else None,
+            suggester=PathName(last=field.kind == "list") if field.paths else LastWord(words) if words else None,
             select_on_focus=False,
             leaves=("space",) if field.listed else (),
             id=name,

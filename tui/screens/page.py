@@ -50,7 +50,7 @@ class Exports(Widget):
     """``e`` writes what is shown to a file, ``Y`` copies it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("e", "export", "Write table or plot to a file", show=False, id="exhibit.export"),
+        Binding("e", "export", "Export", id="exhibit.export"),
         Binding("Y", "copy", "Copy the table", show=False, id="exhibit.copy"),
         Binding("ctrl+y", "copy_public", "Copy what of it may leave", show=False, id="exhibit.copy_public"),
     ]
@@ -58,6 +58,15 @@ class Exports(Widget):
     def exportable(self) -> Exportable | None:
         """What is shown; None when that is nothing."""
         return None
+
+    def in_footer(self, action: str) -> bool:
+        """Whether a key stands at the foot of the screen: not where it could only say that there is nothing to do."""
+        return action != "export" or self.can_export
+
+    @property
+    def can_export(self) -> bool:
+        """Whether what is shown can have a table or a plot."""
+        return type(self).exportable is not Exports.exportable
 
     async def action_export(self) -> None:
         """Ask for a file, and write what is shown to it."""
@@ -239,6 +248,11 @@ class Pane(Backdrop, Vertical, Reads):
     def exportable(self) -> Exportable | None:
         """What the pane shows, to be written to a file or copied; None when that is nothing."""
         return None
+
+    @property
+    def can_export(self) -> bool:
+        """Whether the tab can have a table or a plot."""
+        return type(self).exportable is not Pane.exportable
 
     def why_none(self, what: str, none: str) -> str:
         """Why there is nothing of what the pane shows: ``none`` of a run that is done, else that it is not."""

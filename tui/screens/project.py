@@ -16,10 +16,11 @@ from textual.worker import get_current_worker
 
 from sfumato.engine.errors import EngineError
 from sfumato.tui.export import Exportable
+from sfumato.tui.next_step import Standing, next_step, standing_of, step_text
 from sfumato.tui.own_keys import key_for
 from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.widgets.grid import Grid
-from sfumato.tui.widgets.lines import TabLine
+from sfumato.tui.widgets.lines import Line, TabLine
 from sfumato.tui.words import state_text, tally_text
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.reporting.words import PUBLIC_KEY, duration, mark
@@ -83,7 +84,7 @@ ROWS_AT_HAND = 2_000
 PAUSE_SECONDS = 0.1
 REST_SECONDS = 0.3
 """The row of the cursor is remembered once it has stood still for so long."""
-ProjectRuns = tuple[str, Sequence[RunLine], Mapping[int, frozenset[str]]]
+ProjectRuns = tuple[str, Sequence[RunLine], Mapping[int, frozenset[str]], Standing]
 
 
 def _views_of(workspace: Workspace, run: Run) -> frozenset[str]:
@@ -104,13 +105,11 @@ class Project(Page):
             Binding(str(digit), f"show_tab('{name}')", title, show=False, id=f"project.{name}")
             for digit, (name, title) in enumerate(TABS.items(), start=1)
         ),
-        *(
-            Binding(key, f"view('{name}')", title, show=False, id=f"project.{name}")
-            for name, (key, title, _) in VIEWS.items()
-        ),
+        *(Binding(key, f"view('{name}')", title, id=f"project.{name}") for name, (key, title, _) in VIEWS.items()),
+        Binding("P", "report", "Report", show=False, id="project.report"),
         Binding("F", "guide", "Find the smallest sample", show=False, id="project.guide"),
-        Binding("D", "distributions", "Distributions", show=False, id="project.distributions"),
-        Binding("w", "release", "Release this run", show=False, id="project.release"),
+        Binding("D", "distributions", "Distributions", id="project.distributions"),
+        Binding("w", "release", "Release", id="project.release"),
     ]
 
     def __init__(self, project_id: int, run_id: int | None, tab: str) -> None:
@@ -121,6 +120,8 @@ class Project(Page):
         self._lines: Sequence[RunLine] = ()
         self._views: Mapping[int, frozenset[str]] = {}
         self._is_read = False
+        self._standing = Standing()
+        self._offered: object = None
         made = (Runs(), Results(id="results"), Verdicts(), Studies(), Diagnostics(), Records(), Map())
         self._panes: Mapping[str, Pane] = {str(pane.id): pane for pane in (*made, Data(project_id), Plan(project_id))}
         self._bringing = asyncio.Lock()
@@ -132,6 +133,7 @@ class Project(Page):
         yield TabLine(TABS)
         yield Static(id="no-run")
         yield Panes(self.pane, initial=self._tab, id="panes")
+        yield Line(name="next-step")
 
     def on_mount(self) -> None:
         """Show the tab that was open last."""
@@ -140,6 +142,11 @@ class Project(Page):
         self.return_to_row()
         if self.sfumato.alone:
             self.run_worker(self._bring_all(), exit_on_error=False)
+
+    @property
+    def project_id(self) -> int:
+        """Which project it is."""
+        return self._project_id
 
     @property
     def pane(self) -> Pane:
@@ -162,6 +169,7 @@ class Project(Page):
 
     @on(Grid.Highlighted)
     def _moved(self) -> None:
+        self._say_next()
         if self._resting is not None:
             self._resting.stop()
         self._resting = self.set_timer(REST_SECONDS, self._remember_row)
@@ -199,14 +207,14 @@ class Project(Page):
             names, lines = {line.id: line.name for line in projects(workspace)}, run_lines(workspace, project_id)
             done = [line.run for line in lines if line.run.state is RunState.DONE]
             views = {run.id: seen[run.id] if run.id in seen else _views_of(workspace, run) for run in done}
-            return names.get(project_id, ""), lines, views
+            return names.get(project_id, ""), lines, views, standing_of(workspace, project_id)
 
         return query
 
     def take(self, answer: ProjectRuns) -> None:
         """Show them."""
         first, self._is_read = not self._lines, True
-        self._title, self._lines, self._views = answer
+        self._title, self._lines, self._views, self._standing = answer
         runs = self._panes["runs"]
         assert isinstance(runs, Runs)
         runs.show_runs(self._lines, self.run_id if first else None)
@@ -228,6 +236,17 @@ class Project(Page):
             self.say_where(into, (self._title, "bold"), into, "  ".join(part for part in said if part))
         self._say_lack()
         self.pane.show(line)
+        self._say_next()
+
+    def _say_next(self) -> None:
+        """Name the next step, of the run under the cursor or the one that the tab shows, and the keys that it has."""
+        if self._is_read and self.is_mounted:
+            step = step_text(self.app, next_step(self._standing, self.here, self._tab))
+            self.query_one("#next-step", Line).say(step)
+            offered = tuple(map(self.in_footer, ("export", "release", "distributions"))), self.views
+            if offered != self._offered:
+                self._offered = offered
+                self.refresh_bindings()
 
     def _look_at_seal_of(self, run: Run) -> None:
         """Have a run held against its seal, once for each state that it has been in."""
@@ -350,6 +369,17 @@ class Project(Page):
         """A view is not offered where it would be empty."""
         return parameters[0] in self.views if action == "view" else super().check_action(action, parameters)
 
+    def in_footer(self, action: str) -> bool:
+        """A release is named where the run is done, and distributions where there are data."""
+        if action in ("release", "report"):
+            return self.is_mounted and self.here is not None and self.here.run.state is RunState.DONE
+        return self._standing.has_data if action == "distributions" else super().in_footer(action)
+
+    @property
+    def can_export(self) -> bool:
+        """Whether the tab can have a table or a plot."""
+        return self.pane.can_export and not self._lacks_run
+
     async def action_view(self, name: str) -> None:
         """Look at what a run has found about data quality, what its studies answer, or what an intruder believes."""
         from .beliefs import Beliefs
@@ -377,6 +407,16 @@ class Project(Page):
             variable = data.here.variable.name
         ended = here is not None and here.run.state is RunState.DONE
         await self.sfumato.open(Distributions(self._project_id, here.run.id if here and ended else None, variable))
+
+    async def action_report(self) -> None:
+        """Ask where to the report of that run is to go, and write it."""
+        from .reports import report_form
+
+        here = self.here
+        if here is None or here.run.state is not RunState.DONE:
+            self.sfumato.say("Only a run that is done has a report")
+            return
+        await self.sfumato.open(*report_form(self.sfumato, here.run.id))
 
     async def action_release(self) -> None:
         """Show what a release of the run would hold: of the one under the cursor, or the one that the tabs show."""

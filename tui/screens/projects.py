@@ -86,6 +86,7 @@ class Projects(Page):
     def take(self, answer: list[Project]) -> None:
         """Show them."""
         self._lines, self._is_read = answer, True
+        self.refresh_bindings()
         self._show()
 
     def on_resize(self) -> None:
@@ -115,6 +116,11 @@ class Projects(Page):
     def exportable(self) -> Exportable | None:
         """The table of projects."""
         return grid_exportable(self.query_one(Grid), "projects")
+
+    @property
+    def can_export(self) -> bool:
+        """Whether there are projects."""
+        return bool(self._lines)
 
     def action_demo(self) -> None:
         """Run the shipped study and look at it."""

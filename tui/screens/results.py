@@ -88,7 +88,7 @@ class Results(Pane):
         Binding("slash", "filter", "Filter", key_display="/", id="results.filter"),
         Binding("o", "sort", "Sort", id="results.sort"),
         Binding("d", "draws", "Datasets", id="results.draws"),
-        Binding("D", "picture", "Distributions", show=False, id="results.distributions"),
+        Binding("D", "picture", "Distributions", id="results.distributions"),
     ]
 
     @dataclass

@@ -145,6 +145,11 @@ class Runs(Pane):
         return grid_exportable(self.query_one(Grid), "runs")
 
     @property
+    def can_export(self) -> bool:
+        """Whether there are runs."""
+        return bool(self._lines)
+
+    @property
     def here(self) -> RunLine | None:
         """The run under the cursor."""
         key = self.query_one(LiveGrid).key

@@ -85,14 +85,20 @@ class LastWord(Suggester):
 
 
 class PathName(Suggester):
-    """Completes the last part of a path, a directory with its slash; hidden ones only where a dot was typed."""
+    """Completes the last part of a path, a directory with its slash; hidden ones only where a dot was typed.
 
-    def __init__(self) -> None:
+    With ``last`` it is the path behind the last comma of several.
+    """
+
+    def __init__(self, *, last: bool = False) -> None:
         super().__init__(use_cache=False, case_sensitive=True)
+        self._last = last
 
     async def get_suggestion(self, value: str) -> str | None:
         """The path with its last part completed to the first name that begins so; None when there is none."""
-        return await asyncio.to_thread(_completed, value)
+        before, path = re.fullmatch(r"(.*,\s*)?(.*)", value, re.DOTALL).groups("") if self._last else ("", value)  # type: ignore[union-attr]
+        completed = await asyncio.to_thread(_completed, path)
+        return None if completed is None else f"{before}{completed}"
 
 
 def _completed(value: str) -> str | None:

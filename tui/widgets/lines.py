@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -147,6 +147,39 @@ class TabLine(Widget, can_focus=True):
 
 
 GAP = " "
+SHORT = {
+    "Distributions": "Plots",
+    "Strongest intruder": "Intruder",
+    "Studies: curves": "Curves",
+    "Studies: limits": "Limits",
+}
+"""What stands for long words where there is no room for them."""
+
+
+def fitting(named: Sequence[Named], width: int) -> Sequence[Named]:
+    """The keys that there is room for in ``width`` cells.
+
+    Long words become short ones; then those go that cannot be used now, then what has the keys gives up its own, the last
+    first but never its first, then the screen its own; those of the app stay.
+    """
+
+    def fits(keys: Sequence[Named]) -> bool:
+        return sum(one.width + len(GAP) for one in keys) - len(GAP) <= width
+
+    found = list(named)
+    if not fits(found):
+        found = [replace(one, does=SHORT.get(one.does, one.does)) for one in found]
+    own = [one for one in found if one.reach == 0][:0:-1]
+    spare = [
+        *(one for one in found if not one.enabled and one.reach < 2),
+        *(one for one in own if one.enabled),
+        *(one for one in reversed(found) if one.reach == 1 and one.enabled),
+    ]
+    for one in spare:
+        if fits(found):
+            break
+        found.remove(one)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,11 +190,17 @@ class Named:
     shown: str
     does: str
     enabled: bool
+    reach: int = 0
+    """How far away it is declared: 0 by what has the keys or what that is in, 1 by the screen, 2 by the app."""
 
     @property
     def width(self) -> int:
         """Cells that it takes."""
         return cell_len(self.shown) + cell_len(self.does) + 1
+
+
+def _always(_: str) -> bool:
+    return True
 
 
 class KeyLine(Widget, can_focus=False):
@@ -202,18 +241,19 @@ class KeyLine(Widget, can_focus=False):
 
     def _read(self) -> Sequence[Named]:
         found: dict[str, Named] = {}
-        for _, binding, enabled, _ in self.screen.active_bindings.values():
-            if binding.show:
+        for node, binding, enabled, _ in self.screen.active_bindings.values():
+            if binding.show and getattr(self.screen, "in_footer", _always)(binding.action):
                 shown = self.app.get_key_display(binding)
-                found.setdefault(binding.action, Named(binding.key, shown, binding.description, enabled))
-        return tuple(found.values())
+                reach = 2 if node is self.app else 1 if node is self.screen else 0
+                found.setdefault(binding.action, Named(binding.key, shown, binding.description, enabled, reach))
+        return tuple(sorted(found.values(), key=lambda one: one.reach))
 
     def render_line(self, y: int) -> Strip:
         """The keys, each before what it does."""
         plain, bold = self.rich_style, self.get_component_rich_style("key-line--key")
         dim = self.get_component_rich_style("key-line--dim")
         segments = []
-        for one in self.named if y == 0 else ():
+        for one in fitting(self.named, self.size.width) if y == 0 else ():
             segments.append(Segment(one.shown, bold if one.enabled else bold + dim))
             segments.append(Segment(f" {one.does}", plain if one.enabled else dim))
             segments.append(Segment(GAP, plain))
@@ -222,7 +262,7 @@ class KeyLine(Widget, can_focus=False):
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Press the key under the mouse."""
         start = 0
-        for one in self.named:
+        for one in fitting(self.named, self.size.width):
             if start <= event.x < start + one.width:
                 self.app.simulate_key(one.key) if one.enabled else self.app.bell()
             start += one.width + len(GAP)

@@ -136,3 +136,11 @@ def write_report(
             public=1 if public else None,
         )
     return len(page)
+
+
+def report_to_file(directory: Path, run_id: int, path: Path, public: bool) -> int:
+    """``write_report`` for a process of its own, which opens the workspace itself; the file is its owner's alone."""
+    with Workspace.open(directory) as workspace:
+        size = write_report(workspace, run_id, path, public=public)
+    path.chmod(0o600)
+    return size

@@ -87,7 +87,9 @@ async def test_a_head_that_is_gone_is_said(sit, logged):
 
 async def test_the_log_is_written_to_a_file_and_the_palette_leads_to_it(sit, logged, tmp_path):
     async with sit(logged) as seat:
-        commands = {command.title: command for command in seat.app.get_system_commands(seat.app.screen)}
+        commands = {
+            command.title.partition("   ")[0]: command for command in seat.app.get_system_commands(seat.app.screen)
+        }
         await commands["Audit"].callback()
         await seat.press("shift", "e")
         seat.app.screen.query_one(Input).value = str(tmp_path / "log.csv")

@@ -109,7 +109,9 @@ async def test_only_a_run_that_is_done_is_released(sit, directory, down):
 
 async def test_the_palette_offers_the_release_of_the_run_under_the_cursor(sit, tables):
     async with sit(tables, "G", tab="runs") as seat:
-        commands = {command.title: command for command in seat.app.get_system_commands(seat.app.screen)}
+        commands = {
+            command.title.partition("   ")[0]: command for command in seat.app.get_system_commands(seat.app.screen)
+        }
         await commands["Release"].callback()
         await seat.press("shift")
         assert isinstance(seat.app.screen, ReleaseScreen)

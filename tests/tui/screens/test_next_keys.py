@@ -1,0 +1,59 @@
+"""The next step and the keys of a run stand on the screen, where they work."""
+
+import pytest
+
+from sfumato.tui.state import AppState, save_state
+
+DONE, RUNNING = 1, 4
+OFFERED = {
+    "results": ("e Export", "w Release"),
+    "verdicts": ("e Export", "w Release"),
+    "sweep": ("e Export", "w Release"),
+    "diagnostics": ("e Export", "w Release"),
+    "records": ("e Export", "w Release"),
+    "map": ("e Export", "w Release"),
+    "runs": ("e Export", "w Release"),
+    "plan": ("w Release",),
+}
+
+
+@pytest.mark.parametrize("tab", OFFERED)
+async def test_the_keys_of_a_run_stand_below_every_tab(sit, built_data, tab, size):
+    async with sit(built_data, *(["G"] if tab == "runs" else []), tab=tab, size=size) as seat:
+        for words in (*OFFERED[tab], "? Help", "q Back"):
+            assert words in seat.footer, seat.footer
+        assert "D Distributions" in seat.footer or "D Plots" in seat.footer or size[0] == 80
+
+
+async def test_a_run_that_is_not_done_offers_no_release(sit, built_data):
+    save_state(built_data, AppState(project=1, run=RUNNING, tab="results"))
+    async with sit(built_data) as seat:
+        assert "w Release" not in seat.footer
+        await seat.press("w")
+        assert len(seat.app.screen_stack) == 2
+        assert "Only a run that is done" in seat.app.notices[-1]
+        await seat.press("1", "G")
+        assert "w Release" in seat.footer
+        assert "w Release" not in (await seat.press("g"), seat.footer)[1]
+
+
+async def test_the_next_step_follows_the_run_and_the_tab(sit, built_data):
+    async with sit(built_data, "G", tab="runs", size=(80, 24)) as seat:
+        step = seat.app.screen.query_one("#next-step")
+        assert "3 Verdicts says which of 3 thresholds 1 failed" in str(step.content)
+        assert "enter says what it means, t tries limits" in (await seat.press("3"))
+        assert "R in Plan runs it" in await seat.press("8")
+        assert "r in Runs resumes run 3" in await seat.press("1", "g", "j") + str(step.content)
+        assert "Plan to mend what run 2 failed by" in await seat.press("j")
+
+
+async def test_the_next_step_names_the_users_own_keys(sit, built_data, tmp_path):
+    (tmp_path / "config" / "sfumato").mkdir(parents=True)
+    (tmp_path / "config" / "sfumato" / "keys.toml").write_text('project.verdicts = "f6"\n')
+    async with sit(built_data, "G", tab="runs") as seat:
+        assert "f6 Verdicts says which" in await seat.press("k", "G")
+
+
+async def test_the_quality_board_stands_in_the_footer_where_there_is_one(sit, built_data):
+    async with sit(built_data, "G", tab="runs") as seat:
+        assert "Q Quality" not in seat.footer

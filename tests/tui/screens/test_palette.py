@@ -1,0 +1,72 @@
+"""The palette names every act with its key beside it, and does what it names."""
+
+import pytest
+
+from sfumato.tui.palette import BESIDE
+from sfumato.tui.screens.doctor import Doctor
+from sfumato.tui.screens.form import Form
+
+DONE = 1
+
+
+def offered(seat):
+    """The commands by title, with the key that stands beside each."""
+    found = {}
+    for command in seat.app.get_system_commands(seat.app.screen):
+        title, _, key = command.title.partition(BESIDE)
+        assert title not in found, f"{title} is offered twice"
+        found[title] = key
+    return found
+
+
+@pytest.mark.parametrize(
+    ("tab", "more"), [("runs", {"Run again": "s"}), ("results", {"Filter": "/"}), ("plan", {"Add": "a"})]
+)
+async def test_every_act_stands_with_its_key(sit, built_data, tab, more):
+    async with sit(built_data, "G", tab=tab) as seat:
+        found = offered(seat)
+        keys = {
+            "Import": "i",
+            "Evaluate": "E",
+            "Doctor": "!",
+            "Audit": "A",
+            "Release": "w",
+            "Report": "P",
+            "Plan": "8",
+            **more,
+        }
+        assert {title: found.get(title) for title in keys} == keys
+        shown = [
+            one
+            for one in seat.app.screen.active_bindings.values()
+            if one.binding.show and one.enabled and seat.app.screen.in_footer(one.binding.action)
+        ]
+        assert {seat.app.get_key_display(one.binding) for one in shown} <= {*found.values(), "q", "enter"}
+
+
+async def test_a_key_of_the_users_own_stands_beside_its_act(sit, built_data, tmp_path):
+    (tmp_path / "config" / "sfumato").mkdir(parents=True)
+    (tmp_path / "config" / "sfumato" / "keys.toml").write_text('app.doctor = "f6"\n')
+    async with sit(built_data) as seat:
+        assert offered(seat)["Doctor"] == "f6"
+
+
+async def test_what_the_palette_names_is_done(sit, built_data):
+    async with sit(built_data, "G", tab="results") as seat:
+        for typed, kind in (("doct", Doctor), ("impo", Form), ("evalu", Form), ("report", Form)):
+            await seat.press("ctrl+p", *typed)
+            await seat.pilot.pause(0.3)
+            await seat.press("enter")
+            await seat.press("shift")
+            assert isinstance(seat.app.screen, kind), typed
+            await seat.press("escape")
+        sort = seat.app.state.sort
+        await seat.press("ctrl+p", *"sort")
+        await seat.pilot.pause(0.3)
+        await seat.press("enter", "shift")
+        assert seat.app.state.sort != sort
+
+
+async def test_without_a_finished_run_neither_release_nor_report_is_offered(sit, built_data):
+    async with sit(built_data, "g", tab="runs") as seat:
+        assert not {"Release", "Report"} & set(offered(seat))

@@ -1,0 +1,137 @@
+"""The line that names the next step: what it says in every state, and that its keys are those of the app."""
+
+from dataclasses import replace
+
+import pytest
+
+from sfumato.tui.keymap import bindings
+from sfumato.tui.next_step import KEYS, PlanStanding, Standing, next_step, plan_standing, standing_of
+from sfumato.workspace.audit import Act, append
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.runs import RunLine, RunState, Tally, run_line
+
+WHOLE = PlanStanding(roles=True, makers=1, measures=2, thresholds=1)
+ROLES = '[variables]\na = { role = "sensitive" }\n'
+
+
+def test_the_keys_are_those_of_the_app():
+    declared = {bound.id: bound.keys for bound in bindings()}
+    shown = {"question_mark": "?"}
+    assert {name: shown.get(declared[name][0], declared[name][0]) for name in KEYS if name in declared} == KEYS
+
+
+@pytest.mark.parametrize(
+    ("toml", "standing"),
+    [
+        ("", PlanStanding(False, 0, 0, 0)),
+        ("[variables]\na = { role = 'other' }", PlanStanding(False, 0, 0, 0)),
+        (ROLES, PlanStanding(True, 0, 0, 0)),
+        ("[variables]\na = { role = 'known' }", PlanStanding(True, 0, 0, 0)),
+        (f"{ROLES}[[synthesis]]\ntarget = 'a'\n[[measure]]\n[[study]]\n[[threshold]]\n", PlanStanding(True, 1, 2, 1)),
+        ("variables = 3\nsynthesis = 'x'\nrelease = []", PlanStanding(False, 0, 0, 0)),
+        ("[release]\nreleased = ['a']", PlanStanding(False, 1, 0, 0)),
+        ("[[synthesis]\n", None),
+    ],
+)
+def test_how_far_a_plan_has_come(toml, standing):
+    assert plan_standing(toml) == standing
+
+
+@pytest.mark.parametrize(
+    ("standing", "words"),
+    [
+        (Standing(None, has_data=False), "{runs.new} in Runs"),
+        (Standing(None), "mend the text"),
+        (Standing(replace(WHOLE, roles=False)), "{project.data} Data: say of each variable"),
+        (Standing(replace(WHOLE, makers=0)), "a step that makes a release"),
+        (Standing(replace(WHOLE, measures=0)), "nothing is judged without"),
+        (Standing(replace(WHOLE, thresholds=0)), "{plan.run} in Plan ({project.plan}) runs it; nothing is judged"),
+        (Standing(WHOLE), "{plan.run} in Plan ({project.plan}) runs it"),
+    ],
+)
+def test_without_a_run_each_step_of_the_plan_is_named(standing, words):
+    assert words in next_step(standing, None, "runs")
+
+
+@pytest.fixture
+def line(built_workspace) -> RunLine:
+    with Workspace.open(built_workspace, read_only=True) as workspace:
+        return run_line(workspace, 1)
+
+
+@pytest.fixture(scope="module")
+def built_workspace(tmp_path_factory):
+    import pandas as pd
+
+    from sfumato.engine.microdata import conform
+    from sfumato.engine.recipe import Recipe
+    from sfumato.workspace.ingest.files import Source
+    from sfumato.workspace.jobs.runs import enter_run
+
+    kinds = {"a": {"kind": "count", "role": "sensitive"}, "b": {"kind": "count"}}
+    table = {"variables": kinds, "synthesis": [{"target": "a", "method": "linear_regression", "predictors": ["b"]}]}
+    recipe = Recipe.from_table(table)
+    data = conform(pd.DataFrame({"a": range(20), "b": range(20)}), recipe.schema)
+    with Workspace.create(tmp_path_factory.mktemp("next") / "workspace") as workspace:
+        enter_run(workspace, recipe, Source("a.csv", b"a"), data)
+        return workspace.directory
+
+
+def judged(line, **counts):
+    return replace(line, run=replace(line.run, state=RunState.DONE), tally=Tally(**counts), attended=True)
+
+
+@pytest.mark.parametrize(
+    ("counts", "tab", "words"),
+    [
+        ({"passed": 2}, "verdicts", "{project.release} asks the gate"),
+        ({"passed": 2, "failed": 1}, "runs", "{project.verdicts} Verdicts says which of 3 thresholds 1 failed"),
+        ({"passed": 2, "not_computed": 1}, "runs", "which of 3 thresholds 1 were not computed"),
+        ({"passed": 2, "failed": 1}, "verdicts", "{verdicts.explain} says what it means"),
+        ({}, "results", "nothing judges run 1"),
+    ],
+)
+def test_after_a_run_the_verdicts_say_what_is_next(line, counts, tab, words):
+    said = next_step(Standing(WHOLE), judged(line, **counts), tab)
+    assert words in said
+    assert ("asks the gate" in said) is (counts == {"passed": 2})
+
+
+def test_only_thresholds_that_are_all_met_lead_to_a_release(line):
+    """What failed, was not computed, or was never asked must not be read as safe."""
+    for counts in (
+        {},
+        {"failed": 1},
+        {"not_computed": 1},
+        {"passed": 5, "not_computed": 1},
+        {"passed": 5, "failed": 1},
+    ):
+        for tab in ("runs", "results", "verdicts", "records", "map"):
+            assert "{project.release}" not in next_step(Standing(WHOLE), judged(line, **counts), tab)
+
+
+@pytest.mark.parametrize(
+    ("state", "attended", "words"),
+    [
+        (RunState.RUNNING, True, "goes on when you leave"),
+        (RunState.RUNNING, False, "nobody works on run 1"),
+        (RunState.INTERRUPTED, True, "{runs.resume} in Runs resumes run 1"),
+        (RunState.CANCELLED, True, "{runs.resume} in Runs resumes run 1"),
+        (RunState.FAILED, True, "{project.plan} Plan to mend what run 1 failed by"),
+    ],
+)
+def test_a_run_that_is_not_done_says_what_can_be_done(line, state, attended, words):
+    here = replace(line, run=replace(line.run, state=state, error="x\x1b[2J"), attended=attended)
+    said = next_step(Standing(WHOLE), here, "runs")
+    assert words in said.replace(" ({project.runs})", "")
+    assert "\x1b" not in said
+
+
+def test_a_released_run_says_so(built_workspace, line):
+    with Workspace.open(built_workspace) as workspace:
+        assert standing_of(workspace, line.run.project_id).released == frozenset()
+        with workspace.writing() as connection:
+            append(connection, Act.RUN_RELEASED, "run 1")
+        standing = standing_of(workspace, line.run.project_id)
+    assert standing.released == {1}
+    assert "run 1 was released" in next_step(standing, judged(line, passed=1), "verdicts")

@@ -1,0 +1,168 @@
+"""The next step of a project, in one line with its key: from a file to a verdict, and from a verdict to a decision."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from textual.app import App
+from textual.content import Content
+
+from sfumato.workspace.audit import Act
+from sfumato.workspace.plan.drafts import draft_of
+from sfumato.workspace.reporting.words import printable
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.runs import RunLine, RunState, Tally
+
+from .own_keys import key_for
+
+KEYS = {
+    "app.back": "q",
+    "data.edit": "enter",
+    "exhibit.export": "e",
+    "plan.add": "a",
+    "plan.run": "R",
+    "projects.import": "i",
+    "project.data": "7",
+    "project.plan": "8",
+    "project.release": "w",
+    "project.report": "P",
+    "project.runs": "1",
+    "project.verdicts": "3",
+    "runs.compare": "c",
+    "runs.duplicate": "d",
+    "runs.new": "n",
+    "runs.resume": "r",
+    "verdicts.explain": "enter",
+    "verdicts.try": "t",
+}
+"""The bindings that a step may name, with the keys that they come with."""
+ROLES = frozenset({"quasi_identifier", "known", "sensitive"})
+MAKERS = ("synthesis", "anonymisation")
+
+
+@dataclass(frozen=True)
+class PlanStanding:
+    """How far a plan has come: whether its variables have roles, and how many steps of each kind it has."""
+
+    roles: bool
+    makers: int
+    measures: int
+    thresholds: int
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far a project has come: its plan, None where it has no data or cannot be read, and which runs were released."""
+
+    plan: PlanStanding | None = None
+    has_data: bool = True
+    released: frozenset[int] = frozenset()
+
+
+@lru_cache(maxsize=8)
+def plan_standing(toml: str) -> PlanStanding | None:
+    """How far a plan has come; None where its text is unfinished."""
+    try:
+        table = tomllib.loads(toml)
+    except tomllib.TOMLDecodeError:
+        return None
+    variables = _table(table.get("variables")).values()
+    release = _table(table.get("release"))
+    measured = _steps(table, "measure") + _steps(table, "study")
+    makers = sum(_steps(table, section) for section in MAKERS) + ("released" in release)
+    roles = any(isinstance(one, Mapping) and one.get("role") in ROLES for one in variables)
+    return PlanStanding(roles, makers, measured, _steps(table, "threshold"))
+
+
+def _table(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _steps(table: Mapping[str, Any], section: str) -> int:
+    value = table.get(section)
+    return len(value) if isinstance(value, list) else 0
+
+
+def standing_of(workspace: Workspace, project_id: int) -> Standing:
+    """How far a project has come."""
+    draft = draft_of(workspace, project_id)
+    query = """SELECT run.id FROM run JOIN audit ON audit.act = ? AND audit.subject = 'run ' || run.id
+               WHERE run.project_id = ?"""
+    rows = workspace.connection.execute(query, (Act.RUN_RELEASED.value, project_id))
+    released = frozenset(int(row[0]) for row in rows)
+    return Standing(None if draft is None else plan_standing(draft.toml), draft is not None, released)
+
+
+def next_step(standing: Standing, line: RunLine | None, tab: str) -> str:
+    """What to do next in a project that has come so far, whose run is ``line``, on ``tab``; bindings stand in braces."""
+    if line is None or tab in ("data", "plan"):
+        return _to_a_run(standing, tab)
+    run = line.run
+    if line.stalled:
+        return f"next: nobody works on run {run.id}: {{runs.resume}} in Runs{_key_of('runs', tab)} gives it a worker"
+    if not run.state.ended:
+        where = "" if tab == "runs" else "; {project.runs} Runs says how far it is"
+        return f"run {run.id} goes on when you leave the app{where}"
+    if run.state is RunState.FAILED:
+        return f"next: {{project.plan}} Plan to mend what run {run.id} failed by, or {{runs.resume}} in Runs: {printable(run.error)}"
+    if run.state is not RunState.DONE:
+        return f"next: {{runs.resume}} in Runs{_key_of('runs', tab)} resumes run {run.id}"
+    return _to_a_decision(line.tally, run.id, tab, released=run.id in standing.released)
+
+
+def _key_of(name: str, tab: str) -> str:
+    """`` (1)`` unless that tab is shown."""
+    return "" if tab == name else f" ({{project.{name}}})"
+
+
+def _to_a_run(standing: Standing, tab: str) -> str:
+    """The next step while there is a plan to make."""
+    plan, key = standing.plan, _key_of("plan", tab)
+    if not standing.has_data:
+        return (
+            "next: {runs.new} in Runs"
+            + _key_of("runs", tab)
+            + " runs a recipe, or {app.back} and {projects.import} import a file"
+        )
+    if plan is None:
+        return f"next: mend the text of the plan{key}"
+    if not plan.roles:
+        where = "" if tab == "data" else "{project.data} Data: "
+        return f"next: {where}say of each variable whether an intruder may know it, or it is sensitive"
+    if not plan.makers:
+        return f"next: {{plan.add}} in Plan{key} adds a step that makes a release"
+    if not plan.measures:
+        return f"next: {{plan.add}} in Plan{key} adds what to measure: nothing is judged without"
+    lack = "" if plan.thresholds else "; nothing is judged without thresholds"
+    return f"next: {{plan.run}} in Plan{key} runs it{lack}"
+
+
+def _to_a_decision(tally: Tally, run_id: int, tab: str, *, released: bool) -> str:
+    """The next step after a run that is done."""
+    open_ = tally.failed + tally.not_computed
+    if not tally.total:
+        return f"next: nothing judges run {run_id}: {{plan.add}} in Plan{_key_of('plan', tab)} adds a threshold"
+    if open_ and tab == "verdicts":
+        return "next: {verdicts.explain} says what it means, {verdicts.try} tries limits; {runs.duplicate} in Runs ({project.runs}) changes the plan"
+    if open_:
+        lacks = f"{tally.failed} failed" if tally.failed else f"{tally.not_computed} were not computed"
+        return f"next: {{project.verdicts}} Verdicts says which of {tally.total} thresholds {lacks}, and why"
+    if released:
+        return (
+            f"run {run_id} was released; {{project.report}} writes its report, {{runs.compare}} in Runs compares runs"
+        )
+    return "next: {project.release} asks the gate, and releases; {project.report} writes the report"
+
+
+def step_text(app: App[Any], step: str) -> Content:
+    """A step with the keys that its bindings have now."""
+    parts = [
+        (key_for(app, part, KEYS[part]), "bold") if at % 2 else part
+        for at, part in enumerate(re.split(r"\{([a-z_.]+)\}", step))
+    ]
+    return Content.assemble(*parts)
