@@ -64,7 +64,7 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         Binding("ctrl+p", "command_palette", "Commands", show=False, priority=True, id="app.palette"),
         Binding("ctrl+l", "redraw", "Redraw", show=False, id="app.redraw"),
         Binding("A", "audit", "Audit log", show=False, id="app.audit"),
-        Binding("E", "evaluate", "Evaluate files of another tool", show=False, id="app.evaluate"),
+        Binding("V", "evaluate", "Evaluate files of another tool", show=False, id="app.evaluate"),
         Binding("exclamation_mark", "doctor", "Doctor", show=False, key_display="!", id="app.doctor"),
         Binding("colon", "command_palette", "Commands", show=False, id="app.palette_colon"),
     ]

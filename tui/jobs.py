@@ -69,9 +69,9 @@ def evaluate(directory: Path, recipe: str, original: str, released: Sequence[str
 
     Raises BadInput; then nothing was stored.
     """
+    from sfumato.workspace.ingest.files import files_matching
     from sfumato.workspace.plan.prepare import prepare_evaluation
     from sfumato.workspace.recipes import RecipeFile, find_recipe
-    from sfumato.workspace.ingest.files import files_matching
     from sfumato.workspace.views.runs import find_run
 
     with Workspace.open(directory) as workspace:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from textual.app import SystemCommand
 from textual.screen import Screen
@@ -13,9 +13,6 @@ from textual.widget import Widget
 
 from .own_keys import key_for
 from .screens.dialogs import OUR_WORDS, SECTIONS, section_of
-
-if TYPE_CHECKING:
-    from .app import SfumatoApp
 
 BESIDE = "   "
 """Between a command and its key."""
@@ -32,7 +29,7 @@ class Command:
     key: str = ""
 
 
-def commands(app: SfumatoApp, screen: Screen[Any]) -> Iterator[SystemCommand]:
+def commands(app: App[Any], screen: Screen[Any]) -> Iterator[SystemCommand]:
     """Commands by name, then whatever other keys the screen has."""
     named = [*_of_a_project(screen), *_of_the_app(app)]
     for one in named:
@@ -40,9 +37,18 @@ def commands(app: SfumatoApp, screen: Screen[Any]) -> Iterator[SystemCommand]:
         yield SystemCommand(_beside(one.title, key), one.help, one.action)
     known = {one.binding for one in named} | {"app.palette", "app.palette_colon"}
     titles = {one.title.lower() for one in named}
+    in_footer = getattr(screen, "in_footer", lambda _: True)
     for node, binding, enabled, _ in screen.active_bindings.values():
         words = OUR_WORDS.get(binding.description, binding.description)
-        if not words or not enabled or not binding.id or binding.id in known or words.lower() in titles or _moves(node):
+        if (
+            not in_footer(binding.action)
+            or not words
+            or not enabled
+            or not binding.id
+            or binding.id in known
+            or words.lower() in titles
+            or _moves(node)
+        ):
             continue
         titles.add(words.lower())
         section = section_of(node)
@@ -95,18 +101,22 @@ def _of_a_project(screen: Screen[Any]) -> Iterator[Command]:
         )  # fmt: skip
 
 
-def _of_the_app(app: SfumatoApp) -> Iterator[Command]:
+def _of_the_app(app: App[Any]) -> Iterator[Command]:
     """What can be done everywhere."""
-    yield Command("New run", "Run a recipe", app.action_new_run, "projects.new", "n")
-    yield Command("Import", "Bring a file of data into a project", app.action_import, "projects.import", "i")
-    yield Command("Evaluate", "Score files that another tool made", app.action_evaluate, "app.evaluate", "E")
-    yield Command("Doctor", "Check installation, terminal and workspace", app.action_doctor, "app.doctor", "!")
-    yield Command("Audit", "Every act that changed the workspace, verified", app.action_audit, "app.audit", "A")
-    yield Command("Help", "The keys that work here, searched by word or by key", app.action_keys, "app.help", "?")
-    yield Command("Own keys", "Where the file is that changes keys", app.action_keys_file)
-    yield Command("Messages", "What was said in this session", app.action_notices)
-    yield Command("When a run ends", "Nothing, the bell, or a message of the desktop", app.action_when_run_ends)
-    yield Command("Redraw", "Paint the whole screen again", app.action_redraw, "app.redraw", "ctrl+l")
-    yield Command("Theme", "Dark, light, high contrast or the terminal's colours", app.action_change_theme)
+
+    def act(name: str) -> Callable[[], Any]:
+        return partial(app.run_action, f"app.{name}")
+
+    yield Command("New run", "Run a recipe", act("new_run"), "projects.new", "n")
+    yield Command("Import", "Bring a file of data into a project", act("import"), "projects.import", "i")
+    yield Command("Evaluate", "Score files that another tool made", act("evaluate"), "app.evaluate", "V")
+    yield Command("Doctor", "Check installation, terminal and workspace", act("doctor"), "app.doctor", "!")
+    yield Command("Audit", "Every act that changed the workspace, verified", act("audit"), "app.audit", "A")
+    yield Command("Help", "The keys that work here, searched by word or by key", act("keys"), "app.help", "?")
+    yield Command("Own keys", "Where the file is that changes keys", act("keys_file"))
+    yield Command("Messages", "What was said in this session", act("notices"))
+    yield Command("When a run ends", "Nothing, the bell, or a message of the desktop", act("when_run_ends"))
+    yield Command("Redraw", "Paint the whole screen again", act("redraw"), "app.redraw", "ctrl+l")
+    yield Command("Theme", "Dark, light, high contrast or the terminal's colours", act("change_theme"))
     yield Command("Save picture", "Write this screen to an SVG file", app.deliver_screenshot)
-    yield Command("Quit", "Leave the app; runs go on", app.action_quit)
+    yield Command("Quit", "Leave the app; runs go on", act("quit"))

@@ -32,7 +32,7 @@ class Doctor(Dialog[None], Exports):
     """Problems first; looked at when it is opened and on request."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("v", "look", "Check again", id="doctor.check"),
+        Binding("v", "again", "Check again", id="doctor.check"),
         Binding("f", "fix", "Remove files that no run needs", id="doctor.fix"),
     ]
     AUTO_FOCUS = "Grid"
@@ -42,6 +42,7 @@ class Doctor(Dialog[None], Exports):
     def __init__(self) -> None:
         super().__init__()
         self._found: Sequence[Check] = ()
+        self._asked = False
 
     def compose(self) -> ComposeResult:
         """The sum of it, the findings, the one under the cursor in full, and the keys."""
@@ -53,10 +54,14 @@ class Doctor(Dialog[None], Exports):
 
     def on_mount(self) -> None:
         """Look."""
-        self.action_look()
+        self._look()
 
-    def action_look(self) -> None:
-        """Look at everything once more."""
+    def action_again(self) -> None:
+        """Look at everything once more, and say that this was done."""
+        self._asked = True
+        self._look()
+
+    def _look(self) -> None:
         self.query_one("#doctor-head", Line).say("Looking at the installation, the terminal and the workspace …")
         directory = self.sfumato.directory
 
@@ -74,6 +79,9 @@ class Doctor(Dialog[None], Exports):
         said = [f"{count} {names[state][count != 1]}" for state, count in counts.items() if count]
         self.query_one("#doctor-head", Line).say(f"{mark('fail' if counts['problem'] else 'pass')} {', '.join(said)}")
         self._lay_out()
+        if self._asked:
+            self.sfumato.say("Everything was looked at once more", "error" if counts["problem"] else "information")
+        self._asked = False
 
     def on_resize(self) -> None:
         """Give the columns their new widths, once there are findings."""
@@ -113,7 +121,7 @@ class Doctor(Dialog[None], Exports):
 
     def _removed(self, removed: int) -> None:
         self.sfumato.say(f"{removed} file{'s' * (removed != 1)} removed that no run needed")
-        self.action_look()
+        self._look()
 
     def exportable(self) -> Exportable | None:
         """The findings."""

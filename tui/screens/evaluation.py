@@ -65,8 +65,8 @@ def _released(table: Mapping[str, Any]) -> Sequence[str]:
 
 def check_evaluation(draft: Draft | None, table: dict[str, Any]) -> None:
     """BadInput unless a form names a recipe and files that are there. What is in them, the run is asked."""
-    from sfumato.workspace.recipes import find_recipe
     from sfumato.workspace.ingest.files import files_matching
+    from sfumato.workspace.recipes import find_recipe
 
     recipe, original = str(table.get("recipe", "")), str(table.get("original", ""))
     if not recipe:

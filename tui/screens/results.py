@@ -85,10 +85,10 @@ class Results(Pane):
     """Averages over the released datasets; ``d`` adds the datasets' own rows."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("D", "picture", "Distributions", id="results.distributions"),
         Binding("slash", "filter", "Filter", key_display="/", id="results.filter"),
         Binding("o", "sort", "Sort", id="results.sort"),
         Binding("d", "draws", "Datasets", id="results.draws"),
-        Binding("D", "picture", "Distributions", id="results.distributions"),
     ]
 
     @dataclass

@@ -14,15 +14,15 @@ from sfumato.tui.widgets.grid import LiveGrid
 
 FORBIDDEN = {f"ctrl+{letter}" for letter in "abhijm"}
 FOOTERS = {
-    "runs": "enter Open s Run again x Interrupt r Resume e Export D Plots w Release ? Help q Back",
-    "results": "enter Explain / Filter o Sort d Datasets ? Help q Back",
-    "verdicts": "enter Explain t Try other limits ? Help q Back",
-    "sweep": "m Measure ] Study y Log scale t Numbers ? Help q Back",
-    "diagnostics": "s Statistics t Plot f Failed only ? Help q Back",
-    "records": "enter Why m Measure ] Dataset ? Help q Back",
-    "data": "enter Edit p Profile ? Help q Back",
-    "plan": "enter Edit a Add R Run u Undo ? Help q Back",
-    "map": "enter Open x Across y Up t Numbers ? Help q Back",
+    "runs": "enter Open s Run again r Resume e Export D Plots w Release ? Help q Back",
+    "results": "enter Explain D Plots / Filter o Sort e Export w Release ? Help q Back",
+    "verdicts": "enter Explain t Try other limits e Export D Plots w Release ? Help q Back",
+    "sweep": "m Measure ] Study y Log scale t Numbers e Export D Plots w Release ? Help q Back",
+    "diagnostics": "s Statistics t Plot f Failed only e Export D Plots w Release ? Help q Back",
+    "records": "enter Why m Measure ] Dataset e Export D Distributions w Release ? Help q Back",
+    "data": "enter Edit p Profile D Distributions w Release ? Help q Back",
+    "plan": "enter Edit a Add R Run u Undo D Distributions w Release ? Help q Back",
+    "map": "enter Open x Across y Up t Numbers e Export D Plots w Release ? Help q Back",
 }
 
 
@@ -80,7 +80,14 @@ async def test_tab_goes_to_the_line_of_tabs_and_its_arrows_choose(sit, directory
 async def test_help_lists_the_keys_that_work(sit, directory, key, tab):
     async with sit(directory, key, tab=tab, size=(120, 60)) as seat:
         shown = seat.text + await seat.press("G")
-        for words in ("Keys that work here", "Everywhere", "Help", "Back", "Studies", *FOOTERS[tab].split()):
+        for words in (
+            "Keys that work here",
+            "Everywhere",
+            "Help",
+            "Back",
+            "Studies",
+            *FOOTERS[tab].replace("Plots", "Distributions").split(),
+        ):
             assert words in shown
         await seat.press("q")
         assert isinstance(seat.app.screen, Project)

@@ -53,7 +53,7 @@ def fill(seat, **values):
 
 @pytest.mark.slow
 async def test_files_of_another_tool_are_scored_with_a_recipe(sit, empty, files, no_worker):
-    async with sit(empty, "E", size=(80, 24)) as seat:
+    async with sit(empty, "V", size=(80, 24)) as seat:
         fill(seat, recipe="recipe.toml", original="people.csv", released="syn*.csv")
         await seat.press("shift", "enter")
         assert seat.app.notices[-1] == "Run 1 scores 3 files"
@@ -68,7 +68,7 @@ async def test_files_of_another_tool_are_scored_with_a_recipe(sit, empty, files,
 async def test_files_of_another_tool_are_scored_with_the_plan_of_a_project(sit, empty, files, no_worker):
     async with sit(empty, "n") as seat:
         seat.app.screen.query_one("#recipe", Input).value = str(files / "recipe.toml")
-        await seat.press("tab", "enter", "enter", "E")
+        await seat.press("tab", "enter", "enter", "V")
         assert seat.app.screen.query_one("#field-0", Input).value == "the plan of this project"
         fill(seat, original=str(files / "people.csv"), released="syn10.csv, syn2.csv")
         await seat.press("shift", "enter")
@@ -91,7 +91,7 @@ async def test_files_of_another_tool_are_scored_with_the_plan_of_a_project(sit, 
     ],
 )
 async def test_what_cannot_be_scored_is_said_before_anything_is_stored(sit, empty, files, changes, said):
-    async with sit(empty, "E") as seat:
+    async with sit(empty, "V") as seat:
         fill(seat, **({"recipe": "recipe.toml", "original": "people.csv", "released": "syn*.csv"} | changes))
         await seat.press("shift", "enter")
         assert said in seat.text

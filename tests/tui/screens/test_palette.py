@@ -27,7 +27,7 @@ async def test_every_act_stands_with_its_key(sit, built_data, tab, more):
         found = offered(seat)
         keys = {
             "Import": "i",
-            "Evaluate": "E",
+            "Evaluate": "V",
             "Doctor": "!",
             "Audit": "A",
             "Release": "w",
