@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from textual.app import SystemCommand
+from textual.app import App, SystemCommand
 from textual.screen import Screen
 from textual.widget import Widget
 
