@@ -17,6 +17,7 @@ from typing import Annotated
 
 import numpy as np
 
+from ..drafting import GENERAL, Case, Declined, Offer, drafts
 from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
@@ -96,6 +97,39 @@ def check(data: Microdata, target: str, spec: MondrianSpec, place: str) -> None:
                 )
 
 
+def _offer(case: Case) -> Offer | Declined | None:
+    """Classes of k records, and l values or a distance t where they are asked for; p belongs to another method."""
+    if case.want != "anonymisation" or not case.known or (case.p is not None and case.l is None and case.t is None):
+        return None
+    if case.table.records < case.k:
+        return Declined(f"{case.table.records:,} records cannot make a class of {case.k:,}")
+    settings: dict[str, object] = {"quasi_identifiers": list(case.known), "k": case.k}
+    why = [f"every record shares its quasi-identifiers with {case.k - 1:,} others or more (k = {case.k}, as asked)"]
+    wanted = case.l
+    varied = [name for name in case.sensitive if wanted is None or case.table[name].distinct >= wanted]
+    missed = [
+        f'"{name}" has {case.table[name].distinct:,} different values, so that no class can have {wanted:g} of them: it is not held to l, and a class '
+        "may give it away"
+        for name in case.sensitive
+        if name not in varied
+    ]
+    if varied and (wanted is not None or case.t is not None):
+        settings["sensitive"] = varied
+        said = ", ".join(varied)
+        if wanted is not None:
+            settings["l"] = float(wanted)
+            why.append(f"{wanted:g} different values of {said} or more in every class (l, as asked)")
+        if case.t is not None:
+            settings["t"] = case.t
+            why.append(f"shares of {said} in a class within {case.t:g} of the whole table's (t, as asked)")
+    if not case.l and not case.t and case.sensitive:
+        missed.append(
+            f"nothing is asked of how {', '.join(case.sensitive)} vary in a class: all records of one may have the same value"
+        )
+    why.append("cuts follow the data, so that classes are as small as k allows")
+    return Offer("; ".join(why), settings, GENERAL, missed=tuple(missed))
+
+
 @method(
     "Mondrian k-anonymity",
     spec=MondrianSpec,
@@ -103,6 +137,7 @@ def check(data: Microdata, target: str, spec: MondrianSpec, place: str) -> None:
     "Venkatasubramanian (2007)",
     check=check,
 )
+@drafts(_offer)
 def mondrian(data: Microdata, spec: MondrianSpec, run: Run) -> Anonymised:
     """Classes of k records or more that show the same values of all quasi-identifiers.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from ..drafting import SUITED, Case, Declined, Offer, drafts
 from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
@@ -46,12 +47,35 @@ def check(data: Microdata, target: str, spec: PSensitiveSpec, place: str) -> Non
             raise BadInput(f"{place}.p", f'"{name}" has {values} different values, fewer than p = {spec.p}')
 
 
+def _offer(case: Case) -> Offer | Declined | None:
+    """Classes of k records with p values, where p is asked for."""
+    if case.want != "anonymisation" or not case.known or case.p is None or case.l is not None or case.t is not None:
+        return None
+    if case.table.records < case.k:
+        return Declined(f"{case.table.records:,} records cannot make a class of {case.k:,}")
+    varied = [name for name in case.sensitive if case.table[name].distinct >= case.p]
+    if not varied:
+        return Declined(f"no sensitive variable has p = {case.p} different values")
+    missed = [
+        f'"{name}" has {case.table[name].distinct:,} different values, fewer than p: it is not held to it'
+        for name in case.sensitive
+        if name not in varied
+    ]
+    settings = {"quasi_identifiers": list(case.known), "k": case.k, "p": case.p, "sensitive": varied}
+    why = (
+        f"every record shares its quasi-identifiers with {case.k - 1:,} others or more (k = {case.k}), and a class has {case.p} values of "
+        f"{', '.join(varied)} or more (p), as asked"
+    )
+    return Offer(why, settings, SUITED, missed=tuple(missed))
+
+
 @method(
     "p-sensitive k-anonymity",
     spec=PSensitiveSpec,
     source="Truta & Vinay (2006), Definition 2; LeFevre, DeWitt & Ramakrishnan (2006)",
     check=check,
 )
+@drafts(_offer)
 def p_sensitive(data: Microdata, spec: PSensitiveSpec, run: Run) -> Anonymised:
     """Classes of k records or more with p different values or more of each sensitive variable.
 

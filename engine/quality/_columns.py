@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats
+from ..drafting import Case
 from ..errors import BadInput, NotComputable
 from ..microdata import Microdata
 from ..outputs import Limit, Output
@@ -36,6 +37,11 @@ from ..run import Run
 from ..schema import Schema
 from ..spec import Param, Spec
 from ..statistics.bounded_interval import SHARE
+
+
+def numerical(case: Case) -> list[str]:
+    """The numerical quasi-identifiers of a drafted anonymisation; none of any other plan."""
+    return [name for name in case.known if case.want == "anonymisation" and case.table[name].variable.kind in NUMBERS]
 
 
 def plug_in_entropy(values: NDArray[np.generic]) -> float:

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from ..drafting import Case, Offer, OfferedLimit, drafts
 from ..methods import method
 from ..microdata import Microdata
 from ..outputs import Limit
 from ..results import Measure
 from ..run import Run
-from ._columns import InformationSpec, information_kept, outputs_by
+from ._columns import InformationSpec, information_kept, numerical, outputs_by
 
 LIMIT = Limit(0.80, "Lighthouse")
+
+
+def _offer(case: Case) -> Offer | None:
+    """How much of the information of the numbers an anonymised table keeps."""
+    numbers = numerical(case)
+    if not numbers:
+        return None
+    return Offer(
+        "how much of what the numbers tell is kept",
+        {"variables": numbers},
+        limits=(OfferedLimit("minimum_nmi", "min", LIMIT.least, LIMIT.source),),
+    )
 
 
 @method(
@@ -18,6 +31,7 @@ LIMIT = Limit(0.80, "Lighthouse")
     source="Measuring Data Quality for Project Lighthouse §3.4; Kraskov, Stögbauer & Grassberger (2004)",
     outputs=outputs_by("original", "nmi v1", str(LIMIT), LIMIT),
 )
+@drafts(_offer)
 def nmi_v1(confidential: Microdata, released: Microdata, spec: InformationSpec, run: Run) -> Measure:
     """The information of each numerical column that is kept, and the smallest."""
     return information_kept(confidential, released, spec, run, "original")

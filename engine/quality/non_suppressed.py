@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..drafting import Case, Offer, OfferedLimit, drafts
 from ..errors import NotComputable
 from ..methods import method
 from ..microdata import Microdata
@@ -20,6 +21,13 @@ LIMIT = Limit(0.99, "Lighthouse")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NonSuppressedSpec(Spec):
     """Nothing to choose."""
+
+
+def _offer(case: Case) -> Offer | None:
+    """How many records an anonymised table still has."""
+    if case.want != "anonymisation":
+        return None
+    return Offer("how many records are left", limits=(OfferedLimit("share", "min", LIMIT.least, LIMIT.source),))
 
 
 @method(
@@ -40,6 +48,7 @@ class NonSuppressedSpec(Spec):
         ),
     ),
 )
+@drafts(_offer)
 def non_suppressed(confidential: Microdata, released: Microdata, spec: NonSuppressedSpec, run: Run) -> Measure:
     """PCTNS = |A| / |O|: two counts, for which nobody need know whose record is whose."""
     if len(released) > len(confidential):

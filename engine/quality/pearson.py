@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays import Floats
+from ..drafting import Case, Offer, OfferedLimit, drafts
 from ..errors import NotComputable
 from ..methods import method
 from ..microdata import Microdata
@@ -15,7 +16,7 @@ from ..outputs import Limit, Output
 from ..results import Measure
 from ..run import Run
 from ..statistics.bounded_interval import SHARE
-from ._columns import ColumnsSpec, measure_columns
+from ._columns import ColumnsSpec, measure_columns, numerical
 
 LIMIT = Limit(0.90, "Lighthouse")
 
@@ -33,6 +34,18 @@ def _standardised(values: Floats) -> Floats:
     shifted = (values - values[0]) / np.ptp(values)
     centred = shifted - shifted.mean()
     return np.asarray(centred / np.sqrt(np.mean(centred**2)))
+
+
+def _offer(case: Case) -> Offer | None:
+    """How well numbers of an anonymised table go with the original ones."""
+    numbers = numerical(case)
+    if not numbers:
+        return None
+    return Offer(
+        "whether released numbers rise and fall with the original ones",
+        {"variables": numbers},
+        limits=(OfferedLimit("minimum_rho", "min", LIMIT.least, LIMIT.source),),
+    )
 
 
 @method(
@@ -59,6 +72,7 @@ def _standardised(values: Floats) -> Floats:
         ),
     ),
 )
+@drafts(_offer)
 def pearson(confidential: Microdata, released: Microdata, spec: ColumnsSpec, run: Run) -> Measure:
     """The correlation of each numerical column, and the smallest."""
     chosen = spec.for_release(confidential.schema, ())

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Self
 
+from ..drafting import Case, Offer, OfferedLimit, drafts
 from ..errors import BadInput, NotComputable
 from ..methods import method
 from ..microdata import Microdata
@@ -60,6 +61,20 @@ class RilmSpec(Spec):
                 raise BadInput(where, f'"{name}" is {kind}; this needs {" or ".join(CATEGORIES)}')
 
 
+def _offer(case: Case) -> Offer | None:
+    """How much the classes of an anonymised table blur the quasi-identifiers."""
+    names = [name for name in case.known if case.table[name].variable.kind in (*NUMBERS, *CATEGORIES)]
+    if case.want != "anonymisation" or not names:
+        return None
+    levelled = any(case.table[name].variable.kind in CATEGORIES for name in names)
+    limits = (OfferedLimit("minimum_categorical", "min", LIMIT.least, LIMIT.source),) if levelled else ()
+    return Offer(
+        "how wide the classes are, beside the whole range of each variable",
+        {"variables": names, "quasi_identifiers": list(case.known)},
+        limits=limits,
+    )
+
+
 @method(
     "Revised information loss metric",
     spec=RilmSpec,
@@ -100,6 +115,7 @@ class RilmSpec(Spec):
         ),
     ),
 )
+@drafts(_offer)
 def rilm(confidential: Microdata, released: Microdata, spec: RilmSpec, run: Run) -> Measure:
     """The preserved geometric size of each column, and the smallest of both kinds."""
     chosen = spec.for_release(confidential.schema, ())

@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..drafting import OURS, OfferedLimit
 from ..outputs import Output, Question
 from ..results import Estimate
 from ..rows import Row, average, by_series
@@ -74,6 +75,17 @@ def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) ->
         ),
         Output("guesses", f"{guesses} that count", "none", guesses, range=NON_NEGATIVE, short="guesses"),
     )
+
+
+WITHOUT_CONTROLS = (
+    "what is found of people in the data is held against what is found of others, and no records are held out"
+)
+MOST_EXCESS = 0.05
+
+
+def excess_limit(question: Question) -> OfferedLimit:
+    """The threshold of a draft for the residual risk of an attack."""
+    return OfferedLimit("excess_risk", "max", MOST_EXCESS, OURS, question)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from typing import Annotated, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..drafting import Case, Offer, OfferedLimit, drafts
 from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
@@ -65,6 +66,30 @@ class AnonymitySpec(Spec):
         for name in full.sensitive:
             if name in full.quasi_identifiers:
                 raise BadInput(f"{place}.sensitive", f'"{name}" is among the quasi-identifiers')
+
+
+def _offer(case: Case) -> Offer | None:
+    """The classes that an anonymised table has."""
+    if case.want != "anonymisation" or not case.known:
+        return None
+    asked = "as asked of the anonymisation"
+    limits = [OfferedLimit("k", "min", case.k, asked)]
+    for name in case.sensitive:
+        distinct = case.table[name].distinct
+        if case.l is not None and distinct >= case.l:
+            limits.append(OfferedLimit("l_distinct", "min", case.l, asked, target=name))
+        elif case.l is not None:
+            limits.append(
+                OfferedLimit(
+                    "l_distinct", "min", distinct, f"it has no more values; l = {case.l:g} was asked", target=name
+                )
+            )
+        if case.t is not None:
+            limits.append(OfferedLimit("t", "max", case.t, asked, target=name))
+    if case.p is not None and all(case.table[name].distinct >= case.p for name in case.sensitive):
+        limits.append(OfferedLimit("p", "min", case.p, asked))
+    settings = {"quasi_identifiers": list(case.known), "sensitive": list(case.sensitive)}
+    return Offer("whether the released table has the classes that were asked for", settings, limits=tuple(limits))
 
 
 @method(
@@ -129,6 +154,7 @@ class AnonymitySpec(Spec):
         ),
     ),
 )
+@drafts(_offer)
 def anonymity(confidential: Microdata, released: Microdata, spec: AnonymitySpec, run: Run) -> Measure:
     """All of them for the released table, whoever made it.
 

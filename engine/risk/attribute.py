@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Self
 
+from ..drafting import Case, Offer, drafts, radii_for
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import Knowledge, check_log_scale, check_radii, known_by_default
 from ..matching.matching import Matcher, Matches, attribute_probabilities
@@ -72,6 +73,17 @@ def check(data: Microdata, target: str, spec: AttributeSpec, place: str) -> None
     check_log_scale(data, spec.radius, place)
 
 
+def _offer(case: Case) -> Offer | None:
+    """Whether those who are alike in what is kept give a person's synthesised values away."""
+    kept = [name for name in case.known if name not in case.released]
+    guessed = [name for name in case.guessed if name in case.released and name not in kept]
+    if case.want == "anonymisation" or not kept or not guessed:
+        return None
+    radius, alike = radii_for(case, tuple(guessed))
+    settings = {"known": kept, "sensitive": guessed, **({"radius": radius} if radius else {})}
+    return Offer(f"whether those alike in {', '.join(kept)} give {', '.join(guessed)} away. {alike}".strip(), settings)
+
+
 @method(
     "Attribute risk",
     spec=AttributeSpec,
@@ -108,6 +120,7 @@ def check(data: Microdata, target: str, spec: AttributeSpec, place: str) -> None
         ),
     ),
 )
+@drafts(_offer)
 def attribute(confidential: Microdata, released: Microdata, spec: AttributeSpec, run: Run) -> Measure:
     """Sum over the records of p_i, the share of the matched set with similar sensitive values.
 

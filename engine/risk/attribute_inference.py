@@ -29,6 +29,7 @@ from typing import Annotated, Self
 import numpy as np
 
 from ..arrays import Booleans, Floats, Integers
+from ..drafting import Case, Declined, Offer, drafts, radii_for
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import check_log_scale
 from ..matching.radius import Radius
@@ -42,7 +43,7 @@ from ..spec import Param, Spec
 from ..statistics.bounded_interval import SHARE
 from ..statistics.columns import left_out
 from ..statistics.gower import Gower
-from ._attack import AttackResult, Rate, attack_outputs, combined
+from ._attack import WITHOUT_CONTROLS, AttackResult, Rate, attack_outputs, combined, excess_limit
 from ._attacked_records import drawn, of_rows
 from ._nearest_guess import Guessed, alone, guessed, sought
 
@@ -137,6 +138,25 @@ OUTPUTS = (
 )
 
 
+def _offer(case: Case) -> Offer | Declined | None:
+    """Whether sensitive values are guessed better of those in the data than of others."""
+    guessed = [name for name in case.guessed if name not in case.known]
+    if case.want != "synthesis":
+        return None
+    if not case.holdout:
+        return Declined(WITHOUT_CONTROLS)
+    if not case.known or not guessed:
+        return Declined(
+            "no variable is a quasi-identifier, or none is sensitive: there is nothing to guess from, or nothing to guess"
+        )
+    radius, alike = radii_for(case, tuple(guessed))
+    settings = {"known": list(case.known), "sensitive": guessed, **({"radius": radius} if radius else {})}
+    why = (
+        f"whether {', '.join(guessed)} can be guessed better of people whose records were used than of others. {alike}"
+    )
+    return Offer(why.strip(), settings, limits=(excess_limit("inference"),))
+
+
 @method(
     "Attribute inference",
     spec=AttributeInferenceSpec,
@@ -170,6 +190,7 @@ OUTPUTS = (
         ),
     ),
 )
+@drafts(_offer)
 def attribute_inference(
     confidential: Microdata, released: Microdata, spec: AttributeInferenceSpec, run: Run
 ) -> Measure:

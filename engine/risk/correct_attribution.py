@@ -37,6 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
+from ..drafting import Case, Offer, drafts
 from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
@@ -114,6 +115,8 @@ class CorrectAttributionSpec(Spec):
                 )
 
 
+GROUPED = 20
+"""A number with more different values is drafted in ten groups."""
 _BASELINE = "its baseline is that of values drawn from the confidential margin"
 
 
@@ -121,6 +124,25 @@ def _output(name: str, meaning: str, goal: Goal = "low") -> Output:
     questions: tuple[Question, ...] = ("inference",) if goal == "low" else ()
     beyond: Literal["", "margin"] = "margin" if name == "disco_beyond" else ""
     return Output(name, meaning, goal, "share", range=SHARE, questions=questions, held_beyond=beyond)
+
+
+def _offer(case: Case) -> Offer | None:
+    """What a release gives away of sensitive values by equal keys, where no records are held out to attack it with."""
+    guessed = [name for name in case.guessed if name not in case.known]
+    if case.want == "anonymisation" or case.holdout or not case.known or not guessed:
+        return None
+    numbers = [
+        name
+        for name in (*case.known, *guessed)
+        if case.table[name].variable.kind in BINNED and case.table[name].distinct > GROUPED
+    ]
+    settings: dict[str, object] = {"keys": list(case.known), "sensitive": guessed}
+    if numbers:
+        settings["bins"] = dict.fromkeys(numbers, "10 equal count")
+    return Offer(
+        f"whether the release gives {', '.join(guessed)} of those away who have the same {', '.join(case.known)}",
+        settings,
+    )
 
 
 @method(
@@ -164,6 +186,7 @@ def _output(name: str, meaning: str, goal: Goal = "low") -> Output:
         ),
     ),
 )
+@drafts(_offer)
 def correct_attribution(
     confidential: Microdata, released: Microdata, spec: CorrectAttributionSpec, run: Run
 ) -> Measure:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..drafting import OURS, Case, Declined, Offer, OfferedLimit, drafts, radii_for
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import Knowledge, check_log_scale, check_radii, known_by_default
 from ..matching.intruder_file import IntruderFile, IntruderRecords, made_up
@@ -186,6 +187,24 @@ def check(data: Microdata, target: str, spec: IdentificationSpec, place: str) ->
         check_log_scale(spec.external.held_against(data, names, spec.key, place).file, spec.radius, f"{place}.external")
 
 
+MOST_FOUND = 0.05
+
+
+def _offer(case: Case) -> Offer | Declined | None:
+    """Whether whoever knows the quasi-identifiers, and of kept ones the synthesised values too, finds a person's record."""
+    if case.want == "anonymisation":
+        return None
+    if not case.known:
+        return Declined("no variable is a quasi-identifier: nothing says what an intruder knows of a person")
+    kept = [name for name in case.known if name not in case.released]
+    made = [name for name in case.known if name in case.released] or list(case.released)
+    radius, alike = radii_for(case, tuple(made))
+    settings = {"known": kept, "synthesised": made, "radius": radius}
+    why = f"whether an intruder who knows {', '.join([*kept, *made])} of a person finds the record. {alike}"
+    limit = OfferedLimit("true_match_rate", "max", MOST_FOUND, OURS, question="linkability")
+    return Offer(why.strip(), {key: value for key, value in settings.items() if value}, limits=(limit,))
+
+
 @method(
     "Identification risk",
     spec=IdentificationSpec,
@@ -207,6 +226,7 @@ def check(data: Microdata, target: str, spec: IdentificationSpec, place: str) ->
         RecordArray("file_hit", "that the record's own is among those", "", "high"),
     ),
 )
+@drafts(_offer)
 def identification(confidential: Microdata, released: Microdata, spec: IdentificationSpec, run: Run) -> Measure:
     """Match the targets among the confidential records, N of n, against the released ones.
 

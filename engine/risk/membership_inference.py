@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 
 from ..arrays import Booleans, Floats, Integers
+from ..drafting import Case, Declined, Offer, drafts
 from ..errors import BadInput, NotComputable
 from ..guesses import Models
 from ..methods import method
@@ -44,7 +45,7 @@ from ..statistics.bounded_interval import SHARE
 from ..statistics.gower import Gower
 from ..statistics.mann_whitney import area, area_interval
 from ..wording import counted
-from ._attack import AttackResult, Rate, attack_outputs
+from ._attack import WITHOUT_CONTROLS, AttackResult, Rate, attack_outputs, excess_limit
 from ._attacked_records import drawn, of_rows
 from ._density_ratio import Near, log_ratio
 
@@ -155,6 +156,15 @@ def gather(
     return WholeMeasure(replace(whole, per_record={"above_controls": above}), tuple(alone))
 
 
+def _offer(case: Case) -> Offer | Declined | None:
+    """Whether the release says who is in the data."""
+    if case.want != "synthesis":
+        return None
+    if not case.holdout:
+        return Declined(WITHOUT_CONTROLS)
+    return Offer("whether it can be told who is in the data and who is not", limits=(excess_limit("membership"),))
+
+
 @method(
     "Membership inference",
     spec=MembershipInferenceSpec,
@@ -171,6 +181,7 @@ def gather(
         ),
     ),
 )
+@drafts(_offer)
 def membership_inference(
     confidential: Microdata,
     releases: Sequence[Microdata],

@@ -31,6 +31,7 @@ from scipy.sparse import csr_array
 from scipy.stats import hypergeom
 
 from ..arrays import Floats, Integers
+from ..drafting import Case, Declined, Offer, drafts
 from ..errors import BadInput, NotComputable
 from ..methods import method
 from ..microdata import Microdata
@@ -38,7 +39,16 @@ from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Kind, Role, Schema
 from ..spec import Param, Spec
-from ._attack import AttackResult, Rate, attack_outputs, combined, residual_interval, residual_risk
+from ._attack import (
+    WITHOUT_CONTROLS,
+    AttackResult,
+    Rate,
+    attack_outputs,
+    combined,
+    excess_limit,
+    residual_interval,
+    residual_risk,
+)
 from ._predicates import Predicates, guessed, multivariate, tables_of_numbers, univariate
 
 TRIES = 10
@@ -82,6 +92,18 @@ class SinglingOutSpec(Spec):
             raise BadInput(f"{place}.variables", "there is no variable but identifiers; name some")
 
 
+def _offer(case: Case) -> Offer | Declined | None:
+    """Whether the release says what is true of one person alone."""
+    if case.want != "synthesis":
+        return None
+    if not case.holdout:
+        return Declined(WITHOUT_CONTROLS)
+    return Offer(
+        "whether descriptions found in the release fit exactly one person of the data, oftener than one of the others",
+        limits=(excess_limit("singling out"),),
+    )
+
+
 @method(
     "Singling out",
     spec=SinglingOutSpec,
@@ -91,6 +113,7 @@ class SinglingOutSpec(Spec):
     controls=True,
     combine=combined,
 )
+@drafts(_offer)
 def singling_out(confidential: Microdata, released: Microdata, spec: SinglingOutSpec, run: Run) -> Measure:
     """Univariate and multivariate predicates that hold of one released record each, against people, controls, and predicates made at random.
 

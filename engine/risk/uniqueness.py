@@ -18,6 +18,7 @@ from typing import Annotated, Self
 
 import numpy as np
 
+from ..drafting import Case, Offer, drafts
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import require_equal_values
 from ..methods import method
@@ -66,6 +67,18 @@ class UniquenessSpec(Spec):
         check_binning(self.bins, {n: schema[n].kind for n in keys if schema[n].kind in BINNED}, f"{place}.bins")
 
 
+def _offer(case: Case) -> Offer | None:
+    """Who is alone with quasi-identifiers that a synthesis keeps."""
+    kept = [name for name in case.known if name not in case.released]
+    if case.want == "anonymisation" or not kept:
+        return None
+    return Offer(
+        f"how many are alone with {', '.join(kept)}, which are kept: whoever knows these finds such a record, and what protects it is that the rest "
+        "is made anew",
+        {"keys": kept},
+    )
+
+
 @method(
     "Uniqueness",
     spec=UniquenessSpec,
@@ -107,6 +120,7 @@ class UniquenessSpec(Spec):
     ),
     confidential=True,
 )
+@drafts(_offer)
 def uniqueness(confidential: Microdata, released: Microdata, spec: UniquenessSpec, run: Run) -> Measure:
     """Uniques of the released table, those that are or repeat confidential ones, and the distribution of group sizes."""
     ours, theirs = _keys(confidential, released, spec)

@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
+from ..drafting import GENERAL, OURS, Case, Offer, drafts
 from ..methods import method
 from ..microdata import DAY, Microdata
 from ..results import Diagnostic, Fit, NoTrace
@@ -41,6 +42,7 @@ from ..schema import Kind
 from ..spec import Param, Spec
 from ..statistics.smoothing import smoothed, steps, within
 from ..statistics.trees import Trees, grow, grow_classes, joined, level_order
+from ..table_seen import VariableSeen
 
 COMMON = 10
 """A value that so many records have is nobody's own."""
@@ -119,6 +121,42 @@ def _without_sets(fit: Fit) -> Mapping[str, NDArray[np.generic]]:
     return {"chosen": np.full(len(fit.arrays["left"]), -1), "sets": np.zeros((0, 0), dtype=np.bool_)}
 
 
+FEWEST_IN_LEAF, RECORDS_A_LEAF = 5, 100
+"""What a drafted tree has in a leaf at least; or a hundredth of the records, up to LARGEST_LEAF."""
+LARGEST_LEAF = 20
+
+
+def _offer(case: Case) -> Offer | None:
+    """Any variable: leaves of up to 20 records, and values near a donor's where they are numbers."""
+    seen = case.target
+    if case.want != "synthesis" or seen is None:
+        return None
+    leaf = max(FEWEST_IN_LEAF, min(LARGEST_LEAF, case.table.records // RECORDS_A_LEAF))
+    settings: dict[str, object] = {"predictors": list(case.predictors), "minbucket": leaf}
+    why = [f"trees follow any shape ({_shape(seen)})"]
+    why.append(
+        f"leaves of {leaf:,} records or more, since smaller ones give single records away and larger ones lose what goes together "
+        f"(synthpop: 5; {OURS.split(';')[0]})"
+    )
+    if not seen.variable.kind.has_levels:
+        settings["smoothing"] = True
+        why.append("values near a donor's instead of its own, so that no number is a person's")
+    if seen.missing:
+        why.append("a missing value is a value of its own and is made too")
+    return Offer("; ".join(why), settings, GENERAL)
+
+
+def _shape(seen: VariableSeen) -> str:
+    """What kind of variable it is, in a few words."""
+    kind = seen.variable.kind
+    if kind.has_levels:
+        return f"{kind}, {seen.distinct:,} values"
+    shares = [f"{seen.zeros:.0%} zeros"] if seen.zeros >= 0.05 else []
+    shares += [f"{seen.commonest:.0%} have one value"] if seen.commonest >= 0.1 and seen.zeros < 0.05 else []
+    skew = ["a long tail"] if seen.long_tailed else []
+    return ", ".join([str(kind), *shares, *skew])
+
+
 @method(
     "Classification and regression trees",
     spec=CartSpec,
@@ -126,6 +164,7 @@ def _without_sets(fit: Fit) -> Mapping[str, NDArray[np.generic]]:
     draw=draw,
     targets=tuple(Kind),
 )
+@drafts(_offer)
 def cart(data: Microdata, target: str, spec: CartSpec, run: Run, draws: int) -> Fit:
     """The trees, one for each draw if ``proper``, else one for all.
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from ..arrays import Floats
 from ..checks import require_complete, require_full_rank
+from ..drafting import drafts
 from ..errors import BadInput, NotComputable, NotConverged
 from ..guesses import Guesses, Plausibility
 from ..methods import method
@@ -37,6 +38,7 @@ from ..spec import Param, Spec
 from ..terms import Design, parse_term
 from ..weighting import WEIGHTS_KNOWN
 from ..wording import counted
+from ._drafted_regression import offer
 
 EXACT = "its posterior draws are exact and independent"
 LARGEST_SHIFT = 0.5  # standard errors; a 95 % interval that is moved so far covers in 92 %
@@ -337,6 +339,7 @@ def release_model(
     release_model=release_model,
     weighted_release_model=True,
 )
+@drafts(offer)
 def linear_regression(data: Microdata, target: str, spec: LinearRegressionSpec, run: Run, draws: int) -> Fit:
     """Posterior draws ``coefficients`` (draws, K) and ``sigma`` (draws,), with posterior means and sds as diagnostics.
 

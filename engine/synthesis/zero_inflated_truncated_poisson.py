@@ -6,6 +6,7 @@ Guo & Hu §2.1, eq. 1-5. The random effects are integrated out of the posterior
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats
 from ..checks import require_complete, require_full_rank
+from ..drafting import SUITED, Case, Offer, drafts
 from ..errors import BadInput, NotComputable, NotConverged
 from ..guesses import Guesses, Plausibility
 from ..methods import method
@@ -29,6 +31,7 @@ from ..results import Diagnostic, Fit
 from ..run import Run, silent
 from ..schema import Kind, Variable
 from ..spec import Param, Spec
+from ..table_seen import VariableSeen
 from ..terms import Design, parse_term
 from ..wording import agree, counted
 
@@ -258,6 +261,39 @@ def release_model(
     return InflatedRelease(data, target, spec, releases, tuple(map(int, run.rng.integers(2**63, size=4))))
 
 
+RECORDS_OFFERED = (200, 20_000)
+"""As few and as many records as a drafted regression is fitted to."""
+MORE_ZEROS, LARGEST_BOUND, MOST_TERMS, MOST_LEVELS = 0.05, 10_000, 4, 6
+
+
+def _offer(case: Case) -> Offer | None:
+    """A count with a bound that is 0 more often than a Poisson count of its mean, and varies more."""
+    seen = case.target
+    if case.want != "synthesis" or seen is None or seen.variable.kind is not Kind.COUNT or seen.missing:
+        return None
+    upper, mean, variance = seen.variable.upper, seen.mean, seen.variance
+    if upper is None or upper > LARGEST_BOUND or mean is None or variance is None or seen.variable.lower:
+        return None
+    few, many = RECORDS_OFFERED
+    excess = seen.zeros - math.exp(-mean)
+    if not few <= case.table.records <= many or excess < MORE_ZEROS or variance <= mean or seen.zeros > 1 - MORE_ZEROS:
+        return None
+    names = [name for name in case.predictors if _is_term(case.table[name])][:MOST_TERMS]
+    if not names:
+        return None
+    why = (
+        f"{seen.zeros:.0%} of the counts are 0, where a Poisson count of this mean has {math.exp(-mean):.0%}, and none may exceed {upper:g}: zeros have a "
+        "model of their own, and the bound is kept (Guo & Hu)"
+    )
+    return Offer(why, {"predictors": names}, SUITED)
+
+
+def _is_term(seen: VariableSeen) -> bool:
+    """Whether a predictor is complete and has few levels."""
+    kind = seen.variable.kind
+    return not seen.missing and kind is not Kind.DATE and not (kind.has_levels and seen.distinct > MOST_LEVELS)
+
+
 @method(
     "Zero-inflated truncated Poisson regression",
     spec=ZeroInflatedSpec,
@@ -268,6 +304,7 @@ def release_model(
     weighted=True,
     release_model=release_model,
 )
+@drafts(_offer)
 def zero_inflated_truncated_poisson(data: Microdata, target: str, spec: ZeroInflatedSpec, run: Run, draws: int) -> Fit:
     """Posterior draws ``theta`` (draws, 2K + 1): alpha, beta, log tau; how the sampler fared as diagnostics and trace.
 

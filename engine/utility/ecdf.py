@@ -20,6 +20,7 @@ from typing import Annotated, Literal, Self
 import numpy as np
 
 from ..arrays import Floats
+from ..drafting import OURS, Case, Offer, OfferedLimit, drafts
 from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
@@ -103,6 +104,26 @@ def ecdf_difference(
     )
 
 
+LARGEST_GAP = 0.05
+
+
+def _offer(case: Case) -> Offer | None:
+    """How far the distributions of released numbers, dates and ordered levels are from the data's."""
+    if case.want == "anonymisation" or not any(case.table[name].variable.kind in ORDERED for name in case.released):
+        return None
+    by_chance = math.ceil(163 * math.sqrt(2 / case.table.records)) / 100
+    limit = min(1.0, max(LARGEST_GAP, by_chance))
+    source = (
+        OURS
+        if limit == LARGEST_GAP
+        else "what two samples of so many records differ by once in a hundred (Kolmogorov-Smirnov)"
+    )
+    return Offer(
+        "whether each variable alone is distributed as in the data",
+        limits=(OfferedLimit("max_abs_difference", "max", limit, source),),
+    )
+
+
 @method(
     "Empirical distribution functions",
     spec=EcdfSpec,
@@ -127,6 +148,7 @@ def ecdf_difference(
     ),
     survey_weighted=True,
 )
+@drafts(_offer)
 def ecdf(confidential: Microdata, released: Microdata, spec: EcdfSpec, run: Run) -> Measure:
     """Both differences for each variable, beside their expectations for two samples of one distribution."""
     names = spec.for_release(confidential.schema, ()).variables

@@ -24,6 +24,7 @@ from typing import Annotated, Any, Literal, Self
 
 from ..arrays import Floats
 from ..combining_rules import BOUNDS, DEGREES, by_combining_rules, stated_bounds
+from ..drafting import Case, Offer, drafts
 from ..errors import BadInput, NotComputable
 from ..methods import method
 from ..microdata import Microdata
@@ -105,6 +106,19 @@ def check(data: Microdata, target: str, spec: IntervalOverlapSpec, place: str) -
         model.check_domains(data, f"{place}.models[{i}]")
 
 
+def _offer(case: Case) -> Offer | None:
+    """Whether means and quantiles of released numbers come out as from the data."""
+    numbers = [name for name in case.released if case.table[name].variable.kind in NUMERIC]
+    if case.want == "anonymisation" or not numbers or case.m < 2:
+        return None
+    full = set(case.compared) <= set(case.released)
+    said = "all variables are synthesised" if full else "some variables are synthesised, others kept"
+    return Offer(
+        f"whether means and quantiles come out as from the data, all datasets together; the combining rule for: {said}",
+        {"synthesis": "full" if full else "partial", "means": numbers, "quantiles": numbers},
+    )
+
+
 @method(
     "Confidence interval overlap",
     spec=IntervalOverlapSpec,
@@ -147,6 +161,7 @@ def check(data: Microdata, target: str, spec: IntervalOverlapSpec, place: str) -
     check=check,
     combine=by_combining_rules,
 )
+@drafts(_offer)
 def interval_overlap(confidential: Microdata, released: Microdata, spec: IntervalOverlapSpec, run: Run) -> Measure:
     """Overlap, estimate and standard error of each estimand; the confidential data alone have no overlap."""
     spec = spec.for_release(confidential.schema, ())

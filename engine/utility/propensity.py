@@ -35,6 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
+from ..drafting import OURS, Case, Offer, OfferedLimit, drafts
 from ..errors import NotComputable
 from ..methods import method
 from ..microdata import Microdata
@@ -132,6 +133,14 @@ class PropensitySpec(Spec):
     permutations: Annotated[int, Param("permutations of the labels that give the tree's null", ge=2)] = 5
 
 
+def _offer(case: Case) -> Offer | None:
+    """Whether a classifier can tell a release of synthetic records from the data."""
+    if case.want == "anonymisation":
+        return None
+    why = "whether the release as a whole looks like the data: 1 where it follows them"
+    return Offer(why, limits=(OfferedLimit("s_pmse", "max", 10, f"ten times what a right model would give; {OURS}"),))
+
+
 @method(
     "Propensity score",
     spec=PropensitySpec,
@@ -163,6 +172,7 @@ class PropensitySpec(Spec):
         ),
     ),
 )
+@drafts(_offer)
 def propensity(confidential: Microdata, released: Microdata, spec: PropensitySpec, run: Run) -> Measure:
     """``pmse`` beside its null expectation, and their ratio.
 

@@ -16,6 +16,7 @@ from . import completion as completing
 from .admin import adopt, audit, cancel, delete, doctor, keys, runs, worker
 from .completion import completion
 from .constraints import constraints
+from .draft import draft
 from .failures import guarded
 from .gate import approve, examine, policy
 from .key import key
@@ -417,7 +418,7 @@ def recipes(name: str | None) -> None:
 
 
 for command in (
-    adopt, approve, constraints, audit, cancel, completion, delete, doctor, examine, figures, key, keys, policy, release, report, runs, verify, worker,
+    adopt, approve, constraints, audit, cancel, completion, delete, doctor, draft, examine, figures, key, keys, policy, release, report, runs, verify, worker,
 ):  # fmt: skip
     sfumato.add_command(command)
 

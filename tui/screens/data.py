@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -33,8 +33,9 @@ from sfumato.workspace.reporting.words import role_text
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.data_view import DataView, FoundColumn, VariableLine, found_columns, outline
 
+from .drafting import DraftForm, DraftsPlan, asked_wanted
 from .page import grid_exportable
-from .plan_history import EditsPlan, PlanHistory
+from .plan_history import PlanHistory
 from .sheet import COLUMNS, DROPS, reading_of, row_values, sheet_summary, sifted_fields, variable_series
 from .sifted import Sifted
 
@@ -52,10 +53,21 @@ ROLE_KEYS = {"quasi_identifier": "i", "sensitive": "s", "other": "o", "identifie
 class VariableGrid(MarkedGrid):
     """The variables."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Edit", id="data.edit")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select", "Edit", id="data.edit"),
+        Binding("g", "draft", "Draft", id="data.draft"),
+    ]
+
+    @dataclass
+    class DraftAsked(Message):
+        """A draft of a plan is wanted."""
+
+    def action_draft(self) -> None:
+        """Ask for a draft."""
+        self.post_message(self.DraftAsked())
 
 
-class Data(Sifted, EditsPlan):
+class Data(Sifted, DraftsPlan):
     """A table of variables, and a profile of the one under the cursor. Each act is one edit of the plan, which u takes back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -369,6 +381,19 @@ class Data(Sifted, EditsPlan):
                 self._change({name: with_open_ends(table)})
 
         await self.sfumato.open(variable_form(here.variable, here.planned), answered)
+
+    @on(VariableGrid.DraftAsked)
+    async def _ask_draft(self) -> None:
+        """Ask what a plan is wanted for, and have it drafted."""
+        history, view = self._history, self._view
+        if history is None or view is None:
+            return
+
+        def answered(table: dict[str, Any] | None) -> None:
+            if table is not None:
+                self.draft_apart(asked_wanted(table), history.now.toml)
+
+        await self.sfumato.open(DraftForm([line.variable for line in view.lines if line.planned]), answered)
 
     def action_undo(self) -> None:
         """Take back the last edit."""

@@ -23,7 +23,8 @@ from sfumato.tui.terminal.external_editor import NotEdited, edited, editor_comma
 from sfumato.tui.widgets.entries import TomlText
 from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.lines import Line
-from sfumato.workspace.plan.drafts import Draft, draft_of_run
+from sfumato.workspace.errors import NotFound
+from sfumato.workspace.plan.drafts import Draft, draft_of, draft_of_run
 from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import mark
 
@@ -268,6 +269,11 @@ class Plan(EditsPlan):
         """Make the plan that of a run, with these ``[weights]``; u brings back the one that was here."""
         self.compute(lambda workspace: draft_of_run(workspace, run_id, weights), self._edited)
 
+    def take_text(self, toml: str, said: str) -> None:
+        """Make this text the plan, and say so; u brings back the one that was here."""
+        self.sfumato.say(said)
+        self.compute(partial(_saying, self._project_id, toml), self._edited)
+
     def action_undo(self) -> None:
         """Take back what was typed and cannot be read, else the last edit."""
         if self._history is not None and self._is_typed:
@@ -389,3 +395,11 @@ class Plan(EditsPlan):
             self.compute(cost, ask)
         else:
             await ask("")
+
+
+def _saying(project_id: int, toml: str, workspace: Workspace) -> Draft:
+    """The plan of a project with another text. Raises NotFound."""
+    found = draft_of(workspace, project_id)
+    if found is None:
+        raise NotFound(f"project {project_id} has no plan")
+    return found.saying(toml)

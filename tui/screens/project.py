@@ -325,6 +325,13 @@ class Project(Page):
         await self.action_show_tab("plan")
         self.query_one(Plan).start_from(event.run_id, event.weights)
 
+    @on(Data.Drafted)
+    async def _take_draft(self, event: Data.Drafted) -> None:
+        from .drafting import drafted_words
+
+        await self.action_show_tab("plan")
+        self.query_one(Plan).take_text(event.found.toml, drafted_words(event.found))
+
     @on(Runs.Marked)
     def _lay_over(self, event: Runs.Marked) -> None:
         sweep = self._panes["sweep"]

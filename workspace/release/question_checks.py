@@ -19,6 +19,7 @@ from ..reporting.words import settings_text
 from ..views.results import result_rows
 from ..views.weights import weights_said
 from .checks import Case, Check, Sighting
+from .policy import Policy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -158,3 +159,15 @@ QUESTION_CHECKS = (
         _weighted, "risk-weighted pseudo posterior: Hu, Savitsky & Williams (2022)", note=True,
     ),
 )  # fmt: skip
+
+
+def gate_warns(question: Question, policy: Policy) -> tuple[float, str] | None:
+    """From where on the gate warns of what answers a question, and whose limit that is; None where a policy has it never warn."""
+    check = next(check for check in QUESTION_CHECKS if check.key == _key(question))
+    warn, _ = check.limits(policy)
+    given = policy.findings.get(check.key)
+    if warn is None:
+        return None
+    if given is not None and given.warn is not None:
+        return warn, given.source or f"the policy of this workspace, findings.{check.key}"
+    return warn, f"from where on the gate warns; {_CHOICE}"

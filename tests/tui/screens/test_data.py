@@ -127,7 +127,7 @@ async def test_one_key_gives_a_role_to_all_that_are_marked_and_u_takes_it_back(s
         await seat.press("j", "space", "i")
         assert planned_roles(imported) == {"age": "quasi_identifier", "cost": "other", "smoker": "quasi_identifier"}
         assert "marked" not in seat.text
-        await seat.press("g", "j", "j", "s")
+        await seat.press("home", "j", "j", "s")
         assert planned_roles(imported)["cost"] == "sensitive"
         await seat.press("u")
         assert planned_roles(imported)["cost"] == "other"
@@ -146,7 +146,7 @@ async def test_x_leaves_columns_out_and_takes_them_in_as_they_were(sit, imported
     async with sit(imported, "j", "d", "space", "space", "x") as seat:
         assert "3 left out of the plan" in seat.text
         assert list(planned_roles(imported)) == ["smoker"]
-        await seat.press("g", "j", "x", "j", "x")
+        await seat.press("home", "j", "x", "j", "x")
         assert planned_roles(imported) == {"age": "identifier", "cost": "other", "smoker": "other"}
         await seat.press("u", "u", "u", "u")
     assert plan_of(imported).toml == before
@@ -159,7 +159,7 @@ async def test_only_x_takes_in_a_column_that_is_left_out(sit, imported):
         await seat.press("asterisk", "o")
         assert "1 left out of the plan stay" in seat.app.notices[-1]
         assert "id" not in planned_roles(imported)
-        await seat.press("g", "x")
+        await seat.press("home", "x")
         assert planned_roles(imported)["id"] == "identifier"
         assert "a run reads them from the file" in seat.text
 
@@ -182,7 +182,7 @@ async def test_a_kind_is_chosen_by_its_number_for_all_that_are_marked(sit, impor
     async with sit(imported, "j", "space", "space", "K", "5", size=size) as seat:
         kinds = {name: table["kind"] for name, table in variable_tables(plan_of(imported).toml).planned.items()}
         assert kinds == {"age": "continuous", "cost": "continuous", "smoker": "binary"}
-        await seat.press("g", "j", "K", "enter")
+        await seat.press("home", "j", "K", "enter")
         assert plan_of(imported).revision == 2
         await seat.press("K", "escape")
         assert plan_of(imported).revision == 2
@@ -193,7 +193,7 @@ async def test_missing_codes_of_several_variables_are_typed_once(sit, imported):
     async with sit(imported, "j", "space", "space", "m", *"25, 30", "enter") as seat:
         tables = variable_tables(plan_of(imported).toml).planned
         assert [tables[name].get("missing") for name in ("age", "cost", "smoker")] == [[25, 30], [25, 30], None]
-        await seat.press("g", "j", "m", "end", *", no", "enter")
+        await seat.press("home", "j", "m", "end", *", no", "enter")
         assert variable_tables(plan_of(imported).toml).planned["age"]["missing"] == [25, 30, "no"]
 
 

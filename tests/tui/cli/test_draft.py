@@ -1,0 +1,81 @@
+"""``sfumato draft``: a recipe that runs, from a file or a project, and what is refused."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Command = Callable[..., int]
+ROWS = "\n".join(
+    f"{'north' if i % 3 else 'south'},{20 + i % 37},{(i * 37) % 91},{'yes' if i % 4 else 'no'}" for i in range(120)
+)
+
+
+@pytest.fixture
+def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A file of 120 people."""
+    monkeypatch.chdir(tmp_path)
+    Path("people.csv").write_text(f'town,age,"pay, net",smoker\n{ROWS}\n')
+    return "people.csv"
+
+
+def test_a_draft_goes_to_standard_output_and_what_it_says_beside_it(
+    people: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sfumato("draft", people, "--known", "town, age", "--sensitive", '"pay, net"', "--sensitive", "smoker") == 0
+    said = capsys.readouterr()
+    found = tomllib.loads(said.out)
+    assert {step["target"] for step in found["synthesis"]} == {"pay, net", "smoker"}
+    assert "NOT MEASURED: membership." in said.err
+    assert not Path("workspace").exists()
+
+
+@pytest.mark.slow
+def test_a_drafted_recipe_runs(people: str, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    assert sfumato("draft", people, "--known", "town", "--sensitive", "smoker", "-m", "2", "-o", "new.toml") == 0
+    assert "sfumato run new.toml" in capsys.readouterr().out
+    assert sfumato("run", "new.toml", "--workspace", "w", "--jobs", "1", "--quiet") in (0, 1)
+
+
+@pytest.mark.slow
+def test_a_project_is_drafted_for_by_its_name(
+    people: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sfumato("import", people, "--workspace", "w") == 0
+    capsys.readouterr()
+    asked = ("--want", "anonymisation", "--known", "town,age", "--sensitive", "smoker", "-k", "4", "-l", "2")
+    assert sfumato("draft", "people", "--workspace", "w", *asked) == 0
+    (step,) = tomllib.loads(capsys.readouterr().out)["anonymisation"]
+    assert (step["k"], step["l"], step["sensitive"]) == (4, 2.0, ["smoker"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "no variable has a role yet"),
+        (("--known", "twon"), 'no column "twon"; did you mean "town"?'),
+        (("--known", "town", "--sensitive", "town"), "is said to be known and sensitive"),
+        (("--want", "anonymisation", "--sensitive", "smoker"), "needs quasi-identifiers"),
+        (("--want", "anonymisation", "--known", "town", "-k", "500"), "cannot make a class of 500"),
+        (("--want", "evaluation", "--known", "town"), "no variable is sensitive"),
+    ],
+)
+def test_what_is_missing_is_said(
+    arguments: tuple[str, ...], said: str, people: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = sfumato("draft", people, *arguments)
+    assert status == (2 if said else 0)
+    assert said in capsys.readouterr().err
+
+
+def test_no_file_is_written_over_and_no_unknown_source_is_taken(
+    people: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("there.toml").write_text("mine")
+    assert sfumato("draft", people, "--known", "town", "--sensitive", "smoker", "-o", "there.toml") == 2
+    assert Path("there.toml").read_text() == "mine"
+    assert sfumato("draft", "nobody", "--workspace", "none") == 2
+    assert 'there is no file "nobody"' in capsys.readouterr().err

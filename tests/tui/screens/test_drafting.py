@@ -1,0 +1,78 @@
+import tomllib
+
+import pytest
+
+from sfumato.tui.state import AppState, save_state
+from sfumato.workspace.plan.drafts import draft_of, save_draft
+from sfumato.workspace.plan.edits import with_variable
+from sfumato.workspace.store.workspace import Workspace
+
+ROLES = {
+    "town": ("categorical", "quasi_identifier"),
+    "age": ("count", "quasi_identifier"),
+    "smoker": ("binary", "sensitive"),
+}
+
+
+@pytest.fixture
+def imported(empty, tmp_path):
+    """A project of 90 people whose variables have roles."""
+    from sfumato.workspace.ingest.importing import import_file
+
+    rows = "\n".join(f"{'north' if i % 3 else 'south'},{20 + i % 37},{'no' if i % 4 else 'yes'}" for i in range(90))
+    (tmp_path / "people.csv").write_text(f"town,age,smoker\n{rows}\n")
+    import_file(empty, str(tmp_path / "people.csv"), "")
+    save_state(empty, AppState(project=1, tab="data"))
+    return empty
+
+
+@pytest.fixture
+def with_roles(imported):
+    """The same once everybody knows who may know what."""
+    with Workspace.open(imported) as workspace:
+        draft = draft_of(workspace, 1)
+        for name, (kind, role) in ROLES.items():
+            draft = draft.saying(with_variable(draft.toml, name, {"kind": kind, "role": role}))
+        save_draft(workspace, draft)
+    return imported
+
+
+def plan_of(directory):
+    with Workspace.open(directory, read_only=True) as reader:
+        return draft_of(reader, 1).toml
+
+
+@pytest.mark.slow
+async def test_two_keys_draft_a_synthesis_and_one_takes_it_back(sit, with_roles, size):
+    before = plan_of(with_roles)
+    async with sit(with_roles, "g", size=size) as seat:
+        assert "made anew: smoker" in seat.text
+        assert "kept as they are: town, age" in seat.text
+        await seat.press("enter")
+        assert "R runs this plan" in seat.text
+        assert [step["target"] for step in tomllib.loads(plan_of(with_roles))["synthesis"]] == ["smoker"]
+        assert "NOT MEASURED: membership" in "".join(seat.app.notices)
+        await seat.press("u")
+    assert plan_of(with_roles) == before
+
+
+@pytest.mark.slow
+async def test_an_anonymisation_of_k_and_l_takes_few_keys(sit, with_roles, size):
+    async with sit(with_roles, *("g", "right", "down", "down", "2", "enter"), size=size):
+        pass
+    (step,) = tomllib.loads(plan_of(with_roles))["anonymisation"]
+    assert (step["k"], step["l"]) == (5, 2.0)
+    assert "m" not in tomllib.loads(plan_of(with_roles))["release"]
+
+
+async def test_without_roles_it_asks_for_them_and_changes_nothing(sit, imported, size):
+    before = plan_of(imported)
+    async with sit(imported, "g", "enter", size=size) as seat:
+        assert "No variable has a role yet" in " ".join(seat.text.split())
+        await seat.press("escape")
+    assert plan_of(imported) == before
+
+
+async def test_what_no_draft_can_be_asked_is_said_while_it_is_typed(sit, with_roles, size):
+    async with sit(with_roles, *("g", "down", "backspace", "1"), size=size) as seat:
+        assert "must be a whole number of at least 2" in seat.text

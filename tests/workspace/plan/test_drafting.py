@@ -1,0 +1,338 @@
+"""Drafts of plans: that they run as they are, say what they do not cover, and hold nothing that nobody asked for."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.engine.checks import check_steps
+from sfumato.engine.drafting import Case, Declined, Offer, OfferedLimit, offer_of, radius_for
+from sfumato.engine.errors import BadInput
+from sfumato.engine.execution import execute
+from sfumato.engine.methods import registry
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
+from sfumato.engine.schema import Kind, MissingPolicy, Role, Schema, Variable
+from sfumato.engine.table_seen import table_seen
+from sfumato.workspace.plan.draft_data import Roles, draft_file, draft_for, gate_limit
+from sfumato.workspace.plan.drafted_text import drafted_toml
+from sfumato.workspace.plan.drafting import DraftedPlan, Wanted, drafted
+from sfumato.workspace.plan.drafts import plan_text
+from sfumato.workspace.plan.edits import StepPlace, with_moved, without_step
+from sfumato.workspace.plan.prepare import prepare_run
+from sfumato.workspace.recipes import find_recipe
+from sfumato.workspace.release.policy import FindingLimit, Policy
+
+KINDS = {
+    "town": Kind.CATEGORICAL, "street": Kind.CATEGORICAL, "smoker": Kind.BINARY, "grade": Kind.ORDINAL, "visits": Kind.COUNT,
+    "days": Kind.COUNT, "pay": Kind.CONTINUOUS, "height": Kind.CONTINUOUS, "gains": Kind.CONTINUOUS, "born": Kind.DATE,
+    "same": Kind.COUNT,
+}  # fmt: skip
+BOUNDS: dict[str, tuple[float, float]] = {"days": (0.0, 365.0)}
+
+
+def values(name: str, n: int, rng: np.random.Generator) -> np.ndarray[Any, Any]:
+    """Values of one of the variables of KINDS, (n,)."""
+    return {
+        "town": lambda: rng.choice(["north", "south", "east, or west"], n),
+        "street": lambda: np.array([f"street {i}" for i in rng.permutation(n)]),
+        "smoker": lambda: rng.choice(["no", "yes"], n, p=[0.8, 0.2]),
+        "grade": lambda: rng.choice(["a", "b", "c"], n),
+        "visits": lambda: rng.poisson(3, n),
+        "days": lambda: np.where(rng.random(n) < 0.4, 0, np.minimum(365, rng.negative_binomial(2, 0.02, n))),
+        "pay": lambda: np.exp(rng.normal(8, 1, n)),
+        "height": lambda: rng.normal(170, 9, n),
+        "gains": lambda: np.where(rng.random(n) < 0.7, 0.0, rng.normal(0, 1e4, n)),
+        "born": lambda: np.datetime64("1950-01-01") + rng.integers(0, 20_000, n),
+        "same": lambda: np.full(n, 7),
+    }[name]()
+
+
+def table_of(
+    roles: dict[str, str], n: int, seed: int, missing: float = 0.0, policy: str = "keep"
+) -> tuple[dict[str, Any], Microdata]:
+    """A recipe's table without steps, and records for it: variables of KINDS with these roles."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({name: values(name.partition("_")[0], n, rng) for name in roles})
+    for name in frame.columns[:-1]:
+        frame[name] = frame[name].astype("object").mask(rng.random(n) < missing) if missing else frame[name]
+    variables = {
+        name: Variable(name, KINDS[name.partition("_")[0]], Role(role), BOUNDS.get(name.partition("_")[0])).to_table()
+        for name, role in roles.items()
+    }
+    table = {"title": "drawn", "data": {"missing": policy}, "variables": variables, "release": {"m": 3, "seed": 4}}
+    return table, conform(frame, Recipe.from_table(table).schema, MissingPolicy(policy))
+
+
+def draft(table: dict[str, Any], data: Microdata, wanted: Wanted) -> dict[str, Any]:
+    """The table of the plan that is drafted, as its text says it."""
+    return tomllib.loads(draft_for(plan_text(table), table, data, wanted, gate_limit(Policy())).toml)
+
+
+ROLES = ("quasi_identifier", "sensitive", "other")
+
+
+@given(
+    roles=st.dictionaries(st.sampled_from(sorted(KINDS)), st.sampled_from(ROLES), min_size=1),
+    n=st.sampled_from([1, 2, 3, 12, 60, 300]),
+    seed=st.integers(0, 99),
+    missing=st.sampled_from([0.0, 0.0, 0.3]),
+    wanted=st.builds(
+        Wanted,
+        want=st.sampled_from([None, "synthesis", "anonymisation", "evaluation"]),
+        full=st.booleans(),
+        l=st.sampled_from([None, 2.0, 3.0]),
+        p=st.sampled_from([None, 2]),
+        t=st.sampled_from([None, 0.4]),
+    ),
+)
+def test_a_draft_is_accepted_for_any_table_or_says_what_is_missing(
+    roles: dict[str, str], n: int, seed: int, missing: float, wanted: Wanted
+) -> None:
+    policy = "drop" if wanted.want == "anonymisation" else "keep"
+    try:
+        table, data = table_of(roles, n, seed, missing, policy)
+    except BadInput:
+        return  # no record is left of which nothing is missing
+    try:
+        found = draft(table, data, wanted)
+    except BadInput as error:
+        assert error.place in ("variables", "anonymisation")  # noqa: PT017
+        return
+    recipe = Recipe.from_table(found)
+    check_steps(recipe, conform(data.frame, recipe.schema, recipe.data.missing))
+    made = {name for step in recipe.synthesis for name in step.targets}
+    varied = {name for name in data.schema.of_role(Role.SENSITIVE) if len(data.frame[name].unique()) > 1}
+    if recipe.synthesis:
+        assert varied <= made
+    if not missing:
+        assert "same" not in found["variables"]
+
+
+TABLES = {
+    "all kinds": {
+        "town": "quasi_identifier", "grade": "quasi_identifier", "visits": "quasi_identifier", "smoker": "sensitive",
+        "days": "sensitive", "pay": "sensitive", "gains": "sensitive", "height": "sensitive", "born": "sensitive",
+    },
+    "lone values": {"street": "quasi_identifier", "pay": "sensitive"},
+    "one of each": {"town": "quasi_identifier", "smoker": "sensitive"},
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("missing", [0.0, 0.2], ids=["complete", "missing"])
+@pytest.mark.parametrize(
+    "wanted", [Wanted(m=2), Wanted(full=True, m=2), Wanted("anonymisation", k=3, l=2.0)], ids=["partial", "full", "k"]
+)
+@pytest.mark.parametrize("name", TABLES)
+def test_a_draft_runs_as_it_is(name: str, wanted: Wanted, missing: float) -> None:
+    table, data = table_of(TABLES[name], 240, 5, missing, "drop" if wanted.want else "keep")
+    recipe = Recipe.from_table(draft(table, data, wanted))
+    found = execute(recipe, data, key=PUBLIC)
+    assert found.rows
+    assert not [verdict for verdict in found.verdicts if verdict.outcome == "not computed"]
+
+
+def test_many_columns_are_drafted_with_few_predictors_each() -> None:
+    names = [f"{list(KINDS)[i % 9]}_{i}" for i in range(500)]
+    roles = {
+        name: "sensitive" if i % 50 == 0 else "quasi_identifier" if i < 5 else "other" for i, name in enumerate(names)
+    }
+    table, data = table_of(roles, 400, 6)
+    found = draft(table, data, Wanted())
+    assert len(found["synthesis"]) == 10
+    assert max(len(step["predictors"]) for step in found["synthesis"]) <= 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("file", "roles", "wanted"),
+    [
+        ("ce.csv", Roles(("UrbanRural", "Race"), ("Income", "Expenditure")), Wanted()),
+        ("acs.csv", Roles(("SEX", "RACE", "MAR"), ("DIS", "HICOV")), Wanted()),
+        ("adult.csv", Roles(("age", "marital_status", "race", "sex"), ("occupation", "income"), ("fnlwgt",)), Wanted()),
+        ("adult.csv", Roles(("age", "marital_status", "race", "sex"), ("occupation",)), Wanted("anonymisation", l=3.0)),
+    ],
+)
+def test_drafts_for_public_data_are_prepared(
+    file: str, roles: Roles, wanted: Wanted, public_data: Any, tmp_path: Path
+) -> None:
+    recipe = tmp_path / "drafted.toml"
+    recipe.write_text(draft_file(str(public_data(file)), {}, wanted, roles).toml, "utf-8")
+    prepared = prepare_run(find_recipe(str(recipe)), key=PUBLIC)
+    assert (prepared.data.controls is None) == (file == "ce.csv" or wanted.want == "anonymisation")
+
+
+def test_without_roles_nothing_is_drafted_and_full_needs_them_too() -> None:
+    table, data = table_of({"town": "other", "pay": "other"}, 50, 1)
+    for wanted in (Wanted(), Wanted("anonymisation"), Wanted(full=True)):
+        with pytest.raises(BadInput, match="no variable has a role yet"):
+            draft(table, data, wanted)
+
+
+def test_a_kept_variable_is_not_released_in_silence() -> None:
+    table, data = table_of({"town": "quasi_identifier", "pay": "sensitive", "height": "other"}, 50, 1)
+    plan = drafted(table, table_seen(data), Wanted())
+    assert "Kept as they are, for everybody to see who gets the release: town, height." in plan.notes
+    assert any("height" in one and "LIKE A NAME" in one for one in plan.warnings)
+    assert "NOT MEASURED: membership." in plan.warnings
+
+
+def test_identifiers_are_no_part_of_an_anonymisation_and_never_predict() -> None:
+    table, data = table_of({"town": "quasi_identifier", "pay": "sensitive", "street": "identifier"}, 50, 1)
+    anonymised = draft(table, data, Wanted("anonymisation", k=2))
+    assert "street" not in anonymised["variables"]
+    synthesised = draft(table, data, Wanted(full=True))
+    assert all("street" not in (step["target"], *step["predictors"]) for step in synthesised["synthesis"])
+
+
+def test_a_sensitive_variable_of_too_few_values_fails_a_threshold_of_its_own() -> None:
+    table, data = table_of({"visits": "quasi_identifier", "grade": "sensitive", "smoker": "sensitive"}, 200, 1)
+    plan = drafted(table, table_seen(data), Wanted("anonymisation", k=3, l=3.0))
+    (step,) = plan.table["anonymisation"]
+    assert step["sensitive"] == ["grade"]
+    assert any('"smoker" has 2 different values' in one for one in plan.warnings)
+    limits = {(one["value"], one.get("target")): one["min"] for one in plan.table["threshold"] if "min" in one}
+    assert limits["risk.anonymity.l_distinct", "grade"] == 3
+    assert limits["risk.anonymity.l_distinct", "smoker"] == 2
+
+
+def test_what_a_project_s_policy_says_is_the_limit_of_an_attack() -> None:
+    table, data = table_of({"town": "quasi_identifier", "smoker": "sensitive"}, 100, 1)
+    policy = Policy(findings={"linkability_excess": FindingLimit(warn=0.01, source="release rules, section 4")})
+    found = draft_for(plan_text(table), table, data, Wanted(holdout=True), gate_limit(policy))
+    limits = {one["value"]: one["max"] for one in tomllib.loads(found.toml)["threshold"] if "max" in one}
+    assert limits["risk.identification.true_match_rate"] == 0.01
+    assert limits["risk.singling_out.excess_risk"] == 0.05
+    assert "release rules, section 4" in found.toml
+
+
+def test_an_anonymisation_releases_one_table_and_holds_nothing_out() -> None:
+    table, data = table_of({"town": "quasi_identifier", "pay": "sensitive"}, 50, 1)
+    table["data"]["holdout"] = 0.2
+    found = draft(table, data, Wanted("anonymisation", k=2))
+    assert "m" not in found["release"]
+    assert "holdout" not in found["data"]
+
+
+@pytest.mark.parametrize("name", ["a\n[release]\nm = 9", "x # y", 'quo"te', "tab\tstop", "\u2028line"])
+def test_no_name_of_a_variable_ends_a_comment(name: str) -> None:
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"town": rng.choice(["n", "s"], 60), name: rng.normal(size=60)})
+    schema = Schema(
+        (Variable("town", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER), Variable(name, Kind.CONTINUOUS, Role.SENSITIVE))
+    )
+    table = {"variables": {v.name: v.to_table() for v in schema}, "release": {"seed": 1}}
+    found = draft(table, conform(frame, schema), Wanted())
+    assert found["release"] == {"m": 5, "seed": 1}
+    assert [step["target"] for step in found["synthesis"]] == [name]
+
+
+def test_reasons_go_with_their_steps_and_a_second_draft_leaves_none_of_the_first() -> None:
+    table, data = table_of({"town": "quasi_identifier", "pay": "sensitive", "smoker": "sensitive"}, 120, 1)
+    once = draft_for(plan_text(table), table, data, Wanted(), gate_limit(Policy())).toml
+    moved = with_moved(once, StepPlace("synthesis", 1), -1)
+    lines = moved.splitlines()
+    at = lines.index('target = "pay"')
+    assert any(line.startswith("# pay: ") for line in lines[at - 6 : at])
+    without = without_step(once, StepPlace("synthesis", 1))
+    assert "# pay: " not in without
+    again = draft_for(once, tomllib.loads(once), data, Wanted(), gate_limit(Policy())).toml
+    assert again == once
+
+
+def test_comments_of_the_owner_stay() -> None:
+    table, data = table_of({"town": "quasi_identifier", "pay": "sensitive"}, 60, 1)
+    toml = plan_text(table).replace("[variables]", "# the owner's own words\n[variables]")
+    assert "# the owner's own words\n[variables]" in draft_for(toml, table, data, Wanted(), gate_limit(Policy())).toml
+
+
+@pytest.mark.parametrize("name", sorted(set(KINDS) - {"same"}))
+def test_the_order_of_records_changes_no_draft(name: str) -> None:
+    roles = {"town": "quasi_identifier", "smoker": "other", name: "sensitive"}
+    table, data = table_of(roles, 200, 3)
+    turned = Microdata(data.schema, data.frame.iloc[::-1].reset_index(drop=True), data.origin)
+    assert draft(table, data, Wanted()) == draft(table, turned, Wanted())
+
+
+def offer(table: dict[str, Any], data: Microdata, key: str, target: str, **case: Any) -> Offer | Declined | None:
+    seen = table_seen(data)
+    return offer_of(
+        registry()[key],
+        Case("synthesis", seen, ("town",), (target,), (target,), target=seen[target], predictors=("town",), **case),
+    )
+
+
+def test_models_are_offered_for_what_looks_like_them_alone() -> None:
+    roles = {
+        "town": "quasi_identifier",
+        "pay": "other",
+        "gains": "other",
+        "height": "other",
+        "days": "other",
+        "visits": "other",
+    }
+    table, data = table_of(roles, 400, 2)
+    logged = offer(table, data, "synthesis.linear_regression", "pay")
+    assert isinstance(logged, Offer)
+    assert logged.settings["transform"] == "log"
+    straight = offer(table, data, "synthesis.linear_regression", "height")
+    assert isinstance(straight, Offer)
+    assert straight.settings["transform"] == "identity"
+    assert offer(table, data, "synthesis.linear_regression", "gains") is None  # seven tenths are 0
+    assert isinstance(offer(table, data, "synthesis.zero_inflated_truncated_poisson", "days"), Offer)
+    assert (
+        offer(table, data, "synthesis.zero_inflated_truncated_poisson", "visits") is None
+    )  # a Poisson count without a bound
+
+
+def test_attacks_are_offered_where_records_are_held_out() -> None:
+    table, data = table_of({"town": "quasi_identifier", "smoker": "sensitive"}, 100, 1)
+    for key in ("risk.singling_out", "risk.attribute_inference", "risk.membership_inference"):
+        assert isinstance(offer(table, data, key, "smoker"), Declined)
+        assert isinstance(offer(table, data, key, "smoker", holdout=True), Offer)
+
+
+def test_radii_are_shares_of_what_spreads_over_magnitudes_else_round_numbers() -> None:
+    _, data = table_of(dict.fromkeys(("pay", "height", "visits", "born", "town"), "other"), 2000, 2)
+    seen = table_seen(data)
+    said = {name: found and found[0] for name in seen._named if (found := radius_for(seen[name])) or True}
+    assert said == {"pay": "5%", "height": 0.5, "visits": None, "born": 200, "town": None}
+
+
+def test_limits_that_are_offered_are_of_outputs_that_there_are() -> None:
+    seen = table_seen(
+        table_of(
+            {"town": "quasi_identifier", "visits": "quasi_identifier", "smoker": "sensitive", "pay": "sensitive"},
+            100,
+            1,
+        )[1]
+    )
+    told = 0
+    for want in ("synthesis", "anonymisation", "evaluation"):
+        for method in registry().values():
+            case = Case(
+                want, seen, ("town", "visits"), ("smoker", "pay"), ("smoker", "pay"), holdout=True, l=2.0, p=2, t=0.5
+            )  # type: ignore[arg-type]
+            found = offer_of(method, case)
+            for limit in found.limits if isinstance(found, Offer) else ():
+                assert isinstance(limit, OfferedLimit)
+                goal = method.output(limit.output).goal
+                assert limit.bound == {"high": "min", "low": "max"}[goal]
+                told += 1
+    assert told > 10
+
+
+def test_a_drafted_text_reads_as_its_plan() -> None:
+    table, data = table_of({"town": "quasi_identifier", "pay": "sensitive"}, 60, 1)
+    plan = drafted(table, table_seen(data), Wanted())
+    assert isinstance(plan, DraftedPlan)
+    assert tomllib.loads(drafted_toml(plan_text(table), plan)) == plan.table

@@ -1,0 +1,129 @@
+"""``sfumato draft``: a whole recipe from the roles of the variables, with the reason for each of its steps."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sfumato.engine.errors import BadInput
+from sfumato.workspace.reporting.words import mark
+
+from .options import WORKSPACE, chosen_workspace, say_workspace, text_format
+from .speech import echo
+
+if TYPE_CHECKING:
+    from sfumato.workspace.plan.draft_data import DraftedText, Roles
+    from sfumato.workspace.plan.drafting import Wanted
+
+WANTS = ("synthesis", "anonymisation", "evaluation")
+
+
+@click.command()
+@click.argument("source", metavar="FILE|PROJECT")
+@WORKSPACE
+@click.option(
+    "--want",
+    type=click.Choice(WANTS),
+    help="What for (default: synthesis where a variable is sensitive, else anonymisation).",
+)
+@click.option(
+    "--known",
+    multiple=True,
+    metavar="NAMES",
+    help="Quasi-identifiers: what an intruder may know. Commas between names; repeatable.",
+)
+@click.option(
+    "--sensitive", multiple=True, metavar="NAMES", help="What must not be learnt. Commas between names; repeatable."
+)
+@click.option(
+    "--leave-out", multiple=True, metavar="NAMES", help="Columns that take no part. Commas between names; repeatable."
+)
+@click.option("--full", is_flag=True, help="Synthesis: make every variable anew, not the sensitive ones alone.")
+@click.option("-m", type=click.IntRange(1, 1000), default=5, show_default=True, help="Synthesis: datasets.")
+@click.option(
+    "-k", type=click.IntRange(2), default=5, show_default=True, help="Anonymisation: fewest records in a class."
+)
+@click.option(
+    "-l", type=click.FloatRange(1, min_open=True), help="Anonymisation: fewest different sensitive values in a class."
+)
+@click.option("-p", type=click.IntRange(2), help="Anonymisation: p of p-sensitive k-anonymity.")
+@click.option(
+    "-t",
+    type=click.FloatRange(0, 1, min_open=True),
+    help="Anonymisation: largest distance of a class from the whole table.",
+)
+@click.option(
+    "--holdout/--no-holdout",
+    default=None,
+    help="Keep records out of the release, to attack it with (default: of 2,000 records or more).",
+)
+@click.option(
+    "-o", "recipe_file", type=click.Path(path_type=Path), help="Write the recipe there (default: standard output)."
+)
+@text_format
+def draft(
+    source: str,
+    directory: Path | None,
+    recipe_file: Path | None,
+    known: tuple[str, ...],
+    sensitive: tuple[str, ...],
+    leave_out: tuple[str, ...],
+    **rest: Any,
+) -> None:
+    """Draft a whole recipe for FILE, or for a PROJECT of the workspace: steps, measures and thresholds, each with its reason.
+
+    It says what it covers and what not. Nothing is stored; the recipe runs as it is, and is there to be read and changed.
+    """
+    from sfumato.workspace.plan.draft_data import Roles
+    from sfumato.workspace.plan.drafting import Wanted
+
+    if recipe_file is not None and recipe_file.exists():
+        raise BadInput("-o", f'"{recipe_file}" exists already; name a new file')
+    asked = {key: rest.pop(key) for key in ("want", "full", "m", "k", "l", "p", "t", "holdout")}
+    form = {key: value for key, value in rest.items() if value not in (None, ())}
+    form |= {"missing": list(form["missing"])} if "missing" in form else {}
+    roles = Roles(*(tuple(_listed(given)) for given in (known, sensitive, leave_out)))
+    found = _drafted(source, directory, form, Wanted(**asked), roles)
+    if recipe_file is None:
+        echo(found.toml, nl=False)
+        echo(_said(found), err=True)
+        return
+    recipe_file.write_text(found.toml, "utf-8")
+    echo("\n".join([_said(found), "", f"{recipe_file} is the draft; read it, then: sfumato run {recipe_file}"]))
+
+
+def _drafted(source: str, directory: Path | None, form: dict[str, Any], wanted: Wanted, roles: Roles) -> DraftedText:
+    from sfumato.workspace.ingest.limits import READ_SECONDS
+    from sfumato.workspace.jobs.processes import call_in_process
+    from sfumato.workspace.plan.draft_data import draft_file, draft_project
+    from sfumato.workspace.store.workspace import Workspace
+    from sfumato.workspace.views.runs import projects
+
+    what = f'the draft for "{source}"'
+    if ":" in source or Path(source).expanduser().exists():
+        return call_in_process(draft_file, source, form, wanted, roles, what=what, seconds=READ_SECONDS)
+    chosen = chosen_workspace(directory)
+    names = {}
+    if chosen.is_dir():
+        with Workspace.open(chosen, read_only=True) as workspace:
+            names = {project.name: project.id for project in projects(workspace)}
+    if source not in names:
+        known = f"; projects: {', '.join(names)}" if names else ""
+        raise BadInput("FILE|PROJECT", f'there is no file "{source}", and no project of this name{known}')
+    say_workspace(chosen)
+    return call_in_process(draft_project, chosen, names[source], wanted, roles, what=what, seconds=READ_SECONDS)
+
+
+def _listed(given: Sequence[str]) -> Iterator[str]:
+    """The names of an option that may be given often: commas stand between them, quotes around one that has a comma."""
+    for names in csv.reader(given, skipinitialspace=True):
+        yield from (name.strip() for name in names if name.strip())
+
+
+def _said(found: DraftedText) -> str:
+    """What the draft covers, and first what it does not, in lines."""
+    return "\n".join([*(f"{mark('fail')} {one}" for one in found.warnings), *found.notes])

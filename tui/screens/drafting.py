@@ -1,0 +1,175 @@
+"""The dialog that drafts a plan: what it is wanted for, and what is asked of it, preselected by what the roles allow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.message import Message
+from textual.widgets import Static
+from textual.worker import get_current_worker
+
+from sfumato.engine.errors import BadInput, Cancelled, EngineError
+from sfumato.engine.schema import Role, Variable
+from sfumato.tui.fields import Field
+from sfumato.tui.messages import ErrorMessage
+from sfumato.workspace.errors import WorkspaceError
+from sfumato.workspace.jobs.processes import call_in_process
+from sfumato.workspace.reporting.words import mark
+
+from .form import Form
+from .plan_history import EditsPlan
+
+if TYPE_CHECKING:
+    from sfumato.workspace.plan.draft_data import DraftedText
+    from sfumato.workspace.plan.drafting import Wanted
+
+WANTS = ("synthesis", "anonymisation", "evaluation")
+MADE = ("sensitive", "all")
+NO_ROLES = "No variable has a role yet: mark what an intruder may know of a person (quasi-identifiers) and what must not be learnt (sensitive) first"
+
+
+class DraftForm(Form):
+    """Answers what is wanted, as a table of ``draft_fields``, for these variables."""
+
+    DEFAULT_CSS = """
+    DraftForm #draft-says { height: auto; margin-top: 1; }
+    """
+
+    def __init__(self, variables: Sequence[Variable]) -> None:
+        self._variables = tuple(variables)
+        super().__init__("Draft a plan", draft_fields(self._variables), self._check_wanted)
+
+    def compose_beside(self) -> ComposeResult:
+        """What becomes of which variables."""
+        yield Static(id="draft-says", markup=False)
+
+    def _check_wanted(self, answers: dict[str, Any]) -> None:
+        asked_wanted(answers)
+        _ask_roles(self._variables, answers)
+
+    @on(Form.Checked)
+    def _say(self, event: Form.Checked) -> None:
+        said = "" if event.problem else "\n".join(_says(self._variables, event.table))
+        self.query_one("#draft-says", Static).update(said)
+
+
+class DraftsPlan(EditsPlan):
+    """Has a plan drafted by another process, which reads the values."""
+
+    @dataclass
+    class Drafted(Message):
+        """A plan was drafted, and may take the place of the one there is."""
+
+        found: DraftedText
+
+    def draft_apart(self, wanted: Wanted, toml: str) -> None:
+        """Have what is wanted drafted for the records that a plan describes; ``Drafted`` brings it."""
+        self.sfumato.say("The plan is being drafted")
+        self._draft(wanted, toml)
+
+    @work(thread=True, exclusive=True, group="draft", exit_on_error=False)
+    def _draft(self, wanted: Wanted, toml: str) -> None:
+        from sfumato.workspace.plan.draft_data import Roles, draft_project
+
+        worker = get_current_worker()
+        message: Message
+        try:
+            found = call_in_process(
+                draft_project,
+                self.sfumato.directory,
+                self._project_id,
+                wanted,
+                Roles(),
+                toml,
+                what="the draft",
+                unwanted=lambda: worker.is_cancelled,
+            )
+            message = self.Drafted(found)
+        except Cancelled:
+            return
+        except (EngineError, WorkspaceError) as error:
+            message = ErrorMessage(str(error))
+        if not worker.is_cancelled:
+            self.post_message(message)
+
+
+def draft_fields(variables: Sequence[Variable]) -> list[Field]:
+    """The form: synthesis where a variable is sensitive, else anonymisation."""
+    sensitive, known = _of(variables, Role.SENSITIVE), _of(variables, Role.QUASI_IDENTIFIER)
+    want = "synthesis" if sensitive or not known else "anonymisation"
+    return [
+        Field("wanted", "records drawn from models, a table of classes that look alike, or the scores of a table made elsewhere",
+              value=want, choices=WANTS),
+        Field("k", "anonymisation: fewest records of a class", "value", 5),
+        Field("l", "anonymisation: fewest different sensitive values in a class; left out, any", "value"),
+        Field("t", "anonymisation: how far the sensitive values of a class may be from the whole table's, above 0 to 1; left out, any", "value"),
+        Field("made", "synthesis: which variables are made anew", value="sensitive", choices=MADE),
+        Field("m", "synthesis: how many datasets", "value", 5),
+    ]  # fmt: skip
+
+
+def asked_wanted(answers: Mapping[str, Any]) -> Wanted:
+    """What a form asks of a draft. Raises BadInput."""
+    from sfumato.workspace.plan.drafting import Wanted
+
+    want, k, m, l, t = (answers.get(name) for name in ("wanted", "k", "m", "l", "t"))  # noqa: E741
+    for name, number, least in (("k", k, 2), ("m", m, 1)):
+        if isinstance(number, bool) or not isinstance(number, int) or number < least:
+            raise BadInput(name, f"must be a whole number of at least {least}")
+    for name, number, below in (("l", l, 1.0), ("t", t, 0.0)):
+        if number is not None and (
+            isinstance(number, bool) or not isinstance(number, int | float) or not number > below
+        ):
+            raise BadInput(name, f"must be a number above {below:g}, or be left out")
+    if t is not None and t > 1:
+        raise BadInput("t", "must be at most 1")
+    l_asked, t_asked = (None if number is None else float(number) for number in (l, t))
+    return Wanted(want, answers.get("made") == "all", m or 5, k or 5, l_asked, None, t_asked)
+
+
+def _ask_roles(variables: Sequence[Variable], answers: Mapping[str, Any]) -> None:
+    """BadInput where the roles do not say what is asked for."""
+    sensitive, known = _of(variables, Role.SENSITIVE), _of(variables, Role.QUASI_IDENTIFIER)
+    if not sensitive and not known:
+        raise BadInput("roles", NO_ROLES)
+    if answers["wanted"] == "anonymisation" and not known:
+        raise BadInput("roles", "an anonymisation needs quasi-identifiers: mark what an intruder may know of a person")
+    if answers["wanted"] != "anonymisation" and not sensitive and answers.get("made") != "all":
+        raise BadInput("roles", "no variable is sensitive: mark those to be made anew, or say made = all")
+
+
+def _says(variables: Sequence[Variable], answers: Mapping[str, Any]) -> list[str]:
+    sensitive, known = _of(variables, Role.SENSITIVE), _of(variables, Role.QUASI_IDENTIFIER)
+    every = [v.name for v in variables if v.role is not Role.IDENTIFIER]
+    want = answers["wanted"]
+    changed = known if want == "anonymisation" else every if answers.get("made") == "all" else sensitive
+    word = {"synthesis": "made anew", "anonymisation": "coarsened", "evaluation": "scored"}[want]
+    kept = [name for name in every if name not in changed]
+    parts = [f"{word}: {_few(changed)}", f"kept as they are: {_few(kept)}" if kept else ""]
+    return [part for part in parts if part]
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+def _of(variables: Sequence[Variable], role: Role) -> list[str]:
+    return [variable.name for variable in variables if variable.role is role]
+
+
+def drafted_words(found: DraftedText) -> str:
+    """What was drafted, and what nothing in it answers."""
+    plural = {
+        "synthesis": "synthesis steps",
+        "anonymisation": "anonymisation steps",
+        "measure": "measures",
+        "threshold": "thresholds",
+    }
+    counts = [
+        f"{count} {section if count == 1 else plural.get(section, section)}" for section, count in found.steps.items()
+    ]
+    return " ".join([f"{mark('pass')} Drafted: {', '.join(counts)}.", *found.warnings, "u takes it back."])

@@ -1,0 +1,393 @@
+"""A whole plan from the roles of the variables, their kinds and what is wanted: steps, measures, thresholds, and why each.
+
+``drafted`` is a function of values alone: what the variables look like (``engine.table_seen``), the plan as it stands, what is wanted.
+Which method suits what, with which settings and why, methods say themselves (``engine.drafting``). Who knows what of a person is the
+analyst's to say: without roles nothing is drafted. What a draft does not cover it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sfumato.engine.drafting import Case, Declined, Offer, OfferedLimit, Want, offer_of
+from sfumato.engine.errors import BadInput
+from sfumato.engine.methods import OWN, Method, registry
+from sfumato.engine.outputs import QUESTIONS, Question
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.table_seen import TableSeen, VariableSeen
+
+MOST_PREDICTORS = 10
+MOST_LEVELS = 50
+"""A predictor of more levels tells single records apart."""
+ENOUGH_FOR_CONTROLS = 2000
+"""Records from which on some are held out: with fewer, controls are too few to tell 5 % from chance."""
+HELD_OUT = 0.2
+ALONE = 0.5
+"""A kept variable with more different values than such a share of the records tells most of them apart."""
+MEASURES = ("utility", "quality", "risk")
+STEPS = ("synthesis", "anonymisation", "measure", "study", "threshold", "published")
+"""What a draft takes the place of."""
+NOT_KNOWN = (
+    "Rows are taken for people who have nothing to do with each other: of households, of several rows a person and of survey designs the draft "
+    "knows nothing"
+)
+
+GateLimit = Callable[[Question], tuple[float, str] | None]
+"""From where on the gate warns of what answers a question, and whose limit that is."""
+Problem = Callable[[Mapping[str, Any]], BadInput | None]
+"""What is wrong with a recipe's table on the data; None where nothing is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a plan is wanted for. ``want`` None: synthesis where a variable is sensitive, else anonymisation.
+
+    ``full``: a synthesis makes every variable, not the sensitive ones alone. ``holdout`` None: where there are enough records.
+    ``l``, ``p`` and ``t`` None are not asked for.
+    """
+
+    want: Want | None = None
+    full: bool = False
+    m: int = 5
+    k: int = 5
+    l: float | None = None  # noqa: E741
+    p: int | None = None
+    t: float | None = None
+    holdout: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DraftedStep:
+    """A step of the plan as a recipe's table, and why it stands there."""
+
+    section: str
+    table: Mapping[str, Any]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class DraftedPlan:
+    """Steps in a recipe's order, the tables ``data``, ``variables`` and ``release`` to go with them, and what is covered and what is not.
+
+    ``warnings`` say what may be taken for safe and is not, ``notes`` the rest.
+    """
+
+    want: Want
+    steps: tuple[DraftedStep, ...]
+    tables: Mapping[str, Any]
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def table(self) -> dict[str, Any]:
+        """The whole plan."""
+        found: dict[str, Any] = dict(self.tables)
+        for step in self.steps:
+            found.setdefault(step.section, []).append(dict(step.table))
+        return found
+
+
+def drafted(
+    table: Mapping[str, Any],
+    seen: TableSeen,
+    wanted: Wanted,
+    gate_limit: GateLimit = lambda _: None,
+    problem: Problem | None = None,
+) -> DraftedPlan:
+    """The plan drafted for a recipe's table, of which title, data and variables stay.
+
+    Without ``problem`` the drafted plan is checked by itself, not on the data. Raises BadInput where roles are missing, or nothing is left to do.
+    """
+    return _Draft(table, seen, wanted, gate_limit, problem or _without_data).plan()
+
+
+def _without_data(table: Mapping[str, Any]) -> BadInput | None:
+    try:
+        Recipe.from_table(table)
+    except BadInput as error:
+        return error
+    return None
+
+
+def intended(schema: Schema, wanted: Wanted) -> Want:
+    """What a plan is drafted for: as said, else a synthesis where a variable is sensitive, else an anonymisation."""
+    if wanted.want is not None:
+        return wanted.want
+    known, sensitive = schema.of_role(Role.QUASI_IDENTIFIER), schema.of_role(Role.SENSITIVE)
+    return "synthesis" if sensitive or wanted.full or not known else "anonymisation"
+
+
+@dataclass
+class _Draft:
+    """A draft while it is made."""
+
+    given: Mapping[str, Any]
+    seen: TableSeen
+    wanted: Wanted
+    gate_limit: GateLimit
+    problem: Problem
+    warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    unmeasured: dict[str, list[str]] = field(default_factory=dict)
+    """The methods that cannot be of use, by reason."""
+
+    def plan(self) -> DraftedPlan:
+        """The draft, checked; measures that cannot be used on these data are left out, and it says so."""
+        schema = self._variables()
+        case = self._case(schema)
+        makers = self._synthesis(case) if case.want == "synthesis" else self._anonymisation(case)
+        measures = self._measures(case)
+        tables = self._tables(schema, case)
+        while True:
+            steps = (*makers, *(pair[0] for pair in measures))
+            steps = (*steps, *(step for pair in measures for step in pair[1]))
+            plan = DraftedPlan(case.want, steps, tables)
+            error = self.problem(plan.table)
+            if error is None:
+                break
+            number = _measure_at(error.place, [pair[1] for pair in measures])
+            if number is None:
+                raise error
+            left_out = measures.pop(number)[0].table["method"]
+            self._decline(left_out, error.message)
+        self._summarise(schema, case, measures)
+        return replace(plan, warnings=tuple(self.warnings), notes=(*self.notes, f"{NOT_KNOWN}."))
+
+    def _decline(self, key: str, reason: str) -> None:
+        self.unmeasured.setdefault(reason.rstrip("."), []).append(key)
+
+    def _variables(self) -> Schema:
+        """The variables that can take part; a note of those that cannot."""
+        own = self.given.get("variables", {})
+        schema = Schema(tuple(Variable.from_table(name, one, f"variables.{name}") for name, one in own.items()))
+        same = [v.name for v in schema if v.name in self.seen and not self.seen[v.name].varies]
+        if same:
+            self.notes.append(
+                f"{_names(same)} {'has' if len(same) == 1 else 'have'} one value in all records, which would tell everybody's, and nothing can be modelled: left out of the plan."
+            )
+        kept = tuple(v for v in schema if v.role is Role.IDENTIFIER or (v.name in self.seen and v.name not in same))
+        if not [v for v in kept if not _aside(v)]:
+            raise BadInput(
+                "variables",
+                "no variable has two different values in these records: there is nothing to draft a plan for",
+            )
+        return Schema(kept)
+
+    def _case(self, schema: Schema) -> Case:
+        known = tuple(v.name for v in schema if v.role is Role.QUASI_IDENTIFIER)
+        sensitive = tuple(v.name for v in schema if v.role is Role.SENSITIVE)
+        everything = tuple(v.name for v in schema if not _aside(v))
+        wanted = self.wanted
+        want = intended(schema, wanted)
+        if not known and not sensitive:
+            raise BadInput(
+                "variables",
+                "no variable has a role yet, and nothing else says what an intruder may know of a person and what must not be learnt: mark quasi-identifiers "
+                "and sensitive variables first",
+            )
+        if want == "anonymisation" and not known:
+            raise BadInput(
+                "variables", "an anonymisation needs quasi-identifiers: mark what an intruder may know of a person"
+            )
+        if want != "anonymisation" and not sensitive and not wanted.full:
+            raise BadInput(
+                "variables",
+                "no variable is sensitive: mark those that are to be made anew, or ask for a full synthesis, which makes all of them",
+            )
+        released = everything if wanted.full else tuple(sensitive)
+        if want == "anonymisation":
+            released = known
+        enough = self.seen.records >= ENOUGH_FOR_CONTROLS
+        holdout = want == "synthesis" and (
+            "holdout" in self.given.get("data", {}) or (enough if wanted.holdout is None else wanted.holdout)
+        )
+        asked: dict[str, Any] = {"m": wanted.m, "k": wanted.k, "l": wanted.l, "p": wanted.p, "t": wanted.t}
+        return Case(want, self.seen.described(schema), known, sensitive, released, holdout=holdout, **asked)
+
+    def _synthesis(self, case: Case) -> list[DraftedStep]:
+        order = sorted(case.released, key=lambda name: _place_in_order(case.table[name]))
+        kept = [name for name in self._usable(case) if name not in case.released]
+        steps: list[DraftedStep] = []
+        for at, name in enumerate(order):
+            possible = [*kept, *(made for made in order[:at] if _tells(case.table[made]))]
+            told = case.table.most_telling(name, possible)[:MOST_PREDICTORS]
+            steps.append(self._made(replace(case, target=case.table[name], predictors=told), len(possible)))
+        return steps
+
+    def _made(self, case: Case, possible: int) -> DraftedStep:
+        """The step that makes one variable."""
+        assert case.target is not None
+        name = case.target.name
+        for method, offer in self._ranked(case, "synthesis", case.target.variable.kind):
+            step = {"method": method.name, "target": name, **offer.settings}
+            alone = {"variables": {v.name: v.variable.to_table() for v in case.table}, "synthesis": [step]}
+            if self.problem(alone) is None:
+                return DraftedStep(
+                    "synthesis",
+                    step,
+                    f"{name}: {self._from(method)}{offer.why}. {_predictors(offer, case, possible)}".strip(),
+                )
+        raise BadInput(
+            f"variables.{name}",
+            f'no method of a draft makes "{name}"; leave it out of the plan, or add a step yourself',
+        )
+
+    def _ranked(self, case: Case, family: str, kind: Kind | None = None) -> list[tuple[Method, Offer]]:
+        """What the methods of a family offer, the most suited first, of equal ones ours; reasons of those that decline are noted."""
+        found = []
+        for method in registry().values():
+            if method.family != family or (kind is not None and method.targets and kind not in method.targets):
+                continue
+            offer = offer_of(method, case)
+            if isinstance(offer, Declined):
+                self._decline(method.key, offer.reason)
+            elif offer is not None:
+                found.append((method, offer))
+        return sorted(found, key=lambda one: (-one[1].rank, one[0].package != OWN))
+
+    @staticmethod
+    def _from(method: Method) -> str:
+        return "" if method.package == OWN else f"{method.key} of the package {method.package}; "
+
+    def _anonymisation(self, case: Case) -> list[DraftedStep]:
+        if case.want == "evaluation":
+            return []
+        found = self._ranked(case, "anonymisation")
+        if not found:
+            reasons = "; ".join(self.unmeasured) or "no method offers that"
+            raise BadInput("anonymisation", f"nothing can be drafted for what is asked: {reasons}")
+        method, offer = found[0]
+        self.unmeasured.clear()
+        self.warnings += [f"{_sentence(said)}." for said in offer.missed]
+        return [
+            DraftedStep(
+                "anonymisation",
+                {"method": method.name, **offer.settings},
+                f"{_sentence(self._from(method) + offer.why)}.",
+            )
+        ]
+
+    def _measures(self, case: Case) -> list[tuple[DraftedStep, list[DraftedStep]]]:
+        """Measures, each with its thresholds."""
+        found = []
+        for family in MEASURES:
+            for method, offer in self._ranked(case, family):
+                step = DraftedStep(
+                    "measure",
+                    {"method": method.key, **offer.settings},
+                    f"{_sentence(self._from(method) + offer.why)}.",
+                )
+                self.warnings += [f"{_sentence(said)}." for said in offer.missed]
+                found.append((step, [self._threshold(method, limit) for limit in offer.limits]))
+        return found
+
+    def _threshold(self, method: Method, limit: OfferedLimit) -> DraftedStep:
+        value, source = limit.limit, limit.source
+        if limit.question is not None and (given := self.gate_limit(limit.question)) is not None:
+            value, source = given
+        target = {"target": limit.target} if limit.target else {}
+        table = {"value": f"{method.key}.{limit.output}", **target, limit.bound: value}
+        return DraftedStep("threshold", table, f"Source of the limit: {source}.")
+
+    def _tables(self, schema: Schema, case: Case) -> dict[str, Any]:
+        data = dict(self.given.get("data", {}))
+        if case.want != "synthesis":
+            if isinstance(data.get("holdout"), int | float):
+                del data["holdout"]
+        elif case.holdout and "holdout" not in data:
+            data["holdout"] = HELD_OUT
+        release = {
+            key: value for key, value in self.given.get("release", {}).items() if key in ("title", "order", "seed")
+        }
+        release.setdefault("seed", 1)
+        if case.want == "synthesis":
+            release = {"m": case.m, **release}
+        elif case.want == "evaluation":
+            release["released"] = list(case.released)
+        left_out = {Role.IDENTIFIER} if case.want == "anonymisation" else set()
+        variables = {v.name: self.given["variables"][v.name] for v in schema if v.role not in left_out}
+        rest = {key: value for key, value in self.given.items() if key not in (*STEPS, "weights")}
+        return {**rest, "data": data, "variables": variables, "release": release}
+
+    def _usable(self, case: Case) -> list[str]:
+        """The variables that others may hang on."""
+        return [v.name for v in case.table if not _aside(v.variable) and _tells(v)]
+
+    def _summarise(self, schema: Schema, case: Case, measures: Sequence[tuple[DraftedStep, list[DraftedStep]]]) -> None:
+        """Say what becomes of which variables, and which questions stay open."""
+        kept = [v.name for v in schema if v.name not in case.released and not _aside(v)]
+        identifiers = [v.name for v in schema if v.role is Role.IDENTIFIER]
+        made = {"synthesis": "Made anew", "anonymisation": "Coarsened", "evaluation": "Scored as released"}[case.want]
+        said = [f"Drafted from roles and kinds. {made}: {_names(case.released)}."]
+        if kept:
+            said.append(f"Kept as they are, for everybody to see who gets the release: {_names(kept)}.")
+        if identifiers:
+            out = " (taken out of the plan)" if case.want == "anonymisation" else ""
+            said.append(f"Identifiers never leave{out}: {_names(identifiers)}.")
+        if case.holdout and "holdout" not in self.given.get("data", {}):
+            said.append(
+                f"{HELD_OUT:.0%} of the records are held out: no release is made of them, and attacks are held against them."
+            )
+        said += [f"Without {_names(keys)}: {reason}." for reason, keys in self.unmeasured.items()]
+        self.notes[:0] = said
+        alone = [name for name in kept if case.table[name].distinct > ALONE * case.table.records]
+        if alone:
+            self.warnings.append(
+                f"KEPT THOUGH VALUES TELL RECORDS APART LIKE A NAME: {_names(alone)}; leave them out, or have them made too."
+            )
+        if case.want == "synthesis" and (still := [name for name in case.sensitive if name not in case.released]):
+            self.warnings.append(f"SENSITIVE AND NOT MADE ANEW: {_names(still)}.")
+        answered = {
+            q for step, _ in measures for output in registry()[step.table["method"]].results for q in output.questions
+        }
+        if still_open := [question for question in QUESTIONS if question not in answered]:
+            self.warnings.append(f"NOT MEASURED: {', '.join(still_open)}.")
+
+
+def _measure_at(place: str, limits: Sequence[Sequence[DraftedStep]]) -> int | None:
+    """Which measure a place of a recipe belongs to, from 0; None for none."""
+    section, _, rest = place.partition("[")
+    if section not in ("measure", "threshold") or not rest:
+        return None
+    number = int(rest.partition("]")[0])
+    if section == "measure":
+        return number
+    owners = [at for at, own in enumerate(limits) for _ in own]
+    return owners[number]
+
+
+def _aside(variable: Variable) -> bool:
+    """Whether a variable is no property of a person that is compared, such as an identifier or a weight."""
+    return variable.role.value in ("identifier", "weight")
+
+
+def _tells(seen: VariableSeen) -> bool:
+    return not seen.variable.kind.has_levels or seen.distinct <= MOST_LEVELS
+
+
+def _place_in_order(seen: VariableSeen) -> tuple[bool, bool, int]:
+    """Complete variables before others, levels before numbers, few values before many: a variable is predicted from those before it,
+    and few complete levels predict best while being told from little themselves.
+    """
+    return bool(seen.missing), not seen.variable.kind.has_levels, seen.distinct
+
+
+def _predictors(offer: Offer, case: Case, possible: int) -> str:
+    used = offer.settings.get("predictors")
+    if not used:
+        return "Predicted from nothing: there is no variable before it."
+    if len(used) == possible:
+        return "Predicted from all that are kept or made before it."
+    return f"Predicted from {len(used)} of {possible} that are kept or made before it, those that tell most of it (mutual information)."
+
+
+def _sentence(text: str) -> str:
+    """The text from a capital on, without its full stop."""
+    return f"{text[:1].upper()}{text[1:]}".rstrip(".")
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(names)
