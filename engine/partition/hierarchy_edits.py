@@ -1,0 +1,143 @@
+"""A generalisation tree as nodes, and its edits: nodes joined under a new one, moved, renamed, dissolved.
+
+A label that stands at several levels with the same values below it is one node. Every edit gives another whole tree, or ValueError in
+words that say why there is none: no two nodes of a tree may be called alike, or a released label would not say which it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from .hierarchies import Hierarchy
+
+Rows = list[list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node and where it stands: at the levels ``low`` to ``high``, over the values of ``rows`` (their places in the tree).
+
+    ``depth`` is how many nodes lie above it.
+    """
+
+    label: str
+    low: int
+    high: int
+    rows: tuple[int, ...]
+    depth: int
+
+    @property
+    def is_value(self) -> bool:
+        """Whether it is one of the values, with nothing below it."""
+        return self.low == 0
+
+
+def nodes_of(tree: Hierarchy) -> list[Node]:
+    """The nodes from the root down, each before those below it, in the order of the rows: (nodes,)."""
+    found: list[Node] = []
+    _add_nodes(tree, tree.height, tuple(range(len(tree.rows))), 0, found)
+    return found
+
+
+def _add_nodes(tree: Hierarchy, high: int, rows: tuple[int, ...], depth: int, found: list[Node]) -> None:
+    label, low = tree.rows[rows[0]][high], high
+    while low > 0 and {tree.rows[row][low - 1] for row in rows} == {label}:
+        low -= 1
+    found.append(Node(label, low, high, rows, depth))
+    if low > 0:
+        below: dict[str, list[int]] = {}
+        for row in rows:
+            below.setdefault(tree.rows[row][low - 1], []).append(row)
+        for part in below.values():
+            _add_nodes(tree, low - 1, tuple(part), depth + 1, found)
+
+
+def grouped(tree: Hierarchy, nodes: Sequence[Node], name: str) -> Hierarchy:
+    """The tree with these nodes below a new one, which lies where the first of them lay; a level is added where there is no room."""
+    if not nodes:
+        raise ValueError("no node is marked; space marks one")
+    _check_new(tree, name)
+    first = nodes[0]
+    if first.high == tree.height:
+        raise ValueError("the root has nothing above it")
+    parent, base = first.high + 1, max(node.low for node in nodes)
+    if base >= parent:
+        raise ValueError(f'"{_highest(nodes).label}" lies too high for that; take nodes below the same one')
+    rows = [list(row) for row in tree.rows]
+    above = tree.rows[first.rows[0]][parent:]
+    if base + 1 >= parent:
+        rows = [[*row[:parent], row[parent - 1], *row[parent:]] for row in rows]
+        parent += 1
+    for node in nodes:
+        for row in node.rows:
+            own = [node.label] * (base + 1 - node.low)
+            rows[row] = [*rows[row][: node.low], *own, *[name] * (parent - base - 1), *above]
+    return _tidy(rows, tree)
+
+
+def moved(tree: Hierarchy, nodes: Sequence[Node], target: Node) -> Hierarchy:
+    """The tree with these nodes directly below another one."""
+    if not nodes:
+        raise ValueError("no node is marked; space marks one")
+    if target.is_value:
+        raise ValueError(f'"{target.label}" is a value and has nothing below it; group them instead')
+    rows = [list(row) for row in tree.rows]
+    for node in nodes:
+        if node.low >= target.low:
+            raise ValueError(f'"{node.label}" lies too high to go below "{target.label}"')
+        for row in node.rows:
+            above = tree.rows[target.rows[0]][target.low :]
+            rows[row] = [*rows[row][: node.low], *[node.label] * (target.low - node.low), *above]
+    return _tidy(rows, tree)
+
+
+def renamed(tree: Hierarchy, node: Node, name: str) -> Hierarchy:
+    """The tree with a node called otherwise. A value keeps its name, which is that of the data."""
+    if node.is_value:
+        raise ValueError("a value keeps its name, which the records have")
+    if name == node.label:
+        return tree
+    _check_new(tree, name)
+    rows = [list(row) for row in tree.rows]
+    for row in node.rows:
+        rows[row][node.low : node.high + 1] = [name] * (node.high + 1 - node.low)
+    return _tidy(rows, tree, {node.label: name})
+
+
+def dissolved(tree: Hierarchy, node: Node) -> Hierarchy:
+    """The tree without a node; what lay below it lies below the one above it."""
+    if node.is_value:
+        raise ValueError("a value cannot be taken out, since records have it")
+    if node.high == tree.height:
+        raise ValueError("the root stays, since everything must have one node in common")
+    rows = [list(row) for row in tree.rows]
+    for row in node.rows:
+        rows[row][node.low : node.high + 1] = [rows[row][node.low - 1]] * (node.high + 1 - node.low)
+    return _tidy(rows, tree)
+
+
+def _highest(nodes: Sequence[Node]) -> Node:
+    return max(nodes, key=lambda node: node.low)
+
+
+def _check_new(tree: Hierarchy, name: str) -> None:
+    if not name.strip():
+        raise ValueError("a node needs a name")
+    if any(name in row for row in tree.rows):
+        raise ValueError(f'a node is called "{name}" already; no two may be called alike')
+
+
+def _tidy(rows: Rows, before: Hierarchy, names: dict[str, str] | None = None) -> Hierarchy:
+    """The tree of rows without levels that only repeat the one below, with the sizes that its nodes had as far as they still fit."""
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    kept = [columns[0], *(above for below, above in pairwise(columns[:-1]) if above != below), columns[-1]]
+    written = tuple(tuple(row) for row in zip(*kept, strict=True))
+    labels = {label for row in written for label in row}
+    called = {(names or {}).get(label, label): size for label, size in before.sizes.items()}
+    sizes = {label: size for label, size in called.items() if label in labels}
+    try:
+        return Hierarchy(written, sizes)
+    except ValueError:
+        return Hierarchy(written)
