@@ -1,0 +1,62 @@
+"""Trees of generalisation as other programs write them in files.
+
+    DE11;DE1;DE;*          ARX: a line a value, from the value to the root, with semicolons (or commas) between them, no header
+    @@@DE11                sdcHierarchies and tau-Argus: a line a node, as many @ as it lies deep; also @@@;DE11 and @@@,DE11
+
+Values that lie less deep than others are repeated up to the level of the others.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+
+from .hierarchies import ROOT, Hierarchy, rows_of_csv
+
+NODE = re.compile(r"\s*\"?(@*)\"?\s*[;,]?\s*\"?(.*?)\"?\s*")
+
+
+def rows_of_text(text: str) -> tuple[tuple[str, ...], ...]:
+    """The rows of a tree, each a value and its nodes up to the root. Raises ValueError, and csv.Error where it is no table."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if any(line.lstrip(' "').startswith("@") for line in lines):
+        return _rows_of_depths(lines)
+    first = lines[0] if lines else ""
+    return rows_of_csv(text) if ";" in first else rows_of_csv(_with_semicolons(text))
+
+
+def _with_semicolons(text: str) -> str:
+    found = io.StringIO()
+    csv.writer(found, delimiter=";", lineterminator="\n").writerows(csv.reader(io.StringIO(text)))
+    return found.getvalue()
+
+
+def _rows_of_depths(lines: list[str]) -> tuple[tuple[str, ...], ...]:
+    """The rows of lines that say how deep each node lies; without one root of its own the tree gets one."""
+    nodes = []
+    for number, line in enumerate(lines, start=1):
+        found = NODE.fullmatch(line)
+        if found is None or not found[2]:
+            raise ValueError(f"line {number} names no node")
+        nodes.append((len(found[1]), found[2]))
+    tops = min(depth for depth, _ in nodes)
+    paths, path = [], list[str]()
+    for number, (depth, name) in enumerate(nodes, start=1):
+        if depth - tops > len(path):
+            raise ValueError(f"line {number} lies {depth - tops} deep below a node that lies {len(path) - 1} deep")
+        path = [*path[: depth - tops], name]
+        is_last = number == len(nodes) or nodes[number][0] <= depth
+        if is_last:
+            paths.append(tuple(path))
+    if len({one[0] for one in paths}) > 1:
+        paths = [(ROOT, *one) for one in paths]
+    deepest = max(map(len, paths))
+    return tuple((*(one[-1],) * (deepest - len(one)), *reversed(one)) for one in paths)
+
+
+def csv_of(tree: Hierarchy) -> str:
+    """A tree in ARX's layout."""
+    found = io.StringIO()
+    csv.writer(found, delimiter=";", lineterminator="\n").writerows(tree.rows)
+    return found.getvalue()

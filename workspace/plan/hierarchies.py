@@ -1,0 +1,214 @@
+"""The hierarchy of one quasi-identifier as it is edited: a tree of its values, or intervals, with the records of every node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.engine.errors import BadInput
+from sfumato.engine.methods import method_called
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.partition.generated_hierarchies import Proposal, proposals
+from sfumato.engine.partition.hierarchies import ROUNDING, Hierarchy, flat, interval_hierarchy
+from sfumato.engine.partition.hierarchy_edits import Node, nodes_of
+from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
+from sfumato.engine.toml import read_toml
+
+from ..release.policy import policy_of
+from ..store.workspace import Workspace
+from .drafts import Draft
+from .edits import StepPlace, with_step
+
+Holds = Literal["hierarchies", "widths"]
+"""The table of a step that a hierarchy stands in: trees of values, or widths of intervals."""
+SECTION = "anonymisation"
+MOST_NODES = 5_000
+QUASI_IDENTIFIERS = ("quasi_identifier", "known")
+
+
+@dataclass(frozen=True, slots=True)
+class TreeLine:
+    """A node with what is below it: how many different values, and how many records, None where that many are not told.
+
+    ``few`` says that there are fewer than the policy lets out, and not that another node would be given away by them.
+    """
+
+    node: Node
+    values: int
+    records: int | None
+    few: bool = False
+
+
+@dataclass(frozen=True)
+class OpenHierarchy:
+    """A variable, what the step says of it, and what the data have of it; ``level`` is the one that is released, if one is.
+
+    ``counts`` are the records of each value of a variable with levels, ``numbers`` (n,) the values of any other. No number of records
+    below ``smallest`` is told. ``said`` is how the hierarchy was made, ``learnt`` what it shows of the records.
+    """
+
+    place: StepPlace
+    variable: Variable
+    holds: Holds
+    tree: Hierarchy | None
+    widths: tuple[float, ...]
+    counts: Mapping[str, int]
+    numbers: NDArray[np.float64]
+    proposals: tuple[Proposal, ...]
+    smallest: int
+    level: int | None = None
+    said: str = ""
+    learnt: str = ""
+
+    def with_tree(self, tree: Hierarchy) -> OpenHierarchy:
+        """The same with another tree."""
+        return replace(self, tree=tree, said="as you edit it", learnt="")
+
+    def with_widths(self, widths: Sequence[float]) -> OpenHierarchy:
+        """The same with other widths of intervals. Raises ValueError where one does not divide the next."""
+        interval_hierarchy(np.zeros(1), widths)
+        return replace(self, widths=tuple(widths), said="widths as you say", learnt="")
+
+    def proposed(self, proposal: Proposal) -> OpenHierarchy:
+        """The same as it is proposed."""
+        return replace(self, tree=proposal.tree, widths=proposal.widths, said=proposal.words, learnt=proposal.learnt)
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """The values of the data that the tree has no place for."""
+        known = set(self.tree.values) if self.tree is not None else set(self.counts)
+        return tuple(value for value, count in self.counts.items() if count and value not in known)
+
+    @property
+    def written(self) -> Any:
+        """What the recipe says of the variable; None where it need not say anything."""
+        if self.holds == "hierarchies":
+            return None if self.tree is None else self.tree.written
+        return [int(width) if float(width).is_integer() else width for width in self.widths] or None
+
+    def lines(self) -> list[TreeLine]:
+        """The nodes from the root down, each before those below it; of intervals those of every width. Raises ValueError where there are too many."""
+        if self.holds == "hierarchies":
+            tree = self.tree or flat(list(self.counts) or ["*"])
+            own = np.array([self.counts.get(value, 0) for value in tree.values])
+            return _told(nodes_of(tree), own, np.ones(len(own), dtype=np.int64), self.smallest)
+        if not self.widths:
+            node = Node("*", 1, 1, (0,), 0)
+            return _told([node], np.array([len(self.numbers)]), np.array([len(np.unique(self.numbers))]), self.smallest)
+        narrowest = self.widths[0]
+        distinct, count = np.unique(self.numbers, return_counts=True)
+        starts, first = np.unique(np.floor(distinct / narrowest + ROUNDING) * narrowest, return_inverse=True)
+        if len(starts) > MOST_NODES:
+            raise ValueError(f"{len(starts):,} intervals are too many to show; take wider ones")
+        tree, _ = interval_hierarchy(starts, self.widths, dates=self.variable.kind is Kind.DATE)
+        records = np.bincount(first, weights=count, minlength=len(starts)).astype(np.int64)
+        nodes = [node for node in nodes_of(tree) if not node.is_value]
+        return _told(nodes, records, np.bincount(first, minlength=len(starts)), self.smallest)
+
+
+def _told(
+    nodes: Sequence[Node], records: NDArray[np.int64], values: NDArray[np.int64], smallest: int
+) -> list[TreeLine]:
+    """The lines of nodes. A number of records below ``smallest`` is not told, nor what would give it away with the others."""
+    totals = [int(records[list(node.rows)].sum()) for node in nodes]
+    below = _children(nodes)
+    few = {at for at, total in enumerate(totals) if 0 < total < smallest}
+    hidden = set(few)
+    for children in below.values():  # from the root down, so that what is hidden above is known
+        mine = [at for at in children if at in hidden]
+        open_ones = sorted((at for at in children if at not in hidden and totals[at]), key=lambda at: totals[at])
+        if len(mine) == 1 and open_ones:
+            hidden.add(open_ones[0])
+    for at, children in below.items():
+        if at in hidden and children and not any(child in hidden for child in children):
+            hidden.add(min(children, key=lambda child: totals[child]))
+    return [
+        TreeLine(node, int(values[list(node.rows)].sum()), None if at in hidden else totals[at], at in few)
+        for at, node in enumerate(nodes)
+    ]
+
+
+def _children(nodes: Sequence[Node]) -> dict[int, list[int]]:
+    """The places of the nodes directly below each node, from the root down."""
+    below: dict[int, list[int]] = {at: [] for at in range(len(nodes))}
+    path: list[int] = []
+    for at, node in enumerate(nodes):
+        path = path[: node.depth]
+        if path:
+            below[path[-1]].append(at)
+        path.append(at)
+    return below
+
+
+def with_hierarchies(table: Mapping[str, Any]) -> list[tuple[StepPlace, str, Holds]]:
+    """The quasi-identifiers of a plan that a step generalises along a hierarchy, each with the step and the table that holds it."""
+    variables = table.get("variables", {})
+    found: list[tuple[StepPlace, str, Holds]] = []
+    for index, step in enumerate(table.get(SECTION, [])):
+        name = str(step.get("method", ""))
+        method = method_called(name if "." in name else f"{SECTION}.{name}")
+        known = {info.name for info in method.spec.params()} if method else set()
+        by_role = [one for one, said in variables.items() if said.get("role") in QUASI_IDENTIFIERS]
+        for variable in step.get("quasi_identifiers") or by_role:
+            kind = variables.get(variable, {}).get("kind", "")
+            holds: Holds = "hierarchies" if kind in [one.value for one in Kind if one.has_levels] else "widths"
+            if holds in known:
+                found.append((StepPlace(SECTION, index), str(variable), holds))
+    return found
+
+
+def open_hierarchy(workspace: Workspace, draft: Draft, place: StepPlace, name: str) -> OpenHierarchy:
+    """What a plan's step says of a variable, with the stored records. Raises BadInput and NotFound."""
+    table = read_toml(draft.toml)
+    dataset = workspace.dataset(draft.dataset_id)
+    variable = Variable.from_table(name, table["variables"][name], f"variables.{name}")
+    stored = workspace.read(dataset)
+    data = conform(stored.frame[[name]], Schema((variable,)), MissingPolicy.KEEP)
+    step = table[place.section][place.index]
+    holds: Holds = "hierarchies" if variable.kind.has_levels else "widths"
+    return hierarchy_of(data, name, step, place, holds, policy_of(workspace.directory).smallest_cell)
+
+
+def hierarchy_of(
+    data: Microdata, name: str, step: Mapping[str, Any], place: StepPlace, holds: Holds, smallest: int
+) -> OpenHierarchy:
+    """What a step says of a variable of these data; as proposed where it says nothing. Raises BadInput."""
+    variable = data.schema[name]
+    counts: dict[str, int] = {}
+    if holds == "hierarchies":
+        counts = dict.fromkeys(variable.levels, 0)
+        counts |= {str(value): int(count) for value, count in data.frame[name].value_counts(sort=False).items()}
+    numbers = np.empty(0) if holds == "hierarchies" else data.present(name)
+    level = dict(step.get("levels") or {}).get(name)
+    offered = proposals(data, name)
+    opened = OpenHierarchy(
+        place, variable, holds, None, (), counts, numbers, offered, smallest, level if isinstance(level, int) else None
+    )
+    given = dict(step.get(holds) or {}).get(name)
+    where = f"{place}.{holds}.{name}"
+    if given is None:
+        return opened.proposed(offered[0])
+    if isinstance(given, str):
+        raise BadInput(where, f'"{given}" is a file; give the tree as rows, and it can be edited here')
+    try:
+        if holds == "hierarchies":
+            return replace(opened, tree=Hierarchy.parse(given), said="as the plan says")
+        return replace(opened.with_widths([float(width) for width in given]), said="as the plan says")
+    except (ValueError, TypeError) as error:
+        raise BadInput(where, str(error)) from None
+
+
+def with_hierarchy(toml: str, opened: OpenHierarchy) -> str:
+    """A plan's text with the hierarchy in its step."""
+    table = read_toml(toml)
+    place, name = opened.place, opened.variable.name
+    step = dict(table[place.section][place.index])
+    held = {key: value for key, value in dict(step.get(opened.holds) or {}).items() if key != name}
+    if opened.written is not None:
+        held[name] = opened.written
+    step = {key: value for key, value in step.items() if key != opened.holds} | ({opened.holds: held} if held else {})
+    return with_step(toml, place, step)
