@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -38,6 +38,9 @@ from .page import grid_exportable
 from .plan_history import PlanHistory
 from .sheet import COLUMNS, DROPS, reading_of, row_values, sheet_summary, sifted_fields, variable_series
 from .sifted import Sifted
+
+if TYPE_CHECKING:
+    from sfumato.workspace.plan.hierarchies import OpenHierarchy
 
 NONE = (
     "This project has no data yet. Press n in Runs to run a recipe, or in a shell: sfumato import FILE --project NAME"
@@ -85,6 +88,7 @@ class Data(Sifted, DraftsPlan):
         Binding("x", "in_or_out", "In or out", id="data.in_or_out"),
         Binding("K", "kind", "Kind", show=False, id="data.kind"),
         Binding("m", "codes", "Missing codes", show=False, id="data.codes"),
+        Binding("H", "hierarchy", "Hierarchy", show=False, id="data.hierarchy"),
         Binding("u", "undo", "Undo", show=False, id="data.undo"),
         Binding("ctrl+r", "redo", "Redo", show=False, id="data.redo"),
         Binding("p", "profile", "Profile", show=False, id="data.profile"),
@@ -366,6 +370,19 @@ class Data(Sifted, DraftsPlan):
                 self._change({one.name: with_codes(one, table) for one in variables}, "missing codes")
 
         await self.sfumato.open(codes_form(variables), answered)
+
+    async def action_hierarchy(self) -> None:
+        """Edit the tree or the intervals of the quasi-identifier under the cursor."""
+        from .hierarchy import edit_hierarchy, saved_text
+
+        def save(opened: OpenHierarchy) -> None:
+            if (history := self._history) is not None:
+                now, changed = history.now, saved_text(opened)
+                self.compute(lambda _: now.saying(changed(now.toml)), lambda draft: self._put(history.edited(draft)))
+
+        here, history = self.here, self._history
+        if here is not None and history is not None:
+            await edit_hierarchy(self, history.now, None, here.variable.name, save)
 
     @on(Grid.Selected)
     async def _edit(self) -> None:

@@ -10,7 +10,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.widgets import Footer
+from textual.widgets import Footer, Static
 
 from sfumato.tui.fields import Field
 from sfumato.tui.offers import Offer
@@ -20,23 +20,18 @@ from sfumato.workspace.plan.drafts import Draft
 from sfumato.workspace.reporting.tables import Column, fitted
 from sfumato.workspace.reporting.words import count, mark, printable
 
-from ..app_protocol import AppProtocol
 from .form import Form
-from .page import Dialog
+from .page import Dialog, PlanPane
 from .pick_list import PickList
 
 if TYPE_CHECKING:
     from sfumato.engine.partition.hierarchies import Hierarchy as Tree
     from sfumato.engine.partition.hierarchy_edits import Node
     from sfumato.workspace.plan.hierarchies import OpenHierarchy, TreeLine
-    from sfumato.workspace.store.workspace import Workspace
 
 COLUMNS = (Column("mark", "", 1), Column("node", "node", 30), Column("values", "values", 7, "right"),
-           Column("records", "records", 8, "right"))  # fmt: skip
-MARKED = "*"
-NONE_TO_EDIT = (
-    "No step of the plan takes a hierarchy: a adds one of anonymisation, whose quasi-identifiers have a tree or intervals each"
-)
+           Column("records", "records", 8, "right"), Column("released", "released", 8))  # fmt: skip
+NONE_TO_EDIT = "No step of the plan takes a hierarchy: a adds one of anonymisation, whose quasi-identifiers have a tree or intervals each"
 LEAVE = "Not saved yet: enter saves, q again leaves it as it was"
 
 
@@ -70,7 +65,7 @@ class Hierarchy(Dialog["OpenHierarchy"]):
         with Vertical(classes="whole"):
             yield Line(name="hierarchy-head")
             yield LiveGrid(empty="It has no nodes.")
-            yield Line(name="hierarchy-said")
+            yield Static("", id="hierarchy-said", markup=False)
             yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
@@ -90,7 +85,8 @@ class Hierarchy(Dialog["OpenHierarchy"]):
         keys = [_key(line.node) for line in self._lines]
         self._marked = [key for key in self._marked if key in keys]
         grid = self.query_one(LiveGrid)
-        columns = fitted(COLUMNS, grid.size.width - 1, ("node",), ("values",))
+        offered = [column for column in COLUMNS if column.name != "released" or self._now.level is not None]
+        columns = fitted(offered, grid.size.width - 1, ("node",), ("values",))
         rows = [[self._cell(line, column.name) for column in columns] for line in self._lines]
         grid.show(columns, rows, keys, want)
         self._say()
@@ -98,23 +94,34 @@ class Hierarchy(Dialog["OpenHierarchy"]):
 
     def _cell(self, line: TreeLine, name: str) -> str:
         if name == "mark":
-            return MARKED if _key(line.node) in self._marked else ""
+            return mark("pass") if _key(line.node) in self._marked else ""
         if name == "node":
             return "  " * line.node.depth + printable(line.node.label)
         if name == "values":
             return f"{line.values:,}"
+        if name == "released":
+            level = self._now.level
+            return mark("pass") if level is not None and line.node.low <= level <= line.node.high else ""
         return f"{line.records:,}" if line.records is not None else f"<{self._now.smallest}" if line.few else "hidden"
 
     def _say(self) -> None:
         opened = self._now
         height = 0 if not self._lines else self._lines[0].node.high
         released = "" if opened.level is None else f"level {opened.level} is released"
-        parts = [f"{opened.variable.name}, {opened.place}", count(height, "level") + " above the values", released, opened.said]
+        parts = [
+            f"{opened.variable.name}, {opened.place}",
+            count(height, "level") + " above the values",
+            released,
+        ]
         if lacking := opened.lacking:
-            parts.append(f"{mark('fail')} {count(len(lacking), 'value')} of the data not in the tree: p proposes one anew")
+            parts.append(
+                f"{mark('fail')} {count(len(lacking), 'value')} of the data not in the tree: p proposes one anew"
+            )
         self.query_one("#hierarchy-head", Line).say(printable(" · ".join(filter(None, parts))))
         marked = f"{len(self._marked)} marked · " if self._marked else ""
-        self.query_one("#hierarchy-said", Line).say(printable(f"{marked}{opened.learnt}"))
+        self.query_one("#hierarchy-said", Static).update(
+            printable(marked + "; ".join(filter(None, (opened.said, opened.learnt))))
+        )
 
     @property
     def _here(self) -> Node | None:
@@ -224,7 +231,9 @@ class Hierarchy(Dialog["OpenHierarchy"]):
             if table is not None:
                 self._put(self._now.with_widths(widths(table)))
 
-        what = "of the intervals at each level, each a multiple of the one before; of dates in days; none: the root alone"
+        what = (
+            "of the intervals at each level, each a multiple of the one before; of dates in days; none: the root alone"
+        )
         field = Field("widths", what, "list", self._now.written)
         await self.sfumato.open(Form(f"Widths of {printable(self._now.variable.name)}", [field], check), answered)
 
@@ -276,17 +285,30 @@ def _positive(widths: Sequence[float]) -> None:
 
 
 Save = Callable[["OpenHierarchy"], None]
-Read = Callable[[Callable[["Workspace"], Any], Callable[[Any], object]], object]
 
 
-async def edit_hierarchy(
-    app: AppProtocol, read: Read, draft: Draft, table: Mapping[str, Any], at: str, save: Save
-) -> None:
-    """Ask which quasi-identifier, where there are several, and open its hierarchy; ``at`` is the step or the variable under the cursor."""
+def saved_text(opened: OpenHierarchy) -> Callable[[str], str]:
+    """What becomes of a plan's text with the hierarchy in it. The text is rewritten in a thread."""
+
+    def change(toml: str) -> str:
+        from sfumato.workspace.plan.hierarchies import with_hierarchy
+
+        return with_hierarchy(toml, opened)
+
+    return change
+
+
+async def edit_hierarchy(pane: PlanPane, draft: Draft, table: Mapping[str, Any] | None, at: str, save: Save) -> None:
+    """Ask which quasi-identifier, where there are several, and open its hierarchy.
+
+    ``at`` is the step or the variable under the cursor; ``table`` is what the draft says, where that is known.
+    """
+    from sfumato.engine.toml import read_toml
     from sfumato.workspace.plan.hierarchies import open_hierarchy, with_hierarchies
 
-    all_of_them = with_hierarchies(table)
-    found = [one for one in all_of_them if at in (str(one[0]), one[1])] or all_of_them
+    app = pane.sfumato
+    everywhere = with_hierarchies(read_toml(draft.toml) if table is None else table)
+    found = [one for one in everywhere if at in (str(one[0]), one[1])] or everywhere
     if not found:
         app.say(NONE_TO_EDIT, severity="warning")
         return
@@ -301,7 +323,7 @@ async def edit_hierarchy(
     def chosen(names: tuple[str, ...] | None) -> None:
         if names:
             place, name, _ = next(one for one in found if one[1] == names[0])
-            read(lambda workspace: open_hierarchy(workspace, draft, place, name), show)
+            pane.compute(lambda workspace: open_hierarchy(workspace, draft, place, name), show)
 
     if len(found) == 1:
         chosen((found[0][1],))

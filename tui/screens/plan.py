@@ -33,6 +33,7 @@ from .plan_run import RunPlan, run_text
 
 if TYPE_CHECKING:
     from sfumato.workspace.plan.edits import PlanView, StepLine, StepPlace
+    from sfumato.workspace.plan.hierarchies import OpenHierarchy
     from sfumato.workspace.store.workspace import Workspace
 
 
@@ -117,6 +118,7 @@ class Plan(EditsPlan):
         Binding("X,delete", "remove", "Remove", show=False, id="plan.remove"),
         Binding("K,shift+up", "move(-1)", "Move up", show=False, id="plan.up"),
         Binding("J,shift+down", "move(1)", "Move down", show=False, id="plan.down"),
+        Binding("H", "hierarchy", "Hierarchies", show=False, id="plan.hierarchy"),
         Binding("t", "text", "Edit the TOML", show=False, id="plan.text"),
         Binding("E", "editor", "Edit the TOML in your editor", show=False, id="plan.editor"),
     ]
@@ -337,6 +339,16 @@ class Plan(EditsPlan):
             await self.sfumato.open(*settings_form(self._view, self.edit))
             return
         await self.sfumato.open(*step_form(self._view, place, self._view.table[place.section][place.index], self.edit))
+
+    async def action_hierarchy(self) -> None:
+        """Edit the tree or the intervals of a quasi-identifier, of the step under the cursor where it has any."""
+        from .hierarchy import edit_hierarchy, saved_text
+
+        def save(opened: OpenHierarchy) -> None:
+            self.edit(saved_text(opened), str(opened.place), f"The hierarchy of {opened.variable.name} is in the plan")
+
+        if self._view is not None and self._history is not None:
+            await edit_hierarchy(self, self._history.now, self._view.table, str(self.here), save)
 
     async def action_add(self) -> None:
         """Choose a method, fill in its form."""

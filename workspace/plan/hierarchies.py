@@ -87,7 +87,7 @@ class OpenHierarchy:
     def written(self) -> Any:
         """What the recipe says of the variable; None where it need not say anything."""
         if self.holds == "hierarchies":
-            return None if self.tree is None else self.tree.written
+            return None if self.tree is None else _written(self.tree)
         return [int(width) if float(width).is_integer() else width for width in self.widths] or None
 
     def lines(self) -> list[TreeLine]:
@@ -108,6 +108,15 @@ class OpenHierarchy:
         records = np.bincount(first, weights=count, minlength=len(starts)).astype(np.int64)
         nodes = [node for node in nodes_of(tree) if not node.is_value]
         return _told(nodes, records, np.bincount(first, minlength=len(starts)), self.smallest)
+
+
+def _written(tree: Hierarchy) -> Any:
+    """The tree as recipes write it, without sizes where they are what they would be without."""
+    try:
+        usual = Hierarchy(tree.rows)
+    except ValueError:  # a root over one value needs a size
+        return tree.written
+    return usual.written if np.array_equal(usual.node_sizes, tree.node_sizes) else tree.written
 
 
 def _told(

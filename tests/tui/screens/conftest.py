@@ -116,6 +116,28 @@ def empty(tmp_path):
     return tmp_path / "empty"
 
 
+WORK = {"Private": 60, "State-gov": 15, "Local-gov": 15, "Federal-gov": 9, "Never": 1}
+
+
+@pytest.fixture
+def anonymising(empty, tmp_path):
+    """A project that was made by an import of 100 people, whose plan recodes ages and kinds of work."""
+    from sfumato.workspace.ingest.importing import import_file
+    from sfumato.workspace.plan.drafts import draft_of, save_draft
+
+    work = [name for name, records in WORK.items() for _ in range(records)]
+    rows = "\n".join(f"{17 + i % 73},{one},{'ab'[i % 2]}" for i, one in enumerate(work))
+    (tmp_path / "people.csv").write_text(f"age,work,ill\n{rows}\n")
+    import_file(empty, str(tmp_path / "people.csv"), "")
+    with Workspace.open(empty) as workspace:
+        draft = draft_of(workspace, 1)
+        told = draft.toml.replace('role = "other"', 'role = "quasi_identifier"', 2).replace("m = 5\n", "")
+        step = '[[anonymisation]]\nmethod = "generalisation"\nlevels = { age = 1, work = 1 } # one level up\n'
+        save_draft(workspace, draft.saying(f"{told}\n{step}"))
+    save_state(empty, AppState(project=1, tab="plan"))
+    return empty
+
+
 TURNS = 20
 """Turns of the event loop in which messages are handed on: on a busy machine a pause may be over after one."""
 

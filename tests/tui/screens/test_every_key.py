@@ -104,6 +104,13 @@ PLACES = {
     "kinds": Place(("ChooseKind",), "data", ("K",), {"kind.up": ("j",)}),
     "form": Place(("Form", "Choice"), "data", ("enter",), {"form.before": ("down",)}),
     "plan": Place(("Plan", "StepGrid"), "plan", before=STEPS),
+    "hierarchy": Place(
+        ("Hierarchy",),
+        "plan",
+        ("G", "H", *"work", "enter"),
+        {"hierarchy.undo": ("p",), "hierarchy.move": ("k", "k", "space", "j", "j"), "hierarchy.rename": ("g",)},
+        data="anonymising",
+    ),
     "toml": Place(("TomlText",), "plan", ("t",)),
     "step form": Place(("Form",), "plan", ("g", "j", "enter", "down", "end", "ctrl+u")),
     "pick list": Place(
@@ -143,6 +150,7 @@ ELSEWHERE = {
     "trial.page_down": "a board that is longer than the screen",
     "trial.page_up": "a board that is longer than the screen",
     "parameter.weights": "a model fitted by weights: test_traces",
+    "hierarchy.widths": "intervals, which have no tree: test_hierarchy",
     "pick.search": "who opens a list searches it already",
     "guided.down": "a project with several tables: test_minimise",
     "guided.up": "a project with several tables: test_minimise",
