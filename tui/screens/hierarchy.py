@@ -18,7 +18,7 @@ from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.lines import Line
 from sfumato.workspace.plan.drafts import Draft
 from sfumato.workspace.reporting.tables import Column, fitted
-from sfumato.workspace.reporting.words import count, mark, printable
+from sfumato.workspace.reporting.words import counted, mark, printable
 
 from .form import Form
 from .page import Dialog, PlanPane
@@ -110,12 +110,12 @@ class Hierarchy(Dialog["OpenHierarchy"]):
         released = "" if opened.level is None else f"level {opened.level} is released"
         parts = [
             f"{opened.variable.name}, {opened.place}",
-            count(height, "level") + " above the values",
+            counted(height, "level") + " above the values",
             released,
         ]
         if lacking := opened.lacking:
             parts.append(
-                f"{mark('fail')} {count(len(lacking), 'value')} of the data not in the tree: p proposes one anew"
+                f"{mark('fail')} {counted(len(lacking), 'value')} of the data not in the tree: p proposes one anew"
             )
         self.query_one("#hierarchy-head", Line).say(printable(" · ".join(filter(None, parts))))
         marked = f"{len(self._marked)} marked · " if self._marked else ""
