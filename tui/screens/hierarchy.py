@@ -12,13 +12,14 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import Footer, Static
 
+from sfumato.engine.wording import counted
 from sfumato.tui.fields import Field
 from sfumato.tui.offers import Offer
 from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.lines import Line
 from sfumato.workspace.plan.drafts import Draft
 from sfumato.workspace.reporting.tables import Column, fitted
-from sfumato.workspace.reporting.words import counted, mark, printable
+from sfumato.workspace.reporting.words import mark, printable
 
 from .form import Form
 from .page import Dialog, PlanPane
