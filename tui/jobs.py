@@ -214,20 +214,24 @@ def write_report(directory: Path, run_id: int, file: Path, *, public: bool) -> J
     return JobDone(f"Report of run {run_id} written to {file} ({size // 1024:,} KiB). {mark}")
 
 
-def delete_run(directory: Path, run_id: int) -> JobDone:
-    """Delete a run that has ended. Raises NotReady."""
-    from sfumato.workspace.store.maintenance import delete_run as delete
+def delete_runs(directory: Path, run_ids: Sequence[int]) -> JobDone:
+    """Delete runs that have ended. Raises NotReady for the first that has not; those before it are gone then."""
+    from sfumato.workspace.store.maintenance import delete_run
 
     with Workspace.open(directory) as workspace:
-        return JobDone(f"Run {run_id} is deleted{still_there(delete(workspace, run_id))}")
+        left = sum(delete_run(workspace, run_id) for run_id in run_ids)
+    what = f"Run {run_ids[0]} is deleted" if len(run_ids) == 1 else f"{len(run_ids)} runs are deleted"
+    return JobDone(f"{what}{still_there(left)}")
 
 
-def delete_project(directory: Path, project_id: int) -> JobDone:
-    """Delete a project with its data. Raises NotReady."""
-    from sfumato.workspace.store.maintenance import delete_project as delete
+def delete_projects(directory: Path, project_ids: Sequence[int]) -> JobDone:
+    """Delete projects with their data. Raises NotReady for the first that still computes; those before it are gone then."""
+    from sfumato.workspace.store.maintenance import delete_project
 
     with Workspace.open(directory) as workspace:
-        return JobDone(f"The project is deleted{still_there(delete(workspace, project_id))}")
+        left = sum(delete_project(workspace, project_id) for project_id in project_ids)
+    what = "The project is deleted" if len(project_ids) == 1 else f"{len(project_ids)} projects are deleted"
+    return JobDone(f"{what}{still_there(left)}")
 
 
 def still_there(tables: int) -> str:

@@ -162,7 +162,7 @@ class Data(Sifted, DraftsPlan):
     def _say(self) -> None:
         grid, said = self.query_one(VariableGrid), ""
         if self._view is not None:
-            said = sheet_summary(self._view, self._found, len(grid.marked), grid.hidden_marks, grid.words)
+            said = sheet_summary(self._view, self._found, len(grid.marked), grid.hidden_marks)
         self.query_one("#data-head", Line).say(said)
 
     def sifted(self) -> None:

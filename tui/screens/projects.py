@@ -19,7 +19,8 @@ from sfumato.tui import jobs
 from sfumato.tui.export import Exportable
 from sfumato.tui.fields import Field
 from sfumato.tui.own_keys import key_for
-from sfumato.tui.widgets.grid import Grid, LiveGrid
+from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.marks import MarkedGrid
 from sfumato.tui.words import progress, state_text, tally_text
 from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import duration
@@ -28,6 +29,7 @@ from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import Project, projects
 
 from .page import Page, grid_exportable
+from .sifted import Sifted
 
 NONE = "No project yet. One of these keys makes the first:"
 WAYS = (
@@ -50,13 +52,13 @@ COLUMNS = (
 )
 
 
-class ProjectGrid(LiveGrid):
+class ProjectGrid(MarkedGrid):
     """The projects."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Open", id="projects.open")]
 
 
-class Projects(Page):
+class Projects(Sifted, Page):
     """The root of the app."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -78,6 +80,7 @@ class Projects(Page):
         """One table, or what to do while it is empty."""
         yield Static(id="welcome")
         yield ProjectGrid(empty="…")
+        yield from self.compose_sift()
 
     def read_query(self) -> Callable[[Workspace], list[Project]]:
         """The projects."""
@@ -97,13 +100,14 @@ class Projects(Page):
     def _show(self) -> None:
         columns = fitted(COLUMNS, self.size.width - 1, ("name",), ("seconds", "datasets", "run", "progress"))
         rows = [cells(columns, _values(line)) for line in self._lines]
-        self.query_one(LiveGrid).show(columns, rows, [line.id for line in self._lines])
+        fields = [_values(line) for line in self._lines]
+        self.query_one(ProjectGrid).show_sifted(columns, rows, [line.id for line in self._lines], fields)
         self._welcome()
         self.say_where(f"  {self.sfumato.directory}")
 
     def _welcome(self) -> None:
         """In place of an empty table, the keys to begin with."""
-        grid, welcome = self.query_one(LiveGrid), self.query_one("#welcome", Static)
+        grid, welcome = self.query_one(ProjectGrid), self.query_one("#welcome", Static)
         grid.display, welcome.display = bool(self._lines), not self._lines
         if self._lines and self.focused is None:
             grid.focus()
@@ -161,27 +165,31 @@ class Projects(Page):
         return bool(self._lines) if action == "delete" else super().check_action(action, parameters)
 
     async def action_delete(self) -> None:
-        """Ask, then delete the project under the cursor."""
+        """Ask, then delete the marked projects, or else the one under the cursor."""
         from .dialogs import Confirm
 
-        key = self.query_one(LiveGrid).key
-        line = next((line for line in self._lines if line.id == key), None)
-        if line is None:
+        chosen = self.query_one(ProjectGrid).chosen
+        lines = [line for line in self._lines if line.id in chosen]
+        if not lines:
             return
 
         def answered(yes: bool | None) -> None:
             if yes:
-                self.sfumato.job(partial(jobs.delete_project, self.sfumato.directory, line.id))
+                ids = tuple(line.id for line in lines)
+                self.sfumato.job(partial(jobs.delete_projects, self.sfumato.directory, ids))
 
+        runs = sum(line.runs for line in lines)
+        one = len(lines) == 1
+        what = f"the project {lines[0].name}" if one else f"{len(lines)} projects: {', '.join(x.name for x in lines)}"
         consequence = (
-            f"Its {counted(line.runs, 'run')} with all they found, its plan and the confidential data imported into it are removed for "
-            "good. The audit log keeps that there were such runs; files outside the workspace are not touched."
+            f"{'Its' if one else 'Their'} {counted(runs, 'run')} with all they found, the plan and the confidential data "
+            "imported are removed for good. The audit log keeps that there were such runs; files outside the workspace are not touched."
         )
-        await self.sfumato.open(Confirm(f"Delete the project {line.name}?", consequence), answered)
+        await self.sfumato.open(Confirm(f"Delete {what}?", consequence), answered)
 
     @on(Grid.Selected)
     async def _open(self, event: Grid.Selected) -> None:
-        await self.sfumato.open_project(self._lines[event.index].id)
+        await self.sfumato.open_project(int(str(event.row[-1])))
 
 
 def check_file(table: dict[str, Any]) -> None:

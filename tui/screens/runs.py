@@ -17,8 +17,9 @@ from textual.widgets import Static
 from sfumato.tui import jobs
 from sfumato.tui.export import Exportable
 from sfumato.tui.own_keys import key_for
-from sfumato.tui.widgets.grid import Grid, LiveGrid
+from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import alike
+from sfumato.tui.widgets.marks import MarkedGrid
 from sfumato.tui.widgets.run_detail import glance
 from sfumato.tui.words import progress, rate, seconds_left, state_text, tally_text
 from sfumato.workspace.reporting.tables import Column, cells, fitted
@@ -29,12 +30,12 @@ from sfumato.workspace.views.runs import RunLine, RunState
 from .compare import Compare
 from .dialogs import Confirm
 from .page import Pane, grid_exportable
+from .sifted import Sifted
 
 if TYPE_CHECKING:
     from sfumato.workspace.plan.weighing import Weighable
 
 COLUMNS = (
-    Column("mark", "", 1),
     Column("run", "run", 4, "right"),
     Column("title", "title", 20),
     Column("state", "state", 13),
@@ -51,17 +52,17 @@ LIVE = ("rate", "left", "doing")
 LEAST_HEIGHT = 14
 """With fewer lines all are for the table."""
 MOST_MARKED = 6
-"""With one mark more the oldest goes."""
+"""So many of the marked runs, those marked last, lie over each other."""
 
 
-class RunGrid(LiveGrid):
+class RunGrid(MarkedGrid):
     """The runs."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Open", id="runs.open")]
 
 
-class Runs(Pane):
-    """Newest first. Enter chooses the run that the other tabs show."""
+class Runs(Sifted, Pane):
+    """Newest first. Enter chooses the run that the other tabs show; marked runs are compared, laid over each other, or deleted together."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "again", "Run again", id="runs.again"),
@@ -73,7 +74,6 @@ class Runs(Pane):
         Binding("X,delete", "delete", "Delete", show=False, id="runs.delete"),
         Binding("m", "name", "Name and note", show=False, id="runs.name"),
         Binding("L", "log", "Log of its tasks", show=False, id="runs.log"),
-        Binding("space", "mark", "Mark to compare or lay over", show=False, id="runs.mark"),
         Binding("c", "compare", "Compare the marked runs", show=False, id="runs.compare"),
     ]
 
@@ -101,7 +101,6 @@ class Runs(Pane):
     def __init__(self) -> None:
         super().__init__(id="runs")
         self._lines: Sequence[RunLine] = ()
-        self._marked: tuple[int, ...] = ()
         self._can: tuple[bool, ...] = ()
         self._seen: RunLine | None = None
         self._want: int | None = None
@@ -109,6 +108,7 @@ class Runs(Pane):
     def compose(self) -> ComposeResult:
         """One table, and below it the run under the cursor at a glance."""
         yield RunGrid(empty="…")
+        yield from self.compose_sift()
         yield Static(id="glance", markup=False)
 
     def show_runs(self, lines: Sequence[RunLine], want: int | None = None) -> None:
@@ -120,16 +120,19 @@ class Runs(Pane):
             keys = [
                 key_for(self.app, *binding) for binding in (("project.plan", "8"), ("plan.run", "R"), ("runs.new", "n"))
             ]
-            self.query_one(LiveGrid).set_empty(
-                "No run yet: {} opens the plan, and {} runs it; {} runs a recipe".format(*keys)
-            )
-        values = [_values(line, marked=line.run.id in self._marked) for line in lines]
+            self._grid.set_empty("No run yet: {} opens the plan, and {} runs it; {} runs a recipe".format(*keys))
+        values = [_values(line) for line in lines]
         said = [column for column in COLUMNS if column.name not in LIVE or any(one[column.name] for one in values)]
         columns = fitted(said, self.size.width - 1, ("doing", "title"), ("rate", "entered", "doing", "time", "title"))
         rows = [cells(columns, one) for one in values]
-        self.query_one(LiveGrid).show(columns, rows, [line.run.id for line in lines], self._want)
+        fields = [_fields(line, one) for line, one in zip(lines, values, strict=True)]
+        self._grid.show_sifted(columns, rows, [line.run.id for line in lines], fields, self._want)
         self._want = None
         self._look()
+
+    @property
+    def _grid(self) -> RunGrid:
+        return self.query_one(RunGrid)
 
     def on_resize(self) -> None:
         """Give the columns their new widths."""
@@ -138,11 +141,11 @@ class Runs(Pane):
 
     def take_focus(self) -> None:
         """The table takes the keys."""
-        self.query_one(LiveGrid).focus()
+        self._grid.focus()
 
     def exportable(self) -> Exportable | None:
         """The table of runs."""
-        return grid_exportable(self.query_one(Grid), "runs")
+        return grid_exportable(self._grid, "runs")
 
     @property
     def can_export(self) -> bool:
@@ -152,7 +155,7 @@ class Runs(Pane):
     @property
     def here(self) -> RunLine | None:
         """The run under the cursor."""
-        key = self.query_one(LiveGrid).key
+        key = self._grid.key
         return next((line for line in self._lines if line.run.id == key), None)
 
     @on(Grid.Highlighted)
@@ -188,8 +191,8 @@ class Runs(Pane):
         if action == "resume":
             return (here is not None and here.resumable) or None
         if action == "delete":
-            return here is not None and here.run.state.ended
-        if action in ("again", "duplicate", "weigh", "mark", "compare", "name", "log"):
+            return self.is_mounted and (bool(self._marked) or (here is not None and here.run.state.ended))
+        if action in ("again", "duplicate", "weigh", "compare", "name", "log"):
             return bool(self._lines)
         return True
 
@@ -198,19 +201,17 @@ class Runs(Pane):
         if self.here is not None:
             self.post_message(self.Chosen(self.here.run.id))
 
-    def action_mark(self) -> None:
-        """Mark the run, to compare it and to lay its sweep over that of the run shown, or take its mark away."""
-        if self.here is not None:
-            run_id = self.here.run.id
-            others = tuple(marked for marked in self._marked if marked != run_id)
-            self._marked = others if run_id in self._marked else (*others, run_id)[-MOST_MARKED:]
-            self.show_runs(self._lines)
-            self.post_message(self.Marked(self._marked))
+    @on(MarkedGrid.Marked)
+    def _mark(self) -> None:
+        self.post_message(self.Marked(self._marked[-MOST_MARKED:]))
+
+    @property
+    def _marked(self) -> tuple[int, ...]:
+        return tuple(key for key in self._grid.marked if isinstance(key, int))
 
     async def action_compare(self) -> None:
         """Compare the two runs marked last, or the one marked with the one under the cursor."""
-        known = [line.run.id for line in self._lines]
-        chosen = [run_id for run_id in self._marked if run_id in known][-2:]
+        chosen = list(self._marked[-2:])
         if len(chosen) < 2 and self.here is not None and self.here.run.id not in chosen:
             chosen.append(self.here.run.id)
         if len(chosen) < 2:
@@ -285,21 +286,28 @@ class Runs(Pane):
             await self.sfumato.open(naming_form(run), answered)
 
     async def action_delete(self) -> None:
-        """Ask, then delete the run."""
-        if self.here is None:
+        """Ask, then delete the marked runs that have ended, or else the run under the cursor."""
+        chosen = self._grid.chosen
+        ended = tuple(line.run.id for line in self._lines if line.run.id in chosen and line.run.state.ended)
+        if not ended:
+            self.sfumato.say("Only runs that have ended can be deleted")
             return
-        run_id = self.here.run.id
 
         def answered(yes: bool | None) -> None:
             if yes:
-                self._marked = tuple(marked for marked in self._marked if marked != run_id)
-                self.sfumato.job(partial(jobs.delete_run, self.sfumato.directory, run_id))
+                self.sfumato.job(partial(jobs.delete_runs, self.sfumato.directory, ended))
 
-        consequence = (
-            "Its released datasets, results and log are removed for good. The confidential data and the plan stay in the "
-            "project; the audit log keeps that there was such a run."
+        what = f"run {ended[0]}" if len(ended) == 1 else f"{len(ended)} runs: {', '.join(map(str, ended))}"
+        going = (
+            f" {len(chosen) - len(ended)} of the marked runs have not ended and stay."
+            if len(chosen) > len(ended)
+            else ""
         )
-        await self.sfumato.open(Confirm(f"Delete run {run_id}?", consequence), answered)
+        consequence = (
+            "Released datasets, results and log are removed for good. The confidential data and the plan stay in the "
+            f"project; the audit log keeps that there was such a run.{going}"
+        )
+        await self.sfumato.open(Confirm(f"Delete {what}?", consequence), answered)
 
     async def action_interrupt(self) -> None:
         """Ask, then stop the run."""
@@ -315,11 +323,22 @@ class Runs(Pane):
         await self.sfumato.open(question, answered)
 
 
-def _values(line: RunLine, *, marked: bool) -> dict[str, object]:
+def _fields(line: RunLine, values: Mapping[str, object]) -> dict[str, object]:
+    """What words are looked for in."""
+    run = line.run
+    return {
+        "run": run.id,
+        "title": run.titled,
+        "state": values["state"],
+        "verdicts": values["verdicts"],
+        "note": run.note,
+    }
+
+
+def _values(line: RunLine) -> dict[str, object]:
     run = line.run
     ended = run.state.ended
     return {
-        "mark": "*" if marked else "",
         "run": run.id,
         "title": run.titled,
         "state": state_text(line),

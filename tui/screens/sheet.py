@@ -96,8 +96,8 @@ def _levels(variable: Variable, profile: Profile) -> str:
     return " .. ".join(_day(end) if variable.kind is Kind.DATE else number(end) for end in ends)
 
 
-def sheet_summary(view: DataView, found: Found, marked: int, hidden: int, words: str) -> str:
-    """What the data are, how many columns are in and out, how many do not fit, what is marked, and what is sifted."""
+def sheet_summary(view: DataView, found: Found, marked: int, hidden: int) -> str:
+    """What the data are, how many columns are in and out, how many do not fit, and what is marked."""
     out = sum(not line.planned for line in view.lines)
     wrong = sum(bool(problem_of(line, found.get(line.reading))) for line in view.lines)
     stored = view.stored
@@ -106,7 +106,6 @@ def sheet_summary(view: DataView, found: Found, marked: int, hidden: int, words:
         f"{mark('fail')} {view.problem}" if view.problem else "",
         f"{mark('fail')} {misfits}" if wrong else "",
         f"{marked} marked" + (f", {hidden} of them not shown" if hidden else "") if marked else "",
-        f"filter: {words}" if words else "",
         f"{stored.name}: {records_text(stored.records, stored.dropped)}",
         f"{counted(len(view.lines) - out, 'variable')}" + (f", {out} left out of the plan" if out else ""),
     ]

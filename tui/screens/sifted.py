@@ -16,7 +16,7 @@ from sfumato.tui.widgets.marks import MarkedGrid
 
 
 class Sifted(Widget):
-    """Its grid shows the rows that have the words, while they are typed; escape brings back those from before."""
+    """Its grid shows the rows that have the words, while they are typed; escape brings back those from before. Words that hold stay in sight."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "sift", "Filter", show=False, key_display="/", id="rows.filter"),
@@ -58,7 +58,8 @@ class Sifted(Widget):
     def _leave(self) -> None:
         field, grid = self.query_one(".sift", Filter), self.query_one(MarkedGrid)
         grid.focus()
-        field.display = False
+        field.value = grid.words
+        field.display = bool(grid.words)
 
     def sifted(self) -> None:
         """Other rows are shown now."""

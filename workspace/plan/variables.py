@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sfumato.engine.errors import BadInput
@@ -22,6 +22,7 @@ HEADER = re.compile(r"[ \t]*\[[ \t]*variables[ \t]*\][ \t]*(#[^\n]*)?\r?\n?")
 ANY_HEADER = re.compile(r"[ \t]*\[")
 LEFT_OUT = re.compile(r"[ \t]*#+[ \t]*(?=[\w\"'-])")
 ENTRY = re.compile(r"""[ \t]*([\w-]+|"(?:\\.|[^"\\\n])*"|'[^'\n]*')[ \t]*=[ \t]*\{""")
+REASON = re.compile(r"[ \t]*# left out: ([^\r\n]*)")
 WHOLE_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 
@@ -29,11 +30,12 @@ WHOLE_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 class VariableTables:
     """What a plan says of the columns that it takes in, ``planned``, and of those that it left ``out``; ``order`` is that of the text.
 
-    ``problem`` is why nothing can be read of it.
+    ``why`` has the reason of a column that its line names, ``# left out: unique in every record``; ``problem`` is why nothing can be read of it.
     """
 
     planned: Mapping[str, Any]
     out: Mapping[str, Mapping[str, Any]]
+    why: Mapping[str, str] = field(default_factory=dict)
     order: tuple[str, ...] = ()
     problem: str = ""
 
@@ -62,7 +64,9 @@ def variable_tables(toml: str) -> VariableTables:
     lines = [line for line in _parted(toml)[1] if line.name]
     found = ((line.name, _table(line)) for line in lines if line.out)
     out = {name: table for name, table in found if table is not None}
-    return VariableTables(planned, out, tuple(line.name for line in lines if not line.out or line.name in out))
+    reasons = ((line.name, REASON.search(line.text)) for line in lines if line.name in out)
+    why = {name: reason[1].strip() for name, reason in reasons if reason}
+    return VariableTables(planned, out, why, tuple(line.name for line in lines if not line.out or line.name in out))
 
 
 def _planned(table: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -154,14 +158,17 @@ def _changed(line: _Line, table: Mapping[str, Any] | None, known: Mapping[str, A
     if table is None:
         return line if line.out else replace(line, text=f"# {line.entry.lstrip()}", out=True)
     entry, old = line.entry, _table(line) if line.out else known.get(line.name)
+    opening = ENTRY.match(entry)
+    assert opening is not None
+    start = opening.end() - 1
+    end = _closing(entry, start)
+    said, behind = entry[start:end], entry[end:]
     if table != old:
         kept = [key for key in old or () if key in table]
-        ordered = {key: table[key] for key in [*kept, *(key for key in table if key not in kept)]}
-        opening = ENTRY.match(entry)
-        assert opening is not None
-        start = opening.end() - 1
-        entry = f"{entry[:start]}{inline(ordered)}{entry[_closing(entry, start) :]}"
-    return replace(line, text=entry, out=False)
+        said = inline({key: table[key] for key in [*kept, *(key for key in table if key not in kept)]})
+    if line.out:
+        behind = REASON.sub("", behind, count=1)
+    return replace(line, text=f"{entry[:start]}{said}{behind}", out=False)
 
 
 def _closing(entry: str, opening: int) -> int:

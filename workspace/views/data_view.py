@@ -17,7 +17,7 @@ from sfumato.engine.schema import Kind, MissingPolicy, Role, Schema, Variable
 
 from ..ingest.profiles import Profile, profile
 from ..plan.drafts import Draft, missing_of
-from ..plan.variables import variable_tables
+from ..plan.variables import VariableTables, variable_tables
 from ..store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class VariableLine:
     """A column of the file. ``planned`` is whether the plan takes it in, ``stored`` whether its values are in the workspace.
 
     ``missing`` is the share of the file's records that had no value, None where nobody counted them; ``problem`` why it cannot be
-    read as the plan has it.
+    read as the plan has it, ``why`` the reason why it was left out, where its line names one.
     """
 
     variable: Variable
@@ -51,6 +51,7 @@ class VariableLine:
     stored: bool
     missing: float | None
     problem: str = ""
+    why: str = ""
 
     @property
     def reading(self) -> tuple[object, ...]:
@@ -86,7 +87,7 @@ class DataView:
         said = variable_tables(draft.toml)
         names = dict.fromkeys([*said.order, *said.planned, *stored.columns, *stored.missing])
         known = (name for name in names if name in said.planned or name in stored.columns or name in stored.missing)
-        lines = (_line(name, said.planned.get(name), said.out.get(name), stored) for name in known)
+        lines = (_line(name, said, stored) for name in known)
         return cls(draft, stored, tuple(lines), said.problem)
 
 
@@ -104,8 +105,9 @@ def stored_data(workspace: Workspace, dataset_id: int) -> StoredData:
     return StoredData(dataset_id, row["name"], row["records"], row["dropped"], json.loads(row["schema"]), missing)
 
 
-def _line(name: str, planned: object, out: object, stored: StoredData) -> VariableLine:
+def _line(name: str, tables: VariableTables, stored: StoredData) -> VariableLine:
     """A column as the plan has it, whether it takes it in or keeps it as a comment; else as it was stored."""
+    planned, out = tables.planned.get(name), tables.out.get(name)
     kept, missing = stored.columns.get(name), stored.missing.get(name)
     other = Variable(name, Kind.CATEGORICAL, Role.IDENTIFIER)
     if kept is not None:
@@ -121,7 +123,7 @@ def _line(name: str, planned: object, out: object, stored: StoredData) -> Variab
         break
     if planned is not None and kept is None and missing is None:
         problem = f"variables.{name}: the file has no such column"
-    return VariableLine(other, planned is not None, kept is not None, missing, problem)
+    return VariableLine(other, planned is not None, kept is not None, missing, problem, tables.why.get(name, ""))
 
 
 def found_columns(directory: Path, dataset_id: int, variables: tuple[Variable, ...]) -> tuple[FoundColumn, ...]:

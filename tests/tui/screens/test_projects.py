@@ -153,3 +153,26 @@ async def test_w_makes_a_new_workspace(sit, directory, people):
 async def test_a_form_of_the_first_screen_is_left_with_escape(sit, empty):
     async with sit(empty, "i", "escape", "w", "escape") as seat:
         assert "No project yet" in seat.text
+
+
+@pytest.mark.slow
+async def test_words_sift_the_projects_and_enter_opens_the_one_that_is_shown(sit, directory):
+    with Workspace.open(directory) as workspace, workspace.writing():
+        workspace.ensure_project("Zebra crossings")
+    async with sit(directory, "slash", *"zebra", "enter") as seat:
+        assert "Household" not in seat.text
+        await seat.press("enter")
+        assert "Zebra crossings" in seat.text.splitlines()[0]
+
+
+@pytest.mark.slow
+async def test_marked_projects_are_named_before_they_are_deleted(sit, empty):
+    with Workspace.open(empty) as workspace, workspace.writing():
+        for name in ("one", "two", "three"):
+            workspace.ensure_project(name)
+    async with sit(empty, "g", "space", "j", "space", "X") as seat:
+        assert "Delete 2 projects:" in seat.text
+        await seat.press("y")
+        assert "2 projects are deleted" in seat.app.notices[-1]
+    with Workspace.open(empty, read_only=True) as workspace:
+        assert workspace.connection.execute("SELECT count(*) FROM project").fetchone()[0] == 1

@@ -266,3 +266,27 @@ async def test_the_run_under_the_cursor_is_shown_at_a_glance(sit, directory):
 async def test_a_low_terminal_keeps_its_lines_for_the_runs(sit, directory):
     async with sit(directory, *keys_to(DONE), size=(80, 12)) as seat:
         assert "not met" not in seat.text
+
+
+@pytest.mark.slow
+async def test_marked_runs_that_have_ended_are_deleted_together_shown_or_not(sit, directory, no_worker):
+    async with sit(directory, "enter", "asterisk", "slash", *"running", "enter") as seat:
+        assert len([line for line in seat.text.splitlines() if line.startswith("*")]) == 1
+        await seat.press("X")
+        assert "Delete 3 runs: 3, 2, 1?" in seat.text
+        assert "1 of the marked runs have not ended" in seat.text
+        await seat.press("n", "X", "y")
+        assert "3 runs are deleted" in seat.app.notices[-1]
+    with Workspace.open(directory, read_only=True) as workspace:
+        assert [row[0] for row in workspace.connection.execute("SELECT id FROM run")] == [4]
+
+
+@pytest.mark.slow
+async def test_words_sift_the_runs_by_what_is_known_of_them(sit, directory, no_worker):
+    async with sit(directory, "enter", "slash", *"state:failed", "enter") as seat:
+        rows = [line.split()[0] for line in seat.text.splitlines() if " Household survey  " in line]
+        assert rows == ["2"]
+        assert "state:failed" in seat.text
+        await seat.press("slash", "ctrl+u", "enter")
+        assert "state:failed" not in seat.text
+        assert len([line for line in seat.text.splitlines() if " Household survey  " in line]) == 4

@@ -47,6 +47,12 @@ def test_a_column_is_left_out_and_taken_in_again_in_its_place_with_its_comment()
     assert with_variables(out, {name: said.out[name] for name in ("age", "visits")}) == TEXT
 
 
+def test_the_reason_why_a_column_was_left_out_is_read_and_goes_once_it_is_taken_in() -> None:
+    reason = TEXT.replace('identifier" }', 'identifier" }  # left out: e-mail addresses')
+    assert variable_tables(reason).why == {"id": "e-mail addresses"}
+    assert with_variables(reason, {"id": table("identifier", "categorical")}) == TEXT.replace("# id", "id")
+
+
 def test_a_role_changes_its_word_and_nothing_else() -> None:
     visits = {**table("sensitive"), "labels": {"1": "}one"}}
     new = with_variables(TEXT, {"visits": visits, "age": table("quasi_identifier")})
