@@ -188,7 +188,7 @@ def doctor(directory: Path | None, *, as_json: bool, fix: bool) -> None:
     say_workspace(chosen_workspace(directory))
     findings = all_checks(chosen_workspace(directory))
     if as_json:
-        echo(json.dumps([finding.to_dict() for finding in findings], indent=1))
+        echo(json.dumps([finding.to_dict() for finding in findings], indent=1), verbatim=True)
     else:
         echo(checks_text(findings))
     sys.exit(2 if any(finding.state == "problem" for finding in findings) else 0)
@@ -218,4 +218,4 @@ def keys() -> None:
     """Print the app's keys, as a file to change them with."""
     from ..keymap import default_keys
 
-    echo(default_keys(keys_file()))
+    echo(default_keys(keys_file()), verbatim=True)

@@ -133,4 +133,4 @@ def completion(context: click.Context, shell: str) -> None:
     if of_shell is None:
         raise click.UsageError(f"{shell} is not known to this version of click; one of {', '.join(SHELLS)}")
     source = of_shell(context.find_root().command, {}, "sfumato", "_SFUMATO_COMPLETE").source()
-    echo(source.replace("if [[ $type == 'dir' ]]", BASH) if shell == "bash" else source)
+    echo(source.replace("if [[ $type == 'dir' ]]", BASH) if shell == "bash" else source, verbatim=True)

@@ -28,7 +28,7 @@ def policy(directory: Path | None) -> None:
 
     found = policy_of(open_workspace(directory).directory)
     check_policy(found)
-    echo(policy_toml(found), nl=False)
+    echo(policy_toml(found), nl=False, verbatim=True)
 
 
 @click.command()

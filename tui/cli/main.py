@@ -414,7 +414,7 @@ def recipes(name: str | None) -> None:
         return
     from sfumato.workspace.recipes import find_recipe
 
-    echo(find_recipe(name).text, nl=False)
+    echo(find_recipe(name).text, nl=False, verbatim=True)
 
 
 for command in (

@@ -226,7 +226,7 @@ def write_object(table: Mapping[str, Any], json_file: str | None, *, private: bo
         return
     text = json.dumps(table, indent=1, allow_nan=False) + "\n"
     if json_file == "-":
-        echo(text, nl=False)
+        echo(text, nl=False, verbatim=True)
         return
     if private:
         Path(json_file).touch(mode=0o600)

@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+
 import click
 
 from sfumato.workspace.reporting.words import printable, printable_lines
 
 
-def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
-    """Print ``text`` in its lines, with signs in place of escape sequences, direction marks and all else that is not printable."""
-    click.echo(printable_lines(text), err=err, nl=nl)
+def echo(text: str, *, err: bool = False, nl: bool = True, verbatim: bool = False) -> None:
+    """Print ``text`` in its lines, with signs in place of escape sequences, direction marks and all else that is not printable.
+
+    On a terminal a line that is longer than its width goes on below, at a blank, indented; ``verbatim`` what will be read by a machine.
+    """
+    said = printable_lines(text)
+    stream = sys.stderr if err else sys.stdout
+    if not verbatim and stream.isatty():
+        width = shutil.get_terminal_size().columns
+        said = "\n".join(part for line in said.split("\n") for part in _fitted(line, width))
+    click.echo(said, err=err, nl=nl)
+
+
+def _fitted(line: str, width: int) -> list[str]:
+    if len(line) <= width:
+        return [line]
+    from sfumato.workspace.reporting.tables import folded
+
+    indent = line[: len(line) - len(line.lstrip())]
+    return folded(line, width, f"{indent}  ")
 
 
 def confirm(question: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -12,6 +13,10 @@ from .words import ASCII_MARKS, mark, printable
 Align = Literal["left", "right"]
 GAP = 2
 """Cells between the columns of a line of text."""
+LEAST_WORDS = 12
+"""No column of words is made narrower, where it is wider."""
+_WORDS = re.compile(r"\S*\s*")
+_PARTS = re.compile(r"[^._/-]*[._/-]+|[^._/-]+")
 _SIGNS = {"pass": "✓", "fail": "✗", "not computed": "?"}
 
 
@@ -88,7 +93,7 @@ def _text(cell: Cell | str) -> str:
 
 
 def text(table: Table, width: int | None = None) -> str:
-    """Columns of text under their heads, in lines of at most ``width`` cells where leaving out spare columns reaches that.
+    """Columns of text under their heads, in lines of at most ``width`` cells: spare columns are left out, then words go on below.
 
     What is not printable is shown as a question mark: names come from untrusted files.
     """
@@ -101,12 +106,19 @@ def text(table: Table, width: int | None = None) -> str:
             break
         table = table.only(i for i, column in enumerate(table.columns) if column.spare != min(spare))
         lines = _lines(table)
+    if width is not None and max(map(len, lines)) > width:
+        lines = _lines(table, width)
     return "\n".join([*([printable(table.title)] if table.title else []), *lines])
 
 
-def _lines(table: Table) -> list[str]:
+def _lines(table: Table, most: int | None = None) -> list[str]:
     cells = [[_plain(cell) for cell in row] for row in ([column.title for column in table.columns], *table.rows)]
     widths = [max(len(line[i]) for line in cells) for i in range(len(table.columns))]
+    heads = 1
+    if most is not None:
+        widths = _narrowed(widths, [column.align != "right" for column in table.columns], most)
+        folded = [_folded(line, widths) for line in cells]
+        heads, cells = len(folded[0]), [line for lines in folded for line in lines]
     lines = [
         (" " * GAP)
         .join(
@@ -116,8 +128,50 @@ def _lines(table: Table) -> list[str]:
         .rstrip()
         for line in cells
     ]
-    lines.insert(1, (" " * GAP).join("-" * width for width in widths))
+    lines.insert(heads, (" " * GAP).join("-" * width for width in widths))
     return lines
+
+
+def _narrowed(widths: Sequence[int], words: Sequence[bool], most: int) -> list[int]:
+    """The widths with those of words made less, the widest first, until all fit into ``most`` or none is above ``LEAST_WORDS``."""
+    found = list(widths)
+    while sum(found) + GAP * (len(found) - 1) > most:
+        wide = [i for i, is_words in enumerate(words) if is_words and found[i] > LEAST_WORDS]
+        if not wide:
+            break
+        found[max(wide, key=found.__getitem__)] -= 1
+    return found
+
+
+def _folded(cells: Sequence[str], widths: Sequence[int]) -> list[list[str]]:
+    """The lines of a row: what is wider than its column goes on below."""
+    parts = [folded(cell, width) for cell, width in zip(cells, widths, strict=True)]
+    return [[part[i] if i < len(part) else "" for part in parts] for i in range(max(map(len, parts)))]
+
+
+def folded(words: str, width: int, indent: str = "") -> list[str]:
+    """``words`` in lines of at most ``width`` cells, broken behind a blank, else behind a point, underscore or stroke, and only a part that
+    is longer than a line inside it. Lines after the first begin with ``indent``.
+    """
+    if len(words) <= width:
+        return [words]
+    lines, line = [], ""
+    for word in _WORDS.findall(words):
+        for part in (
+            [word]
+            if len((line + word).rstrip()) <= width
+            else _PARTS.findall(word)
+            if len(indent + word) > width
+            else [word]
+        ):
+            if line.strip() and len((line + part).rstrip()) > width:
+                lines.append(line.rstrip())
+                line = indent
+            line += part
+            while len(line.rstrip()) > width:
+                lines.append(line[:width])
+                line = indent + line[width:]
+    return [*lines, line.rstrip()] if line.strip() else lines
 
 
 def _plain(cell: Cell | str) -> str:

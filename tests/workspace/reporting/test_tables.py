@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from sfumato.workspace.reporting.tables import Cell, Column, Table, cells, fitted, grid_width, html, table, text
+from sfumato.workspace.reporting.tables import (
+    Cell,
+    Column,
+    Table,
+    cells,
+    fitted,
+    folded,
+    grid_width,
+    html,
+    table,
+    text,
+)  # fmt: skip
 
 WIDE = table(("name", "value", "note", "more"), [["a", "1", "n" * 30, "m" * 30]], right=(1,), spare=(3, 2), title="T")
 
@@ -53,3 +66,25 @@ def test_a_grid_takes_the_width_it_gets(width: int) -> None:
     shown = fitted(columns, width)
     assert grid_width(shown) == max(width, 24)
     assert [column.name for column in shown] == (["a", "b", "c"] if width >= 46 else ["a", "b"])
+
+
+@given(st.text("ab._/- ", min_size=1, max_size=60), st.integers(3, 30))
+def test_words_that_go_on_below_lose_nothing_but_blanks(words: str, width: int) -> None:
+    lines = folded(words, width)
+    assert all(len(line) <= width for line in lines)
+    assert "".join("".join(lines).split()) == "".join(words.split())
+
+
+def test_words_break_at_blanks_and_inside_only_where_they_are_longer_than_a_line() -> None:
+    assert folded("Expenditure of households", 12) == ["Expenditure", "of", "households"]
+    assert folded("risk.identification.true_match_rate", 22) == ["risk.identification.", "true_match_rate"]
+    assert folded("at most one word", 10, "  ") == ["at most", "  one word"]
+    assert folded("Expenditure", 6) == ["Expend", "iture"]
+
+
+@given(st.lists(st.tuples(st.text("ab c", max_size=50), st.text("12", max_size=8)), min_size=1, max_size=4))
+def test_a_table_fits_its_terminal(rows: list[tuple[str, str]]) -> None:
+    table = Table((Column("what", "what"), Column("n", "n", align="right")), tuple(rows))
+    assert all(len(line) <= 30 for line in text(table, 30).splitlines())
+    whole = text(table)
+    assert text(table, max(map(len, whole.splitlines()))) == whole, "what fits stays as it is"
