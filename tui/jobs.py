@@ -125,7 +125,7 @@ def import_file(directory: Path, file: str, project: str, said: Mapping[str, Any
     )
     records = records_text(found.records, found.dropped)
     return JobDone(
-        f'{found.source}: {records} in project "{found.project}" of {directory}',
+        ". ".join([f'{found.source}: {records} in project "{found.project}" of {directory}', *found.notes]),
         tab="data",
         project_id=found.project_id,
     )

@@ -120,6 +120,7 @@ class Plan(EditsPlan):
         Binding("J,shift+down", "move(1)", "Move down", show=False, id="plan.down"),
         Binding("H", "hierarchy", "Hierarchies", show=False, id="plan.hierarchy"),
         Binding("t", "text", "Edit the TOML", show=False, id="plan.text"),
+        Binding("c", "rules", "Constraints", show=False, id="plan.rules"),
         Binding("E", "editor", "Edit the TOML in your editor", show=False, id="plan.editor"),
     ]
 
@@ -378,6 +379,29 @@ class Plan(EditsPlan):
             await self.sfumato.open(value_list(view), of_value)
         else:
             await self.sfumato.open(*step_form(view, place, step, self.edit))
+
+    async def action_rules(self) -> None:
+        """Show which rules the records keep to; what is changed there is an edit of the plan."""
+        if self._view is None or self._history is None:
+            return
+        if self._view.lines is None or self._is_typed:
+            self.sfumato.say(MEND, severity="error")
+            return
+        from sfumato.workspace.plan.edits import with_sections
+
+        from .rules import Rules
+
+        said = _table(self._view.table.get("constraints"))
+
+        def answered(found: dict[str, Any] | None) -> None:
+            if found is not None and found != said:
+                more = len(found) - len(said)
+                words = f"{more} rules are new" if more > 1 else "1 rule is new" if more > 0 else "The rule is out"
+                self.edit(
+                    lambda toml: with_sections(toml, {"constraints": found or None}), said=f"{words}; u takes that back"
+                )
+
+        await self.sfumato.open(Rules(self._history.now, said), answered)
 
     async def action_run(self) -> None:
         """Ask, then run the plan."""

@@ -134,7 +134,9 @@ def import_file(
     checked before the workspace is opened. Records with a missing value leave the stored table, unless most would. A project that has
     no plan yet gets a draft of one. Raises BadInput and NotAWorkspace; then nothing was stored.
     """
+    from ..reporting.constraints import kept_text
     from ..store.workspace import key_beforehand
+    from ..views.constraints import broken_in_project
     from .files import chosen_records, filtered, find_source
 
     source = find_source(file, place="FILE")
@@ -163,7 +165,9 @@ def import_file(
             keep_missing(connection, dataset_id, counts, len(raw.frame))
             if planned is None:
                 store_draft(connection, draft_of_import(project_id, dataset_id, recipe))
-    return Imported(project_id, name, source.name, len(data), data.dropped, columns, recipe, detection, raw.notes)
+    rules = broken_in_project(directory, project_id)
+    notes = (*raw.notes, *([] if rules is None else [f"constraints of the plan: {kept_text(rules)}"]))
+    return Imported(project_id, name, source.name, len(data), data.dropped, columns, recipe, detection, notes)
 
 
 def draft_recipe(

@@ -17,6 +17,8 @@ from sfumato.tui.state import AppState, save_state
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.plan.drafts import draft_of, save_draft
+from sfumato.workspace.plan.edits import with_sections
 from sfumato.workspace.store.artefacts import write_trace
 from sfumato.workspace.store.workspace import Workspace
 
@@ -111,6 +113,7 @@ PLACES = {
         {"hierarchy.undo": ("p",), "hierarchy.move": ("k", "k", "space", "j", "j"), "hierarchy.rename": ("g",)},
         data="anonymising",
     ),
+    "rules": Place(("Rules", "RuleGrid"), "plan", ("c",), data="ruled"),
     "toml": Place(("TomlText",), "plan", ("t",)),
     "step form": Place(("Form",), "plan", ("g", "j", "enter", "down", "end", "ctrl+u")),
     "pick list": Place(
@@ -255,6 +258,16 @@ def chained(built_data):
              ("effective_sample_size", "alpha", 900.0, "at least 400", True),
              ("effective_sample_size", "beta", 20.0, "at least 400", False)],
         )  # fmt: skip
+    workspace.close()
+    return built_data
+
+
+@pytest.fixture
+def ruled(built_data):
+    """A plan with a rule."""
+    workspace = Workspace.open(built_data)
+    draft = draft_of(workspace, 1)
+    save_draft(workspace, draft.saying(with_sections(draft.toml, {"constraints": {"few": "visits <= 3"}})))
     workspace.close()
     return built_data
 

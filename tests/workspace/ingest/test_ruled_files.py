@@ -10,10 +10,13 @@ import pytest
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe import Recipe
+from sfumato.workspace.ingest.importing import import_file
 from sfumato.workspace.ingest.ruled_files import rules_of_file
-from sfumato.workspace.plan.drafts import plan_text
+from sfumato.workspace.plan.drafts import draft_of, plan_text, save_draft
+from sfumato.workspace.plan.edits import with_sections
 from sfumato.workspace.reporting.constraints import as_recipe, found_table, kept_text, said_table
 from sfumato.workspace.reporting.tables import text
+from sfumato.workspace.store.workspace import Workspace
 
 RECIPE = """
 [data]
@@ -81,3 +84,15 @@ def test_a_misspelt_level_is_refused_at_its_place(folder: Path) -> None:
     with pytest.raises(BadInput, match='"married" has no level "yse"; did you mean "yes"') as refused:
         rules_of_file(str(folder / "people.toml"), None, recipe=True, search=False)
     assert refused.value.place == "constraints.adult"
+
+
+def test_an_import_into_a_project_says_how_many_records_break_its_rules(folder: Path) -> None:
+    first = import_file(folder / "workspace", str(folder / "good.csv"), "People")
+    assert not [note for note in first.notes if "constraints" in note]
+    rules = {"adult": "married = 'yes' -> age >= 15", "total": "income = wage + rent"}
+    with Workspace.open(folder / "workspace") as workspace:
+        draft = draft_of(workspace, first.project_id)
+        assert draft is not None
+        save_draft(workspace, draft.saying(with_sections(draft.toml, {"constraints": rules})))
+    again = import_file(folder / "workspace", str(folder / "people.csv"), "People")
+    assert again.notes == ("constraints of the plan: 300 records; 2 of 2 rules broken (adult: 2, total: 1)",)

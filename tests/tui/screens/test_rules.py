@@ -1,0 +1,77 @@
+"""The rules of a plan in the app: counted, found, taken over, written and taken out, each an edit that u takes back."""
+
+import tomllib
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sfumato.tui.screens.rules import Rules
+from sfumato.workspace.ingest.importing import import_file
+from sfumato.workspace.plan.drafts import draft_of, save_draft
+from sfumato.workspace.plan.edits import with_sections
+from sfumato.workspace.store.workspace import Workspace
+
+RULES = {"few": "visits <= 3", "sure": "visits >= 0"}
+
+
+def stored(directory):
+    with Workspace.open(directory, read_only=True) as reader:
+        return tomllib.loads(draft_of(reader, 1).toml).get("constraints", {})
+
+
+@pytest.fixture
+def ruled(built_data):
+    """A plan with a rule that records break, and one that they keep to."""
+    with Workspace.open(built_data) as workspace:
+        draft = draft_of(workspace, 1)
+        save_draft(workspace, draft.saying(with_sections(draft.toml, {"constraints": RULES})))
+    return built_data
+
+
+@pytest.mark.slow
+async def test_rules_are_counted_and_one_is_taken_out_and_brought_back(sit, ruled, size):
+    async with sit(ruled, "c", size=size, tab="plan") as seat:
+        assert isinstance(seat.app.screen, Rules)
+        assert "1 of 2 rules broken" in seat.text
+        assert any("few" in line and "violations" in line for line in seat.text.splitlines())
+        await seat.press("X")
+        assert not isinstance(seat.app.screen, Rules)
+        assert stored(ruled) == {"sure": "visits >= 0"}
+        await seat.press("u")
+        assert stored(ruled) == RULES
+
+
+@pytest.mark.slow
+async def test_a_rule_of_ones_own_is_read_before_it_is_taken(sit, ruled):
+    async with sit(ruled, "c", "a", tab="plan") as seat:
+        await seat.press(*"low", "down", *"visits", "less_than_sign", "equals_sign", "x", "enter")
+        assert 'no column "x"' in seat.text
+        await seat.press("backspace", *"90", "enter")
+        assert stored(ruled) == {**RULES, "low": "visits<=90"}
+
+
+@pytest.mark.slow
+async def test_escape_changes_nothing(sit, ruled):
+    async with sit(ruled, "c", "escape", tab="plan"):
+        assert stored(ruled) == RULES
+
+
+@pytest.fixture
+def imported(tmp_path):
+    """A file whose records keep to a sum and an order."""
+    rng = np.random.default_rng(1)
+    wage, rent = rng.integers(1000, 5000, 200), rng.integers(0, 900, 200)
+    pd.DataFrame({"wage": wage, "rent": rent, "income": wage + rent}).to_csv(tmp_path / "towns.csv", index=False)
+    import_file(tmp_path / "workspace", str(tmp_path / "towns.csv"), "")
+    return tmp_path / "workspace"
+
+
+@pytest.mark.slow
+async def test_marked_rules_that_the_data_keep_to_are_taken_over_as_found(sit, imported):
+    async with sit(imported, "c", tab="plan") as seat:
+        found = seat.app.screen._view.found
+        assert [line.text for line in found][:2] == ["income = wage + rent", "wage <= income"]
+        await seat.press("space", "space", "enter")
+        assert stored(imported) == {line.name: {"holds": line.text, "source": "data"} for line in found[:2]}
+        assert any("2 rules are new; u takes that back" in str(notice) for notice in seat.app.notices)
