@@ -35,13 +35,18 @@ class ExactCopiesSpec(Spec):
 
     variables: Annotated[
         tuple[str, ...],
-        Param("variables that a copy agrees in; left out, all but identifiers", names="variables", told=True),
+        Param(
+            "variables that a copy agrees in; left out, all but identifiers and the survey weight",
+            names="variables",
+            told=True,
+        ),
     ] = ()
     bins: BinsToAgree = field(default_factory=dict)
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """With all variables but identifiers, when none is named."""
-        return replace(self, variables=self.variables or tuple(v.name for v in schema if v.role is not Role.IDENTIFIER))
+        """With all variables but identifiers, when none is named, and but the survey weight: a row is a person's own whatever it stands for."""
+        out = (Role.IDENTIFIER, Role.WEIGHT)
+        return replace(self, variables=self.variables or tuple(v.name for v in schema if v.role not in out))
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
         """BadInput when there is nothing to compare, or a bin is of no variable that is compared."""

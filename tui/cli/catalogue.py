@@ -9,6 +9,7 @@ from importlib.metadata import version
 from sfumato.engine.methods import OWN, Method, find, refused, registry
 from sfumato.engine.spec import ParamInfo, written
 from sfumato.workspace.recipes import shipped_recipes
+from sfumato.workspace.reporting.survey import form_text
 from sfumato.workspace.reporting.tables import table
 from sfumato.workspace.reporting.words import DIRECTIONS
 
@@ -47,6 +48,8 @@ def method_page(key: str) -> str:
     if found.results:
         parts.append("measures\n" + printed(table(("key", "meaning", "direction", "range"), _outputs(found))))
         parts.append(INTERVALS)
+    if said := form_text(found):
+        parts.append(said)
     lines = [
         [info.name, _default(info), "; ".join(filter(None, (info.param.help, _choices(info))))]
         for info in found.spec.params()

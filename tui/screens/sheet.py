@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sfumato.engine.schema import Kind, Variable
+from sfumato.engine.schema import Kind, Role, Variable
 from sfumato.engine.wording import counted
 from sfumato.tui.fields import shown_value
 from sfumato.tui.widgets.sparkline import sparkline
 from sfumato.workspace.ingest.profiles import Profile
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.tables import Column
-from sfumato.workspace.reporting.words import mark, number, records_text, role_text
+from sfumato.workspace.reporting.words import mark, number, records_text, role_text, weight_text
 from sfumato.workspace.views.data_view import DataView, FoundColumn, VariableLine
 
 MOST_BARS = 60
@@ -147,7 +147,8 @@ def _quantiles(variable: Variable, profile: Profile) -> str:
     dated = variable.kind is Kind.DATE
     shares = [f"{p * 100:.0f} % {_day(q) if dated else number(q)}" for p, q in profile.quantiles]
     moments = "" if dated else f" · mean {number(profile.mean)}, sd {number(profile.sd)}"
-    return f"quantiles {'  '.join(shares)}{moments}"
+    people = f"{weight_text(profile.total, profile.design_effect)} · " if variable.role is Role.WEIGHT else ""
+    return f"{people}quantiles {'  '.join(shares)}{moments}"
 
 
 def _day(days: float) -> str:

@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from sfumato.engine.schema import Kind, Role, Variable
+from sfumato.engine.schema import DesignPart, Kind, Role, Variable
 from sfumato.engine.wording import counted
 from sfumato.tui.fields import Field
 
@@ -86,13 +86,15 @@ def fields_of(variable: Variable) -> list[Field]:
     table = variable.to_table()
     return [
         Field("kind", "the scale that it is measured on", value=table["kind"], choices=tuple(Kind)),
-        Field("role", "known to an intruder, sensitive, an identifier, or neither", value=table["role"], choices=tuple(Role)),
+        Field("role", "known to an intruder, sensitive, an identifier, the survey weight, or none of these", value=table["role"], choices=tuple(Role)),
         Field("bounds", "smallest and largest value allowed, such as 0, 365; .. leaves an end open", "list",
               [".." if end == "" else end for end in table.get("bounds", [])]),
         Field("levels", "the levels in their order: low, middle, high; left out, those that are found", "list", table.get("levels")),
         Field("labels", "what codes mean, such as 1 = yes, 2 = no", "table", table.get("labels")),
         _codes(table.get("missing")),
         Field("title", "what the variable is, in a few words", value=table.get("title")),
+        Field("design", "of a survey with weights: strata, clusters, or population, the clusters of its stratum in the population",
+              value=table.get("design"), words=tuple(DesignPart)),
     ]  # fmt: skip
 
 

@@ -28,6 +28,7 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 class Profile:
     """One variable. ``counts`` (k,) are records in each bin from ``starts`` (k,), ``width`` wide, or of each of the
     ``levels``; ``withheld`` bins of one or two records count 0 in them. ``quantiles`` are pairs of a share, of QUANTILES, and a value.
+    ``total`` and ``design_effect`` are what numbers come to as survey weights, None where some are not above 0.
     """
 
     name: str
@@ -41,6 +42,8 @@ class Profile:
     quantiles: tuple[tuple[float, float], ...] = ()
     mean: float | None = None
     sd: float | None = None
+    total: float | None = None
+    design_effect: float | None = None
 
 
 def profile(data: Microdata, name: str) -> Profile:
@@ -68,9 +71,15 @@ def profile(data: Microdata, name: str) -> Profile:
     shown, withheld = _withheld(counts)
     quantiles = tuple(zip(QUANTILES, np.quantile(rising, QUANTILES).tolist(), strict=True))
     sd = float(np.std(numbers, ddof=1)) if len(numbers) > 1 else None
-    return Profile(
-        name, len(numbers), distinct, shown, withheld, (), starts, width, quantiles, float(np.mean(numbers)), sd
-    )
+    weights = _as_weights(numbers) if variable.kind is not Kind.DATE else (None, None)
+    mean = float(np.mean(numbers))
+    return Profile(name, len(numbers), distinct, shown, withheld, (), starts, width, quantiles, mean, sd, *weights)
+
+
+def _as_weights(numbers: NDArray[np.float64]) -> tuple[float | None, float | None]:
+    from sfumato.engine.statistics.survey_estimation import design_effect
+
+    return (float(numbers.sum()), design_effect(numbers)) if (numbers > 0).all() else (None, None)
 
 
 def _withheld(counts: NDArray[np.intp]) -> tuple[tuple[int, ...], int]:

@@ -34,10 +34,20 @@ def _percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
+WEIGHT_ALONE = "nothing but the survey weight is drawn"
+
+
+def _facts(case: Case) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The variables kept and drawn without the survey weight: a row is a person's own whatever number of others it stands for."""
+    out = case.recipe.schema.of_role(Role.WEIGHT)
+    kept, drawn = (tuple(n for n in names if n not in out) for names in (case.plan.kept, case.plan.replaced))
+    return kept, drawn
+
+
 def _equal_records(case: Case) -> Sighting:
-    if not case.synthetic:
-        return Sighting(NOT_DRAWN)
-    kept, drawn = case.plan.kept, case.plan.replaced
+    kept, drawn = _facts(case)
+    if not case.synthetic or not drawn:
+        return Sighting(WEIGHT_ALONE if case.synthetic else NOT_DRAWN)
     found = equal_records(case.confidential, case.own, case.cells, kept, drawn)
     said = (
         f"{_percent(found.value)} of the released rows equal a confidential record in all {len(kept) + len(drawn)} variables; of an "
@@ -47,9 +57,9 @@ def _equal_records(case: Case) -> Sighting:
 
 
 def _near_records(case: Case) -> Sighting:
-    if not case.synthetic:
-        return Sighting(NOT_DRAWN)
-    kept, drawn = case.plan.kept, case.plan.replaced
+    kept, drawn = _facts(case)
+    if not case.synthetic or not drawn:
+        return Sighting(WEIGHT_ALONE if case.synthetic else NOT_DRAWN)
     found = near_records(case.confidential, case.releases, case.own, case.cells, kept, drawn)
     said = (
         f"{_percent(found.value)} of the released rows are within 1 % of a confidential record in every number and equal to it in all else; of an "
@@ -148,11 +158,12 @@ def _extremes(case: Case) -> Sighting:
 
 
 def _recurring(case: Case) -> Sighting:
-    if not case.synthetic:
-        return Sighting(NOT_DRAWN)
+    kept, drawn = _facts(case)
+    if not case.synthetic or not drawn:
+        return Sighting(WEIGHT_ALONE if case.synthetic else NOT_DRAWN)
     if case.plan.datasets < 2:
         return Sighting("there is one dataset")
-    found = recurring_records(case.confidential, case.own, case.cells, case.plan.kept, case.plan.replaced)
+    found = recurring_records(case.confidential, case.own, case.cells, kept, drawn)
     said = (
         f"{_percent(found.value)} of the confidential records are alone with their values and stand whole in at least half of the "
         f"{counted(case.plan.datasets, 'dataset')}; {_percent(found.baseline)} would by chance ({case.size})"
@@ -225,6 +236,20 @@ def _kept_keys(case: Case) -> Sighting:
     said = (
         f"{_percent(len(few) / len(rows))} of the records have quasi-identifiers, as they leave, that fewer than {case.policy.smallest_cell} "
         f"records share, {_percent(float((sizes == 1).mean()))} are alone with them ({', '.join(keys)}): who knows them finds the row"
+    )
+    return Sighting(said, len(few) / len(rows), records=numbered(few))
+
+
+def _kept_weight(case: Case) -> Sighting:
+    weights = tuple(name for name in case.plan.kept if name in case.recipe.schema.of_role(Role.WEIGHT))
+    if not weights:
+        return Sighting("no survey weight leaves as it is")
+    rows = rows_of(case.own, weights, len(case.confidential))
+    sizes = how_often(rows, rows)
+    few = np.flatnonzero(sizes < case.policy.smallest_cell)
+    said = (
+        f"{_percent(len(few) / len(rows))} of the records have a survey weight ({weights[0]}) that fewer than {case.policy.smallest_cell} records "
+        f"share, {_percent(float((sizes == 1).mean()))} are alone with it: whoever knows how the weights were made knows their strata and classes"
     )
     return Sighting(said, len(few) / len(rows), records=numbered(few))
 
@@ -348,6 +373,12 @@ DATA_CHECKS = (
         "kept_keys", "quasi-identifiers of a few records that leave unchanged", "share of the records", 0, None,
         "the row can be found, though what it then shows is drawn; it only warns, since a sensitive variable that is kept blocks",
         "synthesise the quasi-identifiers too, or group them before the import", _kept_keys, "smallest cell of the policy",
+    ),
+    Check(
+        "kept_weight", "survey weights of a few records that leave unchanged", "share of the records", 0, 0.5,
+        "a weight is made from strata, response classes and totals, of variables that the release may hide too; " + OURS,
+        "synthesise the weight after the variables that it is made from, or round it before the import", _kept_weight,
+        "sampling weights give strata away: de Waal & Willenborg (1997); smallest cell of the policy",
     ),
     Check(
         "identifying_columns", "columns kept that are as good as an identifier", "share of the records", 0.5, 0.9,

@@ -27,6 +27,7 @@ from .document import definitions, html_page, signature_lines
 from .measured import result_tables
 from .release_summary import Decision, fates, moment, summary_lines, what_goes_out
 from .results import source_table, study_parts, sums_up, sweep_table, sweeps_in, verdict_table
+from .survey import survey_text
 from .tables import html, table
 from .words import (
     DIRECTIONS,
@@ -278,6 +279,7 @@ def _release_section(run: ReportedRun, beside: Sequence[ReportedRun]) -> Section
                 ),
                 ("Records", records_text(run.records, run.dropped)),
                 ("Controls", controls_text(run.controls)),
+                ("Survey weights", _sentence(survey_text(recipe)) if survey_text(recipe) else ""),
                 ("Weights", "" if recipe.weights is None else _sentence(str(recipe.weights))),
                 ("Seed", str(run.seed)),
                 ("Key", _sentence(f"{PUBLIC_KEY}: {REPEATABLE}") if run.key_public else "the workspace's own"),
@@ -321,7 +323,7 @@ def _variable(recipe: Recipe, variable: Variable) -> Iterator[str]:
     yield variable.name
     yield variable.title
     yield variable.kind.value
-    yield role_text(variable.role.value)
+    yield role_text(variable.role.value) + (f", {variable.design} of the survey" if variable.design else "")
     low, high = variable.bounds or (None, None)
     yield " ".join(f"{word} {number(end)}" for word, end in (("from", low), ("to", high)) if end is not None)
     out = "left out" if variable.role is Role.IDENTIFIER else ""

@@ -228,8 +228,17 @@ def _is_short(value: object) -> bool:
 
 
 def role_text(role: str) -> str:
-    """A variable's role in the field's word: ``quasi-identifier`` for ``quasi_identifier``, or the older ``known``."""
+    """A variable's role in the field's words: ``quasi-identifier`` for ``quasi_identifier``, or the older ``known``; ``survey weight``."""
+    if role == "weight":
+        return "survey weight"
     return "quasi-identifier" if role in ("quasi_identifier", "known") else role
+
+
+def weight_text(total: float | None, effect: float | None) -> str:
+    """What the values of a survey weight come to: the people that the records stand for, and Kish's design effect."""
+    if total is None or effect is None:
+        return "not all values are above 0, as survey weights are"
+    return f"the records stand for {number(total)} people, design effect {number(effect)}"
 
 
 def measured(target: str, params: Mapping[str, Any] | None, apart: Mapping[str, Any] = NOTHING) -> str:

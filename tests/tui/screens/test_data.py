@@ -235,3 +235,15 @@ async def test_signs_are_ascii_where_asked(sit, imported, monkeypatch):
     async with sit(imported, "j") as seat:
         assert "%" in next(line for line in seat.text.splitlines() if " cost " in line)
         assert not set("▁▂▃▄▅▆▇█") & set(seat.text)
+
+
+@pytest.mark.slow
+async def test_a_survey_weight_says_how_many_people_and_what_its_inequality_costs(sit, imported):
+    async with sit(imported, "j", "j", size=(100, 30)) as seat:
+        assert "the records stand for" not in seat.text
+        await seat.press("W")
+        assert plan_of(imported).toml.count('role = "weight"') == 1
+        assert "the records stand for" in seat.text
+        assert "design effect" in seat.text
+        await seat.press("enter", "end", "up")
+        assert "of a survey with weights" in seat.text

@@ -71,3 +71,13 @@ def test_dates_are_days() -> None:
 
 def test_one_value_is_one_bin() -> None:
     assert profile(table(Kind.CONTINUOUS, [2.5] * 4), "x").counts == (4,)
+
+
+def test_weights_have_a_sum_and_kishs_design_effect() -> None:
+    """n sum w^2 / (sum w)^2; numbers that are not above 0 are no weights."""
+    weights = [1.0, 2.0, 3.0, 10.0]
+    found = profile(table(Kind.CONTINUOUS, [*weights]), "x")
+    assert (found.total, found.design_effect) == (16, pytest.approx(4 * 114 / 256))
+    assert profile(table(Kind.COUNT, [5, 5, 5]), "x").design_effect == 1
+    none = profile(table(Kind.CONTINUOUS, [0.0, *weights]), "x")
+    assert (none.total, none.design_effect) == (None, None)

@@ -1,0 +1,34 @@
+"""What is said of the survey design of a recipe: by which weight measures speak of the population, and which speak of the records alone."""
+
+from __future__ import annotations
+
+from sfumato.engine.methods import Method
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.survey import INFORMATION, SurveyDesign, is_unweighted
+
+WEIGHED = "where a variable is the survey weight it speaks of the population, by weights, strata and clusters"
+NOT_WEIGHED = "unweighted: where a variable is the survey weight it speaks of the records still"
+
+
+def form_text(method: Method) -> str:
+    """Whether a measure of information has a weighted form; empty for other methods."""
+    if method.family not in INFORMATION:
+        return ""
+    return WEIGHED if method.survey_weighted else NOT_WEIGHED
+
+
+def survey_text(recipe: Recipe) -> str:
+    """By what a recipe's measures are weighted, and which are not; empty where there is no survey weight."""
+    design = SurveyDesign.of(recipe.schema)
+    if design is None:
+        return ""
+    methods = {step.method.key: step.method for step in recipe.measures}.values()
+    weighed = [found.key for found in methods if found.survey_weighted]
+    plain = [found.key for found in methods if is_unweighted(found, recipe.schema)]
+    said = [
+        str(design),
+        f"used by {', '.join(weighed)}" if weighed else "no measure of the recipe uses it",
+        f"unweighted: {', '.join(plain)}" if plain else "",
+        "risks count records",
+    ]
+    return "; ".join(filter(None, said))
