@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sfumato.engine.wording import agree, counted
 from sfumato.workspace.store.workspace import Workspace
 
 from .messages import CompanionsNamed, FileLookedAt, JobDone, PlanSaved, WorkspaceOpened
@@ -220,7 +221,11 @@ def delete_runs(directory: Path, run_ids: Sequence[int]) -> JobDone:
 
     with Workspace.open(directory) as workspace:
         left = sum(delete_run(workspace, run_id) for run_id in run_ids)
-    what = f"Run {run_ids[0]} is deleted" if len(run_ids) == 1 else f"{len(run_ids)} runs are deleted"
+    what = (
+        f"Run {run_ids[0]} is deleted"
+        if len(run_ids) == 1
+        else f"{counted(len(run_ids), 'run')} {agree(len(run_ids), 'is', 'are')} deleted"
+    )
     return JobDone(f"{what}{still_there(left)}")
 
 
@@ -230,7 +235,11 @@ def delete_projects(directory: Path, project_ids: Sequence[int]) -> JobDone:
 
     with Workspace.open(directory) as workspace:
         left = sum(delete_project(workspace, project_id) for project_id in project_ids)
-    what = "The project is deleted" if len(project_ids) == 1 else f"{len(project_ids)} projects are deleted"
+    what = (
+        "The project is deleted"
+        if len(project_ids) == 1
+        else f"{counted(len(project_ids), 'project')} {agree(len(project_ids), 'is', 'are')} deleted"
+    )
     return JobDone(f"{what}{still_there(left)}")
 
 

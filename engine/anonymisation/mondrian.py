@@ -26,6 +26,7 @@ from ..release_form import Anonymised
 from ..run import Run
 from ..schema import Schema
 from ..spec import Param
+from ..wording import counted
 from ._partition import PartitionSpec, check_partition, partitioned
 
 
@@ -102,7 +103,7 @@ def _offer(case: Case) -> Offer | Declined | None:
     if case.want != "anonymisation" or not case.known or (case.p is not None and case.l is None and case.t is None):
         return None
     if case.table.records < case.k:
-        return Declined(f"{case.table.records:,} records cannot make a class of {case.k:,}")
+        return Declined(f"{counted(case.table.records, 'record')} cannot make a class of {case.k:,}")
     settings: dict[str, object] = {"quasi_identifiers": list(case.known), "k": case.k}
     why = [f"every record shares its quasi-identifiers with {case.k - 1:,} others or more (k = {case.k}, as asked)"]
     wanted = case.l

@@ -18,6 +18,7 @@ from ..release_form import Anonymised
 from ..run import Run
 from ..schema import Schema
 from ..spec import Param
+from ..wording import counted
 from ._partition import PartitionSpec, check_partition, partitioned
 
 
@@ -52,7 +53,7 @@ def _offer(case: Case) -> Offer | Declined | None:
     if case.want != "anonymisation" or not case.known or case.p is None or case.l is not None or case.t is not None:
         return None
     if case.table.records < case.k:
-        return Declined(f"{case.table.records:,} records cannot make a class of {case.k:,}")
+        return Declined(f"{counted(case.table.records, 'record')} cannot make a class of {case.k:,}")
     varied = [name for name in case.sensitive if case.table[name].distinct >= case.p]
     if not varied:
         return Declined(f"no sensitive variable has p = {case.p} different values")
@@ -63,7 +64,7 @@ def _offer(case: Case) -> Offer | Declined | None:
     ]
     settings = {"quasi_identifiers": list(case.known), "k": case.k, "p": case.p, "sensitive": varied}
     why = (
-        f"every record shares its quasi-identifiers with {case.k - 1:,} others or more (k = {case.k}), and a class has {case.p} values of "
+        f"every record shares its quasi-identifiers with {case.k - 1:,} others or more (k = {case.k}), and a class has {counted(case.p, 'value')} of "
         f"{', '.join(varied)} or more (p), as asked"
     )
     return Offer(why, settings, SUITED, missed=tuple(missed))

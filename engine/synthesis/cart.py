@@ -43,6 +43,7 @@ from ..spec import Param, Spec
 from ..statistics.smoothing import smoothed, steps, within
 from ..statistics.trees import Trees, grow, grow_classes, joined, level_order
 from ..table_seen import VariableSeen
+from ..wording import counted
 
 COMMON = 10
 """A value that so many records have is nobody's own."""
@@ -150,7 +151,7 @@ def _shape(seen: VariableSeen) -> str:
     """What kind of variable it is, in a few words."""
     kind = seen.variable.kind
     if kind.has_levels:
-        return f"{kind}, {seen.distinct:,} values"
+        return f"{kind}, {counted(seen.distinct, 'value')}"
     shares = [f"{seen.zeros:.0%} zeros"] if seen.zeros >= 0.05 else []
     shares += [f"{seen.commonest:.0%} have one value"] if seen.commonest >= 0.1 and seen.zeros < 0.05 else []
     skew = ["a long tail"] if seen.long_tailed else []

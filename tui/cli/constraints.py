@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from sfumato.engine.wording import counted
+
 from .options import JSON, check_writable, printed, write_object
 from .speech import echo
 
@@ -42,7 +44,7 @@ def constraints(
     if json_file != "-" and toml:
         echo(plan_text({"constraints": as_recipe(view.found)}).rstrip("\n"))
     elif json_file != "-":
-        parts = [kept_text(view)] if recipe else [f"{view.records:,} records"]
+        parts = [kept_text(view)] if recipe else [f"{counted(view.records, 'record')}"]
         parts += [printed(said_table(view.said))] if view.said else []
         if view.found:
             parts += [printed(found_table(view.found))]

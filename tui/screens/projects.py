@@ -180,7 +180,11 @@ class Projects(Sifted, Page):
 
         runs = sum(line.runs for line in lines)
         one = len(lines) == 1
-        what = f"the project {lines[0].name}" if one else f"{len(lines)} projects: {', '.join(x.name for x in lines)}"
+        what = (
+            f"the project {lines[0].name}"
+            if one
+            else f"{counted(len(lines), 'project')}: {', '.join(x.name for x in lines)}"
+        )
         consequence = (
             f"{'Its' if one else 'Their'} {counted(runs, 'run')} with all they found, the plan and the confidential data "
             "imported are removed for good. The audit log keeps that there were such runs; files outside the workspace are not touched."

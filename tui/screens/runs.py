@@ -14,6 +14,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import Static
 
+from sfumato.engine.wording import counted
 from sfumato.tui import jobs
 from sfumato.tui.export import Exportable
 from sfumato.tui.own_keys import key_for
@@ -297,7 +298,7 @@ class Runs(Sifted, Pane):
             if yes:
                 self.sfumato.job(partial(jobs.delete_runs, self.sfumato.directory, ended))
 
-        what = f"run {ended[0]}" if len(ended) == 1 else f"{len(ended)} runs: {', '.join(map(str, ended))}"
+        what = f"run {ended[0]}" if len(ended) == 1 else f"{counted(len(ended), 'run')}: {', '.join(map(str, ended))}"
         going = (
             f" {len(chosen) - len(ended)} of the marked runs have not ended and stay."
             if len(chosen) > len(ended)

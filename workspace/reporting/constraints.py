@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sfumato.engine.wording import counted
+
 from .tables import Cell, Table, table
 from .words import printable
 
@@ -68,11 +70,11 @@ def kept_text(view: RulesView) -> str:
     broken = [line for line in view.said if line.broken]
     rules = f"{len(view.said)} {'rule' if len(view.said) == 1 else 'rules'}"
     if not view.said:
-        return f"{view.records:,} records; the recipe declares no constraints"
+        return f"{counted(view.records, 'record')}; the recipe declares no constraints"
     if not broken:
-        return f"{view.records:,} records; none breaks one of {rules}"
+        return f"{counted(view.records, 'record')}; none breaks one of {rules}"
     said = ", ".join(f"{printable(line.name)}: {line.broken:,}" for line in broken)
-    return f"{view.records:,} records; {len(broken)} of {rules} broken ({said})"
+    return f"{counted(view.records, 'record')}; {len(broken)} of {rules} broken ({said})"
 
 
 def as_recipe(lines: Sequence[RuleLine]) -> dict[str, Any]:

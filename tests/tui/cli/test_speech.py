@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import sys
+import contextlib
+import io
 
 import pytest
 
@@ -11,23 +12,33 @@ from sfumato.tui.cli.speech import echo
 LONG = "  one two three four five six seven eight nine ten"
 
 
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+class Terminal(io.StringIO):
+    """What is written to a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def said(text: str, *, verbatim: bool = False) -> str:
+    """What a terminal is given."""
+    with contextlib.redirect_stdout(Terminal()) as terminal:
+        echo(text, verbatim=verbatim)
+    return terminal.getvalue()
+
+
+@pytest.fixture(autouse=True)
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "24")
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
 
 
-def test_a_long_line_goes_on_below(terminal: None, capsys: pytest.CaptureFixture[str]) -> None:
-    echo(f"short\n{LONG}")
-    assert capsys.readouterr().out == "short\n  one two three four\n    five six seven eight\n    nine ten\n"
+def test_a_long_line_goes_on_below() -> None:
+    assert said(f"short\n{LONG}") == "short\n  one two three four\n    five six seven eight\n    nine ten\n"
 
 
-def test_what_a_machine_reads_stays_in_its_lines(terminal: None, capsys: pytest.CaptureFixture[str]) -> None:
-    echo(LONG, verbatim=True)
-    assert capsys.readouterr().out == f"{LONG}\n"
+def test_what_a_machine_reads_stays_in_its_lines() -> None:
+    assert said(LONG, verbatim=True) == f"{LONG}\n"
 
 
-def test_in_a_file_every_line_is_whole(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv("COLUMNS", "24")
+def test_in_a_file_every_line_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
     echo(LONG)
     assert capsys.readouterr().out == f"{LONG}\n"
