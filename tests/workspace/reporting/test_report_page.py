@@ -165,6 +165,14 @@ def test_a_reader_finds(page: str, words: str) -> None:
     assert words in Page(page).words
 
 
+def test_no_word_of_a_table_is_broken_inside(page: str) -> None:
+    """Only hashes and other long strings may break anywhere: in definitions and in the recipe's text."""
+    rules = dict(re.findall(r"([^{}\n]+?) \{([^}]*)\}", page.partition("</style>")[0]))
+    of_cells = " ".join(rule for selector, rule in rules.items() if re.search(r"\b(th|td|table)\b", selector))
+    assert "overflow-wrap: break-word" in of_cells
+    assert not re.search(r"anywhere|break-all|hyphens: auto|table-layout: fixed", of_cells)
+
+
 def test_numbers_are_the_run_s_own(opened: Workspace, page: str) -> None:
     run = opened.connection.execute("SELECT recipe_sha256 FROM run WHERE id = 1").fetchone()
     assert run[0] in page
