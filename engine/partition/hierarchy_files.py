@@ -20,10 +20,15 @@ NODE = re.compile(r"\s*\"?(@*)\"?\s*[;,]?\s*\"?(.*?)\"?\s*")
 def rows_of_text(text: str) -> tuple[tuple[str, ...], ...]:
     """The rows of a tree, each a value and its nodes up to the root. Raises ValueError, and csv.Error where it is no table."""
     lines = [line for line in text.splitlines() if line.strip()]
-    if any(line.lstrip(' "').startswith("@") for line in lines):
+    if any(line.lstrip(' "').startswith("@") for line in lines) and all(map(_says_depth, lines)):
         return _rows_of_depths(lines)
     first = lines[0] if lines else ""
     return rows_of_csv(text) if ";" in first else rows_of_csv(_with_semicolons(text))
+
+
+def _says_depth(line: str) -> bool:
+    """Whether a line names one node; a label of ARX's layout may begin with @ too."""
+    return ";" not in line or not line.partition(";")[0].strip(' "@')
 
 
 def _with_semicolons(text: str) -> str:

@@ -19,6 +19,7 @@ from .constraints import constraints
 from .draft import draft
 from .failures import guarded
 from .gate import approve, examine, policy
+from .hierarchies import hierarchies
 from .key import key
 from .options import (
     JOBS,
@@ -418,7 +419,7 @@ def recipes(name: str | None) -> None:
 
 
 for command in (
-    adopt, approve, constraints, audit, cancel, completion, delete, doctor, draft, examine, figures, key, keys, policy, release, report, runs, verify, worker,
+    adopt, approve, constraints, audit, cancel, completion, delete, doctor, draft, examine, figures, hierarchies, key, keys, policy, release, report, runs, verify, worker,
 ):  # fmt: skip
     sfumato.add_command(command)
 

@@ -103,7 +103,7 @@ class Hierarchy(Dialog["OpenHierarchy"]):
         if name == "released":
             level = self._now.level
             return mark("pass") if level is not None and line.node.low <= level <= line.node.high else ""
-        return f"{line.records:,}" if line.records is not None else f"<{self._now.smallest}" if line.few else "hidden"
+        return self._now.records_told(line)
 
     def _say(self) -> None:
         opened = self._now

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -9,24 +10,32 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.engine.errors import BadInput
+from sfumato.engine.data_source import DataSource
+from sfumato.engine.errors import BadInput, suggestion
 from sfumato.engine.methods import method_called
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.partition.generated_hierarchies import Proposal, proposals
 from sfumato.engine.partition.hierarchies import ROUNDING, Hierarchy, flat, interval_hierarchy
 from sfumato.engine.partition.hierarchy_edits import Node, nodes_of
+from sfumato.engine.partition.hierarchy_files import rows_of_text
 from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.toml import read_toml
 
+from ..ingest.files import find_source, ingest
+from ..recipes import find_recipe
 from ..release.policy import policy_of
 from ..store.workspace import Workspace
 from .drafts import Draft
 from .edits import StepPlace, with_step
+from .recipe_files import with_files
 
 Holds = Literal["hierarchies", "widths"]
 """The table of a step that a hierarchy stands in: trees of values, or widths of intervals."""
 SECTION = "anonymisation"
 MOST_NODES = 5_000
+NO_TREE = (
+    "is no tree: a line for each value, once, with as many nodes as the others have, the last of them one root for all"
+)
 QUASI_IDENTIFIERS = ("quasi_identifier", "known")
 
 
@@ -78,6 +87,17 @@ class OpenHierarchy:
         return replace(self, tree=proposal.tree, widths=proposal.widths, said=proposal.words, learnt=proposal.learnt)
 
     @property
+    def as_tree(self) -> Hierarchy:
+        """The tree of the values that the data have: of intervals too, down to every single number."""
+        if self.holds == "hierarchies":
+            return self.tree or flat(list(self.counts) or ["*"])
+        return interval_hierarchy(np.unique(self.numbers), self.widths, dates=self.variable.kind is Kind.DATE)[0]
+
+    def records_told(self, line: TreeLine) -> str:
+        """A line's number of records as it is shown."""
+        return f"{line.records:,}" if line.records is not None else f"<{self.smallest}" if line.few else "hidden"
+
+    @property
     def lacking(self) -> tuple[str, ...]:
         """The values of the data that the tree has no place for."""
         known = set(self.tree.values) if self.tree is not None else set(self.counts)
@@ -93,7 +113,7 @@ class OpenHierarchy:
     def lines(self) -> list[TreeLine]:
         """The nodes from the root down, each before those below it; of intervals those of every width. Raises ValueError where there are too many."""
         if self.holds == "hierarchies":
-            tree = self.tree or flat(list(self.counts) or ["*"])
+            tree = self.as_tree
             own = np.array([self.counts.get(value, 0) for value in tree.values])
             return _told(nodes_of(tree), own, np.ones(len(own), dtype=np.int64), self.smallest)
         if not self.widths:
@@ -209,6 +229,50 @@ def hierarchy_of(
         return replace(opened.with_widths([float(width) for width in given]), said="as the plan says")
     except (ValueError, TypeError) as error:
         raise BadInput(where, str(error)) from None
+
+
+def hierarchy_of_recipe(
+    recipe_name: str, data_file: str | None, name: str, tree: str | None, smallest: int, key: bytes, *, propose: bool
+) -> OpenHierarchy:
+    """What the first step of a recipe that takes a hierarchy says of a variable of its file; as proposed where none does.
+
+    ``tree`` is the text of a file with a tree instead. Raises BadInput.
+    """
+    file = find_recipe(recipe_name)
+    table = with_files(file.table, file.beside)
+    variable = table.get("variables", {}).get(name)
+    if not isinstance(variable, Mapping):
+        named = ", ".join(table.get("variables", {}))
+        raise BadInput(
+            "VARIABLE", f'the recipe has no "{name}"{suggestion(name, table.get("variables", {}))}; it has {named}'
+        )
+    schema = Schema(
+        tuple(Variable.from_table(one, said, f"variables.{one}") for one, said in table["variables"].items())
+    )
+    described, data_of = schema[name], DataSource.from_table(table.get("data", {}))
+    source = find_source(data_file, place="--data") if data_file else find_source(data_of.file, file.beside)
+    seed = table.get("release", {}).get("seed", 1)
+    data = ingest(source, data_of, schema, seed if isinstance(seed, int) else 1, key=key)
+    held = next(
+        ((place, table[place.section][place.index]) for place, one, _ in with_hierarchies(table) if one == name), None
+    )
+    place, step = held or (StepPlace(SECTION, 0), {})
+    holds: Holds = "hierarchies" if described.kind.has_levels else "widths"
+    if propose or tree is not None:
+        step = {one: said for one, said in step.items() if one != holds}
+    opened = hierarchy_of(data, name, step, place, holds, smallest)
+    if tree is None:
+        return opened
+    if holds == "widths":
+        raise BadInput("--from", f'"{name}" is {described.kind}, whose intervals have widths and no tree')
+    try:
+        rows = rows_of_text(tree)
+    except (ValueError, csv.Error) as error:
+        raise BadInput("--from", str(error)) from None
+    try:
+        return replace(opened, tree=Hierarchy(rows), said="as the file says", learnt="")
+    except ValueError:  # its words quote values of the file, which may be another than was meant
+        raise BadInput("--from", NO_TREE) from None
 
 
 def with_hierarchy(toml: str, opened: OpenHierarchy) -> str:

@@ -1,6 +1,6 @@
 """Files that a recipe names and that lie beside it: trees of generalisation, pools of seeds, what an intruder has, read into the recipe.
 
-    hierarchies = { education = "education.csv" }     # ARX's layout, a line a value: value;level 1;...;root
+    hierarchies = { education = "education.csv" }     # ARX's layout, a line a value: value;level 1;...;root (or tau-Argus's)
     seeds = "pool.csv"                                # a CSV table with a column a target, public already
     external = "register.csv"                         # a CSV table with a column a variable that the intruder knows
 
@@ -16,7 +16,7 @@ from typing import Any
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.matching.intruder_file import IntruderFile
-from sfumato.engine.partition.hierarchies import rows_of_csv
+from sfumato.engine.partition.hierarchy_files import rows_of_text
 from sfumato.engine.statistics.csv_lines import MOST_BYTES as MOST_OF_LINES
 from sfumato.engine.statistics.seed_pools import SeedPool
 
@@ -63,7 +63,9 @@ def _tree(name: str, place: str, beside: Path | None) -> list[list[str]]:
         raise BadInput(place, "names a file, and this recipe lies in no folder; give the tree as rows")
     text = _text(name, place, beside, MOST_BYTES, "a tree", "a tree is a file with a line a value")
     try:
-        return [list(row) for row in rows_of_csv(text)]
+        return [list(row) for row in rows_of_text(text)]
+    except ValueError as error:
+        raise BadInput(place, f'"{name}": {error}') from None
     except csv.Error:
         raise BadInput(place, f'"{name}" is not a table of values with semicolons') from None
 
