@@ -59,6 +59,10 @@ class DesignPart(StrEnum):
     POPULATION = "population"
 
 
+SURVEY_SETTING = "survey"
+"""The parameter of a row that says by which survey design it was weighted."""
+
+
 class MissingPolicy(StrEnum):
     """What a missing value means to every method.
 

@@ -26,7 +26,7 @@ import numpy as np
 from .arrays import Floats, Integers
 from .errors import BadInput, NotComputable
 from .results import Estimate, Measure
-from .schema import DesignPart, Kind, Role, Schema
+from .schema import SURVEY_SETTING, DesignPart, Kind, Role, Schema
 from .statistics.survey_estimation import SurveySample
 from .wording import agree, counted
 
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 INFORMATION = ("utility", "quality")
 """The families whose measures may speak of the population."""
-SETTING = "survey"
-"""The parameter of a row that says by which design it was weighted."""
 UNWEIGHTED = "unweighted: of the records, not of the population"
 """What is said of a measure of information that has no weighted form, where there is a weight."""
 
@@ -152,7 +150,7 @@ def check_weights(data: Microdata) -> None:
 def settings_of(method: Method, schema: Schema) -> dict[str, str]:
     """What the rows of a method say of the survey design, beside the settings of their step."""
     design = SurveyDesign.of(schema) if method.survey_weighted else None
-    return {} if design is None else {SETTING: str(design)}
+    return {} if design is None else {SURVEY_SETTING: str(design)}
 
 
 def is_unweighted(method: Method, schema: Schema) -> bool:

@@ -12,6 +12,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from sfumato.engine.schema import SURVEY_SETTING
 from sfumato.engine.wording import counted
 
 if TYPE_CHECKING:
@@ -205,12 +206,17 @@ def settings_apart(recipe_toml: str) -> Apart:
     return MappingProxyType(dict(apart_in(given)))
 
 
+def _design_last(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The survey design is the same for many rows: what tells them apart stands before it."""
+    return dict(sorted(params.items(), key=lambda item: item[0] == SURVEY_SETTING))
+
+
 def params_text(params: Mapping[str, Any] | None, apart: Mapping[str, Any] = NOTHING) -> str:
     """What tells a row from its neighbours: short parameters, radii by variable, and settings ``apart`` with their defaults.
 
     ``apart`` are those in which uses of the method differ; they are spelled out however long they are.
     """
-    shown = {**{name: value for name, value in apart.items() if value is not None}, **(params or {})}
+    shown = _design_last({**{name: value for name, value in apart.items() if value is not None}, **(params or {})})
     radius = shown.get("radius")
     parts = [
         f"{key} {value if _is_short(value) else spelled(value)}"
@@ -251,7 +257,7 @@ def told_apart(key: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
     from sfumato.engine.methods import method_called
 
     method = method_called(key)
-    settings = {info.name for info in method.spec.params()} if method else set()
+    settings = {info.name for info in method.spec.params()} | {SURVEY_SETTING} if method else set()
     return {
         name: value
         for name, value in (params or {}).items()
@@ -271,8 +277,8 @@ def full_params(params: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
 
 
 def settings_text(params: Mapping[str, Any], apart: Mapping[str, Any] = NOTHING) -> str:
-    """Every parameter in a line: ``radius: availability_365 5, price 5%; q 0.9``, those ``apart`` with their defaults."""
-    told = {**apart, **params}
+    """Every parameter in a line: ``radius: availability_365 5, price 5%; q 0.9``, those ``apart`` with their defaults, the survey design last."""
+    told = _design_last({**apart, **params})
     return "; ".join(
         f"{key}{':' if isinstance(value, (Mapping, list, tuple)) else ''} {spelled(value)}"
         for key, value in told.items()

@@ -5,7 +5,7 @@ import pytest
 from sfumato.engine.methods import registry
 from sfumato.engine.recipe import Recipe
 from sfumato.workspace.reporting.survey import NOT_WEIGHED, WEIGHED, form_text, survey_text
-from sfumato.workspace.reporting.words import weight_text
+from sfumato.workspace.reporting.words import params_text, settings_text, told_apart, weight_text
 
 
 def recipe(role: str, *measures: str) -> Recipe:
@@ -43,3 +43,10 @@ def test_a_method_says_whether_it_has_a_weighted_form(key: str, said: str) -> No
 def test_what_weights_come_to_is_said_in_words() -> None:
     assert weight_text(12000.0, 1.31) == "the records stand for 12,000 people, design effect 1.31"
     assert weight_text(None, None) == "not all values are above 0, as survey weights are"
+
+
+def test_the_design_stands_behind_what_tells_rows_apart() -> None:
+    params = {"estimand": "coefficient", "survey": "weight w, strata area", "term": "age"}
+    assert params_text(params) == "estimand coefficient, term age, survey weight w, strata area"
+    assert settings_text(params) == "estimand coefficient; term age; survey weight w, strata area"
+    assert told_apart("utility.interval_overlap", params) == {"estimand": "coefficient", "term": "age"}
