@@ -102,17 +102,27 @@ class Declined:
 
 Offers = Callable[[Case], Offer | Declined | None]
 F = TypeVar("F", bound=Callable[..., Any])
-_ATTRIBUTE = "__sfumato_drafts__"
+_ATTRIBUTE, _SECONDS = "__sfumato_drafts__", "__sfumato_seconds__"
 
 
-def drafts(offer: Offers) -> Callable[[F], F]:
-    """Let the method that this function is made take part in drafts; it stands below ``@method``."""
+def drafts(offer: Offers, seconds: float | None = None) -> Callable[[F], F]:
+    """Let the method that this function is made take part in drafts; it stands below ``@method``.
+
+    ``seconds`` are those that one task of it took for 10,000 records of 10 variables: a fit, a dataset measured, an anonymisation, a block.
+    """
 
     def attach(func: F) -> F:
         setattr(func, _ATTRIBUTE, offer)
+        setattr(func, _SECONDS, seconds)
         return func
 
     return attach
+
+
+def seconds_of(method: Method) -> float | None:
+    """What one task of a method took for 10,000 records of 10 variables where that was measured; None where nobody did."""
+    found: float | None = getattr(method.func, _SECONDS, None)
+    return found
 
 
 def offer_of(method: Method, case: Case) -> Offer | Declined | None:

@@ -107,6 +107,12 @@ def table_seen(data: Microdata, rng: np.random.Generator | None = None) -> Table
     return TableSeen(len(data), tuple(_seen(data, v) for v in data.schema), np.column_stack(groups))
 
 
+def table_unseen(schema: Schema, records: int) -> TableSeen:
+    """What a table may look like whose values nobody has read: numbers that all differ, a few levels, and variables that tell nothing of each other."""
+    seen = tuple(VariableSeen(v, 0, 5 if v.kind.has_levels else max(2, records), 1 / 5, spread=1.0) for v in schema)
+    return TableSeen(records, seen, np.zeros((1, len(seen)), dtype=np.int64))
+
+
 def _seen(data: Microdata, variable: Variable) -> VariableSeen:
     values = data.present(variable.name)
     missing = len(data) - len(values)

@@ -138,7 +138,7 @@ def _offer(case: Case) -> Offer | Declined | None:
     "Venkatasubramanian (2007)",
     check=check,
 )
-@drafts(_offer)
+@drafts(_offer, seconds=0.05)
 def mondrian(data: Microdata, spec: MondrianSpec, run: Run) -> Anonymised:
     """Classes of k records or more that show the same values of all quasi-identifiers.
 

@@ -115,7 +115,7 @@ def _offer(case: Case) -> Offer | None:
         ),
     ),
 )
-@drafts(_offer)
+@drafts(_offer, seconds=0.03)
 def rilm(confidential: Microdata, released: Microdata, spec: RilmSpec, run: Run) -> Measure:
     """The preserved geometric size of each column, and the smallest of both kinds."""
     chosen = spec.for_release(confidential.schema, ())

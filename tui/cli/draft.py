@@ -126,4 +126,4 @@ def _listed(given: Sequence[str]) -> Iterator[str]:
 
 def _said(found: DraftedText) -> str:
     """What the draft covers, and first what it does not, in lines."""
-    return "\n".join([*(f"{mark('fail')} {one}" for one in found.warnings), *found.notes])
+    return "\n".join([*(f"{mark('fail')} {one}" for one in found.warnings), *found.notes, found.cost])

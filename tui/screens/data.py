@@ -410,7 +410,8 @@ class Data(Sifted, DraftsPlan):
             if table is not None:
                 self.draft_apart(asked_wanted(table), history.now.toml)
 
-        await self.sfumato.open(DraftForm([line.variable for line in view.lines if line.planned]), answered)
+        variables = [line.variable for line in view.lines if line.planned]
+        await self.sfumato.open(DraftForm(variables, history.now.toml, view.stored.records), answered)
 
     def action_undo(self) -> None:
         """Take back the last edit."""

@@ -14,11 +14,13 @@ from textual.worker import get_current_worker
 
 from sfumato.engine.errors import BadInput, Cancelled, EngineError
 from sfumato.engine.schema import Role, Variable
+from sfumato.tui import jobs
 from sfumato.tui.fields import Field
 from sfumato.tui.messages import ErrorMessage
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.jobs.processes import call_in_process
 from sfumato.workspace.reporting.words import mark
+from sfumato.workspace.store.workspace import Workspace
 
 from .form import Form
 from .plan_history import EditsPlan
@@ -39,21 +41,27 @@ class DraftForm(Form):
     DraftForm #draft-says { height: auto; margin-top: 1; }
     """
 
-    def __init__(self, variables: Sequence[Variable]) -> None:
-        self._variables = tuple(variables)
+    def __init__(self, variables: Sequence[Variable], toml: str, records: int) -> None:
+        self._variables, self._toml, self._records = tuple(variables), toml, records
+        self._cost = ""
         super().__init__("Draft a plan", draft_fields(self._variables), self._check_wanted)
 
     def compose_beside(self) -> ComposeResult:
-        """What becomes of which variables."""
+        """What becomes of which variables, and what it will take."""
         yield Static(id="draft-says", markup=False)
 
     def _check_wanted(self, answers: dict[str, Any]) -> None:
-        asked_wanted(answers)
+        self._cost = ""
+        wanted = asked_wanted(answers)
         _ask_roles(self._variables, answers)
+        from sfumato.workspace.plan.costs import draft_cost
+
+        with Workspace.open(self.sfumato.directory, read_only=True) as workspace:
+            self._cost = draft_cost(workspace, self._toml, self._records, wanted, jobs.JOBS)
 
     @on(Form.Checked)
     def _say(self, event: Form.Checked) -> None:
-        said = "" if event.problem else "\n".join(_says(self._variables, event.table))
+        said = "" if event.problem else "\n".join(filter(None, [*_says(self._variables, event.table), self._cost]))
         self.query_one("#draft-says", Static).update(said)
 
 

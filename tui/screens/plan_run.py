@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.widgets import Static
 
 from sfumato.engine.wording import counted
+from sfumato.tui import jobs
 from sfumato.tui.fields import shown_value
 from sfumato.tui.widgets.text import cut
 from sfumato.workspace.plan.drafts import Draft
@@ -77,13 +78,15 @@ class RunPlan(Confirm):
         yield Static("", id="run-changes", markup=False)
 
     def read_query(self) -> Callable[[Workspace], str]:
-        """What is new, in words."""
+        """What it will take, and what is new, in words."""
         draft = self._draft
 
         def query(workspace: Workspace) -> str:
+            from sfumato.workspace.plan.costs import plan_cost
             from sfumato.workspace.views.recipe_difference import since_newest_run
 
-            return changes_text(since_newest_run(workspace, draft))
+            takes = plan_cost(workspace, draft.toml, workspace.dataset(draft.dataset_id).records, jobs.JOBS)
+            return "\n\n".join(filter(None, (takes, changes_text(since_newest_run(workspace, draft)))))
 
         return query
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,10 +26,13 @@ from ..ingest.importing import Selection, draft_recipe, preview_file
 from ..release.policy import Policy, policy_of
 from ..release.question_checks import gate_warns
 from ..store.workspace import Workspace
+from .costs import Earlier, cost_of, cost_text, earlier_runs
 from .drafted_text import drafted_toml
 from .drafting import DraftedPlan, GateLimit, Wanted, drafted, intended
 from .drafts import draft_of
 
+JOBS = min(2, os.cpu_count() or 1)
+"""Tasks at a time, by default."""
 DROPPED = re.compile(r'^missing = "drop".*$', re.MULTILINE)
 KEPT = 'missing = "keep"               # a missing value is a value of its own; other policies: "refuse", "drop"'
 """What a recipe to start from says of missing values, and what a synthesis of all records says."""
@@ -36,13 +40,14 @@ KEPT = 'missing = "keep"               # a missing value is a value of its own; 
 
 @dataclass(frozen=True, slots=True)
 class DraftedText:
-    """A drafted plan as TOML, what it is for, how many steps of each kind it has, and what it covers and what not (``DraftedPlan``)."""
+    """A drafted plan as TOML, what it is for, how many steps of each kind it has, what it covers and what not (``DraftedPlan``), what it will take."""
 
     toml: str
     want: Want
     steps: Mapping[str, int]
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
+    cost: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,7 @@ def draft_project(directory: Path, project_id: int, wanted: Wanted, roles: Roles
         if draft is None:
             raise NotFound("the project has no data to draft a plan for; import a file first")
         records = workspace.read(workspace.dataset(draft.dataset_id))
+        earlier = earlier_runs(workspace, len(records))
     toml = toml or draft.toml
     table = with_roles(read_toml(toml), roles)
     schema = _schema(table)
@@ -73,7 +79,7 @@ def draft_project(directory: Path, project_id: int, wanted: Wanted, roles: Roles
             f"variables.{missing[0]}", "the stored table has no such column; import the file again, or leave it out"
         )
     data = conform(records.frame, schema, DataSource.from_table(table.get("data", {})).missing)
-    return draft_for(toml, table, data, wanted, gate_limit(policy_of(directory)))
+    return draft_for(toml, table, data, wanted, gate_limit(policy_of(directory)), earlier)
 
 
 def draft_file(file: str, said: Mapping[str, Any], wanted: Wanted, roles: Roles) -> DraftedText:
@@ -106,7 +112,14 @@ def _schema(table: Mapping[str, Any]) -> Schema:
     return Schema(tuple(variable for variable in found if variable.role is not Role.IDENTIFIER))
 
 
-def draft_for(toml: str, table: Mapping[str, Any], data: Microdata, wanted: Wanted, limit: GateLimit) -> DraftedText:
+def draft_for(
+    toml: str,
+    table: Mapping[str, Any],
+    data: Microdata,
+    wanted: Wanted,
+    limit: GateLimit,
+    earlier: Earlier | None = None,
+) -> DraftedText:
     """A draft for records: ``table`` is what ``toml`` says, with other roles maybe.
 
     An anonymisation leaves out records with a missing value: no class covers one. Raises BadInput.
@@ -124,7 +137,8 @@ def draft_for(toml: str, table: Mapping[str, Any], data: Microdata, wanted: Want
         return None
 
     plan = drafted(table, table_seen(data), wanted, limit, problem)
-    return DraftedText(drafted_toml(toml, plan), plan.want, _counts(plan), plan.warnings, plan.notes)
+    cost = cost_text(cost_of(Recipe.from_table(plan.table), len(data), JOBS, earlier))
+    return DraftedText(drafted_toml(toml, plan), plan.want, _counts(plan), plan.warnings, plan.notes, cost)
 
 
 def _counts(plan: DraftedPlan) -> dict[str, int]:

@@ -48,6 +48,7 @@ async def test_two_keys_draft_a_synthesis_and_one_takes_it_back(sit, with_roles,
     async with sit(with_roles, "g", size=size) as seat:
         assert "made anew: smoker" in seat.text
         assert "kept as they are: town, age" in seat.text
+        assert "It takes a few seconds and about 0." in seat.text
         await seat.press("enter")
         assert "R runs this plan" in seat.text
         assert [step["target"] for step in tomllib.loads(plan_of(with_roles))["synthesis"]] == ["smoker"]

@@ -1,0 +1,71 @@
+"""What a plan will take: from rates, from earlier runs, and never more exact than it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from sfumato.engine.methods import registry
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.recipe import Recipe
+from sfumato.workspace.plan.costs import cost_of, cost_text, earlier_runs, plan_cost, rough_memory, rough_time
+from sfumato.workspace.store.workspace import Workspace
+
+
+def test_more_records_datasets_and_fewer_jobs_take_longer(
+    small: tuple[Recipe, Microdata], small_recipe: Callable[..., Recipe]
+) -> None:
+    recipe, _ = small
+    costs = [cost_of(recipe, n, 1).seconds for n in (1_000, 100_000, 10_000_000)]
+    assert costs == sorted(costs)
+    assert costs[0] < costs[-1]
+    assert cost_of(recipe, 10_000_000, 2).seconds < cost_of(recipe, 10_000_000, 1).seconds
+    assert cost_of(recipe, 10_000_000, 2).memory > cost_of(recipe, 10_000_000, 1).memory
+
+
+def test_earlier_runs_of_the_workspace_stand_in_for_rates(
+    workspace: Workspace, enter: Callable[..., int], small: tuple[Recipe, Microdata]
+) -> None:
+    recipe, data = small
+    run_id = enter()
+    assert earlier_runs(workspace, len(data)) == {}
+    with workspace.writing() as connection:
+        connection.execute("UPDATE task SET state = 'done', seconds = 100.05 WHERE run_id = ?", (run_id,))
+        connection.execute("UPDATE run SET state = 'done' WHERE id = ?", (run_id,))
+    earlier = earlier_runs(workspace, len(data))
+    assert list(earlier.values()) == pytest.approx([100 / len(data)] * len(earlier))
+    found = cost_of(recipe, len(data), 1, earlier)
+    tasks = workspace.connection.execute(
+        "SELECT count(*) FROM task WHERE run_id = ? AND kind <> 'combine'", (run_id,)
+    ).fetchone()[0]
+    assert found.from_runs
+    assert found.seconds == pytest.approx(100 * tasks, rel=0.05)
+    assert "by earlier runs here" in cost_text(found)
+    assert earlier_runs(workspace, 11 * len(data)) == {}  # so few records say little of so many
+    assert "by earlier runs here" in plan_cost(workspace, recipe.to_toml(), len(data), 2)
+
+
+def test_what_is_not_known_is_said(small_recipe: Callable[..., Recipe]) -> None:
+    unknown = [key for key, method in registry().items() if method.family == "utility" and key == "utility.summary"]
+    recipe = small_recipe(measure=[{"method": unknown[0]}], threshold=[])
+    assert "Not counted, since not known: utility.summary." in cost_text(cost_of(recipe, 100, 1))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0.2, "a few seconds"),
+        (23, "about 20 seconds"),
+        (89, "about 90 seconds"),
+        (100, "about 2 minutes"),
+        (4_000, "about 67 minutes"),
+        (20_000, "about 6 hours"),
+    ],
+)
+def test_times_are_rough(seconds: float, said: str) -> None:
+    assert rough_time(seconds) == said
+
+
+def test_memory_is_rough() -> None:
+    assert (rough_memory(432_100_000), rough_memory(12_300_000_000)) == ("about 0.4 GB", "about 12 GB")
