@@ -88,7 +88,7 @@ def _profile(name: str, values: pd.Series, about: Description) -> ColumnProfile:
     if not distinct:
         return ColumnProfile(variable, missing, 0, (NO_VALUE,))
     why = () if labelled_values(about, codes) else reasons(name, present)
-    if why and (kind in (Kind.CATEGORICAL, Kind.COUNT) or not kind.has_levels):
+    if why and kind in (Kind.CATEGORICAL, Kind.COUNT):
         return ColumnProfile(replace(variable, kind=Kind.CATEGORICAL, role=Role.IDENTIFIER), missing, distinct, why)
     return ColumnProfile(variable, missing, distinct)
 

@@ -33,7 +33,7 @@ LONGEST_LABEL = {"spss": 120, "stata": 300, "sas-xpt": 0}
 MOST_LETTERS = 26
 LONGEST_TEXT = {"spss": 32_767, "stata": 2_045, "sas-xpt": 32_767}
 STAMPS: dict[Form, tuple[tuple[re.Pattern[bytes], bytes], ...]] = {
-    "spss": ((re.compile(rb"(?<=\A.{84})[ \d]\d [A-Z][a-z]{2} \d\d\d\d:\d\d:\d\d", re.DOTALL), b"01 Jan 8000:00:00"),),
+    "spss": ((re.compile(rb"(?<=\A.{92})[ \d]\d [A-Z][a-z]{2} \d\d\d\d:\d\d:\d\d", re.DOTALL), b"01 Jan 8000:00:00"),),
     "stata": ((re.compile(rb"(?<=<timestamp>\x11)[ \d]\d [A-Z][a-z]{2} \d{4} \d\d:\d\d"), b"01 Jan 1980 00:00"),),
     "sas-xpt": ((re.compile(rb"\d\d[A-Z]{3}\d\d:\d\d:\d\d:\d\d"), b"01JAN80:00:00:00"),),
 }

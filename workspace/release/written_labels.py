@@ -21,16 +21,12 @@ def with_codes(frame: pd.DataFrame, schema: Schema, place: str = "variables") ->
     heads = {plain_cell(name): name for name in schema.names if plain_cell(name) != name}
     frame = frame.rename(columns={head: name for head, name in heads.items() if name not in frame.columns})
     columns = {v.name: v for v in schema if v.levels and v.name in frame.columns}
-    found = {
-        name: _coded(frame[name], names, variable, f"{place}.{name}")
-        for name, variable in columns.items()
-        if (names := _written(variable))
-    }
+    found = {name: _coded(frame[name], variable, f"{place}.{name}") for name, variable in columns.items()}
     return frame.assign(**found)
 
 
-def _written(variable: Variable) -> dict[str, set[str]]:
-    """The codes that may be meant by each text that stands for a level in a file, where it is not the code itself.
+def _called(variable: Variable) -> dict[str, set[str]]:
+    """The codes that may be meant by each text that a release writes for a level.
 
     A label that several codes have is written without a code where only one of them was released.
     """
@@ -39,18 +35,21 @@ def _written(variable: Variable) -> dict[str, set[str]]:
     for code in variable.levels:
         names = {called.get(code, code), variable.labels.get(code) or code}
         for text in names | set(map(plain_cell, names)):
-            if text != code:
-                found.setdefault(text, set()).add(code)
+            found.setdefault(text, set()).add(code)
     return found
 
 
-def _coded(values: pd.Series, names: dict[str, set[str]], variable: Variable, place: str) -> pd.Series:
+def _coded(values: pd.Series, variable: Variable, place: str) -> pd.Series:
     if pd.api.types.is_numeric_dtype(values.dtype):
         return values
     texts = values.astype("object")
-    by_name = set(map(str, texts.dropna().unique())) & names.keys()
-    if unclear := sum(len(names[text]) > 1 or text in variable.levels for text in by_name):
+    there, codes, called = set(map(str, texts.dropna().unique())), set(variable.levels), _called(variable)
+    as_labels = there <= called.keys()
+    if there <= codes and not (as_labels and any(called[text] != {text} for text in there)):
+        return values
+    meant = {text: called[text] for text in there if text in called and (as_labels or text not in codes)}
+    if there <= codes or any(len(found) > 1 for found in meant.values()):
         raise BadInput(
-            place, f"{unclear} of its levels are labels that several codes may have; write codes in place of labels"
+            place, "its levels may be codes, or labels that several codes have; write codes in place of labels"
         )
-    return texts.map(lambda text: next(iter(names.get(str(text), {text}))), na_action="ignore") if by_name else values
+    return texts.map(lambda text: next(iter(meant.get(str(text), {text}))), na_action="ignore")

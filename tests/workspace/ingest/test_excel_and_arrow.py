@@ -1,0 +1,132 @@
+"""Excel and Arrow files: values only, the sheet that is asked for, hostile ones refused in one line."""
+
+from __future__ import annotations
+
+import datetime as dt
+import zipfile
+from io import BytesIO
+from typing import Any
+
+import openpyxl
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from sfumato.engine.errors import BadInput
+from sfumato.workspace.ingest.foreign_files import program_of
+from sfumato.workspace.ingest.raw_tables import RawTable
+from sfumato.workspace.ingest.read_foreign import read_foreign
+from sfumato.workspace.release.spreadsheets import spreadsheet
+from sfumato.workspace.release.tables import _arrow, _with_titles
+
+FRAME = pd.DataFrame(
+    {
+        "town": ["Ash", "=1+1", None],
+        "people": [3, 4, 5],
+        "share": [0.5, None, 1.25],
+        "founded": pd.to_datetime(["1200-01-01", None, "1850-06-30"]),
+    }
+)
+
+
+def workbook(sheets: dict[str, list[list[Any]]]) -> bytes:
+    """An Excel file of these rows."""
+    book = openpyxl.Workbook()
+    assert book.active is not None
+    book.remove(book.active)
+    for title, rows in sheets.items():
+        sheet = book.create_sheet(title)
+        for row in rows:
+            sheet.append(row)
+    sink = BytesIO()
+    book.save(sink)
+    return sink.getvalue()
+
+
+def read(content: bytes, sheet: str = "") -> RawTable:
+    """The table of an Excel or Arrow file, read in this process."""
+    return read_foreign(content, program_of(content), sheet)
+
+
+def test_the_first_sheet_is_read_unless_another_is_named_and_which_is_said() -> None:
+    content = workbook({"towns": [["a"], [1]], "rivers": [[], ["b"], [2.5], [None], [None]]})
+    first = read(content)
+    assert (list(first.frame), list(first.frame["a"])) == (["a"], [1])
+    assert 'the sheet "towns" is read' in first.notes[0]
+    assert list(read(content, "rivers").frame["b"]) == [2.5]
+    with pytest.raises(BadInput, match='did you mean "rivers"') as error:
+        read(content, "river")
+    assert error.value.place == "data.sheet"
+
+
+def test_cells_keep_what_they_are_and_formulas_are_not_computed() -> None:
+    rows = [
+        ["n", "text", "mixed", "day", "sum", "bad"],
+        [1, "a", 1, dt.datetime(2024, 2, 29), "=A2*2", "#DIV/0!"],
+        [2, " ", "x", None, "=A3*2", 4],
+    ]
+    found = read(workbook({"only": rows}))
+    frame = found.frame
+    assert list(frame["n"]) == [1, 2]
+    assert frame["text"].isna().tolist() == [False, True]
+    assert list(frame["mixed"]) == ["1", "x"]
+    assert frame["day"][0] == pd.Timestamp("2024-02-29")
+    assert frame["sum"].isna().all(), "nobody has computed it, and nothing here does"
+    assert frame["bad"].isna().tolist() == [True, False]
+    assert found.notes == ("1 cells show an error such as #N/A: they are missing",)
+
+
+def test_what_was_released_as_excel_or_arrow_is_read_again() -> None:
+    excel = spreadsheet(FRAME, "SYNTHETIC data")
+    assert excel == spreadsheet(FRAME, "SYNTHETIC data")
+    cells = openpyxl.load_workbook(BytesIO(excel)).worksheets[0]
+    assert cells["A3"].data_type != "f", "a text that looks like a formula is a text"
+    arrow = _arrow(_with_titles(FRAME, {"town": "Name of the town"}, ""))
+    assert program_of(arrow) == "arrow"
+    for content in (excel, arrow):
+        found = read(content).frame
+        assert list(found.columns) == list(FRAME.columns)
+        for name in FRAME:
+            assert found[name].isna().tolist() == FRAME[name].isna().tolist()
+            assert found[name].dropna().tolist() == FRAME[name].dropna().tolist()
+    assert read(arrow).descriptions["town"].title == "Name of the town"
+
+
+def test_headers_that_name_nothing_or_one_thing_twice_are_refused() -> None:
+    for rows, said in (
+        ([["a", None, "c"], [1, 2, 3]], "column 2 of {name} has no name"),
+        ([["a", "a"], [1, 2]], 'two columns called "a"'),
+        ([["a"], [1, 2]], "cells beyond the columns"),
+        ([[]], "is empty"),
+    ):
+        with pytest.raises(BadInput) as error:
+            read(workbook({"s": rows}))
+        assert said in error.value.message
+
+
+def test_hostile_archives_are_refused() -> None:
+    with pytest.raises(BadInput, match="zip archive"):
+        read(zipped({"x.txt": b"a"}))
+    bomb = b'<?xml version="1.0"?><!DOCTYPE a [<!ENTITY a "aaaaaaaaaa">' + b"".join(
+        b'<!ENTITY %c "%s">' % (c, b"&%c;" % (c - 1) * 10) for c in b"bcdefghij"
+    )
+    with pytest.raises(BadInput, match="damaged"):
+        read(zipped({"xl/workbook.xml": bomb + b"]><a>&j;</a>", "[Content_Types].xml": b"<Types/>"}))
+    whole = workbook({"s": [["a"], [1]]})
+    with pytest.raises(BadInput, match="damaged"):
+        read(whole[: len(whole) // 2])
+    arrow = _arrow(_with_titles(FRAME, {}, ""))
+    with pytest.raises(BadInput, match="damaged"):
+        read(arrow[: len(arrow) // 2])
+    nested = _arrow(pa.table({"x": [[1, 2], [3]]}))
+    with pytest.raises(BadInput, match=r"column 1 of .* holds list values"):
+        read(nested)
+
+
+def zipped(parts: dict[str, bytes]) -> bytes:
+    """An archive of these parts."""
+    sink = BytesIO()
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return sink.getvalue()

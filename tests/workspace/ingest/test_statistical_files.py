@@ -1,0 +1,258 @@
+"""Files of SPSS, Stata and SAS: labels, codes and kinds of missing value as they were written; damaged ones refused in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyreadstat
+import pytest
+from surveys import RECORDS, TRUST, as_sas, as_spss, as_stata, kinds, labels, missing_cells, titles, values
+
+from sfumato.engine.errors import BadInput
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.missing_codes import range_of
+from sfumato.engine.schema import Kind, MissingPolicy, Role, Schema, Variable
+from sfumato.workspace.ingest.columns import ColumnProfile, describe
+from sfumato.workspace.ingest.files import find_source, read_table
+from sfumato.workspace.ingest.foreign_files import packed, program_of
+from sfumato.workspace.ingest.raw_tables import Description, RawTable
+from sfumato.workspace.ingest.read_foreign import read_foreign
+from sfumato.workspace.release.forms import Form
+from sfumato.workspace.release.kinds_of_missing import named_kinds, own_kinds, released_kinds
+from sfumato.workspace.release.public_files import named_by
+from sfumato.workspace.release.tables import dataset_bytes
+from sfumato.workspace.store.tables import Tables
+
+Write = Callable[[Path], Path]
+PROGRAMS: list[tuple[str, str, Write, Form]] = [
+    ("spss", "survey.sav", as_spss, "spss"),
+    ("spss", "survey.zsav", as_spss, "spss"),
+    ("stata", "survey.dta", as_stata, "stata"),
+    ("xpt", "survey.xpt", as_sas, "sas-xpt"),
+]
+EACH = pytest.mark.parametrize(("program", "name", "write", "form"), PROGRAMS, ids=[one[1] for one in PROGRAMS])
+
+
+def read(path: Path) -> RawTable:
+    """The table of a file, read in this process."""
+    content = path.read_bytes()
+    return read_foreign(content, program_of(content))
+
+
+def kinds_read(raw: RawTable, name: str, columns: list[ColumnProfile]) -> list[str | None]:
+    """The kind of each missing value of a column (RECORDS,), by its label where it has one."""
+    variable = next(one.variable for one in columns if one.variable.name == name)
+    data = conform(raw.frame[[name]], Schema((variable,)), MissingPolicy.KEEP, tags=raw.tags)
+    if data.kinds is None:
+        return [None] * len(raw.frame)
+    return [variable.labels.get(kind, kind) if isinstance(kind, str) else None for kind in data.kinds[name]]
+
+
+@EACH
+@pytest.mark.slow
+def test_values_labels_titles_and_kinds_of_missing_are_those_that_were_written(
+    tmp_path: Path, program: str, name: str, write: Write, form: Form
+) -> None:
+    path = write(tmp_path / name)
+    assert program_of(path.read_bytes()) == program
+    raw = read(path)
+    wanted, cells = values(), missing_cells()
+    assert list(raw.frame.columns) == list(wanted.columns)
+    assert len(wanted.columns) == 60
+    columns = describe(raw)
+    of_sas = {"a": ".A", "b": ".B", "z": ".Z"}
+    for column in columns:
+        here, there = raw.frame[column.variable.name], wanted[column.variable.name]
+        if column.variable.name in cells:
+            own = kinds()[column.variable.name]
+            said = [of_sas[letter] if program == "xpt" else label for label, letter, _ in own]
+            found = kinds_read(raw, column.variable.name, columns)
+            assert found == [said[cell] if cell >= 0 else None for cell in cells[column.variable.name]]
+            shown = cells[column.variable.name] == -1
+            here, there = here[shown], there[shown]
+            assert column.missing == int((~shown).sum())
+        if pd.api.types.is_numeric_dtype(there):
+            np.testing.assert_allclose(
+                here.to_numpy(dtype=float), there.to_numpy(), rtol=1e-14 if program == "xpt" else 0
+            )
+        else:
+            assert list(here) == list(there)
+        assert column.variable.title == titles()[column.variable.name]
+        if program != "xpt":  # SAS keeps labels of values in another file
+            labelled = {f"{code:g}": label for code, label in labels().get(column.variable.name, {}).items()}
+            assert {code: label for code, label in column.variable.labels.items() if code in labelled} == labelled
+
+
+@EACH
+@pytest.mark.slow
+def test_a_file_that_goes_out_as_it_came_has_the_same_labels_codes_and_kinds_of_missing(
+    tmp_path: Path, program: str, name: str, write: Write, form: Form
+) -> None:
+    raw = read(write(tmp_path / name))
+    columns = describe(raw)
+    everything = Schema(tuple(one.variable for one in columns))
+    data = conform(raw.frame, everything, MissingPolicy.KEEP, tags=raw.tags)
+    content = released(data, form)
+    assert content == released(data, form), "the bytes are the same at another time of day"
+    again = read_foreign(content, program_of(content))
+    for column in columns:
+        one = column.variable
+        assert list(raw.frame[one.name].isna()) == list(again.frame[one.name].isna())
+        assert list(raw.frame[one.name].dropna()) == list(again.frame[one.name].dropna()), one.name
+        before, after = raw.descriptions[one.name], again.descriptions[one.name]
+        assert (after.title, dict(after.labels)) == (before.title, dict(before.labels))
+        assert set(after.missing) == set(before.missing)
+    if raw.tags is not None and again.tags is not None:
+        pd.testing.assert_frame_equal(raw.tags.astype("object"), again.tags[list(raw.tags)].astype("object"))
+    assert (raw.tags is None) is (again.tags is None)
+
+
+def released(data: Microdata, form: Form) -> bytes:
+    """All variables of a table as a release writes those that it keeps, in their order."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as directory:
+        tables = Tables(Path(directory) / "tables")
+        stored: pa.Table = tables.read(tables.write_microdata(data))
+    named = named_kinds(own_kinds(stored))
+    own = stored.select(list(data.schema.names))
+    told = released_kinds(own, stored, named, data.schema.names, np.random.default_rng(1))
+    return dataset_bytes(own, data.schema, (), form, None, None, "", told, named_by(named))
+
+
+def test_kinds_of_missing_are_drawn_in_their_proportions_and_a_rare_one_is_told_nowhere(tmp_path: Path) -> None:
+    n = 20_000
+    codes = np.repeat([1.0, -9.0, -8.0, -7.0], [n - 3_002, 2_000, 1_000, 2])
+    variable = Variable("x", Kind.CONTINUOUS, missing=(-9, -8, -7))
+    data = conform(pd.DataFrame({"x": codes}), Schema((variable,)), MissingPolicy.KEEP)
+    tables = Tables(tmp_path / "tables")
+    stored = tables.read(tables.write_microdata(data))
+    named = named_kinds(own_kinds(stored))
+    assert named == {"x": {"-9": 2_000, "-8": 1_000}}
+    made = pa.table({"x": pa.array([None] * n, pa.float64())})
+    found = released_kinds(made, stored, named, (), np.random.default_rng(5))["x"].value_counts(dropna=False)
+    assert abs(found["-9"] / n - 2_000 / 3_002) < 4 * 0.5 / n**0.5
+    assert found.sum() == n
+    assert set(found.index.dropna()) == {"-9", "-8"}
+    shown = pa.table({"x": pa.array([1.0] * n)})
+    assert released_kinds(shown, stored, named, (), np.random.default_rng(5))["x"].isna().all()
+
+
+def test_ranges_of_codes_are_missing_and_nothing_beside_them() -> None:
+    assert range_of("lowest thru -1") == (-np.inf, -1.0)
+    assert range_of("2 thru x") is None
+    variable = Variable("x", Kind.CONTINUOUS, missing=("-99 thru -90", 999))
+    raw = pd.DataFrame({"x": [-100.0, -99.0, -95.5, -90.0, -89.9, 999.0, 99.0]})
+    data = conform(raw, Schema((variable,)), MissingPolicy.KEEP)
+    assert list(data.missing("x")) == [False, True, True, True, False, True, False]
+    spelt = conform(raw.astype("string"), Schema((variable,)), MissingPolicy.KEEP)
+    assert list(spelt.missing("x")) == list(data.missing("x"))
+    assert data.kinds is not None
+    assert list(data.kinds["x"].astype("object").dropna()) == ["-99", "-95.5", "-90", "999"]
+    assert Variable.from_table("x", variable.to_table(), "x") == variable
+
+
+def guess(cells: list[object], **about: object) -> Variable:
+    """What a column is taken for, of which the file says so much."""
+    described = {"x": Description(**about)}  # type: ignore[arg-type]
+    return describe(RawTable(pd.DataFrame({"x": cells}), described))[0].variable
+
+
+def test_a_scale_with_one_labelled_code_is_a_number_and_the_code_missing() -> None:
+    scale: list[object] = [*map(float, range(0, 101, 2)), *map(float, range(0, 101, 2)), 99.0]
+    found = guess(scale, labels={"99": "Refused"}, measure="scale")
+    assert (found.kind, found.missing) == (Kind.COUNT, (99,))
+    kept = guess(scale, labels={"98": "ninety-eight or more"}, measure="scale")
+    assert (kept.kind, kept.missing) == (Kind.COUNT, ()), "a label that says something else is no missing code"
+
+
+def test_labelled_codes_are_levels_and_a_likert_scale_with_labelled_ends_is_ordered() -> None:
+    trust = {str(code): label for code, label in TRUST.items()}
+    assert guess([1.0, 2.0, 3.0, 4.0], labels=trust).kind is Kind.CATEGORICAL
+    assert guess([1.0, 2.0, 3.0, 4.0], labels=trust, measure="ordinal").kind is Kind.ORDINAL
+    assert guess([1.0, 2.0, 2.0, 1.0], labels=trust).kind is Kind.CATEGORICAL, (
+        "two of four levels are no binary variable"
+    )
+    assert guess([*map(float, range(11))], labels={"0": "not at all", "10": "wholly"}).kind is Kind.ORDINAL
+    assert guess([*map(float, range(7))], measure="scale").kind is Kind.COUNT
+
+
+def test_dates_of_each_program_are_dates(tmp_path: Path) -> None:
+    days = pd.to_datetime(["1899-12-31", "1960-01-01", "2024-02-29"])
+    since = {"spss": "1582-10-14", "xpt": "1960-01-01", "stata": "1960-01-01"}
+    writers = {
+        "spss": (pyreadstat.write_sav, 86_400, "SDATE10"),
+        "stata": (pyreadstat.write_dta, 1, "%td"),
+        "xpt": (pyreadstat.write_xport, 1, "DATE9."),
+    }
+    for program, (write, unit, form) in writers.items():
+        counts = (days - pd.Timestamp(since[program])).days.to_numpy(dtype=float) * unit
+        write(pd.DataFrame({"d": [*counts, np.nan]}), tmp_path / program, variable_format={"d": form})
+        found = read_foreign((tmp_path / program).read_bytes(), program)
+        assert list(found.frame["d"].dropna()) == list(days), program
+        assert describe(found)[0].variable.kind is Kind.DATE
+
+
+@EACH
+@pytest.mark.slow
+def test_a_damaged_file_is_refused_in_one_line(
+    tmp_path: Path, program: str, name: str, write: Write, form: Form
+) -> None:
+    whole = write(tmp_path / name).read_bytes()
+    damaged = tmp_path / f"damaged-{name}"
+    for content in (whole[: len(whole) // 2], whole[:700]):
+        damaged.write_bytes(content)
+        message = refusal(damaged)
+        assert not message or "damaged-" in message
+        assert "\n" not in message
+
+
+def refusal(path: Path) -> str:
+    """Why a file is refused; empty where so many records as there may be are read."""
+    try:
+        assert len(read_table(find_source(str(path))).frame) <= RECORDS
+    except BadInput as error:
+        return error.message
+    return ""
+
+
+@pytest.mark.slow
+def test_a_file_that_says_it_is_huge_takes_no_memory_and_one_of_another_magic_is_no_table(tmp_path: Path) -> None:
+    header = bytearray(as_spss(tmp_path / "survey.sav").read_bytes()[:176])
+    header[80:84] = (2**31 - 1).to_bytes(4, "little")  # so many records
+    hostile = tmp_path / "hostile.sav"
+    hostile.write_bytes(header)
+    with pytest.raises(BadInput, match=r"hostile\.sav"):
+        read_table(find_source(str(hostile)))
+    hostile.write_bytes(b"$FL4" + header[4:])
+    with pytest.raises(BadInput, match="is not a table"):
+        read_table(find_source(str(hostile)))
+
+
+@pytest.mark.slow
+def test_what_is_read_apart_is_what_is_read_here(tmp_path: Path) -> None:
+    path = as_stata(tmp_path / "survey.dta")
+    here, apart = read(path), read_table(find_source(str(path)))
+    pd.testing.assert_frame_equal(apart.frame, here.frame)
+    assert apart.descriptions == here.descriptions
+    assert here.tags is not None
+    assert apart.tags is not None
+    pd.testing.assert_frame_equal(apart.tags.isna(), here.tags.isna())
+    assert packed(here) == packed(here)
+
+
+def test_a_portable_file_says_that_it_has_one_kind_of_missing(tmp_path: Path) -> None:
+    pyreadstat.write_por(pd.DataFrame({"A": [1.0, 2.0]}), tmp_path / "old.por")
+    found = read(tmp_path / "old.por")
+    assert list(found.frame["A"]) == [1.0, 2.0]
+    assert "one kind of missing" in found.notes[0]
+
+
+def test_respondents_are_suspected_and_the_rest_is_not(tmp_path: Path) -> None:
+    columns = describe(read(as_spss(tmp_path / "survey.sav")))
+    out = [one.variable.name for one in columns if one.variable.role is Role.IDENTIFIER]
+    assert out == ["respondent_id"]
