@@ -7,6 +7,7 @@ import importlib
 import os
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -20,11 +21,12 @@ from textual.message import Message
 from textual.screen import Screen
 
 from sfumato.workspace.errors import WorkspaceError
-from sfumato.workspace.reporting.words import printable_lines
+from sfumato.workspace.reporting.words import printable, printable_lines
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import find_run, run_line
 
 from . import jobs
+from .command_lines import REMEMBERED, Words, command_text
 from .messages import CompanionsNamed, ErrorMessage, FileLookedAt, JobDone, KeysRead, WorkspaceChanged, WorkspaceOpened
 from .notification import LONG_SECONDS, WAYS, RunWatch, sequence, way_of
 from .own_keys import key_for
@@ -64,6 +66,7 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         Binding("ctrl+p", "command_palette", "Commands", show=False, priority=True, id="app.palette"),
         Binding("ctrl+l", "redraw", "Redraw", show=False, id="app.redraw"),
         Binding("A", "audit", "Audit log", show=False, id="app.audit"),
+        Binding("at", "commands", "Commands that equal this", show=False, key_display="@", id="app.commands"),
         Binding("V", "evaluate", "Evaluate files of another tool", show=False, id="app.evaluate"),
         Binding("exclamation_mark", "doctor", "Doctor", show=False, key_display="!", id="app.doctor"),
         Binding("colon", "command_palette", "Commands", show=False, id="app.palette_colon"),
@@ -75,6 +78,7 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         self.directory = directory
         self.state = _first_state(directory, run_id)
         self.notices: list[str] = []
+        self._commands: deque[str] = deque(maxlen=REMEMBERED)
         self._started: list[subprocess.Popen[bytes]] = []
         self.own_keys: Mapping[str, str] = {}
         self._keeper = StateWriter()
@@ -276,6 +280,24 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         draft = None if project is None else draft_in(project.project_id, self._workspace)
         await self.open(*evaluation_form(self, draft))
 
+    def note_command(self, words: Words) -> None:
+        """Remember the command that does what was just done."""
+        if words:
+            self._commands.append(command_text(self.directory, words))
+
+    def note_change(self, text: str) -> None:
+        """Remember the line of a recipe that was just changed."""
+        self._commands.append(printable(text))
+
+    async def action_commands(self) -> None:
+        """Show the commands that equal what is shown and what was done."""
+        from .screens.commands import Commands
+
+        if isinstance(self.screen, Commands):
+            return
+        words: Words = getattr(self.screen, "command_words", tuple)()
+        await self.open(Commands(command_text(self.directory, words) if words else "", tuple(self._commands)))
+
     async def action_doctor(self) -> None:
         """Check installation, terminal and workspace."""
         from .screens.doctor import Doctor
@@ -318,6 +340,7 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         if event.worker is not None:
             self._started.append(event.worker)
         self.say(event.text)
+        self.note_command(event.command)
         project = next((screen for screen in self.screen_stack if isinstance(screen, Project)), None)
         if project is not None and event.run_id is not None and event.project_id in (None, project.project_id):
             project.look_at(event.run_id)

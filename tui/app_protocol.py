@@ -42,6 +42,12 @@ class AppProtocol(Protocol):
     def say(self, text: str, severity: Any = "information") -> None:
         """Show a message for a while, and keep it."""
 
+    def note_command(self, words: tuple[str, ...]) -> None:
+        """Remember the words of the command that does what was just done."""
+
+    def note_change(self, text: str) -> None:
+        """Remember the line of a recipe that was just changed."""
+
     async def open(self, screen: SinglePaintScreen[Any], answered: Callable[[Any], None] | None = None) -> None:
         """Show a screen above the others; ``answered`` is given what it ends with."""
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.engine.wording import agree, counted
 from sfumato.workspace.store.workspace import Workspace
 
+from .command_lines import THEN, Words, reading_options, whole_path
 from .messages import CompanionsNamed, FileLookedAt, JobDone, PlanSaved, WorkspaceOpened
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def run_again(directory: Path, run_id: int) -> JobDone:
 
     with Workspace.open(directory) as workspace:
         again = enter_again(workspace, run_id)
-        return _started(workspace, again, f"Run {again} repeats run {run_id}")
+        return _started(workspace, again, f"Run {again} repeats run {run_id}", ("again", str(run_id)))
 
 
 def run_recipe(directory: Path, recipe: str, data_file: str | None) -> JobDone:
@@ -37,7 +38,12 @@ def run_recipe(directory: Path, recipe: str, data_file: str | None) -> JobDone:
     with Workspace.open(directory) as workspace:
         prepared = prepare_run(find_recipe(recipe), data_file, key=workspace.key())
         run_id = prepared.enter(workspace)
-        return _started(workspace, run_id, f"Run {run_id} started")
+        words = ("run", whole_path(recipe), *_data(data_file), "--alone")
+        return _started(workspace, run_id, f"Run {run_id} started", words)
+
+
+def _data(data_file: str | None) -> Words:
+    return () if data_file is None else ("--data", whole_path(data_file))
 
 
 def look_at_recipe(directory: Path, recipe: str, data_file: str | None) -> JobDone | CompanionsNamed:
@@ -84,9 +90,13 @@ def evaluate(directory: Path, recipe: str, original: str, released: Sequence[str
         row = None if plan is None else workspace.connection.execute(query, (plan.project_id,)).fetchone()
         run_id = prepared.enter(workspace, "" if row is None else str(row[0]))
         project_id = find_run(workspace, run_id).project_id
-        count = f"{len(files)} file{'s' * (len(files) != 1)}"
+        count = counted(len(files), "file")
         done = _started(workspace, run_id, f"Run {run_id} scores {count}")
-        return JobDone(done.text, run_id, done.worker, "runs", project_id)
+        written = f"plan-of-run-{run_id}.toml"
+        first = () if plan is None or row is None else ("plan", str(row[0]), "-o", written, *THEN)
+        named = ("evaluate", written if first else whole_path(recipe), "--original", whole_path(original))
+        words = (*first, *named, *(word for file in files for word in ("--released", whole_path(file))))
+        return JobDone(done.text, run_id, done.worker, "runs", project_id, words)
 
 
 def open_demo(directory: Path) -> JobDone:
@@ -96,7 +106,7 @@ def open_demo(directory: Path) -> JobDone:
     done = run_recipe(directory, DEMO, None)
     with Workspace.open(directory, read_only=True) as workspace:
         project_id = find_run(workspace, done.run_id or 0).project_id
-    return JobDone(done.text, done.run_id, done.worker, "runs", project_id)
+    return JobDone(done.text, done.run_id, done.worker, "runs", project_id, ("demo", "--no-tui"))
 
 
 def look_at_file(directory: Path, file: str, project: str) -> FileLookedAt | JobDone:
@@ -129,6 +139,7 @@ def import_file(directory: Path, file: str, project: str, said: Mapping[str, Any
         ". ".join([f'{found.source}: {records} in project "{found.project}" of {directory}', *found.notes]),
         tab="data",
         project_id=found.project_id,
+        command=("import", whole_path(path), "--project", found.project, *reading_options(said)),
     )
 
 
@@ -162,7 +173,9 @@ def run_plan(directory: Path, draft: Draft) -> JobDone:
     with Workspace.open(directory) as workspace:
         run_id = enter_plan(workspace, draft)
         done = _started(workspace, run_id, f"Run {run_id} started")
-        return JobDone(done.text, done.run_id, done.worker, tab="runs")
+        query = "SELECT name FROM project WHERE id = ?"
+        name = str(workspace.connection.execute(query, (draft.project_id,)).fetchone()[0])
+        return JobDone(done.text, done.run_id, done.worker, tab="runs", command=("plan", name, "--run"))
 
 
 def find_smallest_sample(directory: Path, data: StoredData, answers: Mapping[str, Any]) -> JobDone:
@@ -180,7 +193,7 @@ def resume(directory: Path, run_id: int) -> JobDone:
 
     with Workspace.open(directory) as workspace:
         queue_again(workspace, run_id)
-        return _started(workspace, run_id, f"Run {run_id} resumed")
+        return _started(workspace, run_id, f"Run {run_id} resumed", ("resume", str(run_id)))
 
 
 def interrupt(directory: Path, run_id: int) -> JobDone:
@@ -190,7 +203,8 @@ def interrupt(directory: Path, run_id: int) -> JobDone:
 
     with Workspace.open(directory) as workspace:
         stopped = request_stop(workspace, run_id, RunState.INTERRUPTED)
-        return JobDone(f"Run {run_id} is interrupted" if stopped else f"Run {run_id} had ended already", run_id)
+        said = f"Run {run_id} is interrupted" if stopped else f"Run {run_id} had ended already"
+        return JobDone(said, run_id, command=("cancel", str(run_id)) if stopped else ())
 
 
 def name_run(directory: Path, run_id: int, name: str, note: str) -> JobDone:
@@ -212,7 +226,8 @@ def write_report(directory: Path, run_id: int, file: Path, *, public: bool) -> J
 
     size = call_in_process(report_to_file, directory, run_id, file, public, what="the report")
     mark = PUBLIC if public else INTERNAL
-    return JobDone(f"Report of run {run_id} written to {file} ({size // 1024:,} KiB). {mark}")
+    words = ("report", str(run_id), "-o", str(file), *(["--public"] if public else []))
+    return JobDone(f"Report of run {run_id} written to {file} ({size // 1024:,} KiB). {mark}", command=words)
 
 
 def delete_runs(directory: Path, run_ids: Sequence[int]) -> JobDone:
@@ -226,7 +241,8 @@ def delete_runs(directory: Path, run_ids: Sequence[int]) -> JobDone:
         if len(run_ids) == 1
         else f"{counted(len(run_ids), 'run')} {agree(len(run_ids), 'is', 'are')} deleted"
     )
-    return JobDone(f"{what}{still_there(left)}")
+    words = tuple(word for run_id in run_ids for word in (*THEN, "delete", str(run_id), "--yes"))[len(THEN) :]
+    return JobDone(f"{what}{still_there(left)}", command=words)
 
 
 def delete_projects(directory: Path, project_ids: Sequence[int]) -> JobDone:
@@ -257,12 +273,12 @@ def recipe_titles() -> list[tuple[str, str]]:
     return [(recipe.name, str(recipe.table.get("title", ""))) for recipe in shipped_recipes()]
 
 
-def _started(workspace: Workspace, run_id: int, text: str) -> JobDone:
-    """Start a worker, unless one that computes now will come to this run by itself."""
+def _started(workspace: Workspace, run_id: int, text: str, command: Words = ()) -> JobDone:
+    """Start a worker, unless one that computes now will come to this run by itself; ``command`` does the same."""
     from sfumato.workspace.jobs.worker import start_worker
     from sfumato.workspace.views.runs import attended
 
     busy = workspace.connection.execute("SELECT EXISTS (SELECT 1 FROM task WHERE state = 'running')").fetchone()[0]
     if busy and attended(workspace):
-        return JobDone(text, run_id)
-    return JobDone(text, run_id, start_worker(workspace.directory, JOBS))
+        return JobDone(text, run_id, command=command)
+    return JobDone(text, run_id, start_worker(workspace.directory, JOBS), command=command)

@@ -28,7 +28,7 @@ class ErrorMessage(Message):
 @dataclass
 class JobDone(Message):
     """A job was started, resumed or stopped; ``text`` says so, ``run_id`` is the run to look at, in the tab called ``tab``
-    if any; ``project_id`` is a project to open.
+    if any; ``project_id`` is a project to open, ``command`` the words of the command that does the same, where there is one.
     """
 
     text: str
@@ -36,6 +36,7 @@ class JobDone(Message):
     worker: subprocess.Popen[bytes] | None = None
     tab: str = ""
     project_id: int | None = None
+    command: tuple[str, ...] = ()
 
 
 @dataclass

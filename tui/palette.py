@@ -111,6 +111,9 @@ def _of_the_app(app: App[Any]) -> Iterator[Command]:
     yield Command("Import", "Bring a file of data into a project", act("import"), "projects.import", "i")
     yield Command("Evaluate", "Score files that another tool made", act("evaluate"), "app.evaluate", "V")
     yield Command("Doctor", "Check installation, terminal and workspace", act("doctor"), "app.doctor", "!")
+    yield Command(
+        "Commands", "The command lines that equal what is shown and what was done", act("commands"), "app.commands", "@"
+    )
     yield Command("Audit", "Every act that changed the workspace, verified", act("audit"), "app.audit", "A")
     yield Command("Help", "The keys that work here, searched by word or by key", act("keys"), "app.help", "?")
     yield Command("Own keys", "Where the file is that changes keys", act("keys_file"))

@@ -43,6 +43,7 @@ from .options import (
     write_object,
 )
 from .outputs import figures, release, report, show_public, show_weights
+from .plans import again, plan
 from .speech import echo
 from .verify import verify
 
@@ -419,7 +420,7 @@ def recipes(name: str | None) -> None:
 
 
 for command in (
-    adopt, approve, constraints, audit, cancel, completion, delete, doctor, draft, examine, figures, hierarchies, key, keys, policy, release, report, runs, verify, worker,
+    adopt, again, approve, constraints, audit, cancel, completion, delete, doctor, draft, examine, figures, hierarchies, key, keys, plan, policy, release, report, runs, verify, worker,
 ):  # fmt: skip
     sfumato.add_command(command)
 

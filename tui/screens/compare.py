@@ -106,6 +106,10 @@ class Compare(Dialog[None], Exports):
             self._found = answer
             self._show()
 
+    def command_words(self) -> tuple[str, ...]:
+        """The same two runs."""
+        return ("compare", *map(str, self._runs), *(["--any-data"] if self._any_data else []))
+
     def exportable(self) -> Exportable | None:
         """The table that is shown."""
         first, second = self._runs

@@ -289,6 +289,10 @@ class Distributions(Dialog[None], Exports):
             return None
         return middle(found.confidential.x, at[0]), middle(found.confidential.y, at[1])
 
+    def command_words(self) -> tuple[str, ...]:
+        """The figures of the run, this one among them."""
+        return () if self._run_id is None else ("figures", str(self._run_id))
+
     def exportable(self) -> Exportable | None:
         """The picture and its numbers."""
         if self._shown is None:

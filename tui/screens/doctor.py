@@ -120,8 +120,13 @@ class Doctor(Dialog[None], Exports):
         await self.sfumato.open(question, answered)
 
     def _removed(self, removed: int) -> None:
+        self.sfumato.note_command(("doctor", "--fix"))
         self.sfumato.say(f"{removed} file{'s' * (removed != 1)} removed that no run needed")
         self._look()
+
+    def command_words(self) -> tuple[str, ...]:
+        """The same findings."""
+        return ("doctor",)
 
     def exportable(self) -> Exportable | None:
         """The findings."""

@@ -68,6 +68,10 @@ class Exports(Widget):
         """Whether what is shown can have a table or a plot."""
         return type(self).exportable is not Exports.exportable
 
+    def command_words(self) -> tuple[str, ...]:
+        """The words of the command that shows the same; none where there is no such command."""
+        return ()
+
     async def action_export(self) -> None:
         """Ask for a file, and write what is shown to it."""
         app, exportable = app_of(self.app), self.exportable()
@@ -230,6 +234,8 @@ class Pane(Backdrop, Vertical, Reads):
     """One tab of a project: shows what one run found, and reads it only while it is looked at."""
 
     line: RunLine | None = None
+    shown_by: ClassVar[str] = ""
+    """The command that shows the same of a run."""
 
     def show(self, line: RunLine | None) -> None:
         """Show this run; what was read already is kept unless the run has come further."""
@@ -248,6 +254,10 @@ class Pane(Backdrop, Vertical, Reads):
     def exportable(self) -> Exportable | None:
         """What the pane shows, to be written to a file or copied; None when that is nothing."""
         return None
+
+    def command_words(self) -> tuple[str, ...]:
+        """The words of the command that shows the same; none where there is no such command."""
+        return () if self.line is None or not self.shown_by else (self.shown_by, str(self.line.run.id))
 
     @property
     def can_export(self) -> bool:
@@ -288,6 +298,7 @@ class Dialog(SinglePaintScreen[ScreenResult], Reads, ModalScreen[ScreenResult]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "close", "Close", id="dialog.close"),
         Binding("question_mark,f1", "app.keys", "Help", show=False, key_display="?", id="dialog.help"),
+        Binding("at", "app.commands", "Commands that equal this", show=False, key_display="@", id="dialog.commands"),
     ]
 
     def on_mount(self) -> None:

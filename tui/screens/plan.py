@@ -26,7 +26,7 @@ from sfumato.tui.widgets.lines import Line
 from sfumato.workspace.errors import NotFound
 from sfumato.workspace.plan.drafts import Draft, draft_of, draft_of_run
 from sfumato.workspace.reporting.tables import Column, cells, fitted
-from sfumato.workspace.reporting.words import mark
+from sfumato.workspace.reporting.words import mark, printable
 
 from .plan_history import EditsPlan, PlanHistory
 from .plan_run import RunPlan, run_text
@@ -196,6 +196,7 @@ class Plan(EditsPlan):
             if self._due:
                 self._keep_typed()
         good = f"{mark('pass')} R runs this plan{'' if view.lines else '; a adds its first step'}"
+        good += f" · {printable(self.changed)}" if self.changed else ""
         self.query_one("#plan-head", Line).say(f"{mark('fail')} {view.problem}" if view.problem else good)
 
     def on_resize(self) -> None:

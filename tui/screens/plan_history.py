@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from textual import on, work
 
 from sfumato.tui import jobs
+from sfumato.tui.command_lines import change_text, changed_lines
 from sfumato.tui.messages import PlanSaved
 from sfumato.workspace.plan.drafts import Draft
 
@@ -54,14 +55,32 @@ class EditsPlan(PlanPane):
         history = self._history
         if self._saving or (history is not None and draft.revision == self._revision):
             return None
-        self._revision = draft.revision
+        self._revision, self._told = draft.revision, draft.toml
         return PlanHistory(draft) if history is None else history.edited(draft).stored(draft.revision)
 
     def store_plan(self) -> None:
         """Store the plan at hand."""
-        if self._history is not None and not self._saving:
+        if self._history is None:
+            return
+        self._tell_change(self._history)
+        if not self._saving:
             self._saving = True
             self._save(self._history.now, self._revision)
+
+    _told: str | None = None
+    changed = ""
+    """The last edit in a line, such as ``minbucket = 5   (was minbucket = 50)``; empty before there is one."""
+
+    def _tell_change(self, history: PlanHistory) -> None:
+        """Remember which lines the last edit changed."""
+        now, before = history.now.toml, self._told
+        if before is None:
+            before = history.past[-1].toml if history.past else now
+        lines = changed_lines(before, now)
+        self._told = now
+        if lines:
+            self.changed = change_text(lines)
+            self.sfumato.note_change("; ".join(lines))
 
     @work(thread=True, group="save", exit_on_error=False)
     def _save(self, draft: Draft, after: int) -> None:

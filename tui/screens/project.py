@@ -360,6 +360,10 @@ class Project(Page):
         """What the tab shows."""
         return self.pane.exportable()
 
+    def command_words(self) -> tuple[str, ...]:
+        """The command that shows what the tab does."""
+        return ("plan", self._title) if self._tab == "plan" else self.pane.command_words()
+
     @property
     def here(self) -> RunLine | None:
         """The run under the cursor, or the one that the tabs show."""

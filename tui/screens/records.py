@@ -327,6 +327,14 @@ class Records(Pane):
         parts = [place, over, f"{records.over}, most at risk first", params_text(measure.params)]
         return " · ".join(part for part in parts if part)
 
+    def command_words(self) -> tuple[str, ...]:
+        """The same records, by the same measure and dataset."""
+        found = self._records
+        if found is None:
+            return ()
+        draw = () if found.draw is None else ("--draw", str(found.draw))
+        return ("records", str(found.run_id), "--measure", found.measure.place, *draw)
+
     def exportable(self) -> Exportable | None:
         """The table of records."""
         return grid_exportable(self.query_one(Grid), self.named("records"))

@@ -110,6 +110,7 @@ class ReleaseScreen(Dialog[None]):
         self._looked: Looked | None = None
         self._state = EXAMINING
         self._writing = False
+        self._command: tuple[str, ...] = ()
 
     def compose(self) -> ComposeResult:
         """The run, what goes out, two fields, and the keys."""
@@ -289,6 +290,10 @@ class ReleaseScreen(Dialog[None]):
     def _write(self, directory: str, reason: str) -> None:
         run_id, form = self._run_id, self._form
         waive = {} if self._looked is None else dict(self._looked.waive)
+        waived = (word for check, why in waive.items() for word in ("--waive", f"{check}={why}"))
+        said = ("--reason", reason) if reason else ()
+        where = str(Path(directory).expanduser().absolute())
+        self._command = ("release", str(run_id), "-o", where, *said, *waived, "--format", form)
 
         def query(workspace: Workspace) -> Released:
             from sfumato.workspace.errors import NotReleased
@@ -311,6 +316,7 @@ class ReleaseScreen(Dialog[None]):
 
     def _finish(self, done: Released) -> None:
         self._writing = False
+        self.sfumato.note_command(self._command)
         self.sfumato.say(f"Run {self._run_id} released to {done.directory}: {counted(len(done.files), 'file')}")
         self.dismiss(None)
 

@@ -84,6 +84,7 @@ class ResultGrid(Grid):
 class Results(Pane):
     """Averages over the released datasets; ``d`` adds the datasets' own rows."""
 
+    shown_by = "results"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("D", "picture", "Distributions", id="results.distributions"),
         Binding("slash", "filter", "Filter", key_display="/", id="results.filter"),
@@ -125,6 +126,11 @@ class Results(Pane):
         field = self.query_one(Filter)
         field.value = self.sfumato.state.filter
         field.display = False
+
+    def command_words(self) -> tuple[str, ...]:
+        """The same numbers, with the single datasets where they are shown."""
+        words = super().command_words()
+        return (*words, "--draws") if words and self.sfumato.state.draws else words
 
     @property
     def selection(self) -> Selection | None:

@@ -210,6 +210,10 @@ class Runs(Sifted, Pane):
     def _marked(self) -> tuple[int, ...]:
         return tuple(key for key in self._grid.marked if isinstance(key, int))
 
+    def command_words(self) -> tuple[str, ...]:
+        """The same list."""
+        return ("runs",)
+
     async def action_compare(self) -> None:
         """Compare the two runs marked last, or the one marked with the one under the cursor."""
         chosen = list(self._marked[-2:])

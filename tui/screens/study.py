@@ -125,6 +125,7 @@ class Studies(Pane):
     """
 
     DEFAULT_CSS = "Studies #study-slider { color: $primary; }"
+    shown_by = "figures"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("m", "measure(1)", "Measure", id="study.next_measure"),
         Binding("M", "measure(-1)", "Measure before", show=False, id="study.previous_measure"),

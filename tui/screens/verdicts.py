@@ -27,6 +27,7 @@ NONE = "The recipe of this run sets no thresholds. Add [[threshold]] tables to h
 class Verdicts(Pane):
     """The board of one run; ``enter`` explains a verdict, ``t`` tries other limits."""
 
+    shown_by = "results"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("t", "try", "Try other limits", id="verdicts.try")]
 
     def __init__(self) -> None:

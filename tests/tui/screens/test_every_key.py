@@ -128,6 +128,7 @@ PLACES = {
     "task log": Place(("TaskLog",), "runs", ("G", "L")),
     "compare": Place(("Compare", "CompareGrid"), "runs", ("G", "space", "k", "c"), data="census"),
     "audit": Place(("Audit",), "runs", ("A",)),
+    "commands": Place(("CommandGrid",), "runs", ("at",)),
     "doctor": Place(("Doctor",), "runs", ("exclamation_mark",), data="built_data"),
     "release": Place(("ReleaseScreen",), "verdicts", ("w",), data="second_person"),
     "findings": Place(("Findings",), "verdicts", ("w", "x")),

@@ -1,0 +1,84 @@
+"""Commands on what a project plans and has run: its plan as a recipe, a run of it, a run once more."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from .options import JOBS, JSON, QUIET, RUN, WORKSPACE, check_writable, open_workspace
+from .speech import echo
+
+
+@click.command()
+@click.argument("project", metavar="PROJECT")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE.toml", help="Write it to a new file.")
+@click.option("--run", "start", is_flag=True, help="Run it, as R in the app does.")
+@WORKSPACE
+@JOBS
+@JSON
+@QUIET
+def plan(
+    project: str,
+    output: Path | None,
+    directory: Path | None,
+    jobs: int,
+    json_file: str | None,
+    *,
+    start: bool,
+    quiet: bool,
+) -> None:
+    """Print the plan of PROJECT, as it was left in the app, as a recipe; or run it."""
+    from sfumato.engine.errors import BadInput
+    from sfumato.workspace.errors import NotFound
+    from sfumato.workspace.plan.drafts import draft_of
+    from sfumato.workspace.plan.prepare import run_plan
+    from sfumato.workspace.views.runs import projects
+
+    from .run import carry_out
+
+    if start and output is not None:
+        raise click.UsageError("either run it (--run) or write it (-o FILE)")
+    if json_file is not None and not start:
+        raise click.UsageError("--json is for the results of a run; add --run")
+    check_writable(json_file)
+    workspace = open_workspace(directory)
+    ids = [one.id for one in projects(workspace) if one.name == project]
+    if not ids:
+        raise NotFound(f"there is no project {project}; sfumato lists them")
+    draft = draft_of(workspace, ids[0])
+    if draft is None:
+        raise NotFound(f"project {project} has no plan yet; bring in its data with: sfumato import FILE")
+    if start:
+        sys.exit(carry_out(workspace, [run_plan(workspace, draft)], jobs, json_file, quiet=quiet))
+    if output is None:
+        echo(draft.toml, nl=False)
+        return
+    try:
+        with output.open("x", encoding="utf-8") as file:
+            file.write(draft.toml)
+    except FileExistsError:
+        raise BadInput("-o", f'"{output}" exists; name another file') from None
+    except OSError as error:
+        raise BadInput("-o", f'"{output}" cannot be written: {error.strerror}') from None
+    echo(f"plan of {project} written to {output}; next: sfumato run {output}")
+
+
+@click.command()
+@RUN
+@WORKSPACE
+@JOBS
+@JSON
+@QUIET
+def again(run_id: str, directory: Path | None, jobs: int, json_file: str | None, *, quiet: bool) -> None:
+    """Carry out the recipe of RUN (a number, a name, or last) once more on its data, as a new run."""
+    from sfumato.workspace.jobs.runs import enter_again
+    from sfumato.workspace.views.runs import find_run
+
+    from .run import carry_out
+
+    check_writable(json_file)
+    workspace = open_workspace(directory)
+    entered = enter_again(workspace, find_run(workspace, run_id).id)
+    sys.exit(carry_out(workspace, [entered], jobs, json_file, quiet=quiet))
