@@ -12,8 +12,8 @@ from sfumato.tui.export import Exportable, Lines
 from sfumato.workspace.plots.axes import unit_text
 from sfumato.workspace.plots.column import Column
 from sfumato.workspace.plots.figure import CONFIDENTIAL, Bins, Figure, Panel, percent
-from sfumato.workspace.plots.joint import Joint, Scatter, Window, joint, scatter
-from sfumato.workspace.plots.marginal import Draws, Marginal, marginal, pictures_of
+from sfumato.workspace.plots.joint import Joint, Scatter, Window, cell_records, joint, scatter
+from sfumato.workspace.plots.marginal import Draws, Marginal, bar_records, marginal, pictures_of
 from sfumato.workspace.plots.marginal import Picture as OneVariable
 from sfumato.workspace.plots.series import Reading, Series
 from sfumato.workspace.reporting.words import number
@@ -259,6 +259,36 @@ def cell_reading(shown: DistributionAnswer, found: Joint, at: tuple[int, int]) -
         parts.append(f"{100 * float(found.difference.shares[up, across]):+.2g} points")
     x, y = shown.columns
     return f"{x.name} {own.x.words(across)}, {y.name} {own.y.words(up)}: {' · '.join(parts)}"
+
+
+@dataclass(frozen=True, eq=False)
+class Drilled:
+    """The confidential records behind a bar or a cell: what they have in common, in words, and their numbers from 1."""
+
+    said: str
+    records: tuple[int, ...]
+
+
+def drilled(shown: DistributionAnswer, x: float | None, at: tuple[int, int] | None) -> Drilled | None:
+    """The records behind the bar at ``x`` of a histogram or of shares of levels, or in the cell ``at`` of a heat map.
+
+    None where nothing of that kind is under the cursor.
+    """
+    found, columns = shown.found, shown.columns
+    if isinstance(found, Joint):
+        if at is None:
+            return None
+        own, wanted = found.confidential, shown.wanted
+        rows = cell_records(columns[0], columns[1], wanted.across, wanted.up, at)
+        said = f"{columns[0].name} {own.x.words(at[0])}, {columns[1].name} {own.y.words(at[1])}"
+        return Drilled(said, tuple((rows + 1).tolist()))
+    if not isinstance(found, Marginal) or shown.wanted.picture not in ("histogram", "shares") or x is None:
+        return None
+    bars = next((one.x for one in found.figure.panels[0].series if one.name == CONFIDENTIAL), None)
+    if bars is None or not bars.size:
+        return None
+    rows = bar_records(columns[0], int(abs(bars - x).argmin()), log=shown.wanted.log)
+    return Drilled(marginal_reading(found, x, ()).partition(": ")[0], tuple((rows + 1).tolist()))
 
 
 def scatter_reading(shown: DistributionAnswer, found: Scatter, x: float, width: float) -> str:

@@ -19,6 +19,7 @@ from sfumato.tui.distributions import (
     Subject,
     answer,
     cell_reading,
+    drilled,
     exportable_of,
     heading,
     marginal_reading,
@@ -44,10 +45,11 @@ from sfumato.workspace.reporting.tables import Column
 from sfumato.workspace.reporting.words import number
 
 from .dialogs import Choose
+from .drilled import open_drilled
 from .page import Dialog, Exports
 
 NONE = "This project has no data yet."
-HINT = "arrows move the cursor · + - z Z zoom, 0 all · } second variable · ? all keys"
+HINT = "arrows move the cursor · + - z Z zoom, 0 all · } second variable · enter its records · ? all keys"
 MAPS = 4
 """Ways to arrange maps: all three, or one of them."""
 LABEL_ROOM, AROUND = 10, 4
@@ -87,6 +89,7 @@ class Distributions(Dialog[None], Exports):
         Binding("G", "log('log_up')", "Log scale of the second, or of shares", show=False, id="distribution.log_up"),
         Binding("c", "shades", "Shades by logarithm", show=False, id="distribution.shades"),
         Binding("p", "arrange", "Beside or over each other; one map or all", show=False, id="distribution.arrange"),
+        Binding("enter", "records", "Records of the bar or cell", show=False, id="distribution.records"),
         Binding("t", "numbers", "Numbers", show=False, id="distribution.numbers"),
         Binding("question_mark,f1", "app.keys", "Help", key_display="?", id="distribution.help"),
     ]
@@ -350,6 +353,19 @@ class Distributions(Dialog[None], Exports):
             log, log_up = self._wanted.log, self._wanted.log_up
             turned = (not log, log_up) if which == "log" else (log, not log_up)
             self._ask_afresh(replace(self._wanted, log=turned[0], log_up=turned[1]))
+
+    async def action_records(self) -> None:
+        """Ask, then show the records behind the bar or the cell under the cursor."""
+        shown, subject = self._shown, self._subject
+        if shown is None or subject is None:
+            return
+        found = drilled(shown, self.query_one(f"#{PLOT}", Plot).cursor, self.query_one(HeatMap).at)
+        if found is None:
+            self.sfumato.say("Bars and cells of heat maps open their records: m changes the picture")
+        elif not found.records:
+            self.sfumato.say(f"No confidential record has {found.said}")
+        else:
+            await open_drilled(self.sfumato, subject.dataset_id, self._run_id, found)
 
     def action_shades(self) -> None:
         """Shade a heat map by the logarithm of the shares, or by their square root."""

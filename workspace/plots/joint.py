@@ -156,6 +156,13 @@ def joint(x: Column, y: Column, across: Window, up: Window, draws: Draws = "band
     return Joint(made[0], made[1], made[2], (outside, 1 - float(released.sum())), name)
 
 
+def cell_records(x: Column, y: Column, across: Window, up: Window, at: tuple[int, int]) -> NDArray[np.intp]:
+    """The confidential records, from 0, in the bins (across, up) of the joint distribution, in ascending order."""
+    columns = _places(x, x.confidential, axis_bins(x, across), across)
+    rows = _places(y, y.confidential, axis_bins(y, up), up)
+    return np.flatnonzero((columns == at[0]) & (rows == at[1]))
+
+
 @dataclass(frozen=True, eq=False)
 class Scatter:
     """Points of the confidential data and of one released dataset, with the records they were drawn from, in words."""

@@ -133,11 +133,7 @@ def _released(curves: Sequence[Floats], x: Floats, draws: Draws, origin: str, ma
 
 def _histogram(column: Column, data: _Drawable, draws: Draws, origin: str) -> tuple[list[Series], Panel]:
     """The share of all records in each bin [a, b)."""
-    from .distributions import bin_edges
-
-    low, high = _span(data)
-    whole = data.unit != "log10" and all(np.array_equal(values, np.floor(values)) for values in data.every)
-    edges = bin_edges((low, high), None, whole=whole, most=MOST_BINS)
+    edges = _edges(data)
     middles = (edges[:-1] + edges[1:]) / 2
     own, *released = (
         np.histogram(values, edges)[0] / max(1, total.size)
@@ -145,6 +141,26 @@ def _histogram(column: Column, data: _Drawable, draws: Draws, origin: str) -> tu
     )
     series = [Series(CONFIDENTIAL, middles, own), *_released(released, middles, draws, origin, None)]
     return series, Panel("", (), column.name, "share of records", bar=float(edges[1] - edges[0]))
+
+
+def _edges(data: _Drawable) -> Floats:
+    from .distributions import bin_edges
+
+    whole = data.unit != "log10" and all(np.array_equal(values, np.floor(values)) for values in data.every)
+    return bin_edges(_span(data), None, whole=whole, most=MOST_BINS)
+
+
+def bar_records(column: Column, bar: int, *, log: bool = False) -> NDArray[np.intp]:
+    """The confidential records, from 0, that make up a bar of the histogram, or of the shares of levels, in ascending order."""
+    if column.levels:
+        return np.flatnonzero(_level_bars(column)[1] == bar)
+    data = _drawable(column, log=log)
+    edges, values = _edges(data), column.confidential
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = np.where(values > 0, np.log10(values), np.nan) if log else values
+    found = np.searchsorted(edges, values, side="right") - 1
+    found[values == edges[-1]] = len(edges) - 2  # the last bin has its upper end
+    return np.flatnonzero((found == bar) & ~np.isnan(values))
 
 
 def _span(data: _Drawable) -> tuple[float, float]:
@@ -249,6 +265,19 @@ def _level_shares(column: Column) -> tuple[tuple[str, ...], list[Floats]]:
     if not rest.size:
         return names, counts
     return (*names, f"{rest.size} other levels"), [np.append(one[kept], one[rest].sum()) for one in counts]
+
+
+def _level_bars(column: Column) -> tuple[tuple[str, ...], NDArray[np.intp]]:
+    """The names of the bars, and the bar of each confidential record (n,)."""
+    names, _ = _level_shares(column)
+    every = (column.confidential, *column.released)
+    shares = [_level_counts(values, len(column.levels)) / max(1, values.size) for values in every]
+    shares = shares if any(one[-1] for one in shares) else [one[:-1] for one in shares]
+    kept = np.sort(np.argsort(-np.sum(shares, axis=0), kind="stable")[:MOST_LEVELS])
+    bars = np.full(len(column.levels) + 1, kept.size, dtype=np.intp)
+    bars[kept] = np.arange(kept.size)
+    codes = np.where(np.isnan(column.confidential), len(column.levels), column.confidential).astype(np.intp)
+    return names, bars[codes]
 
 
 def _level_counts(codes: Floats, levels: int) -> Floats:

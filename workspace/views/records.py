@@ -268,7 +268,17 @@ def values(
     Dates and levels as text, a missing value as ``(no value)``. Raises NotFound when there is no such record.
     """
     run = find_run(workspace, run_id)
-    table = _confidential(workspace, run) if draw is None else _released(workspace, run, draw)
+    return _values(_confidential(workspace, run) if draw is None else _released(workspace, run, draw), numbers)
+
+
+def values_of_dataset(
+    workspace: Workspace, dataset_id: int, numbers: Sequence[int]
+) -> list[dict[str, str | int | float]]:
+    """Every value of the chosen records of a dataset: confidential, as ``values`` are. Raises NotFound."""
+    return _values(workspace.read(workspace.dataset(dataset_id)), numbers)
+
+
+def _values(table: Microdata, numbers: Sequence[int]) -> list[dict[str, str | int | float]]:
     for number in numbers:
         _check_number(number, table)
     chosen = table.frame.iloc[[number - 1 for number in numbers]]

@@ -99,6 +99,7 @@ PLACES = {
     ),
     "parameter": Place(("Parameter",), "diagnostics", ("enter",), CHAINS, data="chained"),
     "distributions": Place(("Distributions",), "runs", ("D",), MAPS),
+    "records of a bar": Place(("DrilledRecords",), "runs", ("G", "D", "home", "enter", "y")),
     "heat map": Place(("HeatMap",), "runs", ("D", "right_curly_bracket", "right_curly_bracket"), HEAT),
     "records": Place(("Records", "RecordGrid"), "records"),
     "record": Place(("Record",), "records", ("enter",)),

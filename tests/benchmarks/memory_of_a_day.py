@@ -1,0 +1,156 @@
+"""How the app's memory grows over a working day: megabytes for every 100 keys, screen by screen, after everything has been opened once.
+
+    python tests/benchmarks/memory_of_a_day.py [--size 120x40] [--rounds 20] [--only WORD] [--workspace DIR]
+
+Walks each place's keys so many rounds in a process of its own on a pseudo-terminal, waits until the app has been idle, and reads
+its resident memory. The target: a day of 4,000 keys ends within 20 MB of where it began.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from pty_app import Terminal
+
+from sfumato.engine.microdata import conform
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
+from sfumato.tui.state import AppState, save_state
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.workspace import Workspace
+
+DAY_KEYS, TARGET_MB = 4_000, 20.0
+WARM_ROUNDS = 3
+IDLE_SECONDS = 6.0
+"""So long nobody presses a key before memory is read: what the app puts off until then is done."""
+QUIET = 0.03
+WALKS = {
+    "records": ("6", *"jjjjjkkkkk", "enter", "j", "escape"),
+    "map axis": ("9", "x", *"income", "escape", "y", "escape"),
+    "results": ("2", *"jjjjj", "o", "d", "d", "slash", *"income", "escape", *"kkkkk"),
+    "tabs": tuple("123456789"),
+    "plan": ("8", "j", "enter", "escape", "j", "enter", "escape", "k", "k"),
+    "runs": ("1", "L", "escape", "m", "escape", "c", "j", "k"),
+    "dialogs": (
+        "1",
+        "question_mark",
+        "escape",
+        "ctrl+p",
+        "escape",
+        "A",
+        "escape",
+        "D",
+        "m",
+        "m",
+        "escape",
+        "3",
+        "t",
+        "escape",
+    ),
+}
+RECIPE = {
+    "title": "Household survey",
+    "variables": {
+        "region": {"kind": "categorical", "role": "quasi_identifier"},
+        "visits": {"kind": "count", "role": "quasi_identifier"},
+        "income": {"kind": "continuous", "role": "sensitive"},
+    },
+    "release": {"m": 3, "seed": 7},
+    "synthesis": [{"target": "income", "method": "linear_regression", "predictors": ["region", "visits"]}],
+    "measure": [
+        {"method": "utility.ecdf"},
+        {"method": "utility.summary"},
+        {"method": "risk.identification", "radius": {"income": "5%"}},
+    ],
+    "study": [{"method": "studies.intruder_uncertainty", "variable": "visits", "levels": [0.0, 0.1, 0.2]}],
+    "threshold": [{"value": "risk.identification.true_match_rate", "max": 0.9}],
+}
+
+
+def build(directory: Path, records: int = 2_000) -> None:
+    """Two finished runs of a small survey."""
+    rng = np.random.default_rng(20)
+    visits = rng.poisson(4, records)
+    frame = pd.DataFrame(
+        {
+            "region": rng.choice(["north", "south", "west"], records),
+            "visits": visits,
+            "income": np.exp(rng.normal(7 + 0.05 * visits, 0.4, records)),
+        }
+    )
+    recipe = Recipe.from_table(RECIPE)
+    with Workspace.create(directory, PUBLIC) as workspace:
+        for _ in range(2):
+            enter_run(workspace, recipe, Source("survey.csv", b"simulated"), conform(frame, recipe.schema))
+        work(directory, idle=0)
+
+
+def growth(workspace: Path, walk: tuple[str, ...], columns: int, lines: int, rounds: int) -> tuple[float, float, int]:
+    """Megabytes before and after ``rounds`` of a walk, and how many keys that were."""
+    save_state(workspace, AppState(project=1, run=1, tab="runs"))
+    terminal = Terminal.of_app(workspace, columns, lines)
+    try:
+        terminal.settle(1.5)
+        for key in "123456789":
+            terminal.press(key)
+        terminal.settle(1.0)
+        _walk(terminal, walk, WARM_ROUNDS)
+        before = terminal.megabytes()
+        _walk(terminal, walk, rounds)
+        return before, terminal.megabytes(), rounds * len(walk)
+    finally:
+        terminal.close()
+
+
+def _walk(terminal: Terminal, walk: tuple[str, ...], rounds: int) -> None:
+    for _ in range(rounds):
+        for key in walk:
+            terminal.press(key, quiet=QUIET)
+    end = time.monotonic() + IDLE_SECONDS
+    while time.monotonic() < end:
+        terminal.idle(0.5)
+
+
+def main() -> None:
+    """Measure every walk that was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--size", default="120x40")
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--only", default="", help="a walk")
+    parser.add_argument("--workspace", type=Path, help="one that was built before")
+    arguments = parser.parse_args()
+    columns, lines = map(int, arguments.size.split("x"))
+    with tempfile.TemporaryDirectory() as folder:
+        workspace = Path(folder) / "workspace"
+        shutil.copytree(arguments.workspace, workspace) if arguments.workspace else build(workspace)
+        print(
+            f"{arguments.size}, {arguments.rounds} rounds, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}"
+        )
+        worst = 0.0
+        for name, walk in WALKS.items():
+            if arguments.only in name:
+                before, after, keys = growth(workspace, walk, columns, lines, arguments.rounds)
+                each = 100 * (after - before) / keys
+                worst = max(worst, each)
+                print(
+                    f"{name:<10} {keys:>5} keys  {before:6.1f} MB -> {after:6.1f} MB  {each:+.2f} MB / 100 keys",
+                    flush=True,
+                )
+        day = worst * DAY_KEYS / 100
+        print(
+            f"a day of {DAY_KEYS:,} keys on the worst of them: {day:+.1f} MB; target {TARGET_MB:.0f}: {'met' if day <= TARGET_MB else 'NOT met'}"
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
