@@ -38,13 +38,15 @@ from .terminal.beside_pictures import send
 from .terminal.device import HUNG_UP, terminal_is_there
 from .terminal.diff_output import DiffOutput
 from .terminal.key_queue import KeyQueue
-from .terminal.painting import SinglePaintScreen, paint_often
+from .terminal.painting import SinglePaintScreen, paint_often, share_styles
 from .themes import THEMES, first_theme
 
 POLL_SECONDS = 1.0
 POLLS_PER_SWEEP = 10
 COLLECTED_AFTER = (10_000, 20, 20)
 """Allocations, and collections of younger objects, before Python looks for garbage: by default it holds up every key."""
+COLLECTED_KEYS = 10
+"""After so many keys it is looked for when nobody presses one."""
 SWITCH_SECONDS = 0.0005
 """For how long a thread that computes may keep the event loop waiting: for each key it waits several times."""
 
@@ -84,6 +86,7 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         self._keeper = StateWriter()
         self._polls = self._spared = 0
         self._watch = RunWatch()
+        self._keys_seen = self._keys_collected = 0
         self._use_own_themes()
         if os.environ.get("SSH_CONNECTION") or os.environ.get("SSH_TTY"):
             self.animation_level = "none"
@@ -125,6 +128,14 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
             self._spared = len(sys.modules)
             gc.freeze()
 
+    def _collect_when_idle(self) -> None:
+        """Look for garbage once nobody has pressed a key for a second: a screen that was closed is some, and would pile up."""
+        keys, before = self.keys_taken, self._keys_seen
+        self._keys_seen = keys
+        if self.alone and keys == before and keys - self._keys_collected >= COLLECTED_KEYS:
+            self._keys_collected = keys
+            gc.collect()
+
     def _read_keys(self) -> None:
         """The user's own keys, which need every screen to be known."""
         file = keys_file()
@@ -157,6 +168,7 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
             self._keeper.close()
             os._exit(HUNG_UP)
         self._spare_modules()
+        self._collect_when_idle()
         self._polls += 1
         version = self._workspace.data_version
         if version != self._version or self._polls % POLLS_PER_SWEEP == 0:
@@ -417,4 +429,5 @@ def launch(directory: Path, run_id: int | None = None, mouse: bool = True) -> No
     gc.set_threshold(*COLLECTED_AFTER)
     sys.setswitchinterval(SWITCH_SECONDS)
     paint_often()
+    share_styles()
     app.run(mouse=mouse)

@@ -33,6 +33,8 @@ DAY_KEYS, TARGET_MB = 4_000, 20.0
 WARM_ROUNDS = 3
 IDLE_SECONDS = 6.0
 """So long nobody presses a key before memory is read: what the app puts off until then is done."""
+PAUSE_SECONDS = 2.2
+"""Between two rounds somebody reads what is shown."""
 QUIET = 0.03
 WALKS = {
     "records": ("6", *"jjjjjkkkkk", "enter", "j", "escape"),
@@ -116,6 +118,7 @@ def _walk(terminal: Terminal, walk: tuple[str, ...], rounds: int) -> None:
     for _ in range(rounds):
         for key in walk:
             terminal.press(key, quiet=QUIET)
+        terminal.idle(PAUSE_SECONDS)
     end = time.monotonic() + IDLE_SECONDS
     while time.monotonic() < end:
         terminal.idle(0.5)

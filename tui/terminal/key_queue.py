@@ -45,6 +45,11 @@ class KeyQueue(App[None]):
         """Whether the last key may still be about to do something."""
         return self._acting and not self._is_lost
 
+    @property
+    def keys_taken(self) -> int:
+        """How many keys and pasted texts have been taken."""
+        return self._key
+
     async def on_event(self, event: events.Event) -> None:
         """Have a key wait for those before it."""
         if not isinstance(event, (events.Key, events.Paste)) or event.is_forwarded:

@@ -61,7 +61,12 @@ RAW_LINES = Part(
 PAINT_PERIOD = Part(
     "paint period", "two pictures a key without waiting between them", {"textual.screen:UPDATE_PERIOD": None}
 )
-PARTS = (DIFF_OUTPUT, SINGLE_PAINT, RAW_LINES, PAINT_PERIOD)
+SHARED_STYLES = Part(
+    "shared styles",
+    "what widgets that are gone have drawn is let go",
+    {"textual._styles_cache:StylesCache.get_inner_outer": "cls base_background background"},
+)
+PARTS = (DIFF_OUTPUT, SINGLE_PAINT, RAW_LINES, PAINT_PERIOD, SHARED_STYLES)
 
 
 def is_on(part: Part) -> bool:

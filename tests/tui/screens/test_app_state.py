@@ -143,3 +143,21 @@ async def test_a_run_that_ends_rings_the_bell_once_and_the_way_is_remembered(sit
         seat.app._poll()
         assert sent[-1] == "\a\x1b]9;Sfumato: run 4 has failed\x1b\\"
     assert load_state(directory).notify == "osc9"
+
+
+async def test_garbage_is_looked_for_when_nobody_presses_a_key(sit, directory, monkeypatch):
+    collected = []
+    monkeypatch.setattr("sfumato.tui.app.gc.collect", lambda: collected.append(1))
+    monkeypatch.setattr("sfumato.tui.app.gc.freeze", lambda: None)
+    async with sit(directory, "enter", *"jkjkjkjkjkjk") as seat:
+        seat.app.alone = True
+        seat.app._keys_seen = seat.app._keys_collected = 0
+        seat.app._poll()
+        assert collected == [], "keys have just been pressed"
+        seat.app._poll()
+        seat.app._poll()
+        assert collected == [1], "once for these keys"
+        await seat.press("j")
+        seat.app._poll()
+        seat.app._poll()
+        assert collected == [1], "one key is not worth it"

@@ -1,11 +1,17 @@
 """What rests on private names of Textual is off where they may mean something else, and the app works without it."""
 
+import gc
+import weakref
+
 import pytest
+from textual._styles_cache import StylesCache
 from textual.app import App
+from textual.color import Color
 from textual.screen import Screen
 
 from sfumato.tui.terminal import parts
 from sfumato.tui.terminal.diff_output import DiffOutput
+from sfumato.tui.terminal.painting import share_styles
 from sfumato.tui.terminal.parts import CHECKED, PARTS, PLAIN, Part, is_on, states
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.pages import ListPages
@@ -84,3 +90,24 @@ async def test_where_textual_calls_them_no_longer_the_overridden_methods_do_no_h
     async with Table().run_test(size=(20, 5)) as pilot:
         await pilot.pause()
         assert pilot.app.query_one(Grid).count == 2
+
+
+def test_what_widgets_that_are_gone_have_drawn_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Textual keeps it with two styles that hang on colours alone; the styles stay what they are."""
+    monkeypatch.setattr(StylesCache, "get_inner_outer", StylesCache.get_inner_outer)
+    base, over = Color(1, 2, 3), Color(9, 8, 7, 0.5)
+
+    def kept() -> bool:
+        cache = StylesCache()
+        gone, found = weakref.ref(cache), cache.get_inner_outer(base, over)
+        assert [style.background for style in found] == [base + over, base]
+        del cache
+        gc.collect()
+        return gone() is not None
+
+    assert kept(), "the control: Textual's own"
+    share_styles()
+    share_styles()
+    assert not kept()
+    monkeypatch.setenv(PLAIN, "1")
+    share_styles()
