@@ -11,12 +11,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
+from sfumato.engine.wording import counted
 from sfumato.tui.export import Exportable
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import KeyLine, Line
 from sfumato.tui.widgets.pages import TableRow
 from sfumato.workspace.reporting.tables import Column
-from sfumato.workspace.reporting.words import count, printable
+from sfumato.workspace.reporting.words import printable
 
 from .dialogs import Confirm
 from .page import Dialog, Exports, grid_exportable
@@ -81,7 +82,7 @@ class DrilledRecords(Dialog[None], Exports):
     def on_mount(self) -> None:
         """Show them."""
         of = "confidential data" if self._run_id is None else f"confidential data of run {self._run_id}"
-        records = count(self._pages.count(), "record")
+        records = counted(self._pages.count(), "record")
         self.query_one("#drilled-head", Line).say(f"{printable(self._said)} · {records} of the {of}")
         self.query_one(Grid).set_source(self._pages)
 
