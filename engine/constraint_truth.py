@@ -240,7 +240,8 @@ def check_on_data(data: Microdata, schema: Schema, place: str = "constraints") -
         for bound in bound_terms(constraint.rule, schema, f"{place}.{constraint.name}"):
             if isinstance(bound, OneOf):
                 levels = tuple(str(level) for level in data.column(bound.column).cat.categories)
-                require_levels(bound, levels, f"{place}.{constraint.name}")
+                hint = f"; where it is one that no record has, list it under variables.{bound.column}.levels"
+                require_levels(bound, levels, f"{place}.{constraint.name}", hint)
 
 
 def schema_of(confidential: Microdata) -> Schema:

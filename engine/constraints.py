@@ -116,11 +116,11 @@ def _check(constraint: Constraint, schema: Schema, place: str) -> None:
             require_levels(bound, levels, place)
 
 
-def require_levels(bound: OneOf, levels: tuple[str, ...], place: str) -> None:
+def require_levels(bound: OneOf, levels: tuple[str, ...], place: str, hint: str = "") -> None:
     """BadInput where a comparison names a level that is none of these."""
     for name in bound.names:
         if name not in levels:
-            raise BadInput(place, f'"{bound.column}" has no level "{name}"{suggestion(name, levels)}')
+            raise BadInput(place, f'"{bound.column}" has no level "{name}"{suggestion(name, levels)}{hint}')
 
 
 def columns_of(constraint: Constraint, schema: Schema) -> tuple[str, ...]:

@@ -234,7 +234,8 @@ class Dataset:
         early = [name for name in step.targets if self.keeping.made_by.get(name, item) < item]
         if early and set(early) == set(step.targets) and not any(self.pending[name].any() for name in early):
             return {}
-        values = {name: np.array(drawn, dtype=np.float64) for name, drawn in draw(generator(0)).items()}
+        drawn = draw(generator(0))
+        values = {name: np.array(drawn[name], dtype=np.float64) for name in step.targets}
         rows = np.arange(len(next(iter(values.values()))))
         for name in early:
             values[name] = np.where(self.pending[name], values[name], released.numbers(name))

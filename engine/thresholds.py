@@ -59,7 +59,7 @@ class Threshold:
             raise BadInput(place, f"Enter a limit: one of {', '.join(BOUNDS)}")
         if len(given) > 1:
             raise BadInput(place, f"has {' and '.join(given)}; keep one, and give the other a [[threshold]] of its own")
-        if target := str(table.get("target", "")):
+        if (target := str(table.get("target", ""))) and target not in [one.name for one in schema.constraints]:
             schema.require(target, f"{place}.target")
         level = table.get("level")
         params = plain_table(table.get("params", {}), f"{place}.params")

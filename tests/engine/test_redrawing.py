@@ -296,6 +296,20 @@ def test_a_recipe_with_constraints_is_written_as_it_was_read() -> None:
     assert (again.form.redraws, again.form.unmet) == (9, "keep")
 
 
+def test_a_threshold_may_be_of_one_rule_or_of_all() -> None:
+    value = "utility.constraint_violations.broken_records"
+    data = table(recipe(SUM))
+    for target, passed in (("total", True), ("never", False), ("", False)):
+        rules = {"never": "region = 'n' -> age > 200", **SUM}
+        threshold = [{"value": value, "max": 0} | ({"target": target} if target else {})]
+        plan = recipe(rules, release={"m": 1, "seed": 1, "redraws": 1, "unmet": "keep"}, threshold=threshold)
+        verdicts = execute(plan, data, key=KEY).verdicts
+        assert verdicts
+        assert all(verdict.outcome == "pass" for verdict in verdicts) is passed
+    with pytest.raises(BadInput, match='no column "totl"'):
+        recipe(SUM, threshold=[{"value": value, "max": 0, "target": "totl"}])
+
+
 # where the proof or the likelihood does not hold
 
 GIBBS = {"target": ["region", "married"], "method": "perturbed_gibbs", "epsilon": 1.0}
