@@ -23,4 +23,4 @@ def test_all_methods_but_those_without_parameters_are_used_twice(confidential: M
     alone = {
         p.id for p in (*own_methods.MEASURES, *own_methods.STUDIES) if not changed_tables(p.values[0], confidential)
     }
-    assert alone == {"quality.non_suppressed"}
+    assert alone == {"quality.non_suppressed", "utility.constraint_violations"}
