@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from sfumato.engine.budget import cost_words
@@ -59,6 +60,11 @@ def prepare_run(
         )
     recipe = Recipe.from_table(table)
     source = find_source(data_file, place="--data") if data_file else find_source(recipe.data.file, recipe_file.beside)
+    return prepared_on(recipe, source, key=key)
+
+
+def prepared_on(recipe: Recipe, source: Source, *, key: bytes) -> PreparedRun:
+    """A run of a recipe on a file that was read already. Raises BadInput; stores nothing."""
     data = ingest(source, recipe.data, recipe.schema, recipe.seed, key=key)
     check_steps(recipe, data)
     return PreparedRun(recipe, source, data)
@@ -81,7 +87,15 @@ def prepare_evaluation(
     recipe = Recipe.from_table(table)
     if recipe.makes_release and "order" not in table.get("release", {}) and (order := order_written(released)):
         table = _as_released(table, recipe, order)
-        recipe = Recipe.from_table(table)
+    own = partial(find_source, original, place="--original")
+    return prepared_scoring(table, own, [partial(find_source, file, place="--released") for file in released], key=key)
+
+
+def prepared_scoring(
+    table: Mapping[str, Any], original: Callable[[], Source], released: Sequence[Callable[[], Source]], *, key: bytes
+) -> PreparedRun:
+    """As ``prepare_evaluation``, of a recipe's table and of files that are read when they are asked for."""
+    recipe = Recipe.from_table(table)
     if not recipe.released:
         raise BadInput("release.released", 'name the variables that are released, such as ["price"]')
     if isinstance(recipe.data.holdout, int | float):
@@ -91,10 +105,10 @@ def prepare_evaluation(
             'name the column of the original that says which records they were not made of, holdout = "column", or leave it out',
         )
     recipe = _only_scoring(table, recipe, len(released))
-    source = find_source(original, place="--original")
+    source = original()
     data = ingest(source, recipe.data, recipe.schema, recipe.seed, key=key)
     check_steps(recipe, data)
-    given = tuple(read_external(file, recipe, data) for file in released)
+    given = tuple((file, read_external(file, recipe, data)) for file in (read() for read in released))
     return PreparedRun(recipe, source, data, given)
 
 

@@ -40,7 +40,7 @@ from sfumato.engine.written_values import (
     same_numbers,
 )
 
-from ..ingest.files import Source, find_source, read_frame
+from ..ingest.files import Source, read_frame
 from .written_labels import with_codes
 
 SUPPRESSED = ROOT
@@ -56,12 +56,11 @@ UNWRITTEN = (
 )
 
 
-def read_external(file: str, recipe: Recipe, data: Microdata) -> tuple[Source, Microdata]:
+def read_external(source: Source, recipe: Recipe, data: Microdata) -> Microdata:
     """A released file as the recipe's ``[release]`` describes it, its records in the order of the original ``data``.
 
     Where records are linked and some were suppressed it has the class of each original record. Raises BadInput.
     """
-    source = find_source(file, place="--released")
     place = f"--released {source.name}"
     try:
         frame, suppressed = _read(source, recipe, data)
@@ -76,8 +75,8 @@ def read_external(file: str, recipe: Recipe, data: Microdata) -> tuple[Source, M
         raise BadInput(f"{place}: {error.place}", f"{error.message}{_hint(error, recipe)}") from None
     table = replace(table, generalised=recipe.generalised, linked=recipe.linked)
     if recipe.linked:
-        return source, _paired(table, suppressed, data, recipe, place)
-    return source, with_original_values(table, None, data, recipe, place, UNWRITTEN)
+        return _paired(table, suppressed, data, recipe, place)
+    return with_original_values(table, None, data, recipe, place, UNWRITTEN)
 
 
 def _read(source: Source, recipe: Recipe, data: Microdata) -> tuple[pd.DataFrame, Flags]:

@@ -1,0 +1,83 @@
+"""Frames in and out: the examples of the manual as they stand there, and what is refused."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from sfumato.engine.errors import BadInput
+from sfumato.workspace import library
+from sfumato.workspace.errors import NotAWorkspace
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.results import result_rows
+
+README = Path(__file__).parents[2] / "README.md"
+
+
+def examples() -> list[str]:
+    """The blocks of Python in the manual."""
+    return re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), flags=re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the names of the examples stand for when all have run, one after another."""
+    folder = tmp_path_factory.mktemp("manual")
+    names: dict[str, Any] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for example in examples():
+            exec(compile(example, "README.md", "exec"), names)
+    return {**names, "folder": folder}
+
+
+@pytest.mark.slow
+def test_the_examples_of_the_manual_run(said: dict[str, Any]) -> None:
+    assert len(examples()) == 3
+    people, first = said["people"], said["first"]
+    assert list(first.columns) == list(people.columns)
+    assert sorted(first["region"]) == sorted(people["region"])
+    assert set(first["income"]).isdisjoint(people["income"])
+    assert said["averages"]["max_abs_difference"] == 0  # values dealt to other records have the same distribution
+    assert set(said["rows"]["draw"].dropna()) == {1, 2, 3}
+
+
+@pytest.mark.slow
+def test_results_are_the_rows_of_the_run_and_the_newest_is_taken(said: dict[str, Any]) -> None:
+    place = said["folder"] / "people.workspace"
+    with Workspace.open(place, read_only=True) as workspace:
+        rows = [row.to_dict() for row in result_rows(workspace, said["run"])]
+    pd.testing.assert_frame_equal(library.results(place, said["run"]), pd.DataFrame(rows))
+    pd.testing.assert_frame_equal(library.results(place), library.results(place, said["scored"]))
+
+
+@pytest.mark.slow
+def test_datasets_are_dealt_anew_and_show_no_order(said: dict[str, Any]) -> None:
+    place = said["folder"] / "people.workspace"
+    again = library.datasets(place, said["run"])[0]
+    assert not again.equals(said["first"])
+    columns = list(again.columns)
+    pd.testing.assert_frame_equal(
+        again.sort_values(columns, ignore_index=True), said["first"].sort_values(columns, ignore_index=True)
+    )
+
+
+def test_what_cannot_be_done_is_said_and_stores_nothing(tmp_path: Path) -> None:
+    mixed = pd.DataFrame({"income": [1.0, "x", object()]})
+    plan = {"title": "t", "variables": {"income": {"kind": "continuous"}}}
+    step = {"synthesis": [{"target": "income", "method": "cart"}]}
+    place = tmp_path / "w"
+    with pytest.raises(BadInput, match="makes no release"):
+        library.synthesise(mixed, plan, place)
+    with pytest.raises(BadInput, match="give each column values of one type"):
+        library.synthesise(mixed, plan | step, place)
+    with pytest.raises(BadInput, match="at least one released frame"):
+        library.score(mixed, [], plan, place)
+    with pytest.raises(BadInput, match="name the variables that are released"):
+        library.score(mixed, [mixed], plan, place)
+    with pytest.raises(NotAWorkspace):
+        library.results(tmp_path / "nowhere")

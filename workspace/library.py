@@ -1,0 +1,110 @@
+"""Sfumato from Python: a frame synthesised or scored, and what a run found, as frames.
+
+Each is a run of a workspace like any other: with its key, its seal and a row in the audit log, to be looked at in the app and resumed. What
+is returned is as confidential as the data; what may leave, the gate decides (``sfumato release``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from sfumato.engine.errors import BadInput
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.toml import read_toml
+
+from .errors import WorkspaceError
+from .ingest.files import Source
+from .jobs.worker import work
+from .plan.prepare import PreparedRun, prepared_on, prepared_scoring
+from .release.contents import plan_release
+from .release.tables import dataset_bytes, released_levels
+from .store.workspace import Workspace
+from .views.results import result_rows
+from .views.runs import find_run
+
+NEWEST = "last"
+Plan = str | Mapping[str, Any]
+"""A recipe: its TOML text, or the table that this says."""
+
+
+def synthesise(frame: pd.DataFrame, recipe: Plan, workspace: str | Path) -> int:
+    """Carry out a recipe on a frame in a workspace, which is made where there is none; the number of the run.
+
+    The recipe's own file, if it names one, is not read. Raises BadInput, and WorkspaceError where the run fails.
+    """
+    with Workspace.create(Path(workspace)) as opened:
+        plan = Recipe.from_table(_table(recipe))
+        if not plan.makes_release:
+            raise BadInput(
+                "synthesis",
+                "the recipe makes no release; add [[synthesis]] or [[anonymisation]], or score frames with score",
+            )
+        return _carried_out(opened, prepared_on(plan, _source(frame, "frame"), key=opened.key()))
+
+
+def score(original: pd.DataFrame, released: Sequence[pd.DataFrame], recipe: Plan, workspace: str | Path) -> int:
+    """Score released frames that any tool made with the recipe's measures, as ``sfumato evaluate`` does files; the number of the run.
+
+    Raises BadInput, and WorkspaceError where the run fails.
+    """
+    if not released:
+        raise BadInput("released", "name at least one released frame")
+    own = partial(_source, original, "original")
+    others = [partial(_source, frame, f"released-{draw}") for draw, frame in enumerate(released, start=1)]
+    with Workspace.create(Path(workspace)) as opened:
+        return _carried_out(opened, prepared_scoring(_table(recipe), own, others, key=opened.key()))
+
+
+def results(workspace: str | Path, run: int | str = NEWEST) -> pd.DataFrame:
+    """The rows of a run, a column a field of the JSON contract; ``params`` are mappings. The newest run where none is named.
+
+    Raises NotAWorkspace and NotFound.
+    """
+    with Workspace.open(Path(workspace), read_only=True) as opened:
+        return pd.DataFrame([row.to_dict() for row in result_rows(opened, find_run(opened, run).id)])
+
+
+def datasets(workspace: str | Path, run: int | str = NEWEST) -> list[pd.DataFrame]:
+    """The released datasets of a run, without identifiers, levels by their labels; rows in an order that nobody can repeat.
+
+    Where the recipe says ``order = "original"`` they keep that of the confidential records. No gate has looked at them.
+    Raises NotReady where the run has none.
+    """
+    with Workspace.open(Path(workspace), read_only=True) as opened:
+        plan = plan_release(opened, find_run(opened, run).id)
+        tables = [opened.tables.read(sha256) for sha256 in plan.tables]
+        levels = released_levels(tables, plan.left_out)
+        schema, rng = plan.run.recipe.released_schema, np.random.default_rng() if plan.shuffled else None
+        files = [dataset_bytes(table, schema, plan.left_out, "parquet", rng, levels) for table in tables]
+        return [pd.read_parquet(BytesIO(content)) for content in files]
+
+
+def _carried_out(workspace: Workspace, prepared: PreparedRun) -> int:
+    number = prepared.enter(workspace)
+    work(workspace.directory, idle=0)
+    run = find_run(workspace, number)
+    if run.state != "done":
+        raise WorkspaceError(f"run {number} is {run.state}: {run.error or 'see sfumato runs'}")
+    return number
+
+
+def _table(recipe: Plan) -> Mapping[str, Any]:
+    return read_toml(recipe) if isinstance(recipe, str) else recipe
+
+
+def _source(frame: pd.DataFrame, name: str) -> Source:
+    """The frame as a file that is read once, without its index."""
+    try:
+        return Source(f"{name}.parquet", frame.to_parquet(index=False))
+    except (pa.ArrowException, ValueError) as error:
+        raise BadInput(
+            name, f"cannot be stored as a table: {type(error).__name__}; give each column values of one type"
+        ) from None
