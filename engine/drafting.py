@@ -36,7 +36,7 @@ class Case:
     """What a draft is asked for. ``known`` are the quasi-identifiers, ``released`` the variables that are made anew or changed.
 
     ``target`` is the variable that a synthesis step is sought for, ``predictors`` those that it may hang on, the most telling first.
-    ``holdout`` says whether records are kept out for attacks. ``k``, ``l``, ``p`` and ``t`` are asked of an anonymisation; None are not.
+    ``hierarchies`` are trees proposed for quasi-identifiers of an anonymisation, as recipes write them. ``holdout`` says whether records are kept out for attacks. ``k``, ``l``, ``p`` and ``t`` are asked of an anonymisation; None are not.
     """
 
     want: Want
@@ -52,6 +52,7 @@ class Case:
     t: float | None = None
     target: VariableSeen | None = None
     predictors: tuple[str, ...] = ()
+    hierarchies: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def compared(self) -> tuple[str, ...]:
@@ -156,6 +157,15 @@ def radii_for(case: Case, names: tuple[str, ...]) -> tuple[dict[str, int | float
     found = {name: given for name in names if (given := radius_for(case.table[name])) is not None}
     said = "; ".join(f"{name} {why}" for name, (_, why) in found.items())
     return {name: value for name, (value, _) in found.items()}, f"Alike is: {said}." if said else ""
+
+
+def hierarchies_for(case: Case) -> tuple[dict[str, Any], str]:
+    """The proposed trees as a setting, and what to say of them; nothing where there are none."""
+    if not case.hierarchies:
+        return {}, ""
+    return {
+        "hierarchies": dict(case.hierarchies)
+    }, f"; the trees of {', '.join(case.hierarchies)} are proposals, there to be edited"
 
 
 def _round(number: float) -> float:

@@ -17,7 +17,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ..drafting import GENERAL, Case, Declined, Offer, drafts
+from ..drafting import GENERAL, Case, Declined, Offer, drafts, hierarchies_for
 from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
@@ -128,7 +128,8 @@ def _offer(case: Case) -> Offer | Declined | None:
             f"nothing is asked of how {', '.join(case.sensitive)} vary in a class: all records of one may have the same value"
         )
     why.append("cuts follow the data, so that classes are as small as k allows")
-    return Offer("; ".join(why), settings, GENERAL, missed=tuple(missed))
+    trees, said = hierarchies_for(case)
+    return Offer(f"{'; '.join(why)}{said}", settings | trees, GENERAL, missed=tuple(missed))
 
 
 @method(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from ..drafting import SUITED, Case, Declined, Offer, drafts
+from ..drafting import SUITED, Case, Declined, Offer, drafts, hierarchies_for
 from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
@@ -67,7 +67,8 @@ def _offer(case: Case) -> Offer | Declined | None:
         f"every record shares its quasi-identifiers with {case.k - 1:,} others or more (k = {case.k}), and a class has {counted(case.p, 'value')} of "
         f"{', '.join(varied)} or more (p), as asked"
     )
-    return Offer(why, settings, SUITED, missed=tuple(missed))
+    trees, said = hierarchies_for(case)
+    return Offer(f"{why}{said}", settings | trees, SUITED, missed=tuple(missed))
 
 
 @method(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Self
 
-from ..drafting import Case, Offer, OfferedLimit, drafts
+from ..drafting import Case, Offer, OfferedLimit, drafts, hierarchies_for
 from ..errors import BadInput, NotComputable
 from ..methods import method
 from ..microdata import Microdata
@@ -70,7 +70,7 @@ def _offer(case: Case) -> Offer | None:
     limits = (OfferedLimit("minimum_categorical", "min", LIMIT.least, LIMIT.source),) if levelled else ()
     return Offer(
         "how wide the classes are, beside the whole range of each variable",
-        {"variables": names, "quasi_identifiers": list(case.known)},
+        {"variables": names, "quasi_identifiers": list(case.known)} | hierarchies_for(case)[0],
         limits=limits,
     )
 

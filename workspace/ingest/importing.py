@@ -205,7 +205,7 @@ def draft_recipe(
         "m = 5",
         "seed = 1",
         "",
-        "# next: [[synthesis]], [[measure]], [[threshold]]; see sfumato methods",
+        "# next: roles, then sfumato draft for the rest; or [[synthesis]], [[measure]], [[threshold]] by hand, see sfumato methods",
         "",
     ]
     return "\n".join(lines)

@@ -15,8 +15,9 @@ from sfumato.engine.drafting import Want
 from sfumato.engine.errors import BadInput, suggestion
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.outputs import Question
+from sfumato.engine.partition.generated_hierarchies import proposals
 from sfumato.engine.recipe import Recipe
-from sfumato.engine.schema import MissingPolicy, Role, Schema, Variable
+from sfumato.engine.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.table_seen import table_seen
 from sfumato.engine.toml import read_toml
 
@@ -33,6 +34,8 @@ from .drafts import draft_of
 
 JOBS = min(2, os.cpu_count() or 1)
 """Tasks at a time, by default."""
+MOST_LEAVES = 60
+"""A tree of more values is proposed where it is edited, not in a draft."""
 DROPPED = re.compile(r'^missing = "drop".*$', re.MULTILINE)
 KEPT = 'missing = "keep"               # a missing value is a value of its own; other policies: "refuse", "drop"'
 """What a recipe to start from says of missing values, and what a synthesis of all records says."""
@@ -136,9 +139,25 @@ def draft_for(
             return error
         return None
 
-    plan = drafted(table, table_seen(data), wanted, limit, problem)
+    plan = drafted(table, table_seen(data), wanted, limit, problem, _hierarchies(data, known))
     cost = cost_text(cost_of(Recipe.from_table(plan.table), len(data), JOBS, earlier))
     return DraftedText(drafted_toml(toml, plan), plan.want, _counts(plan), plan.warnings, plan.notes, cost)
+
+
+def _hierarchies(data: Microdata, known: tuple[str, ...]) -> dict[str, Any]:
+    """Trees proposed for quasi-identifiers whose levels can be joined in steps."""
+    found = {}
+    for name in known:
+        kind = data.schema[name].kind
+        if (
+            kind in (Kind.CATEGORICAL, Kind.ORDINAL)
+            and data.frame[name].nunique() <= MOST_LEAVES
+            and not data.missing(name).any()
+        ):
+            tree = proposals(data, name)[0].tree
+            if tree is not None and tree.height > 1:
+                found[name] = tree.written
+    return found
 
 
 def _counts(plan: DraftedPlan) -> dict[str, int]:

@@ -96,12 +96,13 @@ def drafted(
     wanted: Wanted,
     gate_limit: GateLimit = lambda _: None,
     problem: Problem | None = None,
+    hierarchies: Mapping[str, Any] | None = None,
 ) -> DraftedPlan:
     """The plan drafted for a recipe's table, of which title, data and variables stay.
 
-    Without ``problem`` the drafted plan is checked by itself, not on the data. Raises BadInput where roles are missing, or nothing is left to do.
+    ``hierarchies`` are trees for quasi-identifiers, as recipes write them. Without ``problem`` the drafted plan is checked by itself, not on the data. Raises BadInput where roles are missing, or nothing is left to do.
     """
-    return _Draft(table, seen, wanted, gate_limit, problem or _without_data).plan()
+    return _Draft(table, seen, wanted, gate_limit, problem or _without_data, hierarchies or {}).plan()
 
 
 def _without_data(table: Mapping[str, Any]) -> BadInput | None:
@@ -129,6 +130,7 @@ class _Draft:
     wanted: Wanted
     gate_limit: GateLimit
     problem: Problem
+    hierarchies: Mapping[str, Any]
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     unmeasured: dict[str, list[str]] = field(default_factory=dict)
@@ -205,6 +207,7 @@ class _Draft:
             "holdout" in self.given.get("data", {}) or (enough if wanted.holdout is None else wanted.holdout)
         )
         asked: dict[str, Any] = {"m": wanted.m, "k": wanted.k, "l": wanted.l, "p": wanted.p, "t": wanted.t}
+        asked["hierarchies"] = {name: tree for name, tree in self.hierarchies.items() if name in known}
         return Case(want, self.seen.described(schema), known, sensitive, released, holdout=holdout, **asked)
 
     def _synthesis(self, case: Case) -> list[DraftedStep]:
@@ -333,6 +336,11 @@ class _Draft:
             )
         said += [f"Without {_names(keys)}: {reason}." for reason, keys in self.unmeasured.items()]
         self.notes[:0] = said
+        survey = [v.name for v in schema if v.role is Role.WEIGHT or v.design is not None]
+        if survey:
+            self.warnings.append(
+                f"WEIGHTS AND THE DESIGN OF A SURVEY LEAVE AS THEY ARE: {_names(survey)}; they may tell records apart, and no model hangs on them."
+            )
         alone = [name for name in kept if case.table[name].distinct > ALONE * case.table.records]
         if alone:
             self.warnings.append(
@@ -360,8 +368,8 @@ def _measure_at(place: str, limits: Sequence[Sequence[DraftedStep]]) -> int | No
 
 
 def _aside(variable: Variable) -> bool:
-    """Whether a variable is no property of a person that is compared, such as an identifier or a weight."""
-    return variable.role.value in ("identifier", "weight")
+    """Whether a variable is no property of a person: an identifier, a weight, or a part of the design of a survey."""
+    return variable.role in (Role.IDENTIFIER, Role.WEIGHT) or variable.design is not None
 
 
 def _tells(seen: VariableSeen) -> bool:

@@ -34,7 +34,7 @@ from sfumato.workspace.release.policy import FindingLimit, Policy
 KINDS = {
     "town": Kind.CATEGORICAL, "street": Kind.CATEGORICAL, "smoker": Kind.BINARY, "grade": Kind.ORDINAL, "visits": Kind.COUNT,
     "days": Kind.COUNT, "pay": Kind.CONTINUOUS, "height": Kind.CONTINUOUS, "gains": Kind.CONTINUOUS, "born": Kind.DATE,
-    "same": Kind.COUNT,
+    "same": Kind.COUNT, "school": Kind.ORDINAL,
 }  # fmt: skip
 BOUNDS: dict[str, tuple[float, float]] = {"days": (0.0, 365.0)}
 
@@ -53,6 +53,7 @@ def values(name: str, n: int, rng: np.random.Generator) -> np.ndarray[Any, Any]:
         "gains": lambda: np.where(rng.random(n) < 0.7, 0.0, rng.normal(0, 1e4, n)),
         "born": lambda: np.datetime64("1950-01-01") + rng.integers(0, 20_000, n),
         "same": lambda: np.full(n, 7),
+        "school": lambda: rng.choice(["1", "2", "3", "4", "5", "6"], n),
     }[name]()
 
 
@@ -203,6 +204,27 @@ def test_a_sensitive_variable_of_too_few_values_fails_a_threshold_of_its_own() -
     limits = {(one["value"], one.get("target")): one["min"] for one in plan.table["threshold"] if "min" in one}
     assert limits["risk.anonymity.l_distinct", "grade"] == 3
     assert limits["risk.anonymity.l_distinct", "smoker"] == 2
+
+
+def test_an_anonymisation_has_trees_that_are_there_to_be_edited() -> None:
+    table, data = table_of({"school": "quasi_identifier", "visits": "quasi_identifier", "smoker": "sensitive"}, 200, 1)
+    found = draft(table, data, Wanted("anonymisation", k=3))
+    tree = found["anonymisation"][0]["hierarchies"]["school"]
+    assert sorted(row[0] for row in tree) == ["1", "2", "3", "4", "5", "6"]
+    (rilm,) = [one for one in found["measure"] if one["method"] == "quality.rilm"]
+    assert rilm["hierarchies"]["school"] == tree
+    assert "visits" not in found["anonymisation"][0]["hierarchies"]
+
+
+def test_weights_and_designs_are_neither_made_nor_told_from_and_leave_not_in_silence() -> None:
+    roles = {"town": "quasi_identifier", "smoker": "sensitive", "pay": "weight", "grade": "other"}
+    table, data = table_of(roles, 200, 1)
+    table["variables"]["grade"]["design"] = "strata"
+    data = conform(data.frame, Recipe.from_table(table).schema, MissingPolicy.KEEP)
+    plan = drafted(table, table_seen(data), Wanted(full=True))
+    used = {name for step in plan.table["synthesis"] for name in (step["target"], *step["predictors"])}
+    assert used == {"town", "smoker"}
+    assert any("pay, grade" in one and "LEAVE AS THEY ARE" in one for one in plan.warnings)
 
 
 def test_what_a_project_s_policy_says_is_the_limit_of_an_attack() -> None:
