@@ -1,7 +1,7 @@
 """Rules that every record of a table keeps to, found in the table: suggestions for ``[constraints]``.
 
 Looked for are implications between levels, zeros and gaps (``relationship = 'Husband' -> sex = 'Male'``), bounds of numbers and dates given a level
-(``married = 'yes' -> age >= 15``), orders of two columns (``born <= married_on``), and sums (``income = wage + rent``).
+(``married = 'yes' -> age >= 15``, rounded outwards to two digits), orders of two columns (``born <= married_on``), and sums (``income = wage + rent``).
 
 Each holds for all records. That could be chance, so each has the probability that it would hold for all of them if its columns
 had nothing to do with each other, given what each column holds: the values of one dealt anew to the records. These are exact:
@@ -222,16 +222,33 @@ def _bounds(parts: Sequence[_Parts], numeric: Sequence[tuple[Variable, Floats]])
             counts = np.bincount(codes, minlength=len(part.texts))
             for code in np.flatnonzero(counts):
                 own = values[codes == code]
-                low, high = float(own.min()), float(own.max())
+                smallest, largest = float(own.min()), float(own.max())
+                low, high = outward(smallest, variable, down=True), outward(largest, variable, down=False)
                 below = int(np.searchsorted(ordered, low, side="left"))
                 above = len(ordered) - int(np.searchsorted(ordered, high, side="right"))
                 tried += 2
                 for beyond, sign, end in ((below, ">=", low), (above, "<=", high)):
-                    if beyond and not (end == 0 and low == high):
+                    if beyond and not (end == 0 and smallest == largest):
                         chance = float(_log_none(len(ordered), beyond, int(counts[code])))
                         text = f"{_left(part, int(code))} -> {column_text(variable.name)} {sign} {_number_text(end, variable)}"
                         found.append(_Found(text, int(counts[code]), chance, "bound", f"{part.name}_{variable.name}"))
     return tried, found
+
+
+def outward(number: float, variable: Variable, *, down: bool) -> float:
+    """A number to two significant digits, a date to the first of a month, downwards or upwards: an extreme is the value of one record."""
+    if variable.kind is Kind.DATE:
+        day = _DAY_ONE + timedelta(days=int(number))
+        first = day.replace(day=1)
+        after = first if first == day or day.year == date.max.year else (first + timedelta(days=32)).replace(day=1)
+        return float(((first if down else after) - _DAY_ONE).days)
+    if not number or not math.isfinite(number):
+        return number
+    step = 10.0 ** (math.floor(math.log10(abs(number))) - 1)
+    if variable.kind is Kind.COUNT and step < 1:
+        return number
+    found = (math.floor(number / step + 1e-9) if down else math.ceil(number / step - 1e-9)) * step
+    return float(f"{found:.12g}")
 
 
 def _orders(numeric: Sequence[tuple[Variable, Floats]]) -> tuple[int, list[_Found]]:

@@ -18,6 +18,7 @@ from sfumato.engine.constraint_search import (
     column_text,
     log_chance_of_equality,
     log_chance_of_order,
+    outward,
     suggestions,
 )
 from sfumato.engine.constraint_truth import broken
@@ -177,6 +178,28 @@ def test_the_chance_that_two_events_never_meet_is_hypergeometric(n: int, more: s
     k, of = more.draw(st.integers(0, n)), more.draw(st.integers(0, n))
     ways = [not set(some) & set(range(k)) for some in itertools.combinations(range(n), of)]
     assert math.exp(float(_log_none(n, k, of))) == pytest.approx(sum(ways) / len(ways), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "low", "high"),
+    [
+        (52.35, Kind.CONTINUOUS, 52.0, 53.0),
+        (1689.97, Kind.CONTINUOUS, 1600.0, 1700.0),
+        (-0.1234, Kind.CONTINUOUS, -0.13, -0.12),
+        (0.0, Kind.CONTINUOUS, 0.0, 0.0),
+        (15, Kind.COUNT, 15, 15),
+        (7, Kind.COUNT, 7, 7),
+        (41310, Kind.COUNT, 41000, 42000),
+        (41000, Kind.COUNT, 41000, 41000),
+        (31.0, Kind.DATE, 31.0, 31.0),
+        (40.0, Kind.DATE, 31.0, 59.0),
+    ],
+)
+def test_bounds_are_rounded_outwards_so_that_they_are_nobodys_value(
+    number: float, kind: Kind, low: float, high: float
+) -> None:
+    variable = Variable("x", kind)
+    assert (outward(number, variable, down=True), outward(number, variable, down=False)) == (low, high)
 
 
 def test_a_bound_counts_all_cuts_that_might_have_been_told() -> None:
