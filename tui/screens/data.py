@@ -397,7 +397,9 @@ class Data(Sifted, DraftsPlan):
             if table is not None:
                 self._change({name: with_open_ends(table)})
 
-        await self.sfumato.open(variable_form(here.variable, here.planned), answered)
+        found = self._found_of(here)
+        form = variable_form(here.variable, here.planned, found.profile if found else None)
+        await self.sfumato.open(form, answered)
 
     @on(VariableGrid.DraftAsked)
     async def _ask_draft(self) -> None:

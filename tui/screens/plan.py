@@ -196,7 +196,8 @@ class Plan(EditsPlan):
             if self._due:
                 self._keep_typed()
         good = f"{mark('pass')} R runs this plan{'' if view.lines else '; a adds its first step'}"
-        good += f" · {printable(self.changed)}" if self.changed else ""
+        doubts = [f"{mark('warn')} {said}" for said in view.misgivings]
+        good = " · ".join(filter(None, (good, *doubts, printable(self.changed))))
         self.query_one("#plan-head", Line).say(f"{mark('fail')} {view.problem}" if view.problem else good)
 
     def on_resize(self) -> None:

@@ -13,7 +13,7 @@ from sfumato.tui import jobs
 from sfumato.tui.fields import shown_value
 from sfumato.tui.widgets.text import cut
 from sfumato.workspace.plan.drafts import Draft
-from sfumato.workspace.reporting.words import printable
+from sfumato.workspace.reporting.words import mark, printable
 
 from .dialogs import Confirm
 
@@ -41,7 +41,8 @@ def run_text(view: PlanView, cost: str = "") -> str:
         parts.insert(0, f"{counted(m, 'dataset')}")
     weights = _section(view.table.get("weights"))
     less = f"Records at risk in run {shown_value(weights.get('run'))} have less influence." if weights else ""
-    return " ".join(filter(None, (f"{', '.join(parts)}.", less, cost, "It goes on when you leave the app.")))
+    doubts = " ".join(f"{mark('warn')} {said}." for said in view.misgivings)
+    return " ".join(filter(None, (f"{', '.join(parts)}.", less, cost, doubts, "It goes on when you leave the app.")))
 
 
 def _section(value: object) -> Mapping[str, Any]:

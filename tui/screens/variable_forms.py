@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -15,9 +15,13 @@ from textual.widgets.option_list import Option
 from sfumato.engine.schema import DesignPart, Kind, Role, Variable
 from sfumato.engine.wording import counted
 from sfumato.tui.fields import Field
+from sfumato.tui.offers import Offer
 
 from .form import Form
 from .page import Dialog
+
+if TYPE_CHECKING:
+    from sfumato.workspace.ingest.profiles import Profile
 
 SCALES = {
     Kind.CATEGORICAL: "levels without an order",
@@ -71,25 +75,28 @@ class ChooseKind(Dialog[Kind]):
         self.dismiss(Kind(kind))
 
 
-def variable_form(variable: Variable, planned: bool) -> Form:
-    """The form of a variable."""
+def variable_form(variable: Variable, planned: bool, profile: Profile | None = None) -> Form:
+    """The form of a variable; its ``profile`` has the levels to choose from, in the order that they are to have."""
 
     def check(table: dict[str, Any]) -> None:
         Variable.from_table(variable.name, with_open_ends(table), variable.name)
 
     took = "" if planned else ", left out so far: accepting takes it in"
-    return Form(f"Variable {variable.name}{took}", fields_of(variable), check)
+    return Form(f"Variable {variable.name}{took}", fields_of(variable, profile), check)
 
 
-def fields_of(variable: Variable) -> list[Field]:
+def fields_of(variable: Variable, profile: Profile | None = None) -> list[Field]:
     """The fields of a variable's form."""
     table = variable.to_table()
+    found = [] if profile is None else zip(profile.levels, profile.counts, strict=True)
+    levels = tuple(Offer(level, f"{count:,} records" if count else "few records") for level, count in found)
     return [
         Field("kind", "the scale that it is measured on", value=table["kind"], choices=tuple(Kind)),
         Field("role", "known to an intruder, sensitive, an identifier, the survey weight, or none of these", value=table["role"], choices=tuple(Role)),
         Field("bounds", "smallest and largest value allowed, such as 0, 365; .. leaves an end open", "list",
               [".." if end == "" else end for end in table.get("bounds", [])]),
-        Field("levels", "the levels in their order: low, middle, high; left out, those that are found", "list", table.get("levels")),
+        Field("levels", "the levels in their order: low, middle, high; left out, those that are found", "list", table.get("levels"),
+              offers=levels),
         Field("labels", "what codes mean, such as 1 = yes, 2 = no", "table", table.get("labels")),
         _codes(table.get("missing")),
         Field("title", "what the variable is, in a few words", value=table.get("title")),

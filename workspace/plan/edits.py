@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.engine.errors import BadInput
+from sfumato.engine.limit_checks import misgivings
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.thresholds import Threshold
 from sfumato.engine.toml import read_toml
@@ -31,7 +32,7 @@ class StepLine:
 class PlanView:
     """What a text says. ``lines`` is None where it cannot be read as a plan; ``problem`` is why it cannot be run, if so.
 
-    ``at`` is the place of the problem; ``table`` is the whole plan.
+    ``at`` is the place of the problem; ``table`` is the whole plan. ``misgivings`` are said of limits that can hardly be meant.
     """
 
     toml: str
@@ -39,6 +40,7 @@ class PlanView:
     table: Mapping[str, Any]
     problem: str = ""
     at: str = ""
+    misgivings: tuple[str, ...] = ()
 
 
 def plan_view(toml: str) -> PlanView:
@@ -50,10 +52,10 @@ def plan_view(toml: str) -> PlanView:
         return PlanView(toml, None, {}, str(error), error.place)
     lines = tuple(_line(place, table[place.section][place.index]) for place in found)
     try:
-        Recipe.from_table(table)
+        recipe = Recipe.from_table(table)
     except BadInput as error:
         return PlanView(toml, lines, table, str(error), error.place)
-    return PlanView(toml, lines, table)
+    return PlanView(toml, lines, table, misgivings=misgivings(recipe.thresholds))
 
 
 def _line(place: StepPlace, step: Mapping[str, Any]) -> StepLine:

@@ -163,6 +163,35 @@ async def test_the_side_follows_a_value_that_is_changed(sit, built_data):
         assert "higher is better" in seat.text
 
 
+@pytest.mark.slow
+async def test_the_levels_of_a_variable_are_put_in_their_order_from_a_list(sit, built_data):
+    async with sit(built_data, "enter", "down", "down", "down", "space", size=SMALL, tab="data") as seat:
+        assert "records" in next(line for line in seat.text.splitlines() if "south" in line)
+        await seat.press(*"sou", "space", *"nor", "enter", "enter")
+        assert plan_variables(seat)["region"]["levels"] == ["south", "north"]
+
+
+def plan_variables(seat):
+    from sfumato.tui.screens.data import Data
+
+    return tomllib.loads(seat.app.screen.query_one(Data)._history.now.toml)["variables"]
+
+
+@pytest.mark.slow
+async def test_a_doubtful_limit_stands_above_the_plan_and_in_the_question_before_it_runs(sit, built_data):
+    from sfumato.workspace.plan.drafts import draft_of, save_draft
+    from sfumato.workspace.store.workspace import Workspace
+
+    with Workspace.open(built_data) as workspace:
+        draft = draft_of(workspace, 1)
+        save_draft(workspace, draft.saying(draft.toml.replace("max = 0.9", "min = 0.9")))
+    async with sit(built_data, size=(160, 50), tab="plan") as seat:
+        assert "! threshold[0].min: lower is better: did you mean max?" in seat.text
+        await seat.press("R")
+        assert "did you mean max?" in seat.text.split("Run this plan?")[1]
+        await seat.press("n")
+
+
 TABLE = {
     "measure": [{"method": "utility.propensity", "model": "cart"}, {"method": "risk.anonymity", "quasi_identifiers": ["a"]}],
     "study": [{"method": "studies.intruder_uncertainty", "variable": "b", "levels": [0.0, 0.25]}],
