@@ -88,7 +88,7 @@ def variable_form(variable: Variable, planned: bool, profile: Profile | None = N
 def fields_of(variable: Variable, profile: Profile | None = None) -> list[Field]:
     """The fields of a variable's form."""
     table = variable.to_table()
-    found = [] if profile is None else zip(profile.levels, profile.counts, strict=True)
+    found = zip(profile.levels, profile.counts, strict=True) if profile and profile.levels else ()
     levels = tuple(Offer(level, f"{count:,} records" if count else "few records") for level, count in found)
     return [
         Field("kind", "the scale that it is measured on", value=table["kind"], choices=tuple(Kind)),
