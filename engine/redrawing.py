@@ -149,11 +149,16 @@ class Maker(Protocol):
         """By which parameters."""
 
 
+def may_redraw(step: Maker) -> bool:
+    """Whether a record drawn anew is what its method says it is: none of a step with a privacy account, whose proof is of records drawn once."""
+    return step.method.account is None and step.spec.redrawable
+
+
 def check_makers(keeping: Keeping, steps: Sequence[Maker], place: str = "constraints") -> None:
     """BadInput where a step is held to a constraint, and drawing records anew would not be what its method says it is."""
     for step, held, derived in zip(steps, keeping.held, keeping.derived, strict=True):
         asked = [one.name for one in held if one.name not in {own.constraint.name for own in derived}]
-        if not asked:
+        if not asked or may_redraw(step):
             continue
         at, method = f"{place}.{asked[0]}", step.method.key
         if step.method.account is not None:
@@ -162,12 +167,11 @@ def check_makers(keeping: Keeping, steps: Sequence[Maker], place: str = "constra
                 f"{step.place} would draw records anew that break it, and the privacy account of {method} is of records drawn once; use "
                 "a method without an account, or filter what is released afterwards",
             )
-        if not step.spec.redrawable:
-            raise BadInput(
-                at,
-                f"{step.place} would draw records anew that break it, and {method} draws its parameters with its records; use "
-                "another method, such as cart, multinomial_logistic or dpmpm",
-            )
+        raise BadInput(
+            at,
+            f"{step.place} would draw records anew that break it, and {method} draws its parameters with its records; use "
+            "another method, such as cart, multinomial_logistic or dpmpm",
+        )
 
 
 def check_asking(keeping: Keeping, place: str, key: str) -> None:
@@ -242,7 +246,8 @@ class Dataset:
         if not (self.keeping.held and self.keeping.held[item]):
             return {name: self._column(name, own, step) for name, own in values.items()}
         left: dict[str, int] = {}
-        for attempt in range(self.most + 1):
+        most = self.most if may_redraw(step) else 0
+        for attempt in range(most + 1):
             if attempt:
                 again = draw(generator(attempt))
                 for name in step.targets:
@@ -255,7 +260,7 @@ class Dataset:
             if not len(rows):
                 break
         if len(rows) and self.unmet == "fail":
-            raise ConstraintsUnmet(f"{self.what}, {step.place}", left, len(next(iter(values.values()))), self.most)
+            raise ConstraintsUnmet(f"{self.what}, {step.place}", left, len(next(iter(values.values()))), most)
         for name in early:
             self.pending.pop(name)
         return {name: self._column(name, own, step) for name, own in values.items()}

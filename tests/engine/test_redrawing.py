@@ -355,6 +355,17 @@ def test_a_rule_learned_from_the_data_is_outside_the_proof_of_privacy() -> None:
     assert found == {"declared": [], "data": ["constraints were learned from the data (same)"]}
 
 
+def test_a_sum_that_leaves_its_bounds_is_not_drawn_anew_by_a_step_with_a_privacy_account() -> None:
+    variables = {"a": {"kind": "count", "bounds": [0, 9]}, "b": {"kind": "count", "bounds": [0, 4]}}
+    step = {"target": ["a", "b"], "method": "perturbed_gibbs", "bins": {"a": "at 3, 6", "b": "at 2"}, "seeds": "uniform", "epsilon": 1.0}  # fmt: skip
+    frame = pd.DataFrame({"a": [1, 4, 7] * 20, "b": [1, 4, 2] * 20})
+    plan = Recipe.from_table(
+        {"variables": variables, "release": {"m": 1, "records": 50}, "synthesis": [step], "constraints": {"same": "a = b"}}
+    )  # fmt: skip
+    with pytest.raises(ConstraintsUnmet, match=r"constraint same: .* of 50 records, after 0 redraws"):
+        drawn(plan, conform(frame, plan.schema))
+
+
 def test_whoever_asks_how_probable_the_release_is_is_refused() -> None:
     step = {"target": "rent", "method": "linear_regression", "predictors": ["age"]}
     measure = [{"method": "risk.bayesian_posterior"}]
