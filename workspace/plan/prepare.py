@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.overrides import with_settings
 from sfumato.engine.recipe import MAKERS, Recipe
-from sfumato.engine.schema import Role, Schema, Variable
+from sfumato.engine.schema import MissingPolicy, Role, Schema, Variable
 from sfumato.engine.toml import read_toml
 
 from ..ingest.files import Source, find_source, ingest
@@ -167,8 +167,11 @@ def _stored(workspace: Workspace, draft: Draft, recipe: Recipe, dataset: Dataset
     drawn_alike = not recipe.data.drawn or _sampled_by_this_key(workspace, dataset.id)
     if not (drawn_alike and draft.is_drawn_from(read_toml(draft.toml)) and _serves(dataset, recipe.schema)):
         return None
-    data = conform(workspace.read(dataset).frame, recipe.schema, recipe.data.missing)
-    found = Microdata(data.schema, data.frame, data.origin, data.dropped + dataset.dropped)
+    if dataset.dropped and recipe.data.missing is MissingPolicy.KEEP:
+        return None
+    stored = workspace.read(dataset)
+    data = conform(stored.frame, recipe.schema, recipe.data.missing, tags=stored.kinds)
+    found = replace(data, dropped=data.dropped + dataset.dropped)
     if recipe.data.holdout is None:
         return found
     run_id = next(
@@ -179,7 +182,7 @@ def _stored(workspace: Workspace, draft: Draft, recipe: Recipe, dataset: Dataset
     if not sha256:
         return None
     controls = workspace.tables.read_microdata(sha256, dataset.schema, "confidential")
-    return found.with_controls(conform(controls.frame, recipe.schema, recipe.data.missing))
+    return found.with_controls(conform(controls.frame, recipe.schema, recipe.data.missing, tags=controls.kinds))
 
 
 def _runs_on(workspace: Workspace, dataset_id: int) -> list[int]:

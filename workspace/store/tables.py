@@ -137,7 +137,7 @@ class Tables:
 
     def read_microdata(self, sha256: str, schema: Schema, origin: Origin) -> Microdata:
         """Microdata as they were stored: same dtypes, same order of levels, missing values where they were."""
-        table = self.read(sha256, schema.names)
+        table = self.read(sha256, [*schema.names, *(f"{KIND_OF}{name}" for name in schema.names)])
         columns: dict[str, pd.Series] = {}
         for variable in schema:
             chunk = table.column(variable.name).combine_chunks()

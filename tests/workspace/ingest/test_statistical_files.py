@@ -19,13 +19,18 @@ from sfumato.engine.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.workspace.ingest.columns import ColumnProfile, describe
 from sfumato.workspace.ingest.files import find_source, read_table
 from sfumato.workspace.ingest.foreign_files import packed, program_of
+from sfumato.workspace.ingest.importing import import_file
 from sfumato.workspace.ingest.raw_tables import Description, RawTable
 from sfumato.workspace.ingest.read_foreign import read_foreign
+from sfumato.workspace.plan.drafts import draft_of
+from sfumato.workspace.plan.prepare import StoredSource, prepare_plan, prepare_run
+from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release.forms import Form
 from sfumato.workspace.release.kinds_of_missing import named_kinds, own_kinds, released_kinds
 from sfumato.workspace.release.public_files import named_by
 from sfumato.workspace.release.tables import dataset_bytes
 from sfumato.workspace.store.tables import Tables
+from sfumato.workspace.store.workspace import Workspace
 
 Write = Callable[[Path], Path]
 PROGRAMS: list[tuple[str, str, Write, Form]] = [
@@ -256,3 +261,35 @@ def test_respondents_are_suspected_and_the_rest_is_not(tmp_path: Path) -> None:
     columns = describe(read(as_spss(tmp_path / "survey.sav")))
     out = [one.variable.name for one in columns if one.variable.role is Role.IDENTIFIER]
     assert out == ["respondent_id"]
+
+
+@pytest.mark.slow
+def test_a_plan_of_an_import_has_the_records_and_kinds_that_the_file_has(tmp_path: Path) -> None:
+    path = as_spss(tmp_path / "survey.sav")
+    found = import_file(tmp_path / "ws", str(path), "")
+    with Workspace.open(tmp_path / "ws") as workspace:
+        draft = draft_of(workspace, found.project_id)
+        assert draft is not None
+        step = '\n[[synthesis]]\ntarget = "trust_01"\nmethod = "cart"\npredictors = ["sex"]\n'
+        stored = prepare_plan(workspace, draft.saying(draft.toml + step))
+        (tmp_path / "plan.toml").write_text(draft.toml + step, "utf-8")
+        read_again = prepare_run(find_recipe(str(tmp_path / "plan.toml")), key=workspace.key())
+        assert isinstance(stored.source, StoredSource)
+        assert read_again.data.kinds is not None
+        hashes = [workspace.tables.write_microdata(one.data) for one in (stored, read_again)]
+        assert hashes[0] == hashes[1]
+
+
+def test_records_that_an_import_left_out_are_read_again_once_missing_values_are_kept(tmp_path: Path) -> None:
+    pd.DataFrame({"x": [1.5, None, *map(float, range(30))], "g": ["a", "b"] * 16}).to_csv(
+        tmp_path / "t.csv", index=False
+    )
+    found = import_file(tmp_path / "ws", str(tmp_path / "t.csv"), "")
+    assert (found.records, found.dropped) == (31, 1)
+    with Workspace.open(tmp_path / "ws") as workspace:
+        draft = draft_of(workspace, found.project_id)
+        assert draft is not None
+        step = '\n[[synthesis]]\ntarget = "x"\nmethod = "cart"\npredictors = ["g"]\n'
+        dropped = prepare_plan(workspace, draft.saying(draft.toml + step))
+        kept = prepare_plan(workspace, draft.saying(draft.toml.replace('missing = "drop"', 'missing = "keep"') + step))
+        assert (len(dropped.data), len(kept.data)) == (31, 32)
