@@ -188,6 +188,12 @@ class Seat:
     def footer(self):
         return self.text.splitlines()[-1]
 
+    @property
+    def reading(self):
+        """What a screen says of the place of its cursor: the line above the footer, and above the next step where one is said."""
+        above = self.text.splitlines()[:-1]
+        return above[-2] if above[-1].strip().startswith("next:") else above[-1]
+
 
 @pytest.fixture
 def sit(monkeypatch, tmp_path):

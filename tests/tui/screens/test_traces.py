@@ -81,8 +81,10 @@ async def test_parameters_outside_a_limit_come_first_with_their_trace_and_in_wor
         assert lines[6].split()[:2] == ["income", "alpha"]
         assert "✓ within limits" in lines[6]
         assert any(block in lines[4] for block in "▁▂▃▄▅▆▇█")
-        assert "R-hat 1.4000 · bulk ESS 20 · tail ESS 15" in lines[-2]
-        assert " ".join(seat.footer.split()) == "enter Chains s Statistics t Plot f Failed only ? Help q Back"
+        assert "R-hat 1.4000 · bulk ESS 20 · tail ESS 15" in seat.reading
+        assert (
+            " ".join(seat.footer.split()) == "enter Chains s Statistics t Plot e Export D Plots w Release ? Help q Back"
+        )
         assert max(map(len, lines)) <= size[0]
 
 
@@ -126,7 +128,7 @@ async def test_chains_are_shown_alone_and_parameters_one_after_the_other(sit, ch
 @pytest.mark.slow
 async def test_the_cursor_reads_every_chain(sit, chained):
     async with sit(chained, "enter", "end", tab="diagnostics", size=(120, 40)) as seat:
-        reading = seat.text.splitlines()[-2]
+        reading = seat.reading
         assert reading.split()[0] == "300"
         assert "chain 4" in reading
         assert "all 8" in reading
@@ -138,7 +140,7 @@ async def test_weighted_draws_have_a_density_and_weights(sit, weighted, size):
     async with sit(weighted, tab="diagnostics", size=size) as seat:
         lines = seat.text.splitlines()
         assert "✗ Pareto k over 0.7 +1" in lines[4]
-        assert "Pareto k 0.93 · ESS of the weights 120" in lines[-2]
+        assert "Pareto k 0.93 · ESS of the weights 120" in seat.reading
         text = await seat.press("enter")
         assert "income log posterior: density" in text
         assert "normal approximation" not in text
@@ -183,7 +185,7 @@ async def test_a_model_without_chains_says_that_there_is_nothing_to_converge(sit
     async with sit(built_data, tab="diagnostics", size=(80, 24)) as seat:
         assert "nothing to converge in income" in seat.text.splitlines()[2]
         reading = "income: nothing to converge; its posterior draws are exact and independent"
-        assert reading in seat.text.splitlines()[-2]
+        assert reading in seat.reading
         await seat.press("enter")
         assert isinstance(seat.app.screen, Project)
         assert seat.app.notices[-1] == reading

@@ -23,7 +23,7 @@ async def test_nothing_untrue_is_said_before_what_is_read_has_come(sit, director
         monkeypatch.setattr(
             Reads, name, lambda self, *given, held=held: held(self, *given) if isinstance(self, Project) else None
         )
-    monkeypatch.setattr(Data, "_profile_apart", lambda _: None)
+    monkeypatch.setattr(Data, "_read_apart", lambda *_: None)
     monkeypatch.setattr("sfumato.tui.widgets.grid.Grid.set_source", lambda *_, **__: None)
     async with sit(directory, *keys, tab=tab, size=(80, 24)) as seat:
         below = "\n".join(line for line in seat.text.splitlines()[1:-1] if "Help" not in line)
