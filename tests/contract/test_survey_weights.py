@@ -67,6 +67,7 @@ def of_people(answers: dict[str, Answers]) -> dict[str, Answers]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", WEIGHABLE)
 def test_a_record_of_weight_w_is_w_records(method: Method) -> None:
     """The oracle of the plain measure on tables with every record repeated, which knows nothing of weights."""

@@ -99,6 +99,7 @@ def test_records_that_the_design_cannot_use_are_refused(column: str, values: Any
     check_steps(recipe, data_of(recipe))
 
 
+@pytest.mark.slow
 def test_weighted_rows_of_a_run_say_so_and_speak_of_the_population() -> None:
     measures = ({"method": "utility.interval_overlap", "means": ["income"]}, {"method": "utility.propensity"})
     recipe = Recipe.from_table(table(variables(area=AREA, school=SCHOOL), *measures))
@@ -132,6 +133,7 @@ def test_a_synthesised_weight_shows_the_population_that_it_makes() -> None:
     assert all(row.baseline == totals["confidential"] for row in rows if row.dataset == "synthetic")
 
 
+@pytest.mark.slow
 def test_population_uniqueness_takes_the_role_unless_a_fraction_is_said() -> None:
     uniqueness = {"method": "risk.population_uniqueness", "keys": ["area", "sex"]}
     of = variables(area={"kind": "categorical", "role": "quasi_identifier"})

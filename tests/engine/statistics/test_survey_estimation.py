@@ -183,6 +183,7 @@ values = arrays.arrays(float, st.integers(4, 30), elements=st.integers(-50, 50).
 weights_of = st.floats(0.1, 1e4)
 
 
+@pytest.mark.slow
 @given(values, weights_of)
 def test_equal_weights_are_none(y: np.ndarray, weight: float) -> None:
     sample = SurveySample.of(np.full(len(y), weight))
@@ -193,6 +194,7 @@ def test_equal_weights_are_none(y: np.ndarray, weight: float) -> None:
     assert design_effect(sample.weights) == pytest.approx(1, rel=1e-12)
 
 
+@pytest.mark.slow
 @given(values, st.floats(0, 1), weights_of)
 def test_a_quantile_of_equal_weights_is_one_of_the_two_values_between_which_the_plain_one_lies(
     y: np.ndarray, p: float, weight: float
@@ -215,6 +217,7 @@ def test_coefficients_of_equal_weights_are_the_plain_ones_and_their_errors_are_r
 whole = arrays.arrays(int, st.integers(4, 20), elements=st.integers(1, 4))
 
 
+@pytest.mark.slow
 @given(whole, st.data())
 def test_a_record_of_weight_2_is_a_record_twice_in_estimates_but_not_in_their_errors(
     w: np.ndarray, data: st.DataObject
@@ -230,6 +233,7 @@ def test_a_record_of_weight_2_is_a_record_twice_in_estimates_but_not_in_their_er
         assert of_twice < survey_mean(y, SurveySample.of(weights)).standard_error
 
 
+@pytest.mark.slow
 @given(values, st.data())
 def test_the_unit_of_the_weights_and_the_order_of_the_records_change_nothing(
     y: np.ndarray, data: st.DataObject
