@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -28,7 +28,7 @@ from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.jobs.processes import call_in_process
 from sfumato.workspace.plan.drafts import draft_of
 from sfumato.workspace.plan.variables import with_variables
-from sfumato.workspace.reporting.tables import cells, fitted
+from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import role_text
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.data_view import DataView, FoundColumn, VariableLine, found_columns, outline
@@ -99,6 +99,8 @@ class Data(Sifted, DraftsPlan):
         self._view: DataView | None = None
         self._found: dict[tuple[object, ...], FoundColumn] = {}
         self._last: dict[tuple[str, Kind], FoundColumn] = {}
+        self._rows: dict[str, tuple[VariableLine, FoundColumn | None, Sequence[Column], Sequence[object]]] = {}
+        self._fitted: tuple[int, Sequence[Column]] = (-1, ())
         self._reading = False
         self._unreadable: tuple[int, str] | None = None
         self._resting: Timer | None = None
@@ -145,12 +147,23 @@ class Data(Sifted, DraftsPlan):
     def _show(self) -> None:
         lines = self._view.lines if self._view else ()
         grid = self.query_one(VariableGrid)
-        columns = fitted(COLUMNS, grid.size.width - 1, ("title", "name"), DROPS)
-        rows = [cells(columns, row_values(line, self._found_of(line))) for line in lines]
+        width = grid.size.width - 1
+        if self._fitted[0] != width:
+            self._fitted = width, fitted(COLUMNS, width, ("title", "name"), DROPS)
+        columns = self._fitted[1]
+        rows = [self._row(line, columns) for line in lines]
         fields = [sifted_fields(line) for line in lines]
         grid.show_sifted(columns, rows, [line.variable.name for line in lines], fields)
         self._say()
         self._draw()
+
+    def _row(self, line: VariableLine, columns: Sequence[Column]) -> Sequence[object]:
+        """A row of the sheet, made anew only where it says something else."""
+        found, known = self._found_of(line), self._rows.get(line.variable.name)
+        if known is None or known[:2] != (line, found) or known[2] is not columns:
+            known = line, found, columns, cells(columns, row_values(line, found))
+            self._rows[line.variable.name] = known
+        return known[3]
 
     def _found_of(self, line: VariableLine) -> FoundColumn | None:
         """What was found of a column; of one that is being read again, what was found when it was last read as one of its kind."""

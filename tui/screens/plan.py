@@ -134,7 +134,7 @@ class Plan(EditsPlan):
         super().__init__(project_id, "plan")
         self._view: PlanView | None = None
         self._waiting: Draft | None = None
-        self._due = False
+        self._due = self._asked_to_run = False
         self._typing: Timer | None = None
         self._want: str | None = None
 
@@ -195,6 +195,8 @@ class Plan(EditsPlan):
             self._show()
             if self._due:
                 self._keep_typed()
+            if self._asked_to_run:
+                self.call_later(self.action_run)
         good = f"{mark('pass')} R runs this plan{'' if view.lines else '; a adds its first step'}"
         doubts = [f"{mark('warn')} {said}" for said in view.misgivings]
         good = " · ".join(filter(None, (good, *doubts, printable(self.changed))))
@@ -406,7 +408,8 @@ class Plan(EditsPlan):
         await self.sfumato.open(Rules(self._history.now, said), answered)
 
     async def action_run(self) -> None:
-        """Ask, then run the plan."""
+        """Ask, then run the plan, as soon as it has been read."""
+        self._asked_to_run = self._view is None or self._history is None
         if self._view is None or self._history is None:
             return
         if self._view.problem or self._is_typed:

@@ -106,8 +106,8 @@ def sheet_summary(view: DataView, found: Found, marked: int, hidden: int) -> str
         f"{mark('fail')} {view.problem}" if view.problem else "",
         f"{mark('fail')} {misfits}" if wrong else "",
         f"{marked} marked" + (f", {hidden} of them not shown" if hidden else "") if marked else "",
+        f"{counted(len(view.lines) - out, 'variable')}" + (f", {out} left out" if out else ""),
         f"{stored.name}: {records_text(stored.records, stored.dropped)}",
-        f"{counted(len(view.lines) - out, 'variable')}" + (f", {out} left out of the plan" if out else ""),
     ]
     return " · ".join(part for part in parts if part)
 

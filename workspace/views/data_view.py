@@ -109,21 +109,20 @@ def _line(name: str, tables: VariableTables, stored: StoredData) -> VariableLine
     """A column as the plan has it, whether it takes it in or keeps it as a comment; else as it was stored."""
     planned, out = tables.planned.get(name), tables.out.get(name)
     kept, missing = stored.columns.get(name), stored.missing.get(name)
-    other = Variable(name, Kind.CATEGORICAL, Role.IDENTIFIER)
-    if kept is not None:
-        other = Variable.from_table(name, kept, f"variables.{name}")
-    problem = ""
-    for said in (planned, out):
-        if said is None:
-            continue
+    variable, problem = None, ""
+    said = out if planned is None else planned
+    if said is not None:
         try:
-            other = Variable.from_table(name, said, f"variables.{name}")
+            variable = Variable.from_table(name, said, f"variables.{name}")
         except BadInput as error:
-            problem = str(error) if said is planned else ""
-        break
+            problem = "" if planned is None else str(error)
+    if variable is None and kept is not None:
+        variable = Variable.from_table(name, kept, f"variables.{name}")
+    if variable is None:
+        variable = Variable(name, Kind.CATEGORICAL, Role.IDENTIFIER)
     if planned is not None and kept is None and missing is None:
         problem = f"variables.{name}: the file has no such column"
-    return VariableLine(other, planned is not None, kept is not None, missing, problem, tables.why.get(name, ""))
+    return VariableLine(variable, planned is not None, kept is not None, missing, problem, tables.why.get(name, ""))
 
 
 def found_columns(directory: Path, dataset_id: int, variables: tuple[Variable, ...]) -> tuple[FoundColumn, ...]:

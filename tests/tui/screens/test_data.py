@@ -29,7 +29,7 @@ def imported(empty, tmp_path, monkeypatch):
 
 async def test_the_variables_of_a_run_with_their_histograms(sit, built_data, size):
     async with sit(built_data, size=size, tab="data") as seat:
-        assert "survey.csv: 90 records · 3 variables" in seat.text
+        assert "3 variables · survey.csv: 90 records" in seat.text
         line = next(line for line in seat.text.splitlines() if "income" in line and "continuous" in line)
         assert "sensitive" in line
         assert "0.0%" in line
@@ -48,7 +48,7 @@ async def test_the_profile_follows_the_cursor(sit, built_data, size):
 
 async def test_an_import_knows_the_share_of_missing_values(sit, imported, size):
     async with sit(imported, size=size) as seat:
-        assert "people.csv: 58 records; 2 dropped (missing values) · 3 variables" in seat.text
+        assert "3 variables, 1 left out · people.csv: 58 records; 2 dropped (missing values)" in seat.text
         assert "3.3%" in next(line for line in seat.text.splitlines() if " cost " in line)
         assert "0.0%" in next(line for line in seat.text.splitlines() if " age " in line)
         assert "P001" not in seat.text
@@ -107,10 +107,10 @@ async def test_a_column_that_the_plan_leaves_out_can_be_taken_in(sit, imported):
     save_draft(workspace, draft.saying(draft.toml.replace("smoker = {", "# smoker = {")))
     workspace.close()
     async with sit(imported, "G") as seat:
-        assert "2 left out of the plan" in seat.text
+        assert "2 left out ·" in seat.text
         assert "left out" in next(line for line in seat.text.splitlines() if " smoker " in line)
         await seat.press("enter", "enter")
-        assert "1 left out of the plan" in seat.text
+        assert "1 left out ·" in seat.text
         assert "left out" not in next(line for line in seat.text.splitlines() if " smoker " in line)
     assert "\nsmoker = {" in plan_of(imported).toml
 
@@ -144,7 +144,7 @@ async def test_one_key_gives_a_role_to_all_that_are_marked_and_u_takes_it_back(s
 async def test_x_leaves_columns_out_and_takes_them_in_as_they_were(sit, imported):
     before = plan_of(imported).toml
     async with sit(imported, "j", "d", "space", "space", "x") as seat:
-        assert "3 left out of the plan" in seat.text
+        assert "3 left out ·" in seat.text
         assert list(planned_roles(imported)) == ["smoker"]
         await seat.press("home", "j", "x", "j", "x")
         assert planned_roles(imported) == {"age": "identifier", "cost": "other", "smoker": "other"}

@@ -376,3 +376,12 @@ async def test_without_an_editor_the_plan_says_how_to_name_one(sit, built_data, 
         monkeypatch.setenv("EDITOR", "true")
         await seat.press("E")
         assert "not supported" in seat.app.notices[-1], "a terminal that cannot be left"
+
+
+@pytest.mark.slow
+async def test_a_run_that_is_asked_for_before_the_plan_is_read_is_asked_about_then(sit, built_data, no_worker):
+    async with sit(built_data, tab="runs") as seat:
+        for key in ("8", "R"):
+            seat.app.simulate_key(key)
+        await seat.press("shift")
+        assert "Run this plan?" in seat.text

@@ -1,0 +1,94 @@
+"""How many keys lead from a file in an empty workspace to a verdict, counted in tmux at 80 by 24: each typed character is one."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from terminals import APP, Tmux, app_environment, kill_workers, tmux_is_here
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not tmux_is_here(), reason="tmux is not installed"),
+]
+OF_ADULT = {
+    "age": "i", "workclass": "i", "fnlwgt": "x", "education": "i", "education_num": "x", "marital_status": "i", "occupation": "s",
+    "relationship": "x", "race": "i", "sex": "i", "capital_gain": "x", "capital_loss": "x", "hours_per_week": "x", "native_country": "i",
+}  # fmt: skip
+"""The keys that say what Adult's columns are, in their order: the quasi-identifiers and the sensitive variable of a census, others left out."""
+
+
+class Counting:
+    """Somebody who counts the keys that they press, and waits for what is on the screen before the next."""
+
+    def __init__(self, directory: Path, file: Path) -> None:
+        shutil.copy(file, directory)
+        self.keys = 0
+        command = ["sh", "-c", f'cd "{directory}" && exec "$@"', "sh", *APP, "--workspace", "work"]
+        self.terminal = Tmux(command, app_environment(directory), directory / "tmux")
+
+    def press(self, *keys: str) -> Counting:
+        self.terminal.press(*keys)
+        self.keys += len(keys)
+        return self
+
+    def see(self, *patterns: str, patience: float = 60.0) -> Counting:
+        self.terminal.see(*patterns, patience=patience)
+        return self
+
+
+@pytest.fixture
+def counting(tmp_path: Path, public_data: Callable[[str], Path]) -> Iterator[Callable[[str], Counting]]:
+    """A terminal in a directory that holds nothing but a public file."""
+    opened: list[Counting] = []
+
+    def at(name: str) -> Counting:
+        opened.append(Counting(tmp_path, public_data(name)))
+        return opened[-1].see("No project yet")
+
+    yield at
+    for one in opened:
+        one.terminal.close()
+        if (tmp_path / "work" / "workspace.db").is_file():
+            kill_workers(tmp_path / "work")
+
+
+def verdict(at: Counting) -> str:
+    """Run the plan that was drafted, and wait for what is said of it."""
+    at.see("R runs this plan", patience=120).press("R").see("Run this plan").press("y").see(r"\[1 Runs\]", "run 1")
+    at.press("3").see(r"\[3 Verdicts\]", "done", "PASS|FAIL", patience=600)
+    return at.terminal.screen
+
+
+def test_the_consumer_expenditures_have_a_verdict_after_14_keys(counting: Callable[[str], Counting]) -> None:
+    at = counting("ce.csv").press("i").see("Import a file").press("c").see("ce.csv").press("right", "enter")
+    at.see("4 variables", "Expenditure").press("space", "space", "space", "i").see(*["quasi-identifier"])
+    at.press("s").see(r"Expenditure +sensitive").press("g").see("Draft a plan", "made anew: Expenditure").press("enter")
+    shown = verdict(at)
+    assert re.search(r"thresholds (are met|\d+ failed)|of \d+ thresholds", shown)
+    assert at.keys == 14
+
+
+@pytest.mark.study
+@pytest.mark.parametrize(
+    ("form", "said", "most"),
+    [
+        pytest.param((), (r"risk.anonymity.k\b",), 38, id="k = 5"),
+        pytest.param(("down", "down", "3"), (r"observed 5, at least 5", r"observed 3, at least 3"), 41, id="k = 5, l = 3"),
+    ],
+)  # fmt: skip
+def test_adult_is_anonymised_and_judged_within_41_keys(
+    counting: Callable[[str], Counting], form: tuple[str, ...], said: tuple[str, ...], most: int
+) -> None:
+    at = counting("adult.csv").press("i").see("Import a file").press("a").see("adult.csv").press("right", "enter")
+    at.see("How adult.csv is read", "enter accepts").press("enter").see("15 variables", r"age +other")
+    at.press(*"j".join(OF_ADULT.values())).see("9 variables, 6 left out", r"native_count\S+ +quasi-identifier")
+    at.press("g").see("Draft a plan").press("l").see(r"\[anonymisation\]", "coarsened: age, workclass").press(*form)
+    at.see("enter accepts").press("enter")
+    shown = verdict(at)
+    for pattern in said:
+        assert re.search(pattern, shown), shown
+    assert at.keys == most
