@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from sfumato.engine.errors import NotComputable
+from sfumato.engine.statistics.combining import partial_synthesis
 from sfumato.engine.statistics.estimation import linear_coefficients, logistic_coefficients, mean_estimate
 from sfumato.engine.statistics.interval_estimate import IntervalEstimate
 from sfumato.engine.statistics.survey_estimation import (
@@ -339,3 +340,26 @@ def test_intervals_that_know_the_clusters_cover_and_those_that_do_not_fall_short
             found[name] += lower <= 2 / 3 <= upper
     assert 0.93 < found["clusters"] / rounds < 0.97
     assert found["records"] / rounds < 0.6
+
+
+@pytest.mark.study
+def test_combined_intervals_of_few_clusters_cover_and_those_of_many_degrees_fall_short() -> None:
+    """Five releases draw the records of each cluster anew from a model of its mean (Reiter 2003, with 10 degrees of freedom)."""
+    rng = np.random.default_rng(22)
+    rounds, size, m, found = 2000, 20, 5, {"few": 0, "many": 0}
+    cluster = np.repeat(np.arange(12), size)
+    stratum = cluster // 6
+    sample = SurveySample.of(1.0 + stratum, stratum, cluster)
+    for _ in range(rounds):
+        y = stratum + rng.normal(size=12)[cluster] + rng.normal(size=12 * size)
+        own = np.bincount(cluster, y) / size
+        estimates = []
+        for _ in range(m):
+            means = own + rng.normal(size=12) / np.sqrt(size)
+            estimates.append(survey_mean(means[cluster] + rng.normal(size=12 * size), sample))
+        values, variances = [one.value for one in estimates], [one.standard_error**2 for one in estimates]
+        for name, degrees in (("few", estimates[0].degrees), ("many", np.inf)):
+            lower, upper = partial_synthesis(values, variances, degrees).interval()
+            found[name] += lower <= 2 / 3 <= upper
+    assert 0.94 < found["few"] / rounds < 0.975
+    assert found["many"] / rounds < found["few"] / rounds - 0.015
