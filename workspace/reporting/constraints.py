@@ -41,13 +41,22 @@ class RulesView:
     found: tuple[RuleLine, ...] = ()
 
 
+MOST_LETTERS = 120
+
+
+def _short(rule: str) -> Cell:
+    """A rule in a table: its beginning where it is long, all of it on a page."""
+    said = printable(rule)
+    return Cell(said if len(said) <= MOST_LETTERS else f"{said[: MOST_LETTERS - 1]}…", full=said)
+
+
 def said_table(lines: Sequence[RuleLine]) -> Table:
     """The rules of a recipe, and how many records break each."""
     rows: list[list[Cell | str]] = [
         [
             Cell("broken", "fail") if line.broken else Cell("kept", "pass"),
             printable(line.name),
-            printable(line.text),
+            _short(line.text),
             f"{line.broken:,}",
             f"{line.unknown:,}",
             line.source,
@@ -60,7 +69,7 @@ def said_table(lines: Sequence[RuleLine]) -> Table:
 def found_table(lines: Sequence[RuleLine]) -> Table:
     """Rules that all records keep to, and how many bear each out."""
     rows: list[list[Cell | str]] = [
-        [printable(line.name), printable(line.text), f"{line.support or 0:,}"] for line in lines
+        [printable(line.name), _short(line.text), f"{line.support or 0:,}"] for line in lines
     ]
     return table(("name", "rule that every record keeps to", "records"), rows, right=(2,))
 
