@@ -135,7 +135,7 @@ def _to_a_run(standing: Standing, tab: str) -> str:
         where = "" if tab == "data" else "{project.data} Data: "
         return f"next: {where}say of each variable whether an intruder may know it, or it is sensitive"
     if not plan.makers:
-        return f"next: {{plan.add}} in Plan{key} adds a step that makes a release"
+        return f"next: {{data.draft}} in Data{_key_of('data', tab)} drafts the plan, or {{plan.add}} in Plan{key} adds a step"
     if not plan.measures:
         return f"next: {{plan.add}} in Plan{key} adds what to measure: nothing is judged without"
     lack = "" if plan.thresholds else "; nothing is judged without thresholds"

@@ -43,7 +43,7 @@ def test_how_far_a_plan_has_come(toml, standing):
         (Standing(None, has_data=False), "{runs.new} in Runs"),
         (Standing(None), "mend the text"),
         (Standing(replace(WHOLE, roles=False)), "{project.data} Data: say of each variable"),
-        (Standing(replace(WHOLE, makers=0)), "a step that makes a release"),
+        (Standing(replace(WHOLE, makers=0)), "{data.draft} in Data ({project.data}) drafts the plan"),
         (Standing(replace(WHOLE, measures=0)), "nothing is judged without"),
         (Standing(replace(WHOLE, thresholds=0)), "{plan.run} in Plan ({project.plan}) runs it; nothing is judged"),
         (Standing(WHOLE), "{plan.run} in Plan ({project.plan}) runs it"),

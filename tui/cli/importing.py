@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -84,8 +85,12 @@ def import_and_describe(
         "Kinds are guesses. Correct them and give each column its role in a recipe: known, sensitive or other.",
     ]
     if recipe_file is None:
-        parts.append(f"next: sfumato import {file} --recipe my-study.toml writes a recipe to start from")
+        parts.append(
+            f"next: sfumato draft {shlex.quote(found.project)} --known NAMES --sensitive NAMES -o my-study.toml drafts a recipe; --recipe my-study.toml here writes one to start from"
+        )
     else:
         recipe_file.write_text(found.recipe, "utf-8")
-        parts.append(f"{recipe_file} is a recipe to start from; add its steps, then: sfumato run {recipe_file}")
+        parts.append(
+            f"{recipe_file} is a recipe to start from; add its steps, or have them drafted (sfumato draft), then: sfumato run {recipe_file}"
+        )
     return "\n\n".join(parts)
