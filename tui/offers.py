@@ -17,14 +17,16 @@ class Offer:
 
 
 Rank = tuple[int, int]
-BEGINS, BEGINS_WORD, INSIDE, IN_ORDER = range(4)
+BEGINS, BEGINS_WORD, INSIDE, IN_ORDER, IN_ORDER_BESIDE = range(5)
+LONGEST_SPAN = 20
+"""Letters of the words beside a value within which those of a text stand in their order."""
 
 
 def found(sought: str, offers: Sequence[Offer]) -> list[Offer]:
     """The offers that have every word of a text, whatever its case, the best first and else in their order.
 
     A word is best where a value begins with it, then where one of its parts does, then anywhere in it or in the words beside it;
-    last where its letters stand in the value in their order, as in ``tmr`` for ``true_match_rate``.
+    last where its letters stand in the value, or close together in the words beside it, in their order: ``tmr`` for ``true_match_rate``.
     """
     words = sought.lower().split()
     if not words:
@@ -36,7 +38,7 @@ def found(sought: str, offers: Sequence[Offer]) -> list[Offer]:
 def _rank(words: Sequence[str], offer: Offer) -> Rank | None:
     """How well all words are found, the worst of them first; None where one is not."""
     value, beside = offer.value.lower(), f"{offer.words} {offer.more}".lower()
-    ranks = [_rank_of(word, value, beside) for word in words]
+    ranks = [_rank_of(word, value, beside) or _close(word, offer.words.lower()) for word in words]
     return None if None in ranks else max((rank for rank in ranks if rank is not None), default=None)
 
 
@@ -47,10 +49,16 @@ def _rank_of(word: str, value: str, beside: str) -> Rank | None:
         return (BEGINS_WORD if re.search(rf"(?:\b|_){re.escape(word)}", value) else INSIDE), 0
     if word in beside:
         return INSIDE, 1
-    return _in_order(word, value)
+    span = _in_order(word, value)
+    return None if span is None else (IN_ORDER, span)
 
 
-def _in_order(letters: str, value: str) -> Rank | None:
+def _close(word: str, words: str) -> Rank | None:
+    span = _in_order(word, words)
+    return (IN_ORDER_BESIDE, span) if span is not None and span <= LONGEST_SPAN else None
+
+
+def _in_order(letters: str, value: str) -> int | None:
     """Between how many letters of a value these stand, in their order and beginning with the first that begins one of its parts."""
     starts = [match.start() for match in re.finditer(r"[^\W_]+", value) if value[match.start()] == letters[0]]
     spans = []
@@ -62,4 +70,4 @@ def _in_order(letters: str, value: str) -> Rank | None:
                 break
         else:
             spans.append(at - start)
-    return (IN_ORDER, min(spans)) if spans else None
+    return min(spans, default=None)

@@ -29,6 +29,13 @@ def test_letters_in_their_order_find_a_value() -> None:
     assert names("tmr") == ["true_match_rate"]
 
 
+def test_letters_in_their_order_find_a_title() -> None:
+    assert [
+        offer.value
+        for offer in found("globrec", [Offer("a.cart", "Trees"), Offer("b.generalisation", "Global recoding")])
+    ] == ["b.generalisation"]
+
+
 def test_case_does_not_matter_and_all_words_must_be_found() -> None:
     assert names("TRUE rate") == ["true_match_rate"]
     assert names("higher RECORDS") == ["k"]

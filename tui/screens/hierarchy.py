@@ -331,4 +331,4 @@ async def edit_hierarchy(pane: PlanPane, draft: Draft, table: Mapping[str, Any] 
         return
     kinds = {"hierarchies": "tree of its values", "widths": "intervals"}
     offers = [Offer(name, f"{kinds[holds]}, {place}") for place, name, holds in found]
-    await app.open(PickList("Hierarchy of", offers), chosen)
+    await app.open(PickList("Whose hierarchy", offers), chosen)
