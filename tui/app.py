@@ -230,10 +230,10 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
 
     async def action_keys(self) -> None:
         """Show the keys that work here."""
-        from .screens.dialogs import Keys, keys_of
+        from .screens.help import Keys, help_keys
 
         if not isinstance(self.screen, Keys):
-            await self.open(Keys(keys_of(self.screen)))
+            await self.open(Keys(help_keys(self.screen)))
 
     def action_when_run_ends(self) -> None:
         """Choose what happens when a run ends: nothing, the bell, a message of the desktop."""

@@ -12,7 +12,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from .own_keys import key_for
-from .screens.dialogs import OUR_WORDS, SECTIONS, section_of
+from .screens.help import OUR_WORDS, SECTIONS, section_of
 
 BESIDE = "   "
 """Between a command and its key."""

@@ -11,9 +11,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
-from textual.content import Content
 from textual.message import Message
-from textual.screen import Screen
 from textual.widgets import Button, Input, OptionList, Static
 from textual.widgets.option_list import Option
 from textual.worker import get_current_worker
@@ -247,63 +245,3 @@ class NewRun(Dialog[tuple[str, str | None]]):
 
     def _answer(self, recipe: str) -> None:
         self.dismiss((recipe, self.query_one("#data", Input).value.strip() or None))
-
-
-SECTIONS = {
-    "Grid": "Table",
-    "Plot": "Plot",
-    "Scroll": "Text",
-    "TabLine": "Tabs",
-    "Input": "Text field",
-    "TextArea": "Text editor",
-}
-EVERYWHERE = "Everywhere"
-OUR_WORDS = {"Focus Next": "Next pane", "Focus Previous": "Previous pane"}
-"""For what the toolkit's own keys do."""
-
-
-def section_of(node: object) -> str:
-    """The section of help that the keys of a widget stand in; empty for those of a screen or tab."""
-    kinds = [kind.__name__ for kind in type(node).__mro__]
-    return next((SECTIONS[kind] for kind in kinds if kind in SECTIONS), "")
-
-
-def keys_of(screen: Screen[object]) -> dict[str, dict[str, list[str]]]:
-    """The bindings that are active on a screen: section, description, keys as the terminal names them."""
-    sections: dict[str, dict[str, list[str]]] = {}
-    for active in screen.active_bindings.values():
-        binding, node = active.binding, active.node
-        if not binding.description:
-            continue
-        title = EVERYWHERE if node is screen.app else section_of(node) or "This screen"
-        shown = screen.app.get_key_display(binding)
-        description = OUR_WORDS.get(binding.description, binding.description)
-        sections.setdefault(title, {}).setdefault(description, []).append(shown)
-    return {title: sections[title] for title in sorted(sections, key=lambda title: title == EVERYWHERE)}
-
-
-class Keys(Dialog[None]):
-    """The keys of the screen below."""
-
-    AUTO_FOCUS = "Scroll"
-
-    def __init__(self, sections: dict[str, dict[str, list[str]]]) -> None:
-        super().__init__()
-        self._sections = sections
-
-    def compose(self) -> ComposeResult:
-        """A title and text that scrolls."""
-        with Vertical(classes="dialog tall"):
-            yield Static("Keys that work here   (q closes)", classes="dialog-title", markup=False)
-            yield Scroll(self._text())
-
-    def _text(self) -> Content:
-        lines: list[Content] = []
-        for title, actions in self._sections.items():
-            lines.append(Content.styled(title, "$primary bold"))
-            lines += [
-                Content.assemble((f"  {', '.join(keys):<22} ", "bold"), description)
-                for description, keys in actions.items()
-            ]
-            lines.append(Content(""))
-        return Content("\n").join(lines)

@@ -16,6 +16,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from sfumato.engine.rows import Row
+from sfumato.tui.variable_titles import titled
 from sfumato.tui.widgets.lines import Scroll
 from sfumato.tui.widgets.text import fit
 from sfumato.workspace.reporting.comparison import confidential_text, difference_text, limits_text, outcome
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from sfumato.engine.comparison import Compared, ComparedVerdict, Side
 
 NAME = 14
+NO_TITLES: Mapping[str, str] = {}
 BASELINES = {
     "risk": "the same on the confidential data: the risk without protection",
     "studies": "the same on the confidential data: the risk without protection",
@@ -109,8 +111,9 @@ class ExplainNumber(Dialog[None]):
 class Explain(ExplainNumber):
     """One row of the results, explained."""
 
-    def __init__(self, row: Row) -> None:
-        super().__init__(row.key, partial(facts, row))
+    def __init__(self, row: Row, titles: Mapping[str, str] | None = None) -> None:
+        """``titles`` are those of variables, by name."""
+        super().__init__(row.key, partial(facts, row, titles=titles or {}))
 
 
 def meaning_of(key: str) -> Meaning:
@@ -127,7 +130,7 @@ def meaning_of(key: str) -> Meaning:
     return Meaning(method.title, outputs[0].meaning, outputs[0].goal, method.source, defaults)
 
 
-def facts(row: Row, meaning: Meaning) -> list[tuple[str, str]]:
+def facts(row: Row, meaning: Meaning, titles: Mapping[str, str] = NO_TITLES) -> list[tuple[str, str]]:
     """Every fact about a row that there is, by name."""
     together = "all released datasets together" if row.family == "synthesis" else "average over the released datasets"
     draws = together if row.draw is None else f"released dataset {row.draw}"
@@ -136,7 +139,7 @@ def facts(row: Row, meaning: Meaning) -> list[tuple[str, str]]:
         ("method", meaning.title),
         ("meaning", meaning.meaning),
         ("direction", DIRECTIONS.get(meaning.goal, "")),
-        ("variable", row.target),
+        ("variable", titled(row.target, titles)),
         ("measured on", of),
         ("level", "" if row.level is None else f"S = {number(row.level)}"),
         ("value", row.status if row.value is None else f"{number(row.value)} {row.unit}".strip()),

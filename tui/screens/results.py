@@ -17,6 +17,7 @@ from textual.worker import get_current_worker
 from sfumato.engine.rows import Row
 from sfumato.engine.wording import counted
 from sfumato.tui.export import Exportable, Lines, lines_of
+from sfumato.tui.variable_titles import titles_of
 from sfumato.tui.widgets.entries import Filter
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import Line
@@ -274,8 +275,8 @@ class Results(Pane):
 
     @on(Selected)
     async def _explain(self, event: Selected) -> None:
-        if event.row is not None:
-            await self.sfumato.open(Explain(event.row))
+        if event.row is not None and self.line is not None:
+            await self.sfumato.open(Explain(event.row, titles_of(self.line.run.recipe_toml)))
 
 
 def _in_few_words(found: Sequence[Row]) -> list[str]:

@@ -20,6 +20,7 @@ from sfumato.tui.messages import WorkspaceChanged
 from sfumato.tui.study_answers import PlaneView, first_place, place_text, slider, spread_text, tables_text, view_of
 from sfumato.tui.study_lattice import LatticeView
 from sfumato.tui.study_views import CurveView, StudyView, by_study
+from sfumato.tui.variable_titles import first_titled, titles_of
 from sfumato.tui.widgets.grid import LiveGrid
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
 from sfumato.tui.widgets.plot import Plot
@@ -290,7 +291,8 @@ class Studies(Pane):
         place, several = self._study % len(self._views) + 1, len(self._views) > 1
         plane = self.planes
         study = f"study {place}/{len(self._views)}" if several or plane is None else ""
-        study += f": {view.title}" if plane is None else ""
+        titles = titles_of(self.line.run.recipe_toml) if self.line else {}
+        study += f": {first_titled(view.title, titles)}" if plane is None else ""
         picture = view.pictures[self._picture]
         parts = [study, picture if view.answer is not None else f"{picture} {self._picture + 1}/{len(view.pictures)}"]
         if plane is not None:

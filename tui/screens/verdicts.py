@@ -12,6 +12,7 @@ from textual.binding import Binding, BindingType
 from sfumato.engine.rows import Row
 from sfumato.engine.thresholds import Verdict
 from sfumato.tui.export import Exportable, lines_of
+from sfumato.tui.variable_titles import titles_of
 from sfumato.tui.widgets.verdict_board import VerdictBoard
 from sfumato.workspace.reporting.words import Apart, settings_apart
 from sfumato.workspace.store.workspace import Workspace
@@ -21,6 +22,8 @@ from sfumato.workspace.views.runs import recipe_toml
 from .page import Pane
 from .trial import Trial
 
+FIRST = ("fail", "not computed", "pass")
+"""The order of the board; within it that of the recipe."""
 NONE = "The recipe of this run sets no thresholds. Add [[threshold]] tables to have verdicts."
 
 
@@ -46,7 +49,7 @@ class Verdicts(Pane):
             return None
         run_id = self.line.run.id
         return lambda workspace: (
-            run_id, verdicts_of(workspace, run_id), settings_apart(recipe_toml(workspace, run_id))
+            run_id, sorted(verdicts_of(workspace, run_id), key=lambda one: FIRST.index(one.outcome)), settings_apart(recipe_toml(workspace, run_id))
         )  # fmt: skip
 
     def take(self, answer: tuple[int, list[Verdict], Apart]) -> None:
@@ -79,7 +82,7 @@ class Verdicts(Pane):
         if row is None:
             self.sfumato.say("The run has no row of results for this threshold; its reason stands on the board")
         else:
-            await self.sfumato.open(Explain(row))
+            await self.sfumato.open(Explain(row, titles_of(self.line.run.recipe_toml) if self.line else None))
 
     def _show(self) -> None:
         shown = self.query_one(VerdictBoard)

@@ -134,7 +134,7 @@ PLACES = {
     "release": Place(("ReleaseScreen",), "verdicts", ("w",), data="second_person"),
     "findings": Place(("Findings",), "verdicts", ("w", "x")),
     "export": Place(("Export",), "results", ("e",)),
-    "help": Place(("Scroll", "Dialog"), "runs", ("question_mark",), SCROLL),
+    "help": Place(("Scroll", "Dialog", "Keys"), "runs", ("question_mark",), SCROLL),
     "new run": Place(("NewRun",), "runs", ("n",), {"new_run.up": ("j",)}),
     "confirm": Place(("Confirm",), "runs", ("G", "k", "k", "k", "x")),
     "guided": Place(("GuidedMinimisation",), "runs", ("F",), {"guided.up": ("j",)}),

@@ -78,13 +78,13 @@ async def test_the_board_follows_the_chosen_run(sit, directory):
 async def test_the_board_scrolls_with_the_keys_of_a_pager(sit, directory):
     async with sit(directory, size=(80, 8), tab="verdicts") as seat:
         first = seat.text
-        assert "✓ PASS" in first
+        assert "✗ FAIL          risk" in first
         await seat.press("G")
-        assert "the run has no such row" in seat.text
+        assert "✓ PASS" in seat.text
         await seat.press("g")
         assert seat.text == first
         await seat.press("j", "ctrl+d", "ctrl+u", "k", "pagedown", "pageup", "home", "end")
-        assert "the run has no such row" in seat.text
+        assert "✓ PASS" in seat.text
 
 
 def used(observed, limit, width=64):
@@ -133,7 +133,7 @@ async def test_enter_explains_the_chosen_verdict(sit, directory):
 @pytest.mark.slow
 async def test_a_threshold_without_a_row_says_so(sit, directory):
     async with sit(directory, tab="verdicts") as seat:
-        await seat.press("G", "enter")
+        await seat.press("j", "enter")
         assert "no row of results for this threshold" in seat.app.notices[-1]
 
 
@@ -141,9 +141,9 @@ async def test_a_threshold_without_a_row_says_so(sit, directory):
 async def test_the_cursor_goes_from_verdict_to_verdict_and_stays_in_sight(sit, directory):
     async with sit(directory, size=(80, 8), tab="verdicts") as seat:
         await seat.press("j", "j")
-        assert "the run has no such row" in seat.text
-        await seat.press("k", "k", "k")
         assert "✓ PASS" in seat.text
+        await seat.press("k", "k", "k")
+        assert "✗ FAIL" in seat.text
 
 
 async def test_the_cursor_is_seen_to_move_where_all_verdicts_fit(sit, directory):
@@ -159,3 +159,13 @@ async def test_the_cursor_is_seen_to_move_where_all_verdicts_fit(sit, directory)
         assert first != last
         await seat.press("g")
         assert chosen() == first
+
+
+async def test_what_failed_stands_first_then_what_was_not_computed(sit, directory):
+    async with sit(directory, tab="verdicts") as seat:
+        shown = [
+            line.split()[1] for line in seat.text.splitlines() if line.startswith((" ✗ FAIL   ", " ? NOT", " ✓ PASS"))
+        ]
+        assert [word for word in shown if word in ("FAIL", "NOT", "PASS")] == ["FAIL", "FAIL", "NOT", "PASS"][
+            4 - len(shown) :
+        ]
