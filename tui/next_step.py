@@ -22,8 +22,7 @@ from .own_keys import key_for
 
 KEYS = {
     "app.back": "q",
-    "data.edit": "enter",
-    "exhibit.export": "e",
+    "data.draft": "g",
     "plan.add": "a",
     "plan.run": "R",
     "projects.import": "i",

@@ -1,5 +1,6 @@
 """The line that names the next step: what it says in every state, and that its keys are those of the app."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -51,6 +52,9 @@ def test_how_far_a_plan_has_come(toml, standing):
 )
 def test_without_a_run_each_step_of_the_plan_is_named(standing, words):
     assert words in next_step(standing, None, "runs")
+    for tab in ("runs", "data", "plan"):
+        named = re.findall(r"\{([a-z_.]+)\}", next_step(standing, None, tab))
+        assert named == [] or set(named) <= set(KEYS)
 
 
 @pytest.fixture
