@@ -30,7 +30,7 @@ from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.workspace import Workspace
 
 DAY_KEYS, TARGET_MB = 4_000, 20.0
-WARM_ROUNDS = 3
+WARM_ROUNDS = 10
 IDLE_SECONDS = 6.0
 """So long nobody presses a key before memory is read: what the app puts off until then is done."""
 PAUSE_SECONDS = 2.2

@@ -49,7 +49,7 @@ from .drilled import open_drilled
 from .page import Dialog, Exports
 
 NONE = "This project has no data yet."
-HINT = "arrows move the cursor · + - z Z zoom, 0 all · } second variable · enter its records · ? all keys"
+HINT = "arrows move · + - z Z zoom, 0 all · } second variable · enter records · ? keys"
 MAPS = 4
 """Ways to arrange maps: all three, or one of them."""
 LABEL_ROOM, AROUND = 10, 4
