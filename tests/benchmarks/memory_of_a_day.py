@@ -30,9 +30,11 @@ from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.workspace import Workspace
 
 DAY_KEYS, TARGET_MB = 4_000, 20.0
-WARM_ROUNDS = 10
+WARM_ROUNDS = 4
 IDLE_SECONDS = 6.0
 """So long nobody presses a key before memory is read: what the app puts off until then is done."""
+ESCAPE_QUIET = 0.25
+"""A key that follows an escape sooner is taken for one that is held together with alt."""
 PAUSE_SECONDS = 2.2
 """Between two rounds somebody reads what is shown."""
 QUIET = 0.03
@@ -117,7 +119,7 @@ def growth(workspace: Path, walk: tuple[str, ...], columns: int, lines: int, rou
 def _walk(terminal: Terminal, walk: tuple[str, ...], rounds: int) -> None:
     for _ in range(rounds):
         for key in walk:
-            terminal.press(key, quiet=QUIET)
+            terminal.press(key, quiet=ESCAPE_QUIET if key == "escape" else QUIET)
         terminal.idle(PAUSE_SECONDS)
     end = time.monotonic() + IDLE_SECONDS
     while time.monotonic() < end:
