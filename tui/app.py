@@ -27,6 +27,7 @@ from sfumato.workspace.views.runs import find_run, run_line
 
 from . import jobs
 from .command_lines import REMEMBERED, Words, command_text
+from .memory import share_arenas
 from .messages import CompanionsNamed, ErrorMessage, FileLookedAt, JobDone, KeysRead, WorkspaceChanged, WorkspaceOpened
 from .notification import LONG_SECONDS, WAYS, RunWatch, sequence, way_of
 from .own_keys import key_for
@@ -424,6 +425,7 @@ def launch(directory: Path, run_id: int | None = None, mouse: bool = True) -> No
 
     Raises NotAWorkspace, and NotFound where there is no such run.
     """
+    share_arenas()
     app = SfumatoApp(directory, run_id)
     app.alone = True
     gc.set_threshold(*COLLECTED_AFTER)
