@@ -18,7 +18,7 @@ from sfumato.workspace.reporting.tables import Table, table
 from sfumato.workspace.reporting.words import printable, records_text
 
 from ..places import remember_workspace
-from .options import chosen_workspace, printed, say_workspace
+from .options import chosen_workspace, printed, say_workspace, terminal_width
 
 
 def preview_text(file: str, said: Mapping[str, Any], selection: Selection) -> str:
@@ -26,7 +26,7 @@ def preview_text(file: str, said: Mapping[str, Any], selection: Selection) -> st
     found = call_in_process(preview_file, file, said, selection, what=f'the reading of "{file}"', seconds=READ_SECONDS)
     parts = ["\n".join([f"{found.source}: how it would be read", *found.notes])]
     if found.detection is not None:
-        parts += [printed(reading_table(found.detection)), printed(first_rows(found.detection))]
+        parts += [printed(reading_table(found.detection)), printed(first_rows(found.detection, terminal_width()))]
         parts += doubt_lines(found.detection)
     parts += [printed(_columns(found.columns)), *_left_out(found.columns)]
     return "\n\n".join(parts)

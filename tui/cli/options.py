@@ -217,7 +217,12 @@ def printed(table: Table) -> str:
     """A table as text that fits the terminal it goes to; where it goes to a file, all of it."""
     from sfumato.workspace.reporting.tables import text
 
-    return text(table, shutil.get_terminal_size().columns if sys.stdout.isatty() else None)
+    return text(table, terminal_width())
+
+
+def terminal_width() -> int | None:
+    """Cells across, where standard output is a terminal."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def write_object(table: Mapping[str, Any], json_file: str | None, *, private: bool = False) -> None:

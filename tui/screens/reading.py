@@ -48,7 +48,7 @@ class Reading(Form):
         now, before = self._shown.format.to_table(), self._first.format.to_table()
         unsettled = (one for one in self._first.doubts if now.get(one.key) == before.get(one.key))
         doubts = [f"? {NAMES[one.key]}: {_why(one)}" for one in unsettled]
-        rows = text(first_rows(self._shown), max(20, self.size.width - 8))
+        rows = text(first_rows(self._shown, max(20, self.size.width - 8)))
         self.query_one("#reading-rows", Static).update("\n".join([*doubts, rows]))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..ingest.dialects import Detection, Reason
-from .tables import Table, table
+from .tables import Table, table, text
 
 NAMES = {
     "encoding": "encoding",
@@ -19,6 +19,8 @@ NAMES = {
 SIGNS = {"\t": "tab", " ": "blank", "": "none"}
 MOST_COLUMNS = 8
 MOST_ROWS = 5
+MOST_CELLS = 20
+"""Of a value, across."""
 
 
 def sign(value: str) -> str:
@@ -32,13 +34,29 @@ def reading_table(found: Detection) -> Table:
     return table(("read with", "value", "", "why"), lines)
 
 
-def first_rows(found: Detection) -> Table:
-    """The first rows under the format that was found. Its cells are records: shown to who has the file, before anything is stored."""
-    header = found.header[:MOST_COLUMNS]
-    more = len(found.header) - len(header)
-    names = (*header, f"{more} more") if more else header
-    rows = [[*row[: len(header)], *([""] if more else [])] for row in found.rows[:MOST_ROWS]]
-    return table(names, rows)
+def first_rows(found: Detection, width: int | None = None) -> Table:
+    """The first rows under the format that was found, of as many columns as fit into ``width`` cells. Its cells are records: shown to who has
+    the file, before anything is stored.
+    """
+    made = _columns(found, min(len(found.header), MOST_COLUMNS))
+    for number in range(len(made.columns) - 1, 0, -1):
+        if width is None or max(map(len, text(made).splitlines())) <= width:
+            break
+        made = _columns(found, number)
+    return made
+
+
+def _columns(found: Detection, number: int) -> Table:
+    more = len(found.header) - number
+    rows = [[*row[:number], *([""] if more else [])] for row in found.rows[:MOST_ROWS]]
+    lines = [
+        [_cut(cell) for cell in line] for line in ((*found.header[:number], *([f"{more} more"] if more else [])), *rows)
+    ]
+    return table(lines[0], lines[1:])
+
+
+def _cut(cell: str) -> str:
+    return cell if len(cell) <= MOST_CELLS else f"{cell[: MOST_CELLS - 1]}…"
 
 
 def doubt_lines(found: Detection) -> list[str]:

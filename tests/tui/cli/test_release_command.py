@@ -52,7 +52,7 @@ def test_a_run_that_meets_its_thresholds_is_released(
 
 def test_one_that_does_not_needs_a_reason(done: str, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
     assert sfumato("release", "last", "--workspace", done, "-o", "out") == 2
-    assert "give a reason" in capsys.readouterr().err
+    assert "add --reason" in capsys.readouterr().err
     assert not Path("out").exists()
     assert sfumato("release", "last", "--workspace", done, "-o", "out", "--reason", "agreed with the data owner") == 0
     assert "not met, the reason is in the audit log" in capsys.readouterr().out
