@@ -20,7 +20,7 @@ FOOTERS = {
     "sweep": "m Measure ] Study y Log scale t Numbers e Export D Plots w Release ? Help q Back",
     "diagnostics": "s Statistics t Plot f Failed only e Export D Plots w Release ? Help q Back",
     "records": "enter Why m Measure ] Dataset e Export D Distributions w Release ? Help q Back",
-    "data": "enter Edit p Profile D Distributions w Release ? Help q Back",
+    "data": "g Draft enter Edit i Quasi-identifier e Export D Plots w Release ? Help q Back",
     "plan": "enter Edit a Add R Run u Undo D Distributions w Release ? Help q Back",
     "map": "enter Open x Across y Up t Numbers e Export D Plots w Release ? Help q Back",
 }
@@ -148,8 +148,8 @@ async def test_the_users_own_keys_hold_and_help_shows_them(sit, directory, keys_
     async with sit(directory, tab="runs", size=(120, 60)) as seat:
         assert "^g Run again" in seat.footer
         await seat.press("question_mark")
-        assert "  f4                     Studies" in seat.text
         assert "ctrl+g" in seat.text or "^g" in seat.text
+        assert "  f4                     Studies" in seat.text + await seat.press("G")
         await seat.press("q", "4")
         assert "[1 Runs]" in seat.text
         await seat.press("f4")
@@ -167,7 +167,7 @@ async def test_a_bad_file_of_keys_is_said_and_the_default_keys_hold(sit, directo
 async def test_the_palette_says_where_the_file_of_keys_is(sit, directory):
     async with sit(directory) as seat:
         commands = {command.title: command.callback for command in seat.app.get_system_commands(seat.app.screen)}
-        commands["Own keys"]()
+        await commands["Own keys"]()
         assert "config/sfumato/keys.toml" in seat.app.notices[-1]
 
 

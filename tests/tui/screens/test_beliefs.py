@@ -6,8 +6,8 @@ import pytest
 from believed import believed_workspace
 
 from sfumato.tui.screens.beliefs import Beliefs
-from sfumato.tui.screens.dialogs import Keys
 from sfumato.tui.screens.guesses import Guesses
+from sfumato.tui.screens.help import Keys
 from sfumato.tui.screens.map import limits_on
 from sfumato.tui.screens.page import Dialog
 from sfumato.tui.state import AppState, save_state

@@ -12,8 +12,9 @@ from sfumato.engine.microdata import conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.run import PUBLIC
 from sfumato.engine.schema import MissingPolicy
-from sfumato.tui.screens.dialogs import Choose, Keys
+from sfumato.tui.screens.dialogs import Choose
 from sfumato.tui.screens.distribution import Distributions, SidePlot
+from sfumato.tui.screens.help import Keys
 from sfumato.tui.state import AppState, save_state
 from sfumato.tui.widgets.heatmap import HeatMap
 from sfumato.tui.widgets.plot import Plot
