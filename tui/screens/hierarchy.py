@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 COLUMNS = (Column("mark", "", 1), Column("node", "node", 30), Column("values", "values", 7, "right"),
            Column("records", "records", 8, "right"), Column("released", "released", 8))  # fmt: skip
+BESIDE = 40
+"""Cells of the columns beside the nodes."""
 NONE_TO_EDIT = "No step of the plan takes a hierarchy: a adds one of anonymisation, whose quasi-identifiers have a tree or intervals each"
 LEAVE = "Not saved yet: enter saves, q again leaves it as it was"
 
@@ -87,7 +89,9 @@ class Hierarchy(Dialog["OpenHierarchy"]):
         self._marked = [key for key in self._marked if key in keys]
         grid = self.query_one(LiveGrid)
         offered = [column for column in COLUMNS if column.name != "released" or self._now.level is not None]
-        columns = fitted(offered, grid.size.width - 1, ("node",), ("values",))
+        longest = max((2 * line.node.depth + len(line.node.label) for line in self._lines), default=0)
+        width = min(grid.size.width - 1, max(longest, COLUMNS[1].width) + BESIDE)
+        columns = fitted(offered, width, ("node",), ("values",))
         rows = [[self._cell(line, column.name) for column in columns] for line in self._lines]
         grid.show(columns, rows, keys, want)
         self._say()
