@@ -139,3 +139,11 @@ def test_a_released_run_says_so(built_workspace, line):
         standing = standing_of(workspace, line.run.project_id)
     assert standing.released == {1}
     assert "run 1 was released" in next_step(standing, judged(line, passed=1), "verdicts")
+
+
+@pytest.mark.parametrize("tab", ["runs", "data", "plan"])
+def test_every_key_that_a_step_names_is_known_by_its_binding(tab):
+    lacks = [{}, {"roles": False}, {"makers": 0}, {"measures": 0}, {"thresholds": 0}]
+    for said in (next_step(Standing(replace(WHOLE, **lack)), None, tab) for lack in lacks):
+        for name in re.findall(r"\{([\w.]+)\}", said):
+            assert name in KEYS, said
