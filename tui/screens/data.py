@@ -3,40 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.message import Message
-from textual.timer import Timer
-from textual.worker import get_current_worker
 
-from sfumato.engine.errors import BadInput, Cancelled, EngineError
-from sfumato.engine.schema import Kind, Role, Variable
+from sfumato.engine.errors import BadInput
+from sfumato.engine.schema import Kind, Role
 from sfumato.engine.wording import counted
 from sfumato.tui.export import Exportable
-from sfumato.tui.messages import ErrorMessage
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import Line
 from sfumato.tui.widgets.marks import MarkedGrid
 from sfumato.tui.widgets.plot import Plot
-from sfumato.workspace.errors import WorkspaceError
-from sfumato.workspace.jobs.processes import call_in_process
 from sfumato.workspace.plan.drafts import draft_of
 from sfumato.workspace.plan.variables import with_variables
 from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import role_text
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.data_view import DataView, FoundColumn, VariableLine, found_columns, outline
+from sfumato.workspace.views.data_view import DataView, FoundColumn, VariableLine, outline
 
 from .drafting import DraftForm, DraftsPlan, asked_wanted
 from .page import grid_exportable
 from .plan_history import PlanHistory
 from .sheet import COLUMNS, DROPS, reading_of, row_values, sheet_summary, sifted_fields, variable_series
+from .sheet_values import ReadsValues
 from .sifted import Sifted
 
 if TYPE_CHECKING:
@@ -45,10 +41,6 @@ if TYPE_CHECKING:
 NONE = (
     "This project has no data yet. Press n in Runs to run a recipe, or in a shell: sfumato import FILE --project NAME"
 )
-REST_SECONDS = 0.15
-"""The values of the columns in view are read once the cursor has stood still for so long."""
-MOST_AT_ONCE = 60
-"""Columns whose values are read by one process."""
 ROLE_KEYS = {"quasi_identifier": "i", "sensitive": "s", "other": "o", "identifier": "d", "weight": "W"}
 """Indirect and direct identifiers, as the field calls them, have i and d."""
 
@@ -70,7 +62,7 @@ class VariableGrid(MarkedGrid):
         self.post_message(self.DraftAsked())
 
 
-class Data(Sifted, DraftsPlan):
+class Data(Sifted, ReadsValues, DraftsPlan):
     """A table of variables, and a profile of the one under the cursor. Each act is one edit of the plan, which u takes back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -96,14 +88,9 @@ class Data(Sifted, DraftsPlan):
 
     def __init__(self, project_id: int) -> None:
         super().__init__(project_id, "data")
-        self._view: DataView | None = None
-        self._found: dict[tuple[object, ...], FoundColumn] = {}
-        self._last: dict[tuple[str, Kind], FoundColumn] = {}
         self._rows: dict[str, tuple[VariableLine, FoundColumn | None, Sequence[Column], Sequence[object]]] = {}
         self._fitted: tuple[int, Sequence[Column]] = (-1, ())
-        self._reading = False
-        self._unreadable: tuple[int, str] | None = None
-        self._resting: Timer | None = None
+        self.forget_values()
 
     def compose(self) -> ComposeResult:
         """What the data are, the variables, and the profile of one."""
@@ -128,7 +115,7 @@ class Data(Sifted, DraftsPlan):
             self._show()
             return
         if self._view is None or self._view.stored != answer.stored:
-            self._found, self._last, self._unreadable = {}, {}, None
+            self.forget_values()
         history = self.read_plan(answer.draft)
         if history is not None or self._view is None or self._view.stored != answer.stored:
             self._history = history or self._history
@@ -159,24 +146,21 @@ class Data(Sifted, DraftsPlan):
 
     def _row(self, line: VariableLine, columns: Sequence[Column]) -> Sequence[object]:
         """A row of the sheet, made anew only where it says something else."""
-        found, known = self._found_of(line), self._rows.get(line.variable.name)
+        found, known = self.found_of(line), self._rows.get(line.variable.name)
         if known is None or known[:2] != (line, found) or known[2] is not columns:
             known = line, found, columns, cells(columns, row_values(line, found))
             self._rows[line.variable.name] = known
         return known[3]
-
-    def _found_of(self, line: VariableLine) -> FoundColumn | None:
-        """What was found of a column; of one that is being read again, what was found when it was last read as one of its kind."""
-        known = self._found.get(line.reading)
-        if known is None and (before := self._last.get((line.variable.name, line.variable.kind))) is not None:
-            known = replace(before, problem="")
-        return known
 
     def _say(self) -> None:
         grid, said = self.query_one(VariableGrid), ""
         if self._view is not None:
             said = sheet_summary(self._view, self._found, len(grid.marked), grid.hidden_marks)
         self.query_one("#data-head", Line).say(said)
+
+    def values_read(self) -> None:
+        """Show what the values are like."""
+        self._show()
 
     def sifted(self) -> None:
         """Other columns are shown."""
@@ -196,7 +180,7 @@ class Data(Sifted, DraftsPlan):
     @on(Grid.Opened)
     def _draw(self) -> None:
         here, plot = self.here, self.query_one(Plot)
-        found = None if here is None else self._found_of(here)
+        found = None if here is None else self.found_of(here)
         if here is None or found is None or found.profile is None:
             plot.set_series([], empty=" ")
         else:
@@ -205,82 +189,7 @@ class Data(Sifted, DraftsPlan):
         reading, more = reading_of(here, found) if here is not None else ("", "")
         self.query_one("#data-reading", Line).say(reading)
         self.query_one("#data-more", Line).say(more)
-        self._read_soon()
-
-    def _read_soon(self) -> None:
-        """Read values once nobody scrolls any more; at first at once."""
-        if self._resting is not None:
-            self._resting.stop()
-        if self._found:
-            self._resting = self.set_timer(REST_SECONDS, self._read_values)
-        else:
-            self._read_values()
-
-    def _wanted(self) -> tuple[Variable, ...]:
-        """The columns whose values are to be read next: those in view, and those that the plan reads otherwise than they were stored."""
-        view, grid = self._view, self.query_one(VariableGrid)
-        if view is None or self._reading:
-            return ()
-        top = grid.scroll_offset.y
-        near = {row[-1] for row in map(grid.row, range(top, top + 2 * max(grid.size.height, 1))) if row is not None}
-        near.add(grid.key)
-        lines = [line for line in view.lines if line.stored and line.reading not in self._found]
-        first = [line.variable for line in lines if line.variable.name in near]
-        changed = [
-            line.variable for line in lines if line.planned and line.variable.name not in near and _other(line, view)
-        ]
-        return tuple((first + changed)[:MOST_AT_ONCE])
-
-    def _read_values(self) -> None:
-        wanted = self._wanted()
-        if not wanted or self._view is None:
-            return
-        dataset_id = self._view.stored.dataset_id
-        if self._unreadable is not None and self._unreadable[0] == dataset_id:
-            return
-        self._reading = True
-        self._read_apart(dataset_id, wanted)
-
-    @work(thread=True, group="values", exit_on_error=False)
-    def _read_apart(self, dataset_id: int, variables: tuple[Variable, ...]) -> None:
-        """Have values read by another process, where the app is alone: its keys and memory need not bear it."""
-        worker, directory = get_current_worker(), self.sfumato.directory
-        message: Message
-        try:
-            if self.sfumato.alone:
-                found = call_in_process(
-                    found_columns,
-                    directory,
-                    dataset_id,
-                    variables,
-                    what="reading the data",
-                    unwanted=lambda: worker.is_cancelled,
-                )
-            else:
-                found = found_columns(directory, dataset_id, variables)
-            message = self.Answered(self._take_values, (dataset_id, variables, found))
-        except Cancelled:
-            return
-        except (EngineError, WorkspaceError) as error:
-            message = self.Answered(self._take_failure, (dataset_id, str(error)))
-        if not worker.is_cancelled:
-            self.post_message(message)
-
-    def _take_failure(self, answer: tuple[int, str]) -> Message:
-        self._reading, self._unreadable = False, answer
-        return ErrorMessage(answer[1])
-
-    def _take_values(self, answer: tuple[int, tuple[Variable, ...], tuple[FoundColumn, ...]]) -> None:
-        dataset_id, variables, found = answer
-        self._reading = False
-        if self._view is None or dataset_id != self._view.stored.dataset_id:
-            return
-        by_name = {column.name: column for column in found}
-        for variable in variables:
-            if variable.name in by_name:
-                key = VariableLine(variable, planned=True, stored=True, missing=None).reading
-                self._found[key] = self._last[variable.name, variable.kind] = by_name[variable.name]
-        self._show()
+        self.read_soon()
 
     @on(Plot.CursorMoved)
     def _read_bar(self, event: Plot.CursorMoved) -> None:
@@ -334,7 +243,7 @@ class Data(Sifted, DraftsPlan):
         self._history = history
         self._view = DataView.of(history.now, self._view.stored)
         self._show()
-        self._read_values()
+        self.read_values()
         self.store_plan()
 
     def action_role(self, role: str) -> None:
@@ -410,7 +319,7 @@ class Data(Sifted, DraftsPlan):
             if table is not None:
                 self._change({name: with_open_ends(table)})
 
-        found = self._found_of(here)
+        found = self.found_of(here)
         form = variable_form(here.variable, here.planned, found.profile if found else None)
         await self.sfumato.open(form, answered)
 
@@ -442,9 +351,3 @@ class Data(Sifted, DraftsPlan):
 def _outline(project_id: int, workspace: Workspace) -> DataView | None:
     draft = draft_of(workspace, project_id)
     return None if draft is None else outline(workspace, draft)
-
-
-def _other(line: VariableLine, view: DataView) -> bool:
-    """Whether the plan reads a column otherwise than it was stored."""
-    stored = Variable.from_table(line.variable.name, view.stored.columns[line.variable.name], line.variable.name)
-    return VariableLine(stored, planned=True, stored=True, missing=None).reading != line.reading
