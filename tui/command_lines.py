@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sfumato.engine.wording import counted
+
 Words = tuple[str, ...]
 """A command without ``sfumato`` and ``--workspace``: ``("run", "survey.toml", "--alone")``."""
 THEN = ("&&",)
@@ -62,4 +64,4 @@ def change_text(lines: Sequence[str]) -> str:
         return f"{added[0]}" + (f"   (was {removed[0]})" if removed else "   (new)")
     if len(removed) == 1 and not added:
         return f"without {removed[0]}"
-    return f"{len(added)} lines in, {len(removed)} out" if lines else ""
+    return f"{counted(len(added), 'line')} in, {len(removed)} out" if lines else ""

@@ -15,7 +15,7 @@ from sfumato.engine.wording import agree, counted
 NOUNS = "record|run|dataset|variable|threshold|file|row|column|project|finding|figure"
 LOOSE = re.compile(rf"(?<!of )(?<!all )(?<!than )\{{[a-z_][^{{}}:!]*(:,)?\}} ({NOUNS})s\b")
 """``{n} records`` says ``1 records`` of one; ``3 of {n} records`` and a limit in capitals do not."""
-SEVERAL = ("if ", "progress(", "{key}", "// 2", "divisor", "count[1]", "grouped")
+SEVERAL = ("if ", "many", "progress(", "{key}", "// 2", "divisor", "count[1]", "grouped")
 
 
 def loose(source: str) -> list[str]:

@@ -89,7 +89,7 @@ def fields_of(variable: Variable, profile: Profile | None = None) -> list[Field]
     """The fields of a variable's form."""
     table = variable.to_table()
     found = zip(profile.levels, profile.counts, strict=True) if profile and profile.levels else ()
-    levels = tuple(Offer(level, f"{count:,} records" if count else "few records") for level, count in found)
+    levels = tuple(Offer(level, f"{counted(count, 'record')}" if count else "few records") for level, count in found)
     return [
         Field("kind", "the scale that it is measured on", value=table["kind"], choices=tuple(Kind)),
         Field("role", "known to an intruder, sensitive, an identifier, the survey weight, or none of these", value=table["role"], choices=tuple(Role)),

@@ -248,7 +248,7 @@ def _kept_weight(case: Case) -> Sighting:
     sizes = how_often(rows, rows)
     few = np.flatnonzero(sizes < case.policy.smallest_cell)
     said = (
-        f"{_percent(len(few) / len(rows))} of the records have a survey weight ({weights[0]}) that fewer than {case.policy.smallest_cell} records "
+        f"{_percent(len(few) / len(rows))} of the records have a survey weight ({weights[0]}) that fewer than {counted(case.policy.smallest_cell, 'record')} "
         f"share, {_percent(float((sizes == 1).mean()))} are alone with it: whoever knows how the weights were made knows their strata and classes"
     )
     return Sighting(said, len(few) / len(rows), records=numbered(few))

@@ -92,7 +92,7 @@ def test_two_samples_are_the_same_or_independent(changes: dict[str, Any]) -> Non
 
 @pytest.mark.slow
 def test_the_app_samples_by_the_key(own: Workspace, recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.tui.jobs._started", lambda workspace, run_id, text: run_id)
+    monkeypatch.setattr("sfumato.tui.jobs._started", lambda workspace, run_id, text, words: run_id)
     run_id = run_recipe(own.directory, recipe, None)
     keyed, public = (
         prepare_run(find_recipe(recipe), key=key).data.numbers("age").tolist() for key in (own.key(), PUBLIC)
