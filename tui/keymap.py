@@ -30,10 +30,10 @@ import sfumato.tui.screens
 import sfumato.tui.terminal
 import sfumato.tui.widgets
 from sfumato.engine.errors import suggestion
+from sfumato.tui.screens.help import MODIFIERS
 from sfumato.workspace.errors import StrangeFile
 from sfumato.workspace.plain_files import read_plain
 
-MODIFIERS = frozenset({"ctrl", "shift", "alt", "super", "hyper", "meta"})
 BLANKS = {",": "comma", " ": "space"}
 """What a list of keys is written with."""
 NAMED = frozenset(key.value for key in Keys)

@@ -30,6 +30,7 @@ SECTIONS = {
     "TextArea": "Text editor",
 }
 EVERYWHERE, HERE = "Everywhere", "This screen"
+MODIFIERS = frozenset({"ctrl", "shift", "alt", "super", "hyper", "meta"})
 OUR_WORDS = {"Focus Next": "Next pane", "Focus Previous": "Previous pane"}
 """For what the toolkit's own keys do."""
 TITLE = "Keys that work here   (/ searches, other keys say what they do, q closes)"
@@ -86,15 +87,15 @@ def keys_elsewhere(here: Iterable[HelpKey]) -> list[HelpKey]:
     return found
 
 
-def matching(keys: Iterable[HelpKey], words: str) -> list[HelpKey]:
-    """Those of a key that is typed as it is, then those in whose words all of ``words`` occur; all without words."""
+def matching(keys: Iterable[HelpKey], words: str, *, pressed: bool = False) -> list[HelpKey]:
+    """Those of a key that is typed as it is, then, where it was not ``pressed``, those in whose words all of ``words`` occur; all without words."""
     entries = list(keys)
     wanted = words.lower().split()
     by_key = [one for one in entries if words and (words in one.keys or words in one.shown)]
     by_word = [
         one
         for one in entries
-        if one not in by_key and all(word in f"{one.does} {one.section}".lower() for word in wanted)
+        if not pressed and one not in by_key and all(word in f"{one.does} {one.section}".lower() for word in wanted)
     ]
     return [*by_key, *by_word]
 
@@ -119,6 +120,7 @@ class Keys(Dialog[None]):
         Binding("slash", "search", "Search", key_display="/", id="keys.search"),
     ]
     AUTO_FOCUS = "Scroll"
+    DEFAULT_CSS = "#keys-words { display: none; } #keys-words.asked { display: block; }"
 
     @dataclass
     class Known(Message):
@@ -130,7 +132,7 @@ class Keys(Dialog[None]):
         super().__init__()
         self._here = keys
         self._elsewhere: Sequence[HelpKey] = ()
-        self._words = ""
+        self._words, self._pressed = "", False
 
     def compose(self) -> ComposeResult:
         """A title, text that scrolls, and the field for words."""
@@ -140,8 +142,7 @@ class Keys(Dialog[None]):
             yield Filter(placeholder="words of what it does, or a key such as R or ctrl+r", id="keys-words")
 
     def on_mount(self) -> None:
-        """The field is out of sight until it is asked for; what other screens have is looked up meanwhile."""
-        self.query_one(Filter).display = False
+        """What other screens have is looked up meanwhile."""
         self._look_elsewhere()
 
     @work(thread=True, exit_on_error=False)
@@ -157,21 +158,22 @@ class Keys(Dialog[None]):
     def action_search(self) -> None:
         """Ask for words or a key."""
         field = self.query_one(Filter)
-        field.display = True
+        field.add_class("asked")
         field.focus()
 
     def on_key(self, event: events.Key) -> None:
-        """Say what a key does that does nothing here."""
-        if isinstance(self.focused, Input) or event.key in self.active_bindings:
+        """Say what a key does that does nothing here; some terminals tell of a shift key by itself."""
+        if isinstance(self.focused, Input) or event.key in self.active_bindings or event.key in MODIFIERS:
             return
         event.stop()
-        self._words = event.key
+        self._words, self._pressed = event.key, True
         self._show()
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
-        self._words = event.value.strip()
-        self._show()
+        if (event.value.strip(), False) != (self._words, self._pressed):
+            self._words, self._pressed = event.value.strip(), False
+            self._show()
 
     @on(Input.Submitted)
     def _keep(self) -> None:
@@ -182,11 +184,12 @@ class Keys(Dialog[None]):
         """All keys again."""
         field = self.query_one(Filter)
         self.query_one(Scroll).focus()
-        field.value, field.display = "", False
+        field.value = ""
+        field.remove_class("asked")
 
     def _show(self) -> None:
-        here = matching(self._here, self._words)
-        found = [*here, *matching(self._elsewhere, self._words)] if self._words else here
+        here = matching(self._here, self._words, pressed=self._pressed)
+        found = [*here, *matching(self._elsewhere, self._words, pressed=self._pressed)] if self._words else here
         text = keys_text(found) if found else Content(f"No key and no words are like {self._words}")
         self.query_one(Static).update(
             TITLE if not self._words else f"Keys: {self._words}   (escape in / shows all, q closes)"

@@ -76,6 +76,8 @@ def broken_in_project(directory: Path, project_id: int) -> RulesView | None:
         if draft is None or newest is None:
             return None
         try:
+            if not section_of(read_toml(draft.toml), "constraints"):
+                return None
             found = rules_of_text(workspace, newest, draft.toml, search=False)
         except BadInput:
             return None

@@ -59,7 +59,7 @@ def variance_of(move: emcee.moves.Move) -> float:
     return float(sampler.get_chain(discard=200, flat=True).var())
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_differential_evolution_keeps_the_variance_and_snooker_moves_of_emcee_do_not() -> None:
     """Why the snooker move is not among ours. When this fails for the snooker, emcee has released its mended version."""
     assert variance_of(emcee.moves.DEMove()) == pytest.approx(1.0, abs=0.05)

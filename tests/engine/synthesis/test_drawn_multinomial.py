@@ -89,7 +89,7 @@ def integral(stratum: StratumRelease, draw: int, rng: np.random.Generator, draws
     return float(logsumexp(logs.sum(axis=1) + prior - spread.logpdf(away)) - np.log(draws))
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_a_dataset_is_as_probable_as_the_integral_says() -> None:
     of = recipe()
     data = made(of, 120)

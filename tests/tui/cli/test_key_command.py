@@ -37,7 +37,7 @@ def test_the_same_recipe_and_seed_give_other_bytes_in_another_workspace_and_the_
     assert not set(artefacts("a").values()) & set(artefacts("b").values())
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_which_records_a_sample_has_depends_on_the_key(study: Path, sfumato: Command) -> None:
     assert sfumato("key", "fingerprint", "--workspace", "a") == 2
     for workspace, key in (("a", ()), ("b", ()), ("p", ("--key", "public")), ("q", ("--key", "public"))):

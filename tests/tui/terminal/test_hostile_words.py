@@ -132,7 +132,7 @@ def test_the_report_hides_and_turns_nothing(hostile_run: Path) -> None:
     assert text("naïve ✓ 5 €") == "naïve ✓ 5 €"
 
 
-@pytest.mark.parametrize("plain", ["", "1"])
+@pytest.mark.parametrize("plain", ["", pytest.param("1", marks=pytest.mark.study)])
 def test_no_screen_writes_what_commands_the_terminal(hostile_run: Path, tmp_path: Path, plain: str) -> None:
     save_state(hostile_run, AppState(project=1, run=2, tab="runs"))
     environment = app_environment(tmp_path, SFUMATO_PLAIN_TEXTUAL=plain)

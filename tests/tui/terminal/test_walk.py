@@ -60,7 +60,9 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     at.see("Variable visits").press("right", "right", "right").see(r"\[count\]")
     at.press("down", "right", "right").see(r"\[sensitive\]").press("enter").see(r"visits +sensitive +count")
     at.press("j", "s").see(r"income +sensitive +continuous")
-    at.press("k", "k", "k", "space", "space", "i").see(r"region +quasi-identifier +categorical", r"age +quasi-identifier +count")
+    at.press("k", "k", "k", "space", "space", "i").see(
+        r"region +quasi-identifier +categorical", r"age +quasi-identifier +count"
+    )
 
     at.press("8").see(r"\[8 Plan\]", "R runs this plan", "settings").press("enter")
     at.see("Data and release").press(*["down"] * 6, "ctrl+u").type(str(DATASETS)).press("enter").see(f"m = {DATASETS}")

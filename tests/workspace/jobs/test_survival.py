@@ -199,7 +199,7 @@ def assert_survived(workspace: Workspace, runs: list[int], undisturbed: str) -> 
     assert workspace.connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
 
 
-@pytest.mark.parametrize(("jobs", "kills"), [(1, 2), (2, 3)])
+@pytest.mark.parametrize(("jobs", "kills"), [pytest.param(1, 2, marks=pytest.mark.study), (2, 3)])
 def test_a_run_killed_at_a_few_random_moments_ends_as_if_nothing_had_happened(
     workspace: Workspace, enter_hard: Enter, undisturbed: str, jobs: int, kills: int
 ) -> None:

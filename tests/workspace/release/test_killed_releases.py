@@ -87,7 +87,7 @@ def rows(workspace: Workspace) -> list[str]:
     return [row.act for row in audit_rows(workspace.connection) if row.act in wanted]
 
 
-@pytest.mark.parametrize(("by_step", "by_time"), [(12, 4), pytest.param(38, 12, marks=pytest.mark.study)])
+@pytest.mark.parametrize(("by_step", "by_time"), [(7, 3), pytest.param(38, 12, marks=pytest.mark.study)])
 def test_whenever_it_is_killed_it_is_there_with_its_row_or_not_at_all(
     done: Path, releases: Releases, tmp_path: Path, by_step: int, by_time: int
 ) -> None:
