@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -234,7 +234,7 @@ def conform(
     the column, the rule and how many records break it, never a value.
     """
     raw = raw.set_axis([str(name) for name in raw.columns], axis=1)
-    _check_columns(raw, schema, place)
+    check_columns(raw.columns, schema, place)
     coded = pd.DataFrame({v.name: without_codes(raw[v.name], v) for v in schema}, index=raw.index)
     missing = coded.isna()
     kept = policy is MissingPolicy.KEEP and origin == "confidential"
@@ -252,12 +252,17 @@ def conform(
         dropped = int((~whole).sum())
         coded = coded[whole]
     if not len(coded):
-        raise BadInput(
-            "data", "no record is left" + (f" after dropping {dropped:,} with missing values" if dropped else "")
-        )
+        raise none_left(dropped)
     coded = coded.reset_index(drop=True)
     columns = {v.name: _kept(coded[v.name], v, f"{place}.{v.name}") for v in schema}
     return Microdata(schema, pd.DataFrame(columns), origin, dropped, kinds=kinds)
+
+
+def none_left(dropped: int) -> BadInput:
+    """What is wrong where the missing-value policy leaves no record."""
+    return BadInput(
+        "data", "no record is left" + (f" after dropping {dropped:,} with missing values" if dropped else "")
+    )
 
 
 def _kept(values: pd.Series, variable: Variable, place: str) -> pd.Series:
@@ -268,9 +273,9 @@ def _kept(values: pd.Series, variable: Variable, place: str) -> pd.Series:
     return _converted(present, variable, place).reindex(values.index)
 
 
-def _check_columns(raw: pd.DataFrame, schema: Schema, place: str) -> None:
-    """Raises BadInput, which quotes the file's names only where they can be no record: some are the schema's, or none can be a number or a date."""
-    found = Counter(raw.columns)
+def check_columns(names: Iterable[str], schema: Schema, place: str = "variables") -> None:
+    """Hold that each variable is one column of a file's. Raises BadInput, which quotes the file's names only where they can be no record: some are the schema's, or none can be a number or a date."""
+    found = Counter(names)
     for variable in schema:
         if variable.name not in found:
             if found.keys().isdisjoint(schema.names) and not are_names(found) and not suggestion(variable.name, found):

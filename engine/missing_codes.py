@@ -83,7 +83,7 @@ def _codes(values: pd.Series, variable: Variable) -> pd.Series:
 def _texts(values: pd.Series, variable: Variable) -> pd.Series:
     texts = values.astype("string")
     return (
-        texts.map({text: _text(text, variable) for text in texts.dropna().unique()})
+        texts.map({text: _text(text, variable) for text in texts.dropna().unique()}).astype("string")
         if variable.kind.has_levels
         else texts
     )

@@ -235,3 +235,9 @@ def test_replaced_columns_leave_the_others_bit_for_bit() -> None:
     assert data.column("a").tolist() == [1, 2]
     assert released.column("a").tolist() == [5, 6]
     assert np.array_equal(released.numbers("b"), data.numbers("b"))
+
+
+@pytest.mark.parametrize("kind", [Kind.CATEGORICAL, Kind.BINARY, Kind.ORDINAL])
+def test_a_column_with_codes_in_which_nothing_stands_is_refused_in_words(kind: Kind) -> None:
+    with pytest.raises(BadInput, match=r"2 of 2 records have no value"):
+        one([np.nan, np.nan], kind, missing=("none",))

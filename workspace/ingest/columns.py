@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from .raw_tables import Description, RawTable
+    from .raw_tables import Columns, Description
 
 FEW_LEVELS = 20
 MOST_CODES = 100
@@ -51,23 +51,24 @@ class ColumnProfile:
         return not self.why
 
 
-def describe(raw: RawTable) -> list[ColumnProfile]:
+def describe(raw: Columns) -> list[ColumnProfile]:
     """One guess a column of a table."""
     from .raw_tables import Description
 
-    return [_profile(str(name), raw.frame[name], raw.descriptions.get(str(name), Description())) for name in raw.frame]
+    about = raw.descriptions
+    return [_profile(name, values, about.get(name, Description())) for name, values in raw.columns(raw.names)]
 
 
-def lacking(frame: pd.DataFrame, columns: Sequence[ColumnProfile]) -> NDArray[np.bool_]:
+def lacking(raw: Columns, columns: Sequence[ColumnProfile]) -> NDArray[np.bool_]:
     """Which records (n,) have no value in some of the columns that enter."""
     import numpy as np
 
     from sfumato.engine.missing_codes import without_codes
 
-    found = np.zeros(len(frame), dtype=np.bool_)
-    for column in columns:
-        if column.enters:
-            found |= without_codes(frame[column.variable.name], column.variable).isna().to_numpy()
+    entering = {column.variable.name: column.variable for column in columns if column.enters}
+    found = np.zeros(raw.records, dtype=np.bool_)
+    for name, values in raw.columns(tuple(entering)):
+        found |= without_codes(values, entering[name]).isna().to_numpy()
     return found
 
 

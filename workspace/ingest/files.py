@@ -22,14 +22,15 @@ from sfumato.engine.schema import Origin, Schema
 from sfumato.engine.text_format import TextFormat
 
 from ..errors import StrangeFile
-from ..plain_files import read_plain
+from ..plain_files import open_plain
 from ..reporting.words import printable
 from .arrow_files import check_types, titles
 from .dialects import PARQUET, says_itself
 from .filters import select_where
 from .foreign_files import NOT_READ, PROGRAMS, program_of, read_apart
 from .holdout import check_column, held_out, with_column
-from .limits import bounded_memory
+from .limits import bounded_memory, large_bytes
+from .out_of_core import LargeFile, LargeTable, large_table, records_of, where_of
 from .raw_tables import RawTable
 from .sampling import sampled
 from .text_files import check_header, read_text
@@ -50,6 +51,46 @@ class Source:
         """The hash of the bytes."""
         return hashlib.sha256(self.content).hexdigest()
 
+    @property
+    def size(self) -> int:
+        """How many bytes there are."""
+        return len(self.content)
+
+    @property
+    def head(self) -> bytes:
+        """The bytes by which it is known how to read the file: all of them, of a large file the whole lines among the first."""
+        return self.content
+
+
+class LargeSource(Source):
+    """A file that is larger than ``limits.large_bytes``: opened once, and read as it is asked for."""
+
+    file: LargeFile
+
+    def __init__(self, file: LargeFile) -> None:
+        object.__setattr__(self, "name", file.name)
+        object.__setattr__(self, "file", file)
+
+    @property
+    def content(self) -> bytes:
+        """All of its bytes."""
+        return self.file.content()
+
+    @property
+    def size(self) -> int:
+        """How many bytes there are."""
+        return self.file.size
+
+    @property
+    def head(self) -> bytes:
+        """The whole lines among the first bytes."""
+        return self.file.head[: self.file.head.rfind(b"\n") + 1] or self.file.head
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the bytes."""
+        return self.file.sha256
+
 
 def find_source(file: str, beside: Path | None = None, place: str = "data.file") -> Source:
     """The file that a recipe or a user names; ``statsmodels:randhie`` is a dataset that ships inside statsmodels.
@@ -63,9 +104,13 @@ def find_source(file: str, beside: Path | None = None, place: str = "data.file")
     path = Path(file).expanduser()
     path = beside / path if beside is not None and not path.is_absolute() else path
     try:
-        size = path.stat().st_size
-        with bounded_memory(size, path.name, place):
-            return Source(_in_utf8(path.name, place), read_plain(path, follow=True))
+        name = _in_utf8(path.name, place)
+        opened = os.fdopen(open_plain(path, follow=True), "rb")
+        large = LargeFile.of(opened, name) if os.fstat(opened.fileno()).st_size > large_bytes() else None
+        if large is not None:
+            return LargeSource(large)
+        with opened, bounded_memory(os.fstat(opened.fileno()).st_size, path.name, place):
+            return Source(name, opened.read())
     except StrangeFile as error:
         raise BadInput(place, f'"{file}" is {error.kind}, not a table') from None
     except FileNotFoundError:
@@ -120,7 +165,7 @@ def _shipped(file: str, place: str) -> Source:
 
 def is_text(source: Source) -> bool:
     """Whether a file is one of text, which does not say itself how it is read."""
-    return not says_itself(source.content) and bool(source.content.strip())
+    return not says_itself(source.head) and bool(source.head.strip())
 
 
 def read_frame(
@@ -147,12 +192,13 @@ def read_table(
     Without a format only an empty field is a missing value, and decimal commas (``2,5``) are found; other codes are declared by
     the variable. Raises BadInput.
     """
-    with bounded_memory(len(source.content), source.name, place):
+    with bounded_memory(source.size, source.name, place):
         return _read_table(source, schema, place, form, sheet)
 
 
 def _read_table(source: Source, schema: Schema | None, place: str, form: TextFormat | None, sheet: str) -> RawTable:
     content = source.content
+    source = Source(source.name, content)
     if says_itself(content) and form is not None:
         kind = PROGRAMS.get(program_of(content), "a Parquet")
         raise BadInput("data.format", f'"{source.name}" is {kind} file, which says itself how it is read; leave it out')
@@ -200,17 +246,37 @@ def ingest(
 
     Records that are held out are not among them, but their ``controls``.
     """
-    raw = read_table(source, with_column(schema, data), form=data.format, sheet=data.sheet)
-    if not len(raw.frame):
+    raw = open_table(source, with_column(schema, data), form=data.format, sheet=data.sheet)
+    if not raw.records:
         raise BadInput("data.file", f'"{source.name}" has no records')
     return chosen_records(filtered(raw, source, data.where), source, data, schema, seed, origin, key=key)
 
 
-def filtered(raw: RawTable, source: Source, where: str, place: str = "data.where") -> RawTable:
+def open_table(
+    source: Source,
+    schema: Schema | None = None,
+    place: str = "data.file",
+    form: TextFormat | None = None,
+    sheet: str = "",
+) -> RawTable | LargeTable:
+    """``read_table`` of a file, which stays where it is where it is large. Raises BadInput."""
+    if not isinstance(source, LargeSource):
+        return read_table(source, schema, place, form, sheet)
+    if sheet:
+        raise BadInput("data.sheet", f'"{source.name}" is no Excel file, so it has no sheets; leave it out')
+    with bounded_memory(source.size, source.name, place):
+        return large_table(source.file, schema, place, form)
+
+
+def filtered(
+    raw: RawTable | LargeTable, source: Source, where: str, place: str = "data.where"
+) -> RawTable | LargeTable:
     """The records for which a DuckDB expression holds, all where it is empty; they keep their numbers. Raises BadInput."""
     if not where:
         return raw
-    with bounded_memory(len(source.content), source.name, place):
+    with bounded_memory(source.size, source.name, place):
+        if isinstance(raw, LargeTable):
+            return where_of(raw, where, place)
         frame = select_where(raw.frame, where, place)
     if not len(frame):
         raise BadInput(place, f'no record of "{source.name}" satisfies it')
@@ -218,7 +284,7 @@ def filtered(raw: RawTable, source: Source, where: str, place: str = "data.where
 
 
 def chosen_records(
-    raw: RawTable,
+    raw: RawTable | LargeTable,
     source: Source,
     data: DataSource,
     schema: Schema,
@@ -228,6 +294,9 @@ def chosen_records(
     key: bytes,
 ) -> Microdata:
     """The microdata of the filtered records of a file, as ``ingest`` makes them. Raises BadInput."""
+    if isinstance(raw, LargeTable):
+        with bounded_memory(source.size, source.name, "data.file"):
+            return records_of(raw, data, schema, seed, origin, key=key)
     check_column(raw.frame, schema, data)
     everything = conform(raw.frame, with_column(schema, data), data.missing, origin, tags=raw.tags)
     chosen = everything if data.sample is None else sampled(everything, source.sha256, data, seed, key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +42,21 @@ FUNCTIONS_WITHOUT_BRACKETS = {
 }
 
 
+PLAIN_CLASSES = {
+    "BETWEEN",
+    "CASE",
+    "CAST",
+    "COLLATE",
+    "COLUMN_REF",
+    "COMPARISON",
+    "CONJUNCTION",
+    "CONSTANT",
+    "FUNCTION",
+    "OPERATOR",
+}
+"""Kinds of expressions that read no column but those that they name."""
+
+
 def select_where(frame: pd.DataFrame, where: str, place: str = "data.where") -> pd.DataFrame:
     """The records for which a DuckDB expression holds, in order. Raises BadInput, whose message never holds a value.
 
@@ -69,6 +84,23 @@ def select_where(frame: pd.DataFrame, where: str, place: str = "data.where") -> 
             deadline.cancel()
     selected: pd.DataFrame = frame.iloc[chosen]
     return selected
+
+
+def columns_read(where: str, names: Sequence[str], place: str = "data.where") -> list[str]:
+    """The columns, of these, whose values a DuckDB expression may read: all of them where it does not name each. Raises BadInput."""
+    import duckdb
+
+    with duckdb.connect(":memory:", config=dict(SETTINGS)) as connection:
+        try:
+            tree = _parsed(connection, where, place)
+        except duckdb.Error as error:
+            raise BadInput(place, _without_values(error)) from None
+    found: set[str] = set()
+    for node in _nodes(tree):
+        found |= {part.lower() for part in node.get("column_names", [])}
+        if node.get("class", "CONSTANT") not in PLAIN_CLASSES:
+            return list(names)
+    return list(names) if "records" in found else [name for name in names if name.lower() in found]
 
 
 def _unused(name: str, frame: pd.DataFrame) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sfumato.engine.text_format import TextFormat
 
     from .files import Source
+    from .out_of_core import LargeTable
     from .raw_tables import RawTable
 
 
@@ -106,19 +107,22 @@ def preview_file(file: str, said: Mapping[str, Any] | None = None, selection: Se
     return Preview(source.name, detection, selection.chosen(describe(raw)), raw.notes)
 
 
-def read_source(source: Source, said: Mapping[str, Any], selection: Selection) -> tuple[RawTable, Detection | None]:
+def read_source(
+    source: Source, said: Mapping[str, Any], selection: Selection
+) -> tuple[RawTable | LargeTable, Detection | None]:
     """The table of a file, and how its text was read: as found, but for what is said. Raises BadInput."""
     from sfumato.engine.text_format import TextFormat
 
-    from .files import is_text, read_table
+    from .files import is_text, open_table
 
     if not is_text(source):
         form = TextFormat.from_table(said) if said else None
-        return read_table(source, place="FILE", form=form, sheet=selection.sheet), None
-    detection = detect(source.content, said)
-    binary = b"\0" in source.content[:65536] and not detection.format.encoding.startswith(("utf-16", "utf-32"))
+        return open_table(source, place="FILE", form=form, sheet=selection.sheet), None
+    head = source.head
+    detection = detect(head, said)
+    binary = b"\0" in head[:65536] and not detection.format.encoding.startswith(("utf-16", "utf-32"))
     form = None if detection.usual or binary else detection.format
-    return read_table(source, place="FILE", form=form, sheet=selection.sheet), detection
+    return open_table(source, place="FILE", form=form, sheet=selection.sheet), detection
 
 
 def import_file(
@@ -141,19 +145,19 @@ def import_file(
 
     source = find_source(file, place="FILE")
     raw, detection = read_source(source, said or {}, selection)
-    if not len(raw.frame):
+    if not raw.records:
         raise BadInput("FILE", f'"{source.name}" has no records')
     raw = filtered(raw, source, selection.where, place="--where")
     columns = selection.chosen(describe(raw))
     schema = Schema(tuple(column.variable for column in columns if column.enters))
     if not len(schema):
         raise BadInput("FILE", f'"{source.name}" has no column that can be read but identifiers')
-    incomplete = int(lacking(raw.frame, columns).sum())
-    missing = MissingPolicy.KEEP if 2 * incomplete > len(raw.frame) else MissingPolicy.DROP
+    incomplete = int(lacking(raw, columns).sum())
+    missing = MissingPolicy.KEEP if 2 * incomplete > raw.records else MissingPolicy.DROP
     name = project or Path(source.name).stem
     form = None if detection is None or detection.usual else detection.format
     asked = selection.data(str(Path(file).expanduser().resolve()), missing, form)
-    recipe = draft_recipe(asked, name, columns, (incomplete, len(raw.frame)))
+    recipe = draft_recipe(asked, name, columns, (incomplete, raw.records))
     data = chosen_records(raw, source, asked, schema, 1, key=key_beforehand(directory) if asked.drawn else b"")
     with Workspace.create(directory) as workspace:
         stored = workspace.tables.write_microdata(data)
@@ -162,7 +166,7 @@ def import_file(
             planned = draft_of(workspace, project_id)
             dataset_id = workspace.add_dataset(project_id, source.name, source.sha256, data, stored)
             counts = {c.variable.name: c.missing for c in columns}
-            keep_missing(connection, dataset_id, counts, len(raw.frame))
+            keep_missing(connection, dataset_id, counts, raw.records)
             if planned is None:
                 store_draft(connection, draft_of_import(project_id, dataset_id, recipe))
     rules = broken_in_project(directory, project_id)

@@ -1,7 +1,8 @@
 """How much memory and time the reading of a file may take: a small file may hold what does not fit into the machine.
 
-A file may take 24 times its size, and 2 GiB in any case, but never more than three quarters of the machine's memory. A filter may
-take a minute and a quarter of the memory, and writes nothing to a disk.
+A file may take 24 times its size, and 2 GiB in any case, but never more than three quarters of the machine's memory; one larger than a tenth
+of the memory is read a few columns at a time (``out_of_core``). A filter may take a minute and a quarter of the memory, and writes nothing
+to a disk.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ FILTER_SECONDS = 60.0
 READ_SECONDS = 900.0
 """How long the process that reads a file may take."""
 MOST_COLUMNS = 5_000
+LARGE_SHARE = 0.1
+AT_ONCE_SHARE = 1 / 256
+"""Of the memory: what the cells may take, as text, of the columns that are read at once."""
 
 _alone = threading.Lock()
 
@@ -32,6 +36,11 @@ def machine_bytes() -> int:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (ValueError, OSError):
         return 4 << 30
+
+
+def large_bytes() -> int:
+    """A larger file is read a few columns at a time (``out_of_core``)."""
+    return int(LARGE_SHARE * machine_bytes())
 
 
 def bytes_for(file_bytes: int) -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import pandas as pd
 
@@ -22,6 +23,33 @@ class Description:
     measure: str = ""
 
 
+class Columns(Protocol):
+    """A table whose columns can be asked for by name."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its columns."""
+
+    @property
+    def records(self) -> int:
+        """How many records it has."""
+
+    @property
+    def descriptions(self) -> Mapping[str, Description]:
+        """What the file says of its columns, of those that it says something of."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be told to who reads the file."""
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """All of it, (n, k)."""
+
+    def columns(self, names: Sequence[str]) -> Iterator[tuple[str, pd.Series]]:
+        """The columns of these names, each with its values (n,). Raises BadInput."""
+
+
 @dataclass(frozen=True)
 class RawTable:
     """``frame`` (n, k) as it was read. ``tags`` (n, j) has, of columns with such, the kind of each missing value: ``.a``, ``._``.
@@ -33,3 +61,18 @@ class RawTable:
     descriptions: Mapping[str, Description] = field(default_factory=dict)
     tags: pd.DataFrame | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def records(self) -> int:
+        """How many records it has."""
+        return len(self.frame)
+
+    def columns(self, names: Sequence[str]) -> Iterator[tuple[str, pd.Series]]:
+        """The columns of these names, each with its values (n,)."""
+        own = dict(zip(self.names, self.frame.columns, strict=True))
+        return ((name, self.frame[own[name]]) for name in names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its columns."""
+        return tuple(map(str, self.frame.columns))

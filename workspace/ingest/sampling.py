@@ -15,24 +15,32 @@ from sfumato.engine.wording import agree, counted
 def sampled(everything: Microdata, sha256: str, data: DataSource, seed: int, key: bytes) -> Microdata:
     """``data.sample`` of the records, in their order, by seed and key; ``sha256`` is the file's.
 
+    Raises BadInput.
+    """
+    chosen = drawn_records(len(everything), sha256, data, seed, key)
+    frame = everything.frame.iloc[chosen].reset_index(drop=True)
+    found = {v.name: as_conformed(frame[v.name], v) for v in everything.schema}
+    kinds = None if everything.kinds is None else everything.kinds.iloc[chosen].reset_index(drop=True)
+    return Microdata(everything.schema, frame.assign(**found), everything.origin, everything.dropped, kinds=kinds)
+
+
+def drawn_records(records: int, sha256: str, data: DataSource, seed: int, key: bytes) -> list[int]:
+    """Which of so many records, from 0, a sample has, ascending.
+
     A keyed sample is bound to the file, the filter, and how many of how many records, so that two samples are the same or
     independent; by the seed alone they can be the same but for one record. Raises BadInput.
     """
-    records, size = len(everything), data.sample or 0
+    size = data.sample or 0
     if size > records:
         raise BadInput(
             "data.sample",
             f"{counted(size, 'record')} {agree(size, 'is', 'are')} asked for, there are {records:,}; leave it out for all",
         )
     streams = Randomness(seed, key, (sha256, data.where, f"{size} of {records}") if key else ())
-    chosen = sorted(streams.generator("sample").choice(records, size, replace=False))
-    frame = everything.frame.iloc[chosen].reset_index(drop=True)
-    found = {v.name: _as_conformed(frame[v.name], v) for v in everything.schema}
-    kinds = None if everything.kinds is None else everything.kinds.iloc[chosen].reset_index(drop=True)
-    return Microdata(everything.schema, frame.assign(**found), everything.origin, everything.dropped, kinds=kinds)
+    return sorted(streams.generator("sample").choice(records, size, replace=False))
 
 
-def _as_conformed(values: pd.Series, variable: Variable) -> pd.Series:
+def as_conformed(values: pd.Series, variable: Variable) -> pd.Series:
     """The sampled values as if the file had had no others: levels that occur, whole counts where none is missing."""
     if values.isna().all():
         raise BadInput(

@@ -41,13 +41,44 @@ def read_text(
         content = b"\n".join(content.split(b"\n")[said.skip :])
     if said.delimiter == " ":
         content, said = _with_commas(content, name, said, place)
-    header, separator = _header(content, name, said, place) if form else _header_of_first_line(content, name, place)
-    check_header(header, name, place)
-    _check_rows(content, name, header, separator, said.quote, place)
-    levels = {v.name for v in schema if v.kind.has_levels} if schema is not None else set()
+    known = said if form else None
+    header, separator = header_of(content, name, known, place)
+    check_rows(pa.BufferReader(content), name, len(header), separator, said.quote, place)
+    levels = levels_of(schema)
     signs = (said.decimal, said.thousands) != (".", "")
     as_text = set(header) if signs or said.trim else levels & set(header)
     frame = _parsed(content, name, header, separator, said, as_text, place)
+    return _as_written(frame, known, levels)
+
+
+def levels_of(schema: Schema | None) -> set[str]:
+    """The columns that stay text, since the schema gives them levels."""
+    return {v.name for v in schema if v.kind.has_levels} if schema is not None else set()
+
+
+def header_of(content: bytes, name: str, form: TextFormat | None, place: str) -> tuple[list[str], str]:
+    """The names of the columns and the separator, of bytes in UTF-8 that begin a file. Raises BadInput."""
+    header, separator = _header(content, name, form, place) if form else _header_of_first_line(content, name, place)
+    check_header(header, name, place)
+    return header, separator
+
+
+def read_column(
+    cells: bytes, name: str, column: str, form: TextFormat | None, levels: set[str], place: str
+) -> pd.Series:
+    """The column (n,) whose cells, one quoted a line, are these, as it is in ``read_text`` of the whole file. Raises BadInput."""
+    said = form or TextFormat()
+    all_text = (said.decimal, said.thousands) != (".", "")
+    alone = replace(said, quote='"', delimiter=",", header=False)
+    as_text = {column} if all_text or column in levels else set()
+    frame = _parsed(cells, name, [column], ",", alone, as_text, place)
+    return _as_written(frame, form, levels)[column]
+
+
+def _as_written(frame: pd.DataFrame, form: TextFormat | None, levels: set[str]) -> pd.DataFrame:
+    """The table with the numbers that its texts write."""
+    said, header = form or TextFormat(), list(frame.columns)
+    signs = (said.decimal, said.thousands) != (".", "")
     if said.trim:
         frame = _trimmed(frame, said.missing)
     if signs or said.trim:
@@ -150,24 +181,26 @@ def check_header(header: Sequence[str], name: str, place: str) -> None:
             raise BadInput(place, f'columns {earlier} and {i} of "{name}" have the same name; {NAMES}')
 
 
-def _check_rows(content: bytes, name: str, header: Sequence[str], separator: str, quote: str, place: str) -> None:
-    """BadInput when a row has more or fewer fields than the header: pandas would cut the one and fill the other."""
+def check_rows(file: pa.NativeFile, name: str, columns: int, separator: str, quote: str, place: str) -> int:
+    """How many rows there are, with the header. BadInput when one has more or fewer fields: pandas would cut the one and fill the other."""
     wrong: list[csv_reader.InvalidRow] = []
 
     def count(row: csv_reader.InvalidRow) -> str:
         wrong.append(row)
         return "skip"
 
-    names = [str(i) for i in range(len(header))]
+    names = [str(i) for i in range(columns)]
+    rows = 0
     try:
-        csv_reader.read_csv(
-            pa.BufferReader(content),
+        with csv_reader.open_csv(
+            file,
             csv_reader.ReadOptions(use_threads=False, column_names=names, block_size=LONGEST_ROW),
             csv_reader.ParseOptions(
                 delimiter=separator, quote_char=quote or False, newlines_in_values=True, invalid_row_handler=count
             ),
             csv_reader.ConvertOptions(include_columns=names[:1], column_types={names[0]: pa.binary()}),
-        )
+        ) as batches:
+            rows = sum(len(batch) for batch in batches)
     except pa.ArrowInvalid:
         raise BadInput(place, f'"{name}" is not a table: {UNPARSED}') from None
     if wrong:
@@ -177,6 +210,7 @@ def _check_rows(content: bytes, name: str, header: Sequence[str], separator: str
             f'"{name}" is not a table: {len(wrong):,} of its rows have more or fewer fields than the header; '
             f"the first is row {first.number}, with {first.actual_columns} instead of {first.expected_columns}",
         )
+    return rows
 
 
 def _parsed(

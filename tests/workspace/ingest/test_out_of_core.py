@@ -1,0 +1,357 @@
+"""Files larger than memory: the records of a column at a time are those of the whole, to the last byte, or the file is refused."""
+
+from __future__ import annotations
+
+import csv
+import io
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from sfumato.engine.data_source import DataSource
+from sfumato.engine.errors import BadInput
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
+from sfumato.engine.text_format import TextFormat
+from sfumato.workspace.ingest import limits, out_of_core
+from sfumato.workspace.ingest.files import LargeSource, Source, find_source, ingest, open_table, read_frame
+from sfumato.workspace.ingest.filters import columns_read
+from sfumato.workspace.ingest.importing import Selection, import_file, preview_file
+from sfumato.workspace.ingest.out_of_core import LargeTable
+
+KEY = b"k" * 32
+FOLDER = tempfile.TemporaryDirectory()
+SCHEMA = Schema(
+    (
+        Variable("code", Kind.CATEGORICAL),
+        Variable("visits", Kind.COUNT, missing=(-9,)),
+        Variable("income", Kind.CONTINUOUS, missing=("x",)),
+        Variable("town", Kind.CATEGORICAL, missing=("none",)),
+    )
+)
+CODES = ["007", "7", "10", "9.0", "a", "é", ""]
+TOWNS = ["Bath", "a, b", 'say "no"', "two\nlines", " Ayr", "1.0", "none", "NA", "", "a;b", "it's"]
+INCOMES = ["1.5", "0.1", "1e6", "-3", "2.675", "123456.789012345678", "x", "", "7"]
+COMMAS = ["1,5", "0,1", "-3", "2,675", "", "7"]
+FORMATS = [
+    None,
+    TextFormat(),
+    TextFormat(delimiter=";", decimal=","),
+    TextFormat(delimiter="\t", missing=("NA", "7")),
+    TextFormat(delimiter="|", quote="'"),
+    TextFormat(delimiter=":", quote=""),
+    TextFormat(delimiter=";", decimal=",", thousands=".", header=False),
+]
+WHERES = ["", "code <> 'a'", "visits > 0 OR town = 'Bath'", "income IS NOT NULL", "code IS DISTINCT FROM 7"]
+
+
+@pytest.fixture(autouse=True)
+def all_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "LARGE_SHARE", 0)
+
+
+def large(content: bytes, name: str = "file.csv") -> LargeSource:
+    """The file out of core."""
+    path = Path(FOLDER.name) / name
+    path.unlink(missing_ok=True)
+    path.write_bytes(content)
+    found = find_source(str(path))
+    assert isinstance(found, LargeSource)
+    return found
+
+
+def written(rows: Sequence[Sequence[str]], form: TextFormat | None, ends: str) -> bytes:
+    said = form or TextFormat()
+    out = io.StringIO(newline="")
+    quoting = csv.QUOTE_MINIMAL if said.quote else csv.QUOTE_NONE
+    writer = csv.writer(
+        out, delimiter=said.delimiter, quotechar=said.quote or None, quoting=quoting, lineterminator=ends
+    )
+    writer.writerows(rows)
+    return out.getvalue().encode()
+
+
+def outcome(source: Source, data: DataSource, schema: Schema = SCHEMA) -> Microdata | str:
+    try:
+        return ingest(source, data, schema, 5, key=KEY)
+    except BadInput as error:
+        return str(error)
+
+
+def assert_same(found: Microdata | str, expected: Microdata | str) -> None:
+    if isinstance(found, str) or isinstance(expected, str):
+        assert isinstance(found, str)
+        assert isinstance(expected, str)  # of several faults another one may be told first
+        return
+    assert found.sha256 == expected.sha256
+    assert found.dropped == expected.dropped
+    assert found.schema == expected.schema
+    pd.testing.assert_frame_equal(found.frame, expected.frame, check_exact=True)
+    assert (found.kinds is None) == (expected.kinds is None)
+    if found.kinds is not None:
+        pd.testing.assert_frame_equal(found.kinds, expected.kinds)
+    if expected.controls is not None:
+        assert found.controls is not None
+        assert_same(found.controls.alone, expected.controls.alone)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[bytes, TextFormat | None, DataSource]:
+    form = draw(st.sampled_from(FORMATS))
+    plain = form is not None and not form.quote
+    towns = ["Bath", "Ayr", "", "none"] if plain else TOWNS
+    incomes = COMMAS if form is not None and form.decimal == "," else INCOMES
+    row = st.tuples(
+        st.sampled_from(CODES),
+        st.sampled_from(["0", "3", "12", "-9", "4.0", ""]),
+        st.sampled_from(incomes),
+        st.sampled_from(towns),
+    )
+    rows = draw(st.lists(row, min_size=1, max_size=30))
+    header = [("code", "visits", "income", "town")] if form is None or form.header else []
+    ends = draw(st.sampled_from(["\n", "\r\n"]))
+    if ends == "\r\n":
+        rows = [tuple(cell.replace("\n", " ") for cell in row) for row in rows]
+    content = draw(st.sampled_from([b"", b"\xef\xbb\xbf"])) + written([*header, *rows], form, ends)
+    data = DataSource(
+        where=draw(st.sampled_from(WHERES)),
+        sample=draw(st.sampled_from([None, 1, 2, 5])),
+        missing=draw(st.sampled_from(list(MissingPolicy))),
+        holdout=draw(st.sampled_from([None, None, 0.5])),
+        format=form,
+    )
+    return content, form, data
+
+
+@settings(max_examples=40, deadline=None)
+@given(cases())
+def test_the_records_are_those_of_the_whole(case: tuple[bytes, TextFormat | None, DataSource]) -> None:
+    content, form, data = case
+    schema = SCHEMA
+    if form is not None and not form.header:
+        names = [f"column_{i + 1}" for i in range(4)]
+        schema = Schema(tuple(Variable(name, v.kind, missing=v.missing) for name, v in zip(names, SCHEMA, strict=True)))
+        data = DataSource("", "", data.sample, data.missing, data.holdout, form)
+    expected = outcome(Source("file.csv", content), data, schema)
+    found = outcome(large(content), data, schema)
+    if isinstance(found, str) and "as no file of more than" in found:
+        assert b'" ' in content or b' "' in content
+        return
+    assert_same(found, expected)
+
+
+RAW = st.lists(
+    st.sampled_from(
+        [
+            "a",
+            "1",
+            "01",
+            ",",
+            ",",
+            "\n",
+            "\n",
+            '"',
+            '"',
+            '""',
+            " ",
+            "\t",
+            "\r",
+            "\r\n",
+            "\v",
+            "\xa0",
+            "'",
+            ";",
+            "é",
+            "#",
+            "\\",
+            "\x1c",
+        ]
+    ),
+    max_size=25,
+).map("".join)
+
+
+def read_whole(source: Source, form: TextFormat | None) -> pd.DataFrame:
+    return open_table(source, None, form=form).frame
+
+
+def table_of(source: Source, form: TextFormat | None) -> pd.DataFrame | None:
+    try:
+        return read_whole(source, form)
+    except BadInput:
+        return None
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    RAW,
+    st.sampled_from(
+        [None, TextFormat(), TextFormat(quote=""), TextFormat(quote="'"), TextFormat(delimiter=";", header=False)]
+    ),
+)
+@example(' "q",b', None)
+@example('1, "q"', None)
+@example('1," ""q"""', None)
+@example('"q" ,1', None)
+@example('"a\r\nb",1', None)
+def test_whatever_the_bytes_are_they_are_read_alike_or_refused(text: str, form: TextFormat | None) -> None:
+    head = "a;b\n" if form is not None and form.delimiter == ";" else "a,b\n"
+    content = (head + text).encode()
+    found = table_of(large(content), form)
+    if found is not None:
+        expected = table_of(Source("file.csv", content), form)
+        assert expected is not None
+        pd.testing.assert_frame_equal(found, expected, check_exact=True)
+
+
+def frame_of(records: int) -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    some = rng.random(records) < 0.1
+    return pd.DataFrame(
+        {
+            "code": rng.choice(["007", "7", "a"], records),
+            "visits": pd.array(np.where(some, -9, rng.poisson(3, records))),
+            "income": np.where(some, np.nan, rng.normal(0, 1, records)),
+            "town": pd.Categorical(rng.choice(["Bath", "Ayr", "none"], records)),
+            "born": pd.date_range("1950-01-01", periods=records),
+        }
+    )
+
+
+@pytest.mark.parametrize("where", ["", "visits > 1 AND town <> 'Ayr'", "COLUMNS(*) IS NOT NULL"])
+@pytest.mark.parametrize("missing", list(MissingPolicy))
+def test_the_records_of_a_parquet_file_are_those_of_the_whole(where: str, missing: MissingPolicy) -> None:
+    content = frame_of(300).to_parquet(index=False)
+    schema = Schema((*SCHEMA, Variable("born", Kind.DATE)))
+    data = DataSource(where=where, sample=20, missing=missing, holdout=0.3)
+    found = outcome(large(content, "file.parquet"), data, schema)
+    assert_same(found, outcome(Source("file.parquet", content), data, schema))
+    assert isinstance(found, str) == (missing is MissingPolicy.REFUSE)
+
+
+def test_what_a_sample_is_made_of_is_the_whole_file() -> None:
+    """Levels, kinds of numbers and decimal commas are found in all records, though few are sampled."""
+    rows = "".join(f"{i};{i},5;{i}\n" for i in range(2000))
+    content = ("a;b;c\n" + rows + "x;1;0.5\n").encode()
+    schema = Schema((Variable("a", Kind.CATEGORICAL), Variable("b", Kind.CONTINUOUS), Variable("c", Kind.CATEGORICAL)))
+    found = outcome(large(content), DataSource(sample=7), schema)
+    assert isinstance(found, Microdata)
+    assert_same(found, outcome(Source("file.csv", content), DataSource(sample=7), schema))
+    other = ingest(large(content), DataSource(sample=7), schema, 6, key=KEY)
+    assert other.sha256 != found.sha256
+
+
+@pytest.mark.parametrize("selection", [Selection(), Selection(where="visits >= 0", sample=50, leave_out=("income",))])
+def test_an_import_stores_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, selection: Selection) -> None:
+    file = tmp_path / "people.csv"
+    frame_of(400).to_csv(file, index=False, sep=";", decimal=",")
+    stored = {}
+    for share in (0.0, 1.0):
+        monkeypatch.setattr(limits, "LARGE_SHARE", share)
+        monkeypatch.setattr("sfumato.workspace.store.workspace.key_beforehand", lambda _: KEY)
+        assert isinstance(find_source(str(file)), LargeSource) == (share == 0)
+        made = import_file(tmp_path / f"w{share}", str(file), "", selection=selection)
+        shown = preview_file(str(file), selection=selection)
+        tables = {path.name: path.read_bytes() for path in (tmp_path / f"w{share}" / "tables").iterdir()}
+        stored[share] = (made.recipe, made.columns, made.records, made.dropped, made.detection, shown, tables)
+    assert stored[0.0] == stored[1.0]
+
+
+@pytest.mark.parametrize(
+    ("content", "form", "why"),
+    [
+        ("a,b\n1,é\n".encode("latin-1"), None, "is not UTF-8"),
+        ("a,b\n1,é\n".encode("latin-1"), TextFormat("latin-1"), "is not UTF-8"),
+        (b"# by us\na,b\n1,2\n", TextFormat(skip=1), "lines before the table"),
+        (b"a b\n1 2\n", TextFormat(delimiter=" "), "blanks around or between cells"),
+        (b"a, b\n1, 2\n", TextFormat(trim=True), "blanks around or between cells"),
+        (b'a,b\n1, "2"\n', None, "blanks beside quotation marks"),
+        (b'a,b\n"1" ,2\n', None, "blanks beside quotation marks"),
+        (b"a,b\r\n1,2\n3,4\r\n", None, "ends its lines in more than one way"),
+        (b"a,b\r1,2\r", None, "ends its lines in more than one way"),
+        (b"a\n1\n", None, "has one column"),
+        (b'a,b\n1,"2"3\n', None, "one way only"),
+    ],
+)
+def test_what_may_be_read_otherwise_is_refused_with_what_to_do(
+    content: bytes, form: TextFormat | None, why: str
+) -> None:
+    with pytest.raises(BadInput, match=f"{why}.*, as no file of more than 0 MiB may; write it so, or as Parquet"):
+        read_whole(large(content), form)
+
+
+@pytest.mark.parametrize("spaces", [out_of_core.PIECE - 12, out_of_core.PIECE - 4, out_of_core.PIECE - 3])
+def test_blanks_beside_quotes_are_seen_where_two_pieces_meet(spaces: int) -> None:
+    content = b"a,b\n" + b"x" * (spaces - 3) + b",    " + b'"q"\n'
+    with pytest.raises(BadInput, match="blanks beside"):
+        open_table(large(content), None)
+
+
+def test_a_file_that_changes_is_not_read_on(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\n1,2\n", "utf-8")
+    source = find_source(str(path))
+    table = open_table(source, None)
+    path.write_text("a,b\n1,3\n", "utf-8")
+    for read in (lambda: table.frame, lambda: read_frame(source)):
+        with pytest.raises(BadInput, match="changed while it was read"):
+            read()
+
+
+def test_what_is_opened_is_read_whatever_its_name_says_then(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\n1,2\n", "utf-8")
+    (tmp_path / "link.csv").symlink_to(path)
+    (tmp_path / "evil.csv").write_text("a,b\n6,6\n", "utf-8")
+    source = find_source(str(tmp_path / "link.csv"))
+    (tmp_path / "link.csv").unlink()
+    (tmp_path / "link.csv").symlink_to(tmp_path / "evil.csv")
+    assert open_table(source, None).frame.to_dict("list") == {"a": [1], "b": [2]}
+
+
+def test_the_database_sees_the_file_and_nothing_else(tmp_path: Path) -> None:
+    import duckdb
+
+    (tmp_path / "other.csv").write_text("a\n1\n", "utf-8")
+    table = open_table(large(b"a,b\n1,2\n"), None)
+    assert isinstance(table, LargeTable)
+    with table.source._connection() as connection:
+        for query in (
+            f"SELECT * FROM read_csv('{tmp_path / 'other.csv'}')",
+            "SELECT * FROM read_text('/proc/self/environ')",
+            f"COPY (SELECT 1) TO '{tmp_path / 'out.csv'}'",
+            "SET enable_external_access = true",
+            "INSTALL httpfs",
+        ):
+            with pytest.raises(duckdb.Error):
+                connection.execute(query).fetchall()
+    assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("where", "read"),
+    [
+        ("a > 1", ["a"]),
+        ("B > 1 AND a = 2", ["a", "b"]),
+        ("records.b > 1", ["a", "b", "c"]),
+        ("1 = 1", []),
+        ("records IS NOT NULL", ["a", "b", "c"]),
+        ("COLUMNS(*) > 0", ["a", "b", "c"]),
+        ("#1 > 0", ["a", "b", "c"]),
+        ("len(list_filter([1], x -> x > c)) > 0", ["a", "b", "c"]),
+    ],
+)
+def test_a_filter_is_shown_the_columns_that_it_may_read(where: str, read: list[str]) -> None:
+    assert columns_read(where, ["a", "b", "c"]) == read
+
+
+def test_a_file_below_the_limit_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n", "utf-8")
+    assert not isinstance(find_source(str(tmp_path / "a.csv")), LargeSource)
