@@ -95,7 +95,9 @@ class LargeFile:
     def refusal(self, why: str, place: str) -> BadInput:
         """What is said where a file of this size is not read."""
         limit = f"{large_bytes() / (1 << 20):,.0f} MiB"
-        return BadInput(place, f'"{self.name}" {why}, as no file of more than {limit} may; write it so, or as Parquet')
+        return BadInput(
+            place, f'"{self.name}" {why}; so no file of more than {limit} is read: write it otherwise, or as Parquet'
+        )
 
 
 def _stamp(file: BufferedReader) -> tuple[int, ...]:
@@ -256,7 +258,7 @@ def _table_of_text(file: LargeFile, schema: Schema | None, place: str, form: Tex
     if codecs.lookup(said.encoding).name not in ("utf-8", "ascii"):
         raise file.refusal("is not UTF-8 text", place)
     if said.skip or said.trim or said.delimiter == " ":
-        raise file.refusal("has lines before the table, or blanks around or between cells,", place)
+        raise file.refusal("has lines before the table, or blanks around or between cells", place)
     ends = _check_bytes(file, said.quote, place)
     head = file.head.removeprefix(codecs.BOM_UTF8)
     header, separator = header_of(head, file.name, form, place)
@@ -336,7 +338,7 @@ class _TextColumns:
                     for i, sink in enumerate(cells):
                         csv_writer.write_csv(pa.table({"cell": some.column(i)}), sink, options)
         except duckdb.OutOfMemoryException:
-            raise MemoryError from None
+            raise self.file.refusal("takes too much memory to be split into cells", self.place) from None
         except duckdb.Error:
             raise self.file.refusal("cannot be split into cells in one way only", self.place) from None
         if rows != self.rows:

@@ -140,7 +140,7 @@ def test_the_records_are_those_of_the_whole(case: tuple[bytes, TextFormat | None
         data = DataSource("", "", data.sample, data.missing, data.holdout, form)
     expected = outcome(Source("file.csv", content), data, schema)
     found = outcome(large(content), data, schema)
-    if isinstance(found, str) and "as no file of more than" in found:
+    if isinstance(found, str) and "so no file of more than" in found:
         assert b'" ' in content or b' "' in content
         return
     assert_same(found, expected)
@@ -282,7 +282,9 @@ def test_an_import_stores_the_same_bytes(tmp_path: Path, monkeypatch: pytest.Mon
 def test_what_may_be_read_otherwise_is_refused_with_what_to_do(
     content: bytes, form: TextFormat | None, why: str
 ) -> None:
-    with pytest.raises(BadInput, match=f"{why}.*, as no file of more than 0 MiB may; write it so, or as Parquet"):
+    with pytest.raises(
+        BadInput, match=f"{why}.*; so no file of more than 0 MiB is read: write it otherwise, or as Parquet"
+    ):
         read_whole(large(content), form)
 
 
