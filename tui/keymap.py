@@ -30,7 +30,7 @@ import sfumato.tui.screens
 import sfumato.tui.terminal
 import sfumato.tui.widgets
 from sfumato.engine.errors import suggestion
-from sfumato.tui.screens.help import MODIFIERS
+from sfumato.tui.own_keys import MODIFIERS
 from sfumato.workspace.errors import StrangeFile
 from sfumato.workspace.plain_files import read_plain
 

@@ -9,6 +9,9 @@ from textual.keys import format_key
 
 from .app_protocol import app_of
 
+MODIFIERS = frozenset({"ctrl", "shift", "alt", "super", "hyper", "meta"})
+"""Keys that do nothing by themselves."""
+
 
 def key_for(app: App[Any], name: str, default: str) -> str:
     """The key that a binding has now, as the terminal names it; ``default`` where the user has given it none."""

@@ -82,7 +82,7 @@ def import_and_describe(
         *([] if found.detection is None else doubt_lines(found.detection)),
         printed(_columns(found.columns)),
         *_left_out(found.columns),
-        "Kinds are guesses. Correct them and give each column its role in a recipe: known, sensitive or other.",
+        "Kinds are guesses. Correct them and give each column its role in a recipe: quasi-identifier, sensitive or other.",
     ]
     if recipe_file is None:
         parts.append(

@@ -16,6 +16,7 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
+from sfumato.tui.own_keys import MODIFIERS
 from sfumato.tui.widgets.entries import Filter
 from sfumato.tui.widgets.lines import Scroll
 
@@ -30,7 +31,6 @@ SECTIONS = {
     "TextArea": "Text editor",
 }
 EVERYWHERE, HERE = "Everywhere", "This screen"
-MODIFIERS = frozenset({"ctrl", "shift", "alt", "super", "hyper", "meta"})
 OUR_WORDS = {"Focus Next": "Next pane", "Focus Previous": "Previous pane"}
 """For what the toolkit's own keys do."""
 TITLE = "Keys that work here   (/ searches, other keys say what they do, q closes)"
