@@ -129,7 +129,7 @@ def cases(draw: st.DrawFn) -> tuple[bytes, TextFormat | None, DataSource]:
     return content, form, data
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(cases())
 def test_the_records_are_those_of_the_whole(case: tuple[bytes, TextFormat | None, DataSource]) -> None:
     content, form, data = case
@@ -188,7 +188,7 @@ def table_of(source: Source, form: TextFormat | None) -> pd.DataFrame | None:
         return None
 
 
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(
     RAW,
     st.sampled_from(
