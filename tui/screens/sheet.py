@@ -35,7 +35,7 @@ COLUMNS = (
     Column("bounds", "bounds", 12),
     Column("title", "label", 24),
 )
-DROPS = ("bounds", "codes", "title", "levels", "distinct")
+DROPS = ("codes", "title", "bounds", "levels", "distinct")
 """What leaves where there is too little room, the first first."""
 Found = Mapping[tuple[object, ...], FoundColumn]
 """What was found of columns, by ``VariableLine.reading``."""
