@@ -74,7 +74,17 @@ def is_picture(content: bytes) -> bool:
     return kinds[-1] == b"IEND" and len(set(zlib.decompress(pixels))) > 10
 
 
-@pytest.mark.parametrize("name", [recipe.name for recipe in shipped_recipes()])
+LONG = {"acs", "adult", "adult-attacks", "airbnb", "airbnb-cart", "youth-in-custody"}
+"""Recipes whose many figures take long to draw: tried among the studies."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(recipe.name, marks=[pytest.mark.study] if recipe.name in LONG else [])
+        for recipe in shipped_recipes()
+    ],
+)
 def test_the_viewer_opens_the_release_of_every_shipped_recipe(name: str, shipped: Callable[[str], Path]) -> None:
     folder = shipped(name) / "internal/acro"
     results = opened(folder)["results"]
