@@ -92,6 +92,18 @@ class Microdata:
         """The weight of every record, (n,): 1 where there are none."""
         return np.ones(len(self)) if self.weights is None else self.weights
 
+    def block(self, rows: slice) -> Microdata:
+        """Consecutive records, which share memory with these; their levels have the same codes. What is not of the records is left behind."""
+        weights = None if self.weights is None else self.weights[rows]
+        return Microdata(
+            self.schema,
+            self.frame.iloc[rows],
+            self.origin,
+            generalised=self.generalised,
+            linked=self.linked,
+            weights=weights,
+        )
+
     def with_controls(self, controls: Microdata) -> Microdata:
         """The same records with control records beside them, whose level codes mean what they mean here.
 
