@@ -6,23 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.message import Message
 from textual.widgets import Static
-from textual.worker import get_current_worker
 
-from sfumato.engine.errors import BadInput, Cancelled, EngineError
+from sfumato.engine.errors import BadInput
 from sfumato.engine.schema import Role, Variable
 from sfumato.tui import jobs
 from sfumato.tui.fields import Field
-from sfumato.tui.messages import ErrorMessage
-from sfumato.workspace.errors import WorkspaceError
-from sfumato.workspace.jobs.processes import call_in_process
 from sfumato.workspace.reporting.words import mark
 from sfumato.workspace.store.workspace import Workspace
 
 from .form import Form
+from .page import Beside
 from .plan_history import EditsPlan
 
 if TYPE_CHECKING:
@@ -77,32 +74,14 @@ class DraftsPlan(EditsPlan):
     def draft_apart(self, wanted: Wanted, toml: str) -> None:
         """Have what is wanted drafted for the records that a plan describes; ``Drafted`` brings it."""
         self.sfumato.say("The plan is being drafted")
-        self._draft(wanted, toml)
+        directory, project_id = self.sfumato.directory, self._project_id
 
-    @work(thread=True, exclusive=True, group="draft", exit_on_error=False)
-    def _draft(self, wanted: Wanted, toml: str) -> None:
-        from sfumato.workspace.plan.draft_data import Roles, draft_project
+        def draft(call: Beside) -> DraftedText:
+            from sfumato.workspace.plan.draft_data import Roles, draft_project
 
-        worker = get_current_worker()
-        message: Message
-        try:
-            found = call_in_process(
-                draft_project,
-                self.sfumato.directory,
-                self._project_id,
-                wanted,
-                Roles(),
-                toml,
-                what="the draft",
-                unwanted=lambda: worker.is_cancelled,
-            )
-            message = self.Drafted(found)
-        except Cancelled:
-            return
-        except (EngineError, WorkspaceError) as error:
-            message = ErrorMessage(str(error))
-        if not worker.is_cancelled:
-            self.post_message(message)
+            return call(draft_project, directory, project_id, wanted, Roles(), toml, what="the draft")
+
+        self.call_beside(draft, self.Drafted, group="draft")
 
 
 def draft_fields(variables: Sequence[Variable]) -> list[Field]:

@@ -135,22 +135,16 @@ def facts(row: Row, meaning: Meaning, titles: Mapping[str, str] = NO_TITLES) -> 
     together = "all released datasets together" if row.family == "synthesis" else "average over the released datasets"
     draws = together if row.draw is None else f"released dataset {row.draw}"
     of = "the confidential data themselves" if row.dataset == "confidential" else f"{row.dataset} data, {draws}"
-    named: list[tuple[str, str]] = [
-        ("method", meaning.title),
-        ("meaning", meaning.meaning),
-        ("direction", DIRECTIONS.get(meaning.goal, "")),
-        ("variable", titled(row.target, titles)),
+    said = [
         ("measured on", of),
-        ("level", "" if row.level is None else f"S = {number(row.level)}"),
         ("value", row.status if row.value is None else f"{number(row.value)} {row.unit}".strip()),
         ("interval", _interval(row)),
         ("baseline", "" if row.baseline is None else f"{number(row.baseline)}: {BASELINES.get(row.family, BASELINE)}"),
         ("reason", row.reason),
         *full_params(row.params),
         ("by default", use_text({}, {k: v for k, v in meaning.defaults.items() if k not in row.params})),
-        ("source", meaning.source),
     ]
-    return [(name, text) for name, text in named if text]
+    return _told(meaning, titled(row.target, titles), row.level, said)
 
 
 def compared_facts(row: Compared, runs: tuple[int, int], apart: Apart, meaning: Meaning) -> list[tuple[str, str]]:
@@ -158,21 +152,15 @@ def compared_facts(row: Compared, runs: tuple[int, int], apart: Apart, meaning: 
     band = interval(row.lower, row.upper)
     sides = [(run, side) for run, side in zip(runs, (row.first, row.second), strict=True) if side is not None]
     difference = "" if row.difference is None else f"{number(row.difference)}" + (f" ({band}, 95 %)" if band else "")
-    named = [
-        ("method", meaning.title),
-        ("meaning", meaning.meaning),
-        ("direction", DIRECTIONS.get(meaning.goal, "")),
-        ("variable", row.target),
-        ("level", "" if row.level is None else f"S = {number(row.level)}"),
+    said = [
         *((f"run {run}", side.reason if side.value is None else _value(side, row.unit)) for run, side in sides),
         (difference_text(runs), difference),
         ("better", outcome(row, runs)),
         ("confidential", confidential_text(row)),
         ("reason", row.reason),
         ("settings", params_text(row.params, apart.get(method_of(row.key), {}))),
-        ("source", meaning.source),
     ]
-    return [(name, text) for name, text in named if text]
+    return _told(meaning, row.target, row.level, said)
 
 
 def judged_facts(
@@ -181,18 +169,27 @@ def judged_facts(
     """Every fact about the verdicts of two runs on a number that there is, by name."""
     sides = zip(runs, (verdict.first, verdict.second), strict=True)
     said = [
-        (f"run {run}", f"{side.outcome.upper()}, observed {number(side.observed)}" if side else "no threshold")
-        for run, side in sides
+        ("limit", limits_text(verdict)),
+        *(
+            (f"run {run}", f"{side.outcome.upper()}, observed {number(side.observed)}" if side else "no threshold")
+            for run, side in sides
+        ),
+        ("settings", params_text(verdict.params or {}, apart.get(method_of(verdict.value), {}))),
     ]
+    return _told(meaning, verdict.target, verdict.level, said)
+
+
+def _told(
+    meaning: Meaning, variable: str, level: float | None, said: Sequence[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    """What is ``said`` of a number between what its method says of it and where that comes from; only what there is."""
     named = [
         ("method", meaning.title),
         ("meaning", meaning.meaning),
         ("direction", DIRECTIONS.get(meaning.goal, "")),
-        ("variable", verdict.target),
-        ("level", "" if verdict.level is None else f"S = {number(verdict.level)}"),
-        ("limit", limits_text(verdict)),
+        ("variable", variable),
+        ("level", "" if level is None else f"S = {number(level)}"),
         *said,
-        ("settings", params_text(verdict.params or {}, apart.get(method_of(verdict.value), {}))),
         ("source", meaning.source),
     ]
     return [(name, text) for name, text in named if text]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from inspect import isawaitable
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -26,7 +26,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 from textual.worker import Worker, WorkerState, get_current_worker
 
-from sfumato.engine.errors import EngineError
+from sfumato.engine.errors import Cancelled, EngineError
 from sfumato.tui.app_protocol import AppProtocol, app_of
 from sfumato.tui.clipboard import send
 from sfumato.tui.export import Exportable, NotExported, check_path, of_pages, save, tab_separated
@@ -113,6 +113,7 @@ def grid_exportable(grid: Grid, name: str) -> Exportable | None:
 
 
 Answer = TypeVar("Answer")
+Part = TypeVar("Part")
 ScreenResult = TypeVar("ScreenResult")
 
 
@@ -130,6 +131,13 @@ def unexpected_error(error: BaseException) -> str:
     places = traceback.extract_tb(error.__traceback__)
     where = f" in {Path(places[-1].filename).name}, line {places[-1].lineno}" if places else ""
     return f"Unexpected {type(error).__name__}{where}: what is shown here may be incomplete"
+
+
+class Beside(Protocol):
+    """Calls a function of a module's top level beside the app; ``what`` names it where that fails."""
+
+    def __call__(self, function: Callable[..., Answer], *arguments: object, what: str) -> Answer:
+        """What the function answers."""
 
 
 class Reads(TellsErrors, Widget):
@@ -178,6 +186,53 @@ class Reads(TellsErrors, Widget):
         The engine's and the workspace's own errors, whose words hold no values of the data, are told.
         """
         self._ask_workspace(query, take, "", read_only=False)
+
+    def call_beside(
+        self,
+        ask: Callable[[Beside], Answer],
+        take: Callable[[Answer], object],
+        *,
+        group: str = "compute",
+        exclusive: bool = True,
+        refuse: Callable[[str], Message | None] = ErrorMessage,
+    ) -> None:
+        """Have ``take`` called with what ``ask`` finds in a thread, by calls that go to other processes where the app is alone.
+
+        Its keys and memory need not bear them. An error of the engine's, the workspace's or the database's makes the message
+        of ``refuse``; a later call of an ``exclusive`` ``group`` makes an earlier answer void.
+        """
+        self.run_worker(
+            partial(self._ask_beside, ask, take, refuse),
+            group=group,
+            exclusive=exclusive,
+            thread=True,
+            exit_on_error=False,
+        )
+
+    def _ask_beside(
+        self,
+        ask: Callable[[Beside], Answer],
+        take: Callable[[Answer], object],
+        refuse: Callable[[str], Message | None],
+    ) -> None:
+        from sfumato.workspace.jobs.processes import call_in_process
+
+        worker, alone = get_current_worker(), self.sfumato.alone
+        message: Message | None
+
+        def call(function: Callable[..., Part], *arguments: object, what: str) -> Part:
+            if not alone:
+                return function(*arguments)
+            return call_in_process(function, *arguments, what=what, unwanted=lambda: worker.is_cancelled)
+
+        try:
+            message = self.Answered(take, ask(call))
+        except Cancelled:
+            return
+        except (sqlite3.Error, EngineError, WorkspaceError) as error:
+            message = refuse(str(error))
+        if message is not None and not worker.is_cancelled:
+            self.post_message(message)
 
     def _ask_workspace(
         self, query: Callable[[Workspace], Answer], take: Callable[[Answer], object], lead: str, *, read_only: bool

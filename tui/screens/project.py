@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.timer import Timer
 from textual.widgets import ContentSwitcher, Static
-from textual.worker import get_current_worker
 
-from sfumato.engine.errors import EngineError
 from sfumato.tui.export import Exportable
 from sfumato.tui.next_step import Standing, next_step, standing_of, step_text
 from sfumato.tui.own_keys import key_for
@@ -22,7 +19,6 @@ from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import Line, TabLine
 from sfumato.tui.words import state_text, tally_text
-from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.reporting.words import PUBLIC_KEY, duration, mark
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.quality import has_quality
@@ -32,7 +28,7 @@ from sfumato.workspace.views.studies import has_answers
 from .data import Data
 from .diagnostics import Diagnostics
 from .map import Map
-from .page import Page, Pane
+from .page import Beside, Page, Pane
 from .plan import Plan
 from .records import Records
 from .results import Results
@@ -255,31 +251,29 @@ class Project(Page):
             self._seals[run.id] = ((run.state, run.finished), "")
             self._hold(run.id)
 
-    @work(thread=True, group="seal", exit_on_error=False)
     def _hold(self, run_id: int) -> None:
-        """Beside the app where that takes long, which would hold up its keys."""
-        from sfumato.workspace.integrity import said_of_seal
-        from sfumato.workspace.jobs.processes import call_in_process
+        """Beside the app where that takes long, which would hold up its keys; what cannot be read, the panes say."""
+        directory = self.sfumato.directory
 
-        worker, directory = get_current_worker(), self.sfumato.directory
-        try:
+        def hold(call: Beside) -> tuple[int, str]:
+            from sfumato.workspace.integrity import said_of_seal
+
             with Workspace.open(directory, read_only=True) as workspace:
                 query = "SELECT count(*) FROM result WHERE run_id = ?"
                 rows = workspace.connection.execute(query, (run_id,)).fetchone()[0]
-            said = (
+            few = rows <= ROWS_AT_HAND
+            return run_id, (
                 said_of_seal(directory, run_id)
-                if rows <= ROWS_AT_HAND
-                else call_in_process(
-                    said_of_seal, directory, run_id, what="the check of the seal", unwanted=lambda: worker.is_cancelled
-                )
+                if few
+                else call(said_of_seal, directory, run_id, what="the check of the seal")
             )
-        except (sqlite3.Error, WorkspaceError, EngineError):
-            return  # what cannot be read, the panes say
-        if said:
-            self.post_message(self.Answered(self._warn, (run_id, said)))
+
+        self.call_beside(hold, self._warn, group="seal", exclusive=False, refuse=lambda _: None)
 
     def _warn(self, answer: tuple[int, str]) -> None:
         run_id, said = answer
+        if not said:
+            return
         self._seals[run_id] = (self._seals[run_id][0], said)
         self.sfumato.say(said, "error")
         self._show_run()

@@ -6,28 +6,22 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar
 
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.message import Message
-from textual.worker import get_current_worker
 
-from sfumato.engine.errors import Cancelled, EngineError
 from sfumato.tui.export import Exportable
 from sfumato.tui.fields import Field
 from sfumato.tui.messages import ErrorMessage
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import KeyLine, Line
 from sfumato.tui.widgets.marks import MarkedGrid
-from sfumato.workspace.errors import WorkspaceError
-from sfumato.workspace.jobs.processes import call_in_process
 from sfumato.workspace.plan.drafts import Draft
 from sfumato.workspace.reporting.constraints import RuleLine, RulesView
 from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import mark, printable
-from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.constraints import rules_of_plan, rules_of_text
+from sfumato.workspace.views.constraints import rules_of_plan
 
 from .form import Form
 from .page import Dialog, Exports, grid_exportable
@@ -72,33 +66,10 @@ class Rules(Dialog[dict[str, Any]], Exports):
             yield KeyLine()
 
     def reload(self) -> None:
-        """Count and search, where the app is alone in a process of its own."""
+        """Count and search."""
         self.query_one("#rules-head", Line).say(READING)
-        if self.sfumato.alone:
-            self._find_apart()
-        else:
-            self.compute(partial(_found, self._draft), self.take)
-
-    @work(thread=True, exclusive=True, group="compute", exit_on_error=False)
-    def _find_apart(self) -> None:
-        worker = get_current_worker()
-        message: Message
-        try:
-            view = call_in_process(
-                rules_of_plan,
-                self.sfumato.directory,
-                self._draft.dataset_id,
-                self._draft.toml,
-                what="looking at the data",
-                unwanted=lambda: worker.is_cancelled,
-            )
-            message = self.Answered(self.take, view)
-        except Cancelled:
-            return
-        except (EngineError, WorkspaceError) as error:
-            message = ErrorMessage(str(error))
-        if not worker.is_cancelled:
-            self.post_message(message)
+        arguments = self.sfumato.directory, self._draft.dataset_id, self._draft.toml
+        self.call_beside(lambda call: call(rules_of_plan, *arguments, what="looking at the data"), self.take)
 
     @on(ErrorMessage)
     def _tell(self, event: ErrorMessage) -> None:
@@ -176,10 +147,6 @@ class Rules(Dialog[dict[str, Any]], Exports):
     def exportable(self) -> Exportable | None:
         """The rules as they stand."""
         return grid_exportable(self.query_one(RuleGrid), "rules")
-
-
-def _found(draft: Draft, workspace: Workspace) -> RulesView:
-    return rules_of_text(workspace, draft.dataset_id, draft.toml, search=True)
 
 
 def _check(toml: str, table: dict[str, Any]) -> None:

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from textual import work
 from textual.message import Message
 from textual.timer import Timer
-from textual.worker import get_current_worker
 
-from sfumato.engine.errors import Cancelled, EngineError
 from sfumato.engine.schema import Kind, Variable
 from sfumato.tui.messages import ErrorMessage
 from sfumato.tui.widgets.marks import MarkedGrid
-from sfumato.workspace.errors import WorkspaceError
-from sfumato.workspace.jobs.processes import call_in_process
 from sfumato.workspace.views.data_view import DataView, FoundColumn, VariableLine, found_columns
 
 from .page import Reads
@@ -82,32 +77,14 @@ class ReadsValues(Reads):
         if self._unreadable is not None and self._unreadable[0] == dataset_id:
             return
         self._reading = True
-        self._read_apart(dataset_id, wanted)
-
-    @work(thread=True, group="values", exit_on_error=False)
-    def _read_apart(self, dataset_id: int, variables: tuple[Variable, ...]) -> None:
-        """Have values read by another process, where the app is alone: its keys and memory need not bear it."""
-        worker, directory = get_current_worker(), self.sfumato.directory
-        message: Message
-        try:
-            if self.sfumato.alone:
-                found = call_in_process(
-                    found_columns,
-                    directory,
-                    dataset_id,
-                    variables,
-                    what="reading the data",
-                    unwanted=lambda: worker.is_cancelled,
-                )
-            else:
-                found = found_columns(directory, dataset_id, variables)
-            message = self.Answered(self._take_values, (dataset_id, variables, found))
-        except Cancelled:
-            return
-        except (EngineError, WorkspaceError) as error:
-            message = self.Answered(self._take_failure, (dataset_id, str(error)))
-        if not worker.is_cancelled:
-            self.post_message(message)
+        arguments = self.sfumato.directory, dataset_id, wanted
+        self.call_beside(
+            lambda call: (dataset_id, wanted, call(found_columns, *arguments, what="reading the data")),
+            self._take_values,
+            group="values",
+            exclusive=False,
+            refuse=lambda text: self.Answered(self._take_failure, (dataset_id, text)),
+        )
 
     def _take_failure(self, answer: tuple[int, str]) -> Message:
         self._reading, self._unreadable = False, answer

@@ -2,7 +2,6 @@
 
 import pytest
 
-from sfumato.tui.screens.data import Data
 from sfumato.tui.screens.page import Reads
 from sfumato.tui.screens.project import TABS, Project
 from sfumato.tui.state import AppState, save_state
@@ -18,12 +17,13 @@ AT_LENGTH = {"sweep": "No studies yet", "records": "No records yet", "verdicts":
 @pytest.mark.parametrize("keys", [(), ("t",)], ids=["shown first", "after t"])
 @pytest.mark.parametrize("tab", TABS)
 async def test_nothing_untrue_is_said_before_what_is_read_has_come(sit, directory, monkeypatch, tab, keys):
-    for name in ("read", "compute"):
+    for name in ("read", "compute", "call_beside"):
         held = getattr(Reads, name)
         monkeypatch.setattr(
-            Reads, name, lambda self, *given, held=held: held(self, *given) if isinstance(self, Project) else None
+            Reads,
+            name,
+            lambda self, *given, held=held, **named: held(self, *given, **named) if isinstance(self, Project) else None,
         )
-    monkeypatch.setattr(Data, "_read_apart", lambda *_: None)
     monkeypatch.setattr("sfumato.tui.widgets.grid.Grid.set_source", lambda *_, **__: None)
     async with sit(directory, *keys, tab=tab, size=(80, 24)) as seat:
         below = "\n".join(line for line in seat.text.splitlines()[1:-1] if "Help" not in line)

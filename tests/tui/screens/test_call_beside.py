@@ -1,0 +1,73 @@
+"""What screens have computed beside the app: in a process of its own where the app is alone, else in a thread."""
+
+import os
+import time
+
+import pytest
+
+from sfumato.engine.errors import EngineError
+from sfumato.workspace.errors import WorkspaceError
+
+
+def refused(words):
+    raise WorkspaceError(words)
+
+
+async def until(seat, done):
+    for _ in range(1000):
+        if done():
+            return
+        await seat.pilot.pause(0.01)
+    pytest.fail("nothing came")
+
+
+@pytest.mark.parametrize("alone", [False, True])
+async def test_a_call_goes_to_another_process_where_the_app_is_alone(sit, directory, alone):
+    async with sit(directory, size=(80, 24)) as seat:
+        seat.app.alone = alone
+        found = []
+        seat.app.screen.call_beside(lambda call: call(os.getpid, what="a look"), found.append)
+        await until(seat, lambda: found)
+        seat.app.alone = False
+        assert (found[0] != os.getpid()) == alone
+
+
+@pytest.mark.parametrize("error", [WorkspaceError, EngineError])
+async def test_the_words_of_an_error_are_told_and_nothing_is_taken(sit, directory, error):
+    def ask(_):
+        raise error("the table is gone")
+
+    async with sit(directory, size=(80, 24)) as seat:
+        found = []
+        seat.app.screen.call_beside(ask, found.append)
+        await until(seat, lambda: "the table is gone" in seat.app.notices[-1:])
+        assert found == []
+
+
+async def test_an_answer_that_is_not_wanted_any_more_is_not_taken(sit, directory):
+    """The process of the first call is ended; of what it would have answered nothing comes."""
+    async with sit(directory, size=(80, 24)) as seat:
+        seat.app.alone = True
+        found, started = [], time.monotonic()
+        seat.app.screen.call_beside(lambda call: call(time.sleep, 60, what="a nap"), lambda _: found.append("first"))
+        await seat.pilot.pause(0.3)
+        seat.app.screen.call_beside(lambda _: "second", found.append)
+        await until(seat, lambda: found)
+        await until(seat, lambda: all(worker.is_finished for worker in seat.app.workers))
+        seat.app.alone = False
+        assert found == ["second"]
+        assert time.monotonic() - started < 30
+
+
+async def test_what_is_refused_is_told_as_the_screen_wants(sit, directory):
+    async with sit(directory, size=(80, 24)) as seat:
+        screen, found = seat.app.screen, []
+        before = list(seat.app.notices)
+        screen.call_beside(
+            lambda call: call(refused, "no", what="a look"),
+            found.append,
+            refuse=lambda text: screen.Answered(found.append, text),
+        )
+        await until(seat, lambda: found)
+        assert found == ["no"]
+        assert seat.app.notices == before
