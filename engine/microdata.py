@@ -22,6 +22,8 @@ from .wording import agree, counted
 from .written_values import are_names, level_spellings, may_be_thousands, read_numbers, whole_spelling
 
 LARGEST_COUNT = 2**53
+HASHED_AT_ONCE = 1 << 18
+"""Records."""
 
 DAY = 86_400
 """Seconds."""
@@ -137,13 +139,9 @@ class Microdata:
             values, missing = self.frame[variable.name], self.missing(variable.name)
             levels = list(values.cat.categories) if variable.kind.has_levels else []
             found.update(json.dumps([variable.name, variable.kind.value, levels, len(values)]).encode())
-            if variable.kind.has_levels:
-                exact = values.cat.codes.to_numpy(dtype="<i8")
-            elif variable.kind is Kind.DATE:
-                exact = np.where(missing, 0, values.to_numpy(dtype="datetime64[s]").astype("<i8"))
-            else:
-                exact = np.where(missing, 0.0, values.to_numpy(dtype="<f8"))
-            found.update(exact.tobytes())
+            for first in range(0, len(values), HASHED_AT_ONCE):
+                some = slice(first, first + HASHED_AT_ONCE)
+                found.update(_exact(values.iloc[some], missing[some], variable.kind).tobytes())
             found.update(np.packbits(missing).tobytes())
         return found.hexdigest()
 
@@ -198,6 +196,15 @@ class Microdata:
             pd.DataFrame({name: columns[name] for name in self.schema.names}) if whole else self.frame.assign(**columns)
         )
         return Microdata(self.schema, frame, origin, linked=self.linked)
+
+
+def _exact(values: pd.Series, missing: NDArray[np.bool_], kind: Kind) -> NDArray[Any]:
+    """The values (n,) as eight bytes each: codes, seconds since 1970 or floats; 0 where a number or a date is missing."""
+    if kind.has_levels:
+        return np.asarray(values.cat.codes.to_numpy(dtype="<i8"))
+    if kind is Kind.DATE:
+        return np.where(missing, 0, values.to_numpy(dtype="datetime64[s]").astype("<i8"))
+    return np.where(missing, 0.0, values.to_numpy(dtype="<f8"))
 
 
 def _days(seconds: NDArray[np.int64]) -> NDArray[np.float64]:

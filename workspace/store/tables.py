@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from io import BytesIO
+from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,8 @@ from sfumato.engine.microdata import Microdata
 from sfumato.engine.schema import Origin, Schema
 
 from ..errors import DamagedTable, NotYours, StrangeFile
-from ..plain_files import is_hash, open_plain, read_plain, room, synchronise
+from ..plain_files import is_hash, open_plain, room, synchronise
+from .verified_bytes import HashingFile, same_hash, verified_parquet
 
 ASIDE = ".writing-"
 DAY_SECONDS = 86_400.0
@@ -52,13 +53,23 @@ class Tables:
         """Store a table; returns the SHA-256 of its bytes."""
         if self.owner:
             raise NotYours(self.directory.parent, self.owner)
-        sink = BytesIO()
-        pq.write_table(table, sink, compression="zstd", write_statistics=True)
-        content = sink.getvalue()
-        sha256 = hashlib.sha256(content).hexdigest()
-        if not self._touched(self.path(sha256)):
-            self._put(self.path(sha256), content)
-        return sha256
+        room(self.directory.parent, self.directory.name)
+        handle, aside = tempfile.mkstemp(dir=self.directory, prefix=ASIDE)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                sink = HashingFile(file)
+                pq.write_table(table, sink, compression="zstd", write_statistics=True)
+                if self._touched(path := self.path(sink.sha256)):
+                    Path(aside).unlink()
+                    return sink.sha256
+                file.flush()
+                os.fsync(file.fileno())
+            Path(aside).replace(path)
+        except BaseException:
+            Path(aside).unlink(missing_ok=True)
+            raise
+        synchronise(self.directory)
+        return sink.sha256
 
     @staticmethod
     def _touched(path: Path) -> bool:
@@ -68,20 +79,6 @@ class Tables:
         except FileNotFoundError:
             return False
         return True
-
-    def _put(self, path: Path, content: bytes) -> None:
-        room(self.directory.parent, self.directory.name)
-        handle, aside = tempfile.mkstemp(dir=self.directory, prefix=ASIDE)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(aside).replace(path)
-        except BaseException:
-            Path(aside).unlink(missing_ok=True)
-            raise
-        synchronise(self.directory)
 
     def sweep(self) -> None:
         """Remove what was being written more than a day ago: whoever wrote it was killed. Raises StrangeFile."""
@@ -98,36 +95,37 @@ class Tables:
 
         Read without threads: one that still holds bytes of ours when Python ends makes the process abort.
         """
-        return pq.ParquetFile(pa.BufferReader(self._content(sha256)), pre_buffer=False).read(
-            None if columns is None else list(columns), use_threads=False
-        )
+        file = self._opened(sha256, columns)
+        return file.read(None if columns is None else list(columns), use_threads=False)
+
+    def _opened(self, sha256: str, columns: Sequence[str] | None) -> pq.ParquetFile:
+        """The table with this hash, of which these columns can be read. Raises DamagedTable."""
+        with self._file(sha256) as file:
+            size = os.fstat(file.fileno()).st_size
+            content = verified_parquet(file, size, sha256, None if columns is None else set(columns))
+        if content is None:
+            raise _changed(self.path(sha256))
+        return pq.ParquetFile(pa.BufferReader(content), pre_buffer=False)
 
     def verify(self, sha256: str) -> None:
         """Raises DamagedTable when the table with this hash is gone or its bytes have changed."""
-        self._content(sha256)
+        with self._file(sha256) as file:
+            if not same_hash(file, sha256):
+                raise _changed(self.path(sha256))
 
-    def _content(self, sha256: str) -> bytes:
+    def _file(self, sha256: str) -> BufferedReader:
         path = self.path(sha256)
         try:
-            content = read_plain(path)
+            return os.fdopen(open_plain(path), "rb")
         except FileNotFoundError:
             raise DamagedTable(f"the table {path.name} is gone from the workspace") from None
         except StrangeFile as error:
             raise DamagedTable(f"the table {path.name} is {error.kind}, not a file of the workspace") from None
-        if hashlib.sha256(content).hexdigest() != sha256:
-            raise DamagedTable(f"the table {path.name} has changed since it was written")
-        return content
 
     def records(self, sha256: str) -> int:
         """How many records the table with this hash has; only its end is read. Raises DamagedTable when it is gone."""
-        path = self.path(sha256)
-        try:
-            with os.fdopen(open_plain(path), "rb") as file:
-                return int(pq.read_metadata(file).num_rows)
-        except FileNotFoundError:
-            raise DamagedTable(f"the table {path.name} is gone from the workspace") from None
-        except StrangeFile as error:
-            raise DamagedTable(f"the table {path.name} is {error.kind}, not a file of the workspace") from None
+        with self._file(sha256) as file:
+            return int(pq.read_metadata(file).num_rows)
 
     def write_microdata(self, data: Microdata) -> str:
         """Store microdata; the schema is kept by the database. Which code each missing value was stands in columns of its own."""
@@ -137,20 +135,13 @@ class Tables:
 
     def read_microdata(self, sha256: str, schema: Schema, origin: Origin) -> Microdata:
         """Microdata as they were stored: same dtypes, same order of levels, missing values where they were."""
-        table = self.read(sha256, [*schema.names, *(f"{KIND_OF}{name}" for name in schema.names)])
-        columns: dict[str, pd.Series] = {}
-        for variable in schema:
-            chunk = table.column(variable.name).combine_chunks()
-            if pa.types.is_dictionary(chunk.type):
-                levels = [str(level) for level in chunk.dictionary.to_pylist()]
-                codes = chunk.indices.fill_null(MISSING_LEVEL).to_numpy(zero_copy_only=False).astype(np.int64)
-                values = pd.Categorical.from_codes(codes, pd.Index(levels), ordered=bool(chunk.type.ordered))
-                columns[variable.name] = pd.Series(values)
-            else:
-                columns[variable.name] = pd.Series(_with_seconds(chunk.to_numpy(zero_copy_only=False)))
-        named = [name for name in schema.names if f"{KIND_OF}{name}" in table.column_names]
-        kinds = {name: table.column(f"{KIND_OF}{name}").to_pandas() for name in named}
-        return Microdata(schema, pd.DataFrame(columns), origin, kinds=pd.DataFrame(kinds) if kinds else None)
+        file = self._opened(sha256, [*schema.names, *(f"{KIND_OF}{name}" for name in schema.names)])
+        columns = {name: pd.Series(_column(file, name)) for name in schema.names}
+        there = set(file.schema_arrow.names)
+        named = [name for name in schema.names if f"{KIND_OF}{name}" in there]
+        kinds = {name: file.read([f"{KIND_OF}{name}"], use_threads=False).column(0).to_pandas() for name in named}
+        frame = pd.DataFrame(columns, copy=False)
+        return Microdata(schema, frame, origin, kinds=pd.DataFrame(kinds) if kinds else None)
 
     def write_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> str:
         """Store named arrays of numbers, any shape, bit for bit."""
@@ -177,6 +168,53 @@ class Tables:
             row["name"]: np.frombuffer(row["data"], dtype=np.dtype(row["dtype"])).reshape(row["shape"])
             for row in self.read(sha256).to_pylist()
         }
+
+
+def _changed(path: Path) -> DamagedTable:
+    return DamagedTable(f"the table {path.name} has changed since it was written")
+
+
+def _column(file: pq.ParquetFile, name: str) -> NDArray[Any] | pd.Categorical:
+    """The values (n,) of a column, put together from one row group at a time."""
+    parts = [_part(file.read_row_group(i, [name], use_threads=False).column(0)) for i in range(file.num_row_groups)]
+    parts = parts or [_part(file.read([name], use_threads=False).column(0))]
+    if not isinstance(parts[0], _Codes):
+        return _with_seconds(np.concatenate(parts))
+    levels = list(dict.fromkeys(level for part in parts for level in part.levels))
+    codes = np.concatenate([part.among(levels).astype(_code_type(levels), copy=False) for part in parts])
+    return pd.Categorical.from_codes(codes, pd.Index(levels), ordered=parts[0].ordered)
+
+
+@dataclass(frozen=True, slots=True)
+class _Codes:
+    """Codes (n,) of levels, MISSING_LEVEL where there is none."""
+
+    codes: NDArray[np.signedinteger[Any]]
+    levels: tuple[str, ...]
+    ordered: bool
+
+    def among(self, levels: Sequence[str]) -> NDArray[np.signedinteger[Any]]:
+        """The codes among more levels."""
+        if self.levels == tuple(levels[: len(self.levels)]):
+            return self.codes
+        places = {level: i for i, level in enumerate(levels)}
+        new = [*(places[level] for level in self.levels), MISSING_LEVEL]
+        return np.asarray(np.array(new, dtype=np.int32)[self.codes])
+
+
+def _part(column: pa.ChunkedArray) -> Any:
+    """The values (n,) of a column of one row group; codes where they are levels."""
+    chunk = column.combine_chunks()
+    if not pa.types.is_dictionary(chunk.type):
+        return chunk.to_numpy(zero_copy_only=False)
+    levels = tuple(str(level) for level in chunk.dictionary.to_pylist())
+    codes = chunk.indices.fill_null(MISSING_LEVEL).to_numpy(zero_copy_only=False)
+    return _Codes(codes.astype(_code_type(levels)), levels, bool(chunk.type.ordered))
+
+
+def _code_type(levels: Sequence[str]) -> np.dtype[Any]:
+    """The smallest type of codes of these levels and of MISSING_LEVEL."""
+    return np.min_scalar_type(-1 - len(levels))
 
 
 def _with_seconds(values: NDArray[Any]) -> NDArray[Any]:
