@@ -2,8 +2,8 @@
 
 A trace is what a sampler leaves of its way, to be looked at: thinned chains, or weighted draws. Posterior draws are no values of records, but they are not safe to give away either: they and their log density follow
 from the confidential data without any protection, and where an indicator is 1 for one record alone, the posterior of
-its coefficient speaks of that record. A trace therefore stays in its workspace; no release and no report that
-goes with a release may hold one.
+its coefficient speaks of that record. A trace therefore stays in its workspace, as all draws of the chains do; no release and no report that
+goes with a release may hold any.
 """
 
 from __future__ import annotations
@@ -88,12 +88,14 @@ class Diagnostic:
 class Fit:
     """A fitted synthesis model: arrays by name (posterior draws have the m draws first), and how the fit went.
 
-    ``trace`` is what its sampler left to look at, or why there is nothing to converge.
+    ``trace`` is what its sampler left to look at, or why there is nothing to converge; ``chains`` are all of its draws, where
+    the step asked for them.
     """
 
     arrays: Mapping[str, NDArray[Any]]
     diagnostics: tuple[Diagnostic, ...] = ()
     trace: Trace | None = None
+    chains: Chains | None = None
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,22 @@ class ImportanceTrace:
     weights: Floats
     mode: Floats
     sd: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Chains:
+    """All draws of a sampler: ``values`` (C, S, p) of the p ``parameters`` in C chains of S steps, and the ``density`` (C, S) of each step.
+
+    The first ``burn_in`` steps of every chain count for nothing. ``density_name`` says what the density is of: the log posterior up to a
+    constant, or a log likelihood. ``sampler`` names who drew them.
+    """
+
+    parameters: tuple[str, ...]
+    values: Floats
+    density: Floats
+    density_name: str
+    burn_in: int
+    sampler: str
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,14 @@ import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from .errors import BadInput, suggestion
 from .schema import Kind, Schema
 from .terms import parse_term
+
+if TYPE_CHECKING:
+    from .microdata import Microdata
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,7 @@ class Param:
 
     A result row says every field that differs from its default. ``told`` ones it says always, as completed for the release.
     ``selects`` marks a field that says which rows there are and nothing of how any of them is made: comparisons of runs
-    look past it.
+    look past it. ``beside`` marks a field of a synthesis step that changes no dataset, only what else the step leaves.
     """
 
     help: str
@@ -46,6 +49,7 @@ class Param:
     inherit: str | None = None
     told: bool = False
     selects: bool = False
+    beside: bool = False
 
     @property
     def limits(self) -> str:
@@ -150,6 +154,10 @@ class Spec:
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """The parameters completed by what the recipe releases: defaults that depend on it filled in."""
         return self
+
+    def chain_bytes(self, data: Microdata) -> int:
+        """What the draws of a synthesis step's chains take at most, where it is asked to keep them (``sfumato.engine.chains``)."""
+        return 0
 
     def grid(self) -> tuple[float, ...]:
         """The points that a study is computed at, or the blocks of a measure of a whole release; empty for everything else."""

@@ -14,7 +14,7 @@ import hashlib
 import json
 
 from .microdata import Microdata
-from .recipe import Recipe
+from .recipe import Recipe, Step
 from .run import Randomness
 
 NOT_MADE_OF = (
@@ -51,9 +51,17 @@ def _weights(confidential: Microdata) -> tuple[str, ...]:
 
 def _making(recipe: Recipe) -> str:
     table = {name: part for name, part in recipe.to_table().items() if name not in NOT_MADE_OF}
+    if recipe.synthesis:
+        table["synthesis"] = [_of_step(step) for step in recipe.synthesis]
     table["release"] = {said: value for said, value in table["release"].items() if said != "order"}
     table["variables"] = [
         [name, {said: value for said, value in own.items() if said not in NOT_OF_VARIABLES}]
         for name, own in table["variables"].items()
     ]
     return hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()
+
+
+def _of_step(step: Step) -> dict[str, object]:
+    """What a step says of its dataset: not what else it leaves."""
+    beside = {info.name for info in step.spec.params() if info.param.beside}
+    return {said: value for said, value in step.to_table().items() if said not in beside}

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,7 @@ from sfumato.engine.recipe import Recipe
 from sfumato.engine.toml import read_toml
 
 from .errors import WorkspaceError
+from .inference_data import arviz_library, chains_of, inference_data
 from .ingest.files import Source
 from .jobs.worker import work
 from .plan.prepare import PreparedRun, prepared_on, prepared_scoring
@@ -29,6 +30,9 @@ from .release.tables import dataset_bytes, released_levels
 from .store.workspace import Workspace
 from .views.results import result_rows
 from .views.runs import find_run
+
+if TYPE_CHECKING:
+    import arviz
 
 NEWEST = "last"
 Plan = str | Mapping[str, Any]
@@ -85,6 +89,19 @@ def datasets(workspace: str | Path, run: int | str = NEWEST) -> list[pd.DataFram
         schema, rng = plan.run.recipe.released_schema, np.random.default_rng() if plan.shuffled else None
         files = [dataset_bytes(table, schema, plan.left_out, "parquet", rng, levels) for table in tables]
         return [pd.read_parquet(BytesIO(content)) for content in files]
+
+
+def chains(workspace: str | Path, run: int | str = NEWEST, target: str = "") -> arviz.InferenceData:
+    """All draws of the sampler of the model of ``target``, of a step that said ``keep_chains = true``; of the only one where none is named.
+
+    Needs the extra ``arviz``. Raises BadInput where no step makes the target or several could be meant, NotReady where no draws were kept, and
+    WorkspaceError without ArviZ.
+    """
+    arviz_library()
+    with Workspace.open(Path(workspace), read_only=True) as opened:
+        found = find_run(opened, run)
+        step, drawn = chains_of(opened, found, target)
+        return inference_data(drawn, found.id, step.target)
 
 
 def _carried_out(workspace: Workspace, prepared: PreparedRun) -> int:

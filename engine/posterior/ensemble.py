@@ -18,7 +18,8 @@ from scipy.fft import irfft, next_fast_len, rfft
 from scipy.stats import rankdata
 
 from ..arrays import Floats
-from ..results import LOG_POSTERIOR, ChainTrace, Diagnostic, Fit
+from ..chains import bytes_of_chains
+from ..results import LOG_POSTERIOR, Chains, ChainTrace, Diagnostic, Fit
 from ..run import Progress, legacy_state
 from .laplace import Posterior, StudentT, Target, find_mode, require_converged
 
@@ -172,6 +173,7 @@ def _stacked(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 LARGEST_R_HAT = 1.01
 SMALLEST_SIZE = 400.0
+MOST_STEPS = 20_000
 _BURN_IN = 0.2
 _BLOCK = 50
 _FIRST_CHECK = 400
@@ -184,22 +186,23 @@ def sample_emcee(
     report: Callable[[Progress], None],
     *,
     walkers: int | None = None,
-    most_steps: int = 20_000,
+    most_steps: int = MOST_STEPS,
     independence: float = 0.5,
     accept_unconverged: bool = False,
+    keep_chains: bool = False,
 ) -> Posterior:
     """``draws`` draws from an ensemble that is run until it has converged, or for ``most_steps`` steps.
 
-    ``walkers`` is by default the smallest even number above twice the dimension plus 5; ``independence`` is the share
+    ``walkers`` is by default ``usual_walkers``; ``independence`` is the share
     of the steps that propose from the mode's approximation. Converged means R-hat at most 1.01 and effective sample
     sizes of bulk and tails of at least 400 (Vehtari et al. 2021), every walker a chain, the first fifth of the steps left
-    out. Raises NotConverged, naming the worst parameter, unless ``accept_unconverged``.
+    out. Raises NotConverged, naming the worst parameter, unless ``accept_unconverged``. With ``keep_chains`` every step of every walker is given too.
     """
     mode = find_mode(target)
     factor = np.linalg.cholesky(mode.covariance)
     density = target.near(mode.theta, mode.covariance)
     sampler = emcee.EnsembleSampler(
-        walkers or 2 * mode.theta.size + 6,
+        walkers or usual_walkers(mode.theta.size),
         mode.theta.size,
         lambda white: density(mode.theta + white @ factor.T),
         vectorize=True,
@@ -210,11 +213,22 @@ def sample_emcee(
     diagnostics = _run_until_converged(whole, state, most_steps, report)
     theta = whole.theta
     trace = chain_trace(theta, sampler.get_log_prob(), target.names, whole.burn_in)
+    chains = whole.chains if keep_chains else None
     if not accept_unconverged:
-        require_converged(sorted(diagnostics, key=_doubt, reverse=True), Fit({}, diagnostics, trace))
+        require_converged(sorted(diagnostics, key=_doubt, reverse=True), Fit({}, diagnostics, trace, chains))
     settled = theta[whole.burn_in :].reshape(-1, theta.shape[2])
     chosen = rng.choice(settled.shape[0], draws, replace=draws > settled.shape[0])
-    return Posterior(settled[chosen], target.names, diagnostics, trace)
+    return Posterior(settled[chosen], target.names, diagnostics, trace, chains)
+
+
+def usual_walkers(dimension: int) -> int:
+    """The smallest even number above twice the dimension plus 5."""
+    return 2 * dimension + 6
+
+
+def most_chain_bytes(dimension: int, walkers: int | None, most_steps: int) -> int:
+    """What all chains of an ensemble take at most, if it runs to its last step."""
+    return bytes_of_chains(walkers or usual_walkers(dimension), most_steps, dimension)
 
 
 @dataclass(frozen=True)
@@ -230,6 +244,13 @@ class Ensemble:
     def theta(self) -> Floats:
         """Every step so far, (steps, walkers, d)."""
         return np.asarray(self.mode + self.sampler.get_chain() @ self.factor.T)
+
+    @property
+    def chains(self) -> Chains:
+        """Every step of every walker, each walker a chain."""
+        values = np.ascontiguousarray(self.theta.transpose(1, 0, 2))
+        density = np.ascontiguousarray(self.sampler.get_log_prob().T)
+        return Chains(self.names, values, density, LOG_POSTERIOR, self.burn_in, f"emcee {emcee.__version__}")
 
     @property
     def burn_in(self) -> int:

@@ -20,7 +20,7 @@ from scipy.special import gammaln
 
 from ..arrays import Floats
 from ..errors import NotConverged
-from ..results import LOG_POSTERIOR, Diagnostic, Fit, ImportanceTrace, Trace
+from ..results import LOG_POSTERIOR, Chains, Diagnostic, Fit, ImportanceTrace, Trace
 from ..run import Progress
 
 
@@ -43,12 +43,13 @@ class Target(Protocol):
 
 @dataclass(frozen=True)
 class Posterior:
-    """``theta`` (S, d): draws ready to use; the parameters' names; how the sampler fared, and what it left to look at."""
+    """``theta`` (S, d): draws ready to use; the parameters' names; how the sampler fared, what it left to look at, and all its chains where asked."""
 
     theta: Floats
     names: tuple[str, ...]
     diagnostics: tuple[Diagnostic, ...]
     trace: Trace | None = None
+    chains: Chains | None = None
 
 
 def require_converged(diagnostics: Iterable[Diagnostic], left: Fit) -> None:

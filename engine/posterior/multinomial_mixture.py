@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from ..arrays import Floats
-from ..results import ChainTrace
+from ..results import Chains, ChainTrace
 from ..run import Progress
 from .distinct_rows import LEAST, Codes, DistinctRows
 from .split_merge import Members, split_or_merged
@@ -233,6 +233,13 @@ class Sampled:
         from .ensemble import chain_trace
 
         return chain_trace(self.quantities, self.log_likelihood, (OCCUPIED, ALPHA), self.burn_in, LOG_LIKELIHOOD)
+
+    @property
+    def chains(self) -> Chains:
+        """Every sweep of the quantities. Parameters of single classes are not among them: a class is another one in the next sweep."""
+        values = np.ascontiguousarray(self.quantities.transpose(1, 0, 2))
+        density = np.ascontiguousarray(self.log_likelihood.T)
+        return Chains((OCCUPIED, ALPHA), values, density, LOG_LIKELIHOOD, self.burn_in, "Gibbs")
 
 
 def sample(

@@ -26,6 +26,7 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..chains import KEEP_CHAINS, bytes_of_chains, require_room_for_chains
 from ..errors import BadInput, NotComputable, NotConverged
 from ..methods import method
 from ..microdata import Microdata
@@ -102,10 +103,15 @@ class DpmpmSpec(Spec):
     bins: BinsByVariable = field(default_factory=dict)
     inside: InsideBin = "uniform"
     accept_unconverged: Annotated[bool, Param("release although the chains do not agree")] = False
+    keep_chains: Annotated[bool, Param(KEEP_CHAINS, beside=True)] = False
 
     def predictor_terms(self, place: str) -> Iterator[tuple[str, str]]:
         """The predictors: a column is a term, and what holds for terms holds for them."""
         yield from ((f"{place}.predictors[{i}]", name) for i, name in enumerate(self.predictors))
+
+    def chain_bytes(self, data: Microdata) -> int:
+        """Occupied classes and alpha of every sweep, with the log likelihood."""
+        return bytes_of_chains(self.chains, self.sweeps, 2) if self.keep_chains else 0
 
     @property
     def usable(self) -> int:
@@ -121,6 +127,7 @@ def check(data: Microdata, targets: tuple[str, ...], spec: DpmpmSpec, place: str
             f"{place}.sweeps",
             f"burn_in and thin leave fewer than {FEWEST_SWEEPS} of a chain's {spec.sweeps:,} sweeps; ask for more",
         )
+    require_room_for_chains(spec.chain_bytes(data), place)
     sizes = {name: _levels(one, spec) for name, one in _categories(data, (*targets, *spec.predictors), spec).items()}
     for name, size in sizes.items():
         if not size:
@@ -271,17 +278,19 @@ def dpmpm(data: Microdata, targets: tuple[str, ...], spec: DpmpmSpec, run: Run, 
     if truncation is not None:
         lost = sampled.lost[spec.burn_in :]
         said += (Diagnostic("share_impossible", "mixture", float((lost / (lost + len(data))).mean())),)
+    chains = sampled.chains if spec.keep_chains else None
     if not spec.accept_unconverged:
         for one in sorted(said, key=lambda found: found.name != "r_hat"):
             if one.name in HELD and one.passed is False and one.value is not None:
-                raise NotConverged(one.parameter, one.name, one.value, one.rule, Fit({}, said, sampled.trace))
+                left = Fit({}, said, sampled.trace, chains)
+                raise NotConverged(one.parameter, one.name, one.value, one.rule, left)
     arrays = {
         "log_weights": np.stack([kept.log_weights for kept in sampled.kept]),
         "log_levels": np.stack([kept.log_levels for kept in sampled.kept]),
         "sweep": sampled.sweep,
         "chain": sampled.chain,
     }
-    return Fit(arrays, said, sampled.trace)
+    return Fit(arrays, said, sampled.trace, chains)
 
 
 HELD = ("r_hat", "effective_sample_size")

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats
+from ..chains import KEEP_CHAINS, require_room_for_chains
 from ..checks import require_complete, require_full_rank
 from ..drafting import SUITED, Case, Offer, drafts
 from ..errors import BadInput, NotComputable, NotConverged
@@ -56,6 +57,15 @@ class ZeroInflatedSpec(Spec):
     walkers: Annotated[int | None, Param("emcee: walkers; left out, twice the parameters plus 6", ge=4)] = None
     most_steps: Annotated[int, Param("emcee: steps after which it gives up", ge=100)] = 20_000
     accept_unconverged: Annotated[bool, Param("release draws of a sampler that has not converged")] = False
+    keep_chains: Annotated[bool, Param(f"emcee: {KEEP_CHAINS}", beside=True)] = False
+
+    def chain_bytes(self, data: Microdata) -> int:
+        """Every parameter of every walker and step, if the ensemble runs to its last step."""
+        if not self.keep_chains:
+            return 0
+        from ..posterior.ensemble import most_chain_bytes
+
+        return most_chain_bytes(2 * len(_design(data, self).names) + 1, self.walkers, self.most_steps)
 
 
 def check(data: Microdata, target: str, spec: ZeroInflatedSpec, place: str) -> None:
@@ -80,6 +90,12 @@ def check(data: Microdata, target: str, spec: ZeroInflatedSpec, place: str) -> N
         fewest = 4 * len(_design(data, spec).names) + 4
         if spec.walkers < fewest or spec.walkers % 2:
             raise BadInput(f"{place}.walkers", f"{spec.walkers} must be an even number, at least {fewest}")
+    if spec.keep_chains and spec.sampler != "emcee":
+        raise BadInput(
+            f"{place}.keep_chains",
+            f'sampler = "{spec.sampler}" draws no chains: its draws are independent and weighted; use sampler = "emcee", or leave it out',
+        )
+    require_room_for_chains(spec.chain_bytes(data), place)
     _bound(data.schema[target], f"variables.{target}.bounds")
     require_full_rank(data, spec.predictors, f"{place}.predictors")
 
@@ -329,7 +345,8 @@ def zero_inflated_truncated_poisson(data: Microdata, target: str, spec: ZeroInfl
     except NotConverged as error:
         parameter = f"{target}: {error.parameter}"
         raise NotConverged(parameter, error.statistic, error.value, error.rule, error.left) from None
-    return Fit({"theta": posterior.theta}, (*posterior.diagnostics, *_moments(posterior)), posterior.trace)
+    said = (*posterior.diagnostics, *_moments(posterior))
+    return Fit({"theta": posterior.theta}, said, posterior.trace, posterior.chains)
 
 
 def _sampled(model: ZeroInflatedPoisson, spec: ZeroInflatedSpec, run: Run, draws: int) -> Posterior:
@@ -347,6 +364,7 @@ def _sampled(model: ZeroInflatedPoisson, spec: ZeroInflatedSpec, run: Run, draws
         walkers=spec.walkers,
         most_steps=spec.most_steps,
         accept_unconverged=spec.accept_unconverged,
+        keep_chains=spec.keep_chains,
     )
 
 

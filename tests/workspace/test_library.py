@@ -37,13 +37,15 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_the_examples_of_the_manual_run(said: dict[str, Any]) -> None:
-    assert len(examples()) == 3
+    assert len(examples()) == 4
     people, first = said["people"], said["first"]
     assert list(first.columns) == list(people.columns)
     assert sorted(first["region"]) == sorted(people["region"])
     assert set(first["income"]).isdisjoint(people["income"])
     assert said["averages"]["max_abs_difference"] == 0  # values dealt to other records have the same distribution
     assert set(said["rows"]["draw"].dropna()) == {1, 2, 3}
+    assert dict(said["drawn"].posterior.sizes)["chain"] == 12
+    assert all(1 <= float(r_hat) <= 1.01 for r_hat in said["r_hat"].data_vars.values())
 
 
 @pytest.mark.slow

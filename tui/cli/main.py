@@ -93,12 +93,15 @@ def _carry_out(
 ) -> int:
     from sfumato.engine.limit_checks import misgivings
     from sfumato.workspace.plan.prepare import enter_together
+    from sfumato.workspace.store.chains import chains_words
     from sfumato.workspace.store.keys import NoKey
 
     from .run import carry_out
 
     for said in () if quiet else misgivings(prepared.recipe.thresholds):
         echo(f"warning: {said}", err=True)
+    if (kept := chains_words(prepared.recipe, prepared.data)) and not quiet:
+        echo(kept, err=True)
     try:
         workspace = open_or_create(directory, key)
     except NoKey:

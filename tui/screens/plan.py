@@ -415,7 +415,7 @@ class Plan(EditsPlan):
         if self._view.problem or self._is_typed:
             self.sfumato.say(self._view.problem or MEND, severity="error")
             return
-        from .plan_forms import method_of
+        from .plan_forms import costs_more, method_of
 
         draft, view = self._history.now, self._view
 
@@ -427,12 +427,12 @@ class Plan(EditsPlan):
             await self.sfumato.open(RunPlan(run_text(view, price), draft), answered)
 
         def cost(workspace: Workspace) -> str:
-            from sfumato.workspace.plan.prepare import privacy_cost
+            from sfumato.workspace.plan.prepare import told_before
 
-            return privacy_cost(workspace, draft)
+            return told_before(workspace, draft)
 
         makers = [line for line in view.lines or () if line.place.section == "synthesis"]
-        if any(method_of(line.place, line.table).account for line in makers):
+        if any(costs_more(method_of(line.place, line.table), line.table) for line in makers):
             self.compute(cost, ask)
         else:
             await ask("")

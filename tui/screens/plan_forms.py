@@ -43,6 +43,12 @@ def method_of(place: StepPlace, step: Mapping[str, Any]) -> Method:
     raise BadInput(f"{place}.method", f'no method "{name}"; correct it in the TOML, or add the step anew')
 
 
+def costs_more(method: Method, step: Mapping[str, Any]) -> bool:
+    """Whether a run says before it is begun what the step costs beside time: it keeps a privacy account, or leaves more than its dataset."""
+    asked = any(info.param.beside and step.get(info.name) for info in method.spec.params())
+    return method.account is not None or asked
+
+
 def step_fields(method: Method, step: Mapping[str, Any], variables: Mapping[str, Any] | Sequence[str]) -> list[Field]:
     """A field a parameter; before them the target of a synthesis step. ``variables`` are the plan's, each with its table."""
     tables = variables if isinstance(variables, Mapping) else {name: {} for name in variables}

@@ -43,6 +43,7 @@ from ..store.artefacts import (
     write_records,
     write_trace,
 )
+from ..store.chains import chains_name, write_chains
 from ..store.database import is_busy
 from ..store.disk import disk_error
 from ..store.keys import key_of_run
@@ -258,9 +259,11 @@ def _compute_fit(tables: Tables, given: TaskInput, report: Report, key: bytes) -
 
 
 def fit_diagnostics(tables: Tables, given: TaskInput, fit: Fit) -> TaskResult:
-    """What a fit leaves to look at, whether its draws can be used or not: statistics and the trace, stored."""
+    """What a fit leaves to look at, whether its draws can be used or not: statistics, the trace and chains, stored."""
     held, target = given.held, _recipe(given.recipe).synthesis[given.held.item].target
     artefacts = {} if fit.trace is None else {trace_name(held.item): write_trace(tables, fit.trace)}
+    if fit.chains is not None:
+        artefacts[chains_name(held.item)] = write_chains(tables, fit.chains)
     return TaskResult(target=target, diagnostics=fit.diagnostics, artefacts=artefacts)
 
 

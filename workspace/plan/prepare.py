@@ -22,6 +22,7 @@ from ..recipes import RecipeFile, find_recipe
 from ..release.external import read_external
 from ..release.own_files import order_written
 from ..store.artefacts import controls_hash
+from ..store.chains import chains_words
 from ..store.workspace import Dataset, Workspace
 from ..views.runs import find_run
 from .drafts import Draft
@@ -195,20 +196,20 @@ def _table_of(workspace: Workspace, run_id: int) -> dict[str, Any]:
     return read_toml(find_run(workspace, run_id).recipe_toml)
 
 
-def privacy_cost(workspace: Workspace, draft: Draft) -> str:
-    """What a run of a plan would cost in differential privacy, in words; empty where no step keeps an account.
+def told_before(workspace: Workspace, draft: Draft) -> str:
+    """What a run of a plan would cost in differential privacy, and what chains it would keep, in words; empty where neither is asked.
 
-    It is empty too where the stored records are not those of the plan. Raises BadInput where these cannot be used so, or the
+    Of costs it says nothing where the stored records are not those of the plan. Raises BadInput where these cannot be used so, or the
     run would cost more than its budget.
     """
     recipe = Recipe.from_toml(draft.toml)
-    if not any(step.method.account for step in recipe.synthesis):
+    if not any(step.method.account for step in recipe.synthesis) and not chains_words(recipe, None):
         return ""
     data = _stored(workspace, draft, recipe, workspace.dataset(draft.dataset_id))
     if data is None:
-        return ""
+        return chains_words(recipe, None)
     check_steps(recipe, data)
-    return cost_words(recipe, data)
+    return " ".join(filter(None, (cost_words(recipe, data), chains_words(recipe, data))))
 
 
 def _sampled_by_this_key(workspace: Workspace, dataset_id: int) -> bool:

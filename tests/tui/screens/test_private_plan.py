@@ -9,7 +9,7 @@ import tomli_w
 
 from sfumato.tui.screens.form import Form
 from sfumato.workspace.plan.drafts import draft_of, save_draft
-from sfumato.workspace.plan.prepare import privacy_cost
+from sfumato.workspace.plan.prepare import told_before
 from sfumato.workspace.store.workspace import Workspace
 
 STEP = {
@@ -82,12 +82,12 @@ def test_what_a_plan_costs_is_told_of_the_records_that_it_would_run_on(built_dat
     release = {"m": 2, "seed": 7, "records": 100}
     with Workspace.open(built_data) as workspace:
         draft = draft_of(workspace, 1)
-        assert privacy_cost(workspace, draft) == "", "its models keep no account"
+        assert told_before(workspace, draft) == "", "its models keep no account"
         private = draft_with(draft, synthesis=[STEP], release=release)
-        assert privacy_cost(workspace, private) == "It costs an epsilon of 10."
+        assert told_before(workspace, private) == "It costs an epsilon of 10."
         diverse = {**STEP, "epsilon": None, "reset": False, "privacy": "l_diversity", "l": 1.5}
         step = {name: value for name, value in diverse.items() if value is not None}
-        told = privacy_cost(workspace, draft_with(draft, synthesis=[step], release=release))
+        told = told_before(workspace, draft_with(draft, synthesis=[step], release=release))
         assert told == "No epsilon can be told: l-diversity is no differential privacy: it has no epsilon."
         other = draft_with(draft, synthesis=[STEP], release=release, data={"file": "another.csv"})
-        assert privacy_cost(workspace, other) == "", "nothing is known of another file"
+        assert told_before(workspace, other) == "", "nothing is known of another file"

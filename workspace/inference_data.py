@@ -1,0 +1,103 @@
+"""A sampler's chains as ArviZ's ``InferenceData``, for whoever judges samplers with ArviZ or plots them. ArviZ is the extra ``arviz``.
+
+It is imported only here. Versions from 1 on have no ``InferenceData``, and are refused with what to install.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from sfumato.engine.errors import BadInput
+from sfumato.engine.recipe import Step
+from sfumato.engine.results import LOG_POSTERIOR, Chains, NoTrace
+
+from .errors import NotReady, WorkspaceError
+from .store.artefacts import traces_of
+from .store.chains import chains_name, read_chains
+from .store.workspace import Workspace
+from .views.runs import Run
+
+if TYPE_CHECKING:
+    import arviz
+
+INSTALL = "install the extra: pip install 'sfumato[arviz]'"
+STATISTICS = {LOG_POSTERIOR: "lp"}
+"""What a density is called among ArviZ's statistics of a sample; others by their own name."""
+
+
+def arviz_library() -> Any:
+    """The library. Raises WorkspaceError where it is not installed, or is of a version without ``InferenceData``."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # it announces version 1
+            import arviz
+    except ImportError:
+        raise WorkspaceError(f"draws as InferenceData need ArviZ, which is not installed; {INSTALL}") from None
+    if not hasattr(arviz, "InferenceData"):
+        raise WorkspaceError(f"ArviZ {arviz.__version__} has no InferenceData; {INSTALL}, which takes an earlier one")
+    return arviz
+
+
+def chains_of(workspace: Workspace, run: Run, target: str = "") -> tuple[Step, Chains]:
+    """The synthesis step that makes ``target``, and all draws of its chains; of the only step that kept any where none is named.
+
+    Raises BadInput where no step makes it, or several kept chains; NotReady where the step kept none, with the reason.
+    """
+    rows = workspace.connection.execute(
+        "SELECT name, sha256 FROM artefact WHERE run_id = ? AND name LIKE 'chains/%'", (run.id,)
+    )
+    left = {str(row["name"]): str(row["sha256"]) for row in rows}
+    steps = list(enumerate(run.recipe.synthesis))
+    kept = [(item, step) for item, step in steps if chains_name(item) in left]
+    wanted = [(item, step) for item, step in steps if target in (step.target, *step.targets)] if target else kept
+    if target and not wanted:
+        made = "; ".join(step.target for _, step in steps) or "nothing"
+        raise BadInput("target", f'no step of run {run.id} makes "{target}"; they make: {made}')
+    if len(wanted) > 1:
+        raise BadInput("target", f"several steps kept chains; name one: {'; '.join(step.target for _, step in wanted)}")
+    if not wanted:
+        raise NotReady(f"run {run.id} kept no chains; {_how_to_keep(None)}")
+    ((item, step),) = wanted
+    if chains_name(item) not in left:
+        raise NotReady(f"{step.target}: run {run.id} kept no chains of it; {_why_none(workspace, run, step)}")
+    return step, read_chains(workspace.tables, left[chains_name(item)])
+
+
+def _why_none(workspace: Workspace, run: Run, step: Step) -> str:
+    """Why there are none: its method draws none, or nobody asked."""
+    traces = {model.target: model.trace for model in traces_of(workspace, run.id)}
+    trace = traces.get(step.target)
+    return f"nothing to converge; {trace.reason}" if isinstance(trace, NoTrace) else _how_to_keep(step)
+
+
+def _how_to_keep(step: Step | None) -> str:
+    """What a recipe says to have them kept."""
+    if step is None or "keep_chains" not in {info.name for info in step.spec.params()}:
+        return "a step of a method that draws chains keeps them where it says keep_chains = true"
+    return f"say keep_chains = true in {step.place}, and run it again"
+
+
+def inference_data(chains: Chains, run_id: int, target: str) -> arviz.InferenceData:
+    """All draws as ``InferenceData``: a variable a parameter, (chain, draw), in the order of sampling.
+
+    ``posterior`` and ``sample_stats`` have the steps after the burn-in, ``warmup_posterior`` and ``warmup_sample_stats`` those of it. Chains count
+    from 0, draws from 0 in each group, as ArviZ counts.
+    """
+    library = arviz_library()
+    density = STATISTICS.get(chains.density_name, chains.density_name)
+
+    def of(part: slice) -> tuple[dict[str, Any], dict[str, Any]]:
+        values = {name: chains.values[:, part, j] for j, name in enumerate(chains.parameters)}
+        return values, {density: chains.density[:, part]}
+
+    (warm, warm_statistics), (posterior, statistics) = of(slice(chains.burn_in)), of(slice(chains.burn_in, None))
+    made: arviz.InferenceData = library.from_dict(
+        posterior=posterior,
+        sample_stats=statistics,
+        warmup_posterior=warm if chains.burn_in else None,
+        warmup_sample_stats=warm_statistics if chains.burn_in else None,
+        save_warmup=True,
+        attrs={"inference_library": chains.sampler, "sfumato_run": run_id, "sfumato_target": target},
+    )
+    return made
