@@ -11,14 +11,16 @@ say anything: of 20 records without a case, one draw would give half the cases a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import expit
 
 from ..arrays import Floats
 from .columns import Factors, factorised
+from .sparse_design import Basis, cross_products, times, transposed_times
 
 _MOST_STEPS = 100
 _MOST_JEFFREYS_STEPS = 1000
@@ -45,6 +47,25 @@ class LogisticFit:
     steps: int
 
 
+class _Here(NamedTuple):
+    """The log-likelihood at some coefficients (K,), its slope (K,), and the information (K, K)."""
+
+    value: float
+    score: Floats
+    information: Floats
+
+
+class _Likelihood(Protocol):
+    """The likelihood of coefficients (K,) of columns that are orthonormal, or nearly so."""
+
+    @property
+    def width(self) -> int:
+        """K."""
+
+    def at(self, gamma: Floats) -> _Here:
+        """What it is there."""
+
+
 @dataclass(frozen=True)
 class _Problem:
     """Orthonormal columns q (n, K) of root(w) X, the same without the weights (n, K), shares y (n,) and weights w (n,)."""
@@ -54,12 +75,25 @@ class _Problem:
     y: Floats
     weights: Floats
 
+    @property
+    def width(self) -> int:
+        """K."""
+        return int(self.q.shape[1])
+
+    def at(self, gamma: Floats) -> _Here:
+        """Value, score and information there."""
+        eta = self.columns @ gamma
+        p = np.asarray(expit(eta))
+        return _Here(self._value(eta), self.score(p), self.information(p))
+
     def probabilities(self, gamma: Floats) -> Floats:
         return np.asarray(expit(self.columns @ gamma))
 
     def log_likelihood(self, gamma: Floats) -> float:
         """Weighted sum of the log probabilities of y."""
-        eta = self.columns @ gamma
+        return self._value(self.columns @ gamma)
+
+    def _value(self, eta: Floats) -> float:
         loss = self.y * np.logaddexp(0.0, -eta) + (1 - self.y) * np.logaddexp(0.0, eta)
         return -float(np.sum(self.weights * loss))
 
@@ -97,6 +131,40 @@ def logistic_regression(
     )
 
 
+@dataclass(frozen=True, eq=False)
+class BlockedLogistic:
+    """The same regression on a design that is never formed whole: y (n,), zeros and ones, on the columns of a ``basis``."""
+
+    basis: Basis
+    y: Floats
+
+    @property
+    def width(self) -> int:
+        """K."""
+        return len(self.basis)
+
+    def at(self, gamma: Floats) -> _Here:
+        """Value, score and information at coefficients (K,) of the orthonormal columns, in one pass over the rows."""
+        places, coefficients = self.basis.places, self.basis.coefficients(gamma)
+        value, score = 0.0, np.zeros(self.width)
+        information = np.zeros((self.width, self.width))
+        for rows, entries in self.basis.blocks():
+            eta, y = times(entries, coefficients, rows.stop - rows.start), self.y[rows]
+            fades = np.exp(-np.abs(eta))
+            p = np.where(eta > 0, 1.0, fades) / (1 + fades)
+            value -= float(np.sum(np.log1p(fades) + np.maximum((1 - 2 * y) * eta, 0.0)))
+            score += transposed_times(entries, y - p)[places]
+            information += cross_products(entries, p * (1 - p))[np.ix_(places, places)]
+        t = self.basis.to_orthonormal
+        return _Here(value, t.T @ score, t.T @ information @ t)
+
+    def probabilities(self) -> Iterator[Floats]:
+        """Those of the rows at the maximum, block by block, as ``logistic_regression`` fits them."""
+        coefficients = self.basis.coefficients(_maximum(self)[0])
+        for rows, entries in self.basis.blocks():
+            yield expit(times(entries, coefficients, rows.stop - rows.start))
+
+
 def _covariance(factors: Factors, axes: Floats) -> Floats:
     """The covariance (K, K) of coefficients of x, where those of q have ``axes`` axes', (K, K)."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -104,20 +172,19 @@ def _covariance(factors: Factors, axes: Floats) -> Floats:
         return np.asarray(root @ root.T)
 
 
-def _maximum(problem: _Problem) -> tuple[Floats, int]:
+def _maximum(likelihood: _Likelihood) -> tuple[Floats, int]:
     """The coefficients (K,) of the orthonormal columns, and the steps to them."""
-    gamma = np.zeros(problem.q.shape[1])
-    value = problem.log_likelihood(gamma)
+    gamma = np.zeros(likelihood.width)
+    here = likelihood.at(gamma)
     for steps in range(1, _MOST_STEPS + 1):
-        p = problem.probabilities(gamma)
-        step, decrement = _scoring_step(problem.information(p), problem.score(p))
+        step, decrement = _scoring_step(here.information, here.score)
         if decrement < _TOLERANCE:
             return gamma + step, steps
-        better = problem.log_likelihood(gamma + step)
-        while better < value - _TOLERANCE * (1 + abs(value)):
+        there = likelihood.at(gamma + step)
+        while there.value < here.value - _TOLERANCE * (1 + abs(here.value)):
             step = step / 2
-            better = problem.log_likelihood(gamma + step)
-        gamma, value = gamma + step, better
+            there = likelihood.at(gamma + step)
+        gamma, here = gamma + step, there
     return gamma, _MOST_STEPS
 
 

@@ -25,10 +25,10 @@ A missing level is a level of its own; a missing number stands at the pooled mea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
+from itertools import combinations, product
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -41,6 +41,7 @@ from ..methods import method
 from ..microdata import Microdata
 from ..outputs import Output
 from ..results import Estimate, Measure
+from ..row_blocks import row_blocks
 from ..run import Run
 from ..schema import Kind, Role
 from ..spec import Param, Spec
@@ -48,7 +49,17 @@ from ..statistics.bounded_interval import NON_NEGATIVE, Range
 from ..statistics.class_trees import class_tree
 from ..statistics.columns import column_scales, filled_with_mean, independent_columns, with_own_level
 from ..statistics.combining import monte_carlo_mean
-from ..statistics.logistic import logistic_regression
+from ..statistics.logistic import BlockedLogistic, logistic_regression
+from ..statistics.repeated_columns import repeated_columns
+from ..statistics.sparse_design import (
+    Indicators,
+    Intercept,
+    Product,
+    SparseDesign,
+    Standardised,
+    Term,
+    independent_basis,
+)
 
 Pmse = Callable[[Floats], float]
 """The pMSE of a classifier of y (N,), 0 or 1."""
@@ -59,18 +70,26 @@ def mean_squared_distance(scores: Floats, y: Floats) -> float:
     return float(np.mean((scores - y.mean()) ** 2))
 
 
-def logit_pmse(x: Floats, y: Floats, repeated: NDArray[np.bool_]) -> tuple[float, float]:
-    """The pMSE of a logistic regression of y (N,) on x (N, K), and its expectation for a right release.
+def logit_pmse(design: SparseDesign, y: Floats, repeated: NDArray[np.bool_]) -> tuple[float, float]:
+    """The pMSE of a logistic regression of y (N,) on a design (N, K), and its expectation for a right release.
 
     Columns that are ``repeated`` (K,), the intercept among them, are the same in both tables. The expectation is
     d c (1 - c)^2 / N with d independent columns beside those, c the share of ones, where the released records are drawn from
     a model fitted to the confidential ones (Snoke et al. 2018, §3.1): given the repeated columns the others differ in d
     directions only.
+
+    A design of one block is formed whole, a longer one block by block: the same to 1e-9.
     """
-    columns = x[:, np.argsort(~repeated, kind="stable")]
-    independent = independent_columns(columns)
-    c, d = float(y.mean()), int(independent[repeated.sum() :].sum())
-    pmse = mean_squared_distance(logistic_regression(columns[:, independent], y).probabilities, y)
+    c = float(y.mean())
+    if len(list(row_blocks(design.rows, design.width))) == 1:
+        columns = design.matrix()[:, np.argsort(~repeated, kind="stable")]
+        independent = independent_columns(columns)
+        d = int(independent[repeated.sum() :].sum())
+        pmse = mean_squared_distance(logistic_regression(columns[:, independent], y).probabilities, y)
+    else:
+        basis = independent_basis(design)
+        d = len(basis) - len(independent_basis(design, among=repeated))
+        pmse = sum(float(np.sum((p - c) ** 2)) for p in BlockedLogistic(basis, y).probabilities()) / len(y)
     return pmse, d * c * (1 - c) ** 2 / len(y)
 
 
@@ -182,7 +201,7 @@ def propensity(confidential: Microdata, released: Microdata, spec: PropensitySpe
     schema = confidential.schema
     names = spec.variables or tuple(v.name for v in schema if v.role is not Role.IDENTIFIER)
     stacked = {name: _stacked(confidential, released, name) for name in names}
-    varying = {name: values for name, values in stacked.items() if len(np.unique(values)) > 1}
+    varying = {name: values for name, values in stacked.items() if _varies(values)}
     if not varying:
         raise NotComputable("no variable varies, so no classifier can tell the tables apart")
     y = np.repeat([0.0, 1.0], [len(confidential), len(released)])
@@ -190,11 +209,14 @@ def propensity(confidential: Microdata, released: Microdata, spec: PropensitySpe
     if spec.model == "cart":
         unordered = [released.schema[name].kind in (Kind.CATEGORICAL, Kind.BINARY) for name in varying]
         return _by_permutation(*_tree_columns(list(varying.values()), unordered), y, spec, run)
+    same = _repeated(list(varying.values()), len(confidential))
     effects = [_main_effects(values, has) for values, has in zip(varying.values(), levels, strict=True)]
-    interactions = spec.model == "logit_interactions"
-    same = [np.full((1, e.shape[1]), own) for e, own in zip(effects, _repeated(list(varying.values()), y), strict=True)]
-    repeated = _design(same, interactions=interactions)[0] > 0
-    pmse, null = logit_pmse(_design(effects, interactions=interactions), y, repeated)
+    terms = [(term, own) for of, own in zip(effects, same, strict=True) for term in of]
+    if spec.model == "logit_interactions":
+        terms += _products(effects, same)
+    design = SparseDesign([Intercept(), *(term for term, _ in terms)], len(y))
+    repeated = np.repeat([True, *(own for _, own in terms)], [1, *(term.width for term, _ in terms)])
+    pmse, null = logit_pmse(design, y, repeated)
     return _measure(
         pmse, Estimate("null_pmse", null), "released columns differ from combinations of the others by rounding only"
     )
@@ -206,21 +228,18 @@ def _stacked(confidential: Microdata, released: Microdata, name: str) -> Floats:
     return with_own_level(values) if released.schema[name].kind.has_levels else values
 
 
-def _repeated(columns: Sequence[Floats], y: Floats) -> list[float]:
-    """1 for each variable that a partly synthetic release repeats, else 0, whatever the order of its records.
+def _varies(values: Floats) -> bool:
+    """Whether not all values (N,) are the same, or all missing."""
+    return bool(((values != values[0]) & ~(np.isnan(values) & np.isnan(values[0]))).any())
 
-    That is: one after another, those whose values, with those of the variables found before, make the same records in both
-    tables. Where all do, nothing says which were synthesised, and none counts as repeated.
+
+def _repeated(columns: Sequence[Floats], ours: int) -> list[bool]:
+    """Whether a partly synthetic release repeats each variable (N,), the first ``ours`` values confidential.
+
+    Where it repeats all, nothing says which were synthesised, and none counts as repeated.
     """
-    found, record = [], np.zeros(len(y), np.int64)
-    for values in columns:
-        code = np.unique(values, return_inverse=True)[1]
-        longer = np.unique(record * (code.max() + 1) + code, return_inverse=True)[1]
-        ours, theirs = (np.bincount(longer[y == table], minlength=longer.max() + 1) for table in (0, 1))
-        same = np.array_equal(ours, theirs)
-        record = longer if same else record
-        found.append(float(same))
-    return [0.0] * len(found) if all(found) else found
+    found = repeated_columns([values[:ours] for values in columns], [values[ours:] for values in columns])
+    return [False] * len(found) if all(found) else found
 
 
 def _by_permutation(x: Integers, levels: Sequence[int], y: Floats, spec: PropensitySpec, run: Run) -> Measure:
@@ -239,28 +258,27 @@ def _measure(pmse: float, null: Estimate, why_zero: str) -> Measure:
     return Measure((Estimate("pmse", pmse, baseline=null.value), null, ratio))
 
 
-def _main_effects(values: Floats, has_levels: bool) -> Floats:
-    """Indicators of all but the first of the levels that occur, or the standardised numbers and who has none: (N, k)."""
+def _main_effects(values: Floats, has_levels: bool) -> list[Term]:
+    """Indicators of all but the first of the levels that occur, or the standardised numbers and who has none."""
     if has_levels:
-        return np.equal(values[:, None], np.unique(values)[1:]).astype(np.float64)
-    scaled = [column / column_scales(column) for column in filled_with_mean(values)]
-    return np.column_stack([(column - column.mean()) / column.std() for column in scaled if np.ptp(column) > 0])
+        return [Indicators.of(values)]
+    numbers = [(column, float(column_scales(column))) for column in filled_with_mean(values)]
+    return [Standardised.of(column, scale) for column, scale in numbers if np.ptp(column / scale) > 0]
 
 
-def _design(effects: Sequence[Floats], *, interactions: bool) -> Floats:
-    """Intercept and main effects, and the products of every two variables' effects: (N, K)."""
-    pairs = list(combinations(effects, 2)) if interactions else []
-    count = 1 + sum(e.shape[1] for e in effects) + sum(a.shape[1] * b.shape[1] for a, b in pairs)
+def _products(effects: Sequence[Sequence[Term]], same: Sequence[bool]) -> list[tuple[Term, bool]]:
+    """The products of every two variables' effects, and whether both are repeated."""
+    pairs = [
+        (Product(one, other), same[i] and same[j])
+        for i, j in combinations(range(len(effects)), 2)
+        for one, other in product(effects[i], effects[j])
+    ]
+    count = 1 + sum(term.width for of in effects for term in of) + sum(term.width for term, _ in pairs)
     if pairs and count > MOST_COEFFICIENTS:
         raise NotComputable(
             f"{count:,} main effects and products are more than {MOST_COEFFICIENTS:,}; name fewer variables"
         )
-    return np.hstack([np.ones((len(effects[0]), 1)), *effects, *_products(pairs)])
-
-
-def _products(pairs: Sequence[tuple[Floats, Floats]]) -> Iterator[Floats]:
-    for a, b in pairs:
-        yield (a[:, :, None] * b[:, None, :]).reshape(len(a), -1)
+    return list(pairs)
 
 
 def _tree_columns(columns: Sequence[Floats], unordered: Sequence[bool]) -> tuple[Integers, list[int]]:

@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 
+from sfumato.engine import row_blocks
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.microdata import Microdata, MissingPolicy, conform
 from sfumato.engine.run import Run
 from sfumato.engine.schema import Kind, Role, Schema, Variable
 from sfumato.engine.utility.propensity import PropensitySpec, propensity
@@ -130,6 +131,27 @@ def test_too_many_products_are_refused_with_a_way_out() -> None:
         NotComputable, match=r"1,600 main effects and products are more than 1,000; name fewer variables"
     ):
         propensity(data, data, PropensitySpec(model="logit_interactions"), run)
+
+
+@pytest.mark.parametrize("model", ["logit", "logit_interactions"])
+@pytest.mark.parametrize("cells", [1, 100, 3000])
+def test_tables_of_several_blocks_have_the_score_of_one(
+    model: str, cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With missing numbers, a level that one table lacks, a column that another determines, and columns that are repeated."""
+    wide = Schema((*SCHEMA, Variable("side", Kind.BINARY), Variable("cents", Kind.CONTINUOUS)))
+    frames = [sample(150, seed).assign(side=np.tile(["l", "r"], 75)) for seed in (1, 2)]
+    frames[1] = frames[1].assign(group=frames[0]["group"], reviews=frames[0]["reviews"].to_numpy()[::-1])
+    tables = []
+    for frame, origin in zip(frames, ("confidential", "synthetic"), strict=True):
+        prices = frame["price"].where(frame["reviews"] != 20)
+        whole = frame.assign(price=prices, cents=frame["reviews"] * 100.0 + 3)
+        tables.append(conform(whole, wide, MissingPolicy.KEEP, origin=origin))  # type: ignore[arg-type]
+    run, spec = Run(np.random.default_rng(1)), PropensitySpec(model=model)  # type: ignore[arg-type]
+    whole_score = propensity(*tables, spec, run).estimates
+    monkeypatch.setattr(row_blocks, "CELLS", cells)
+    for found, expected in zip(propensity(*tables, spec, run).estimates, whole_score, strict=True):
+        assert found.value == pytest.approx(expected.value, rel=1e-9)
 
 
 Pair = tuple[pd.DataFrame, pd.DataFrame]

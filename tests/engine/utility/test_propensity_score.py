@@ -5,12 +5,19 @@ from functools import partial
 import numpy as np
 import pytest
 
+from sfumato.engine import row_blocks
 from sfumato.engine.run import Run
+from sfumato.engine.statistics.sparse_design import SparseDesign, Standardised
 from sfumato.engine.utility.propensity import logit_pmse, permutation_null, tree_pmse
 
 
 def run(seed: int = 1) -> Run:
     return Run(np.random.default_rng(seed))
+
+
+def design(x: np.ndarray) -> SparseDesign:
+    """The columns of x (N, K) as they are."""
+    return SparseDesign([Standardised(column, 1.0, 0.0, 1.0) for column in x.T], len(x))
 
 
 def two_groups(below: int, above: int) -> tuple[np.ndarray, np.ndarray]:
@@ -40,12 +47,15 @@ def test_a_tree_of_very_few_records_does_not_fail() -> None:
     assert tree_pmse(np.array([[0], [1]]), np.array([0.0, 1.0]), [0], 1, 0.0) == 0.0
 
 
-def test_a_logit_on_one_indicator_has_the_shares_of_the_groups() -> None:
+def test_a_logit_on_one_indicator_has_the_shares_of_the_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Block by block and at once."""
     x = np.column_stack([np.ones(20), np.repeat([0.0, 1.0], 10), np.repeat([0.0, 2.0], 10)])
     y = np.concatenate([np.repeat([1.0, 0.0], [2, 8]), np.repeat([1.0, 0.0], [7, 3])])
-    pmse, null = logit_pmse(x, y, np.array([True, False, False]))
-    assert pmse == pytest.approx(0.25**2)
-    assert null == pytest.approx(0.45 * 0.55**2 / 20)
+    for cells in (3, 21, 60):
+        monkeypatch.setattr(row_blocks, "CELLS", cells)
+        pmse, null = logit_pmse(design(x), y, np.array([True, False, False]))
+        assert pmse == pytest.approx(0.25**2)
+        assert null == pytest.approx(0.45 * 0.55**2 / 20)
 
 
 def positions(y: np.ndarray) -> float:
@@ -75,8 +85,8 @@ def test_the_null_of_permutations_is_the_closed_form_of_a_logit(zeros: int, ones
     """Snoke et al. 2018: 4 c (1 - c)^2 / N for the release alone. Permutations unscaled, the negative control, are not."""
     x = np.column_stack([np.ones(zeros + ones), np.random.default_rng(3).normal(size=(zeros + ones, 4))])
     y, intercept = np.repeat([0.0, 1.0], [zeros, ones]), np.arange(5) == 0
-    found = np.array(permutation_null(lambda labels: logit_pmse(x, labels, intercept)[0], y, 400, run()))
-    expected, error = logit_pmse(x, y, intercept)[1], found.std() / 20
+    found = np.array(permutation_null(lambda labels: logit_pmse(design(x), labels, intercept)[0], y, 400, run()))
+    expected, error = logit_pmse(design(x), y, intercept)[1], found.std() / 20
     assert abs(found.mean() - expected) < 4 * error
     assert abs(found.mean() / (zeros / (zeros + ones)) - expected) > 4 * error
 
