@@ -103,26 +103,27 @@ class Declined:
 
 Offers = Callable[[Case], Offer | Declined | None]
 F = TypeVar("F", bound=Callable[..., Any])
-_ATTRIBUTE, _SECONDS = "__sfumato_drafts__", "__sfumato_seconds__"
+_ATTRIBUTE, _RATE = "__sfumato_drafts__", "__sfumato_rate__"
 
 
-def drafts(offer: Offers, seconds: float | None = None) -> Callable[[F], F]:
+def drafts(offer: Offers, seconds: float | None = None, memory: float | None = None) -> Callable[[F], F]:
     """Let the method that this function is made take part in drafts; it stands below ``@method``.
 
-    ``seconds`` are those that one task of it took for 10,000 records of 10 variables: a fit, a dataset measured, an anonymisation, a block.
+    A method of another package says what was measured of one task of it (a fit, a dataset measured, an anonymisation, a block): ``seconds`` for 10,000
+    records of 10 variables, and bytes of ``memory`` for each value of the table. Ours stand in ``engine.measured_rates``.
     """
 
     def attach(func: F) -> F:
         setattr(func, _ATTRIBUTE, offer)
-        setattr(func, _SECONDS, seconds)
+        setattr(func, _RATE, (seconds, memory))
         return func
 
     return attach
 
 
-def seconds_of(method: Method) -> float | None:
-    """What one task of a method took for 10,000 records of 10 variables where that was measured; None where nobody did."""
-    found: float | None = getattr(method.func, _SECONDS, None)
+def declared_rate(method: Method) -> tuple[float | None, float | None]:
+    """The seconds and the bytes of memory that a method declares with ``drafts``; None where nobody has measured them."""
+    found: tuple[float | None, float | None] = getattr(method.func, _RATE, (None, None))
     return found
 
 

@@ -243,6 +243,12 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         self.remember(notify=ways[(ways.index(now) + 1) % len(ways)])
         self.say(f"When a run ends that took {LONG_SECONDS:.0f} seconds or more: {WAYS[self.state.notify]}")
 
+    async def action_computing(self) -> None:
+        """Say where runs are computed, and in how much memory, until the app is left."""
+        from .screens.computing import computing_form
+
+        await self.open(*computing_form(self.say))
+
     def action_keys_file(self) -> None:
         """Say which file changes keys."""
         self.say(f"{keys_file()} changes keys; sfumato keys prints one to start from")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.engine.wording import counted
+from sfumato.workspace.jobs.settings import dask_address, memory_given
 
 Words = tuple[str, ...]
 """A command without ``sfumato`` and ``--workspace``: ``("run", "survey.toml", "--alone")``."""
@@ -49,6 +50,12 @@ def reading_options(said: Mapping[str, Any] | None) -> Words:
         elif value not in ("", None):
             words.append(f"{option}={value}")
     return tuple(words)
+
+
+def computing_options() -> Words:
+    """Where runs are computed, as options of the commands that start them."""
+    address, memory = dask_address(), memory_given()
+    return (*(("--dask", address) if address else ()), *(("--memory", memory) if memory else ()))
 
 
 def changed_lines(before: str, after: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.engine.wording import agree, counted
 from sfumato.workspace.store.workspace import Workspace
 
-from .command_lines import THEN, Words, reading_options, whole_path
+from .command_lines import THEN, Words, computing_options, reading_options, whole_path
 from .messages import CompanionsNamed, FileLookedAt, JobDone, PlanSaved, WorkspaceOpened
 
 if TYPE_CHECKING:
@@ -172,10 +172,10 @@ def run_plan(directory: Path, draft: Draft) -> JobDone:
 
     with Workspace.open(directory) as workspace:
         run_id = enter_plan(workspace, draft)
-        done = _started(workspace, run_id, f"Run {run_id} started")
         query = "SELECT name FROM project WHERE id = ?"
         name = str(workspace.connection.execute(query, (draft.project_id,)).fetchone()[0])
-        return JobDone(done.text, done.run_id, done.worker, tab="runs", command=("plan", name, "--run"))
+        done = _started(workspace, run_id, f"Run {run_id} started", ("plan", name, "--run"))
+        return JobDone(done.text, done.run_id, done.worker, tab="runs", command=done.command)
 
 
 def find_smallest_sample(directory: Path, data: StoredData, answers: Mapping[str, Any]) -> JobDone:
@@ -278,6 +278,7 @@ def _started(workspace: Workspace, run_id: int, text: str, command: Words = ()) 
     from sfumato.workspace.jobs.worker import start_worker
     from sfumato.workspace.views.runs import attended
 
+    command = (*command, *computing_options()) if command else ()
     busy = workspace.connection.execute("SELECT EXISTS (SELECT 1 FROM task WHERE state = 'running')").fetchone()[0]
     if busy and attended(workspace):
         return JobDone(text, run_id, command=command)

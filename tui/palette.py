@@ -119,6 +119,7 @@ def _of_the_app(app: App[Any]) -> Iterator[Command]:
     yield Command("Own keys", "Where the file is that changes keys", act("keys_file"))
     yield Command("Messages", "What was said in this session", act("notices"))
     yield Command("When a run ends", "Nothing, the bell, or a message of the desktop", act("when_run_ends"))
+    yield Command("Where runs are computed", "In how much memory, or on which Dask cluster", act("computing"))
     yield Command("Redraw", "Paint the whole screen again", act("redraw"), "app.redraw", "ctrl+l")
     yield Command("Theme", "Dark, light, high contrast or the terminal's colours", act("change_theme"))
     yield Command("Save picture", "Write this screen to an SVG file", app.deliver_screenshot)

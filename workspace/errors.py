@@ -8,6 +8,8 @@ WorkspaceError
 ├── StrangeFile       something in the workspace is no plain file or directory of its own
 ├── NotYours          the workspace belongs to another user: it can be looked at
 ├── NotReleased       a release was refused, or failed; nothing of it is left
+├── NotEnoughMemory   a task would need more memory than there is
+├── NoCluster         the Dask cluster that was to compute cannot be used
 ├── NotReady          a run has not come far enough for what was asked of it
 └── NotFound          no such run, project or dataset
 """
@@ -68,6 +70,14 @@ class DifferentData(WorkspaceError):
 
 class NotReleased(WorkspaceError):
     """A release was refused, or failed; nothing was written."""
+
+
+class NotEnoughMemory(WorkspaceError):
+    """A task of a run would not fit into the memory that there is; nothing was stored or begun."""
+
+
+class NoCluster(WorkspaceError):
+    """The Dask cluster that was to compute does not answer, has no workers left, or has such as cannot be used."""
 
 
 class NotReady(WorkspaceError):

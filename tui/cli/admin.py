@@ -12,14 +12,8 @@ from sfumato.engine.wording import counted
 
 from ..places import keys_file
 from . import completion as completing
-from .options import WORKSPACE, check_run_named, check_seal, chosen_workspace, open_workspace, say_workspace
+from .options import COMPUTING, WORKSPACE, check_run_named, check_seal, chosen_workspace, open_workspace, say_workspace
 from .speech import confirm, echo
-
-ENCRYPTED = ("tls://", "wss://")
-OPEN_CLUSTER = (
-    "the connection to {address} is open: whoever reaches that network can read what the tasks find and have them run anything; "
-    "use tls://HOST:PORT with Dask's own settings (distributed.comm.tls), or a network of your own"
-)
 
 
 @click.command()
@@ -118,24 +112,21 @@ def delete(run_id: str | None, project: str | None, directory: Path | None, *, y
     metavar="S",
     help="End when idle so many seconds.",
 )
-@click.option(
-    "--dask", default="", metavar="ADDRESS", help="Compute on the cluster of this Dask scheduler (needs sfumato[dask])."
-)
-def worker(directory: Path | None, jobs: int, idle: float, dask: str) -> None:
+@COMPUTING
+def worker(directory: Path | None, jobs: int, idle: float) -> None:
     """Work on the runs of the workspace here, until none is left. Any number of workers may share a workspace.
 
     Ctrl+C, SIGTERM and the loss of the terminal end it; its unfinished tasks go back to the queue.
     """
     from sfumato.workspace.errors import WorkspaceError
+    from sfumato.workspace.jobs.settings import dask_address
     from sfumato.workspace.jobs.worker_main import serve
     from sfumato.workspace.store.disk import DISK_ERRORS
 
     workspace = open_workspace(directory)
     workspace.close()
-    if dask and not dask.startswith(ENCRYPTED):
-        echo(OPEN_CLUSTER.format(address=dask), err=True)
     try:
-        serve(workspace.directory, jobs, idle, dask)
+        serve(workspace.directory, jobs, idle, dask_address())
     except SystemExit as ended:
         if isinstance(ended.code, int) and ended.code in DISK_ERRORS:
             raise WorkspaceError(DISK_ERRORS[ended.code]) from None

@@ -22,6 +22,7 @@ from .gate import approve, examine, policy
 from .hierarchies import hierarchies
 from .key import key
 from .options import (
+    COMPUTING,
     JOBS,
     JSON,
     KEY,
@@ -116,6 +117,7 @@ def _carry_out(
 @JSON
 @click.option("--no-tui", is_flag=True, help="Print the summary and end; do not open the app.")
 @JOBS
+@COMPUTING
 def demo(directory: Path | None, json_file: str | None, jobs: int, *, no_tui: bool) -> None:
     """Run the shipped study of 20,190 real people, print what it found, and open the app on it."""
     from sfumato.workspace.plan.prepare import prepare_run
@@ -181,6 +183,7 @@ def import_file(
 @KEY
 @click.option("--seed", type=click.IntRange(0), help="In place of the recipe's seed.")
 @JOBS
+@COMPUTING
 @SET
 @JSON
 @QUIET
@@ -240,6 +243,7 @@ def run(
 @click.argument("more", nargs=-1, metavar="")
 @WORKSPACE
 @JOBS
+@COMPUTING
 @SET
 @JSON
 @QUIET
@@ -307,6 +311,7 @@ def results(run_id: str, directory: Path | None, json_file: str | None, *, draws
 @RUN
 @WORKSPACE
 @JOBS
+@COMPUTING
 @JSON
 @QUIET
 def resume(run_id: str, directory: Path | None, jobs: int, json_file: str | None, *, quiet: bool) -> None:

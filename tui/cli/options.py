@@ -31,6 +31,41 @@ JSON = click.option("--json", "json_file", metavar="FILE", help="Write the resul
 JOBS = click.option(
     "--jobs", type=click.IntRange(1), default=min(2, os.cpu_count() or 1), show_default=True, help="Tasks at a time."
 )
+
+
+def _settle(context: click.Context, option: click.Parameter, value: str | None) -> None:
+    """Say for this command and its worker where runs are computed, and how much memory they have."""
+    from sfumato.workspace.jobs.settings import ENCRYPTED, OPEN_CLUSTER, dask_address, memory_given, settle_computing
+
+    if value is None:
+        return
+    context.call_on_close(partial(settle_computing, dask_address(), memory_given()))
+    settle_computing(**{str(option.name): value})
+    if option.name == "dask" and value.strip() and not value.strip().startswith(ENCRYPTED):
+        echo(OPEN_CLUSTER.format(address=value.strip()), err=True)
+
+
+def COMPUTING(command: Callable[..., Any]) -> Callable[..., Any]:  # noqa: N802
+    """Where a command has its runs computed, and in how much memory: settled before it begins."""
+    dask = click.option(
+        "--dask",
+        metavar="ADDRESS",
+        envvar="SFUMATO_DASK",
+        expose_value=False,
+        callback=_settle,
+        help="Compute on the cluster of this Dask scheduler, not here (needs sfumato[dask]).",
+    )
+    memory = click.option(
+        "--memory",
+        metavar="SIZE|none",
+        envvar="SFUMATO_MEMORY",
+        expose_value=False,
+        callback=_settle,
+        help="What tasks may have together, such as 8GB (default: most of what the machine has left).",
+    )
+    return dask(memory(command))
+
+
 PUBLIC = click.option(
     "--public",
     is_flag=True,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from .options import JOBS, JSON, QUIET, RUN, WORKSPACE, check_writable, open_workspace
+from .options import COMPUTING, JOBS, JSON, QUIET, RUN, WORKSPACE, check_writable, open_workspace
 from .speech import echo
 
 
@@ -17,6 +17,7 @@ from .speech import echo
 @click.option("--run", "start", is_flag=True, help="Run it, as R in the app does.")
 @WORKSPACE
 @JOBS
+@COMPUTING
 @JSON
 @QUIET
 def plan(
@@ -69,6 +70,7 @@ def plan(
 @RUN
 @WORKSPACE
 @JOBS
+@COMPUTING
 @JSON
 @QUIET
 def again(run_id: str, directory: Path | None, jobs: int, json_file: str | None, *, quiet: bool) -> None:

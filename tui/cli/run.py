@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from sfumato.engine.errors import EngineError
-from sfumato.workspace.errors import WorkspaceError
+from sfumato.workspace.errors import NoCluster, WorkspaceError
 from sfumato.workspace.jobs.queue import request_stop
 from sfumato.workspace.jobs.runs import result_with_companions
 from sfumato.workspace.jobs.worker import start_worker, worker_log
+from sfumato.workspace.jobs.worker_main import NO_CLUSTER
 from sfumato.workspace.reporting.words import duration, printable
 from sfumato.workspace.store.disk import DISK_ERRORS
 from sfumato.workspace.store.workspace import Workspace
@@ -66,6 +67,11 @@ def _until_ended(workspace: Workspace, run_ids: Sequence[int], jobs: int, say: C
         if (trouble := DISK_ERRORS.get(worker.poll() or 0)) is not None:
             stopped = going_on[0].id
             raise WorkspaceError(f"run {stopped} stands still: {trouble}. Go on with: sfumato resume {stopped}")
+        if worker.poll() == NO_CLUSTER:
+            raise NoCluster(
+                f"run {going_on[0].id} stands still: its Dask cluster cannot be used, {worker_log(workspace.directory)} says why. "
+                f"Go on with: sfumato resume {going_on[0].id}"
+            )
         if worker.poll() is not None:
             so_far = sum(run.tasks_done for run in runs)
             deaths = deaths + 1 if so_far == done else 1

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from ..errors import WorkspaceError
+from ..errors import NoCluster
 
 IN_PROCESS = 0
 IDLE_SECONDS = 3.0
@@ -36,10 +36,15 @@ class Pool:
 
     size = 1
     local = True
-    """Whether it computes on this machine, where the database is."""
+    """Whether it computes on this machine, where the database is, and whose memory its tasks share."""
+    largest: int | None = None
+    """Bytes that the largest place has where a task is computed apart from all others; None where tasks share a machine's."""
 
-    def submit(self, func: Callable[..., Any], *args: Any) -> Future[Any]:
-        """A future that is done: of what ``func`` returns or raises."""
+    def check(self) -> None:
+        """Raise what makes it impossible to compute here any more."""
+
+    def submit(self, func: Callable[..., Any], *args: Any, needs: int = 0) -> Future[Any]:
+        """A future that is done: of what ``func`` returns or raises. ``needs`` are the bytes that it will take."""
         future: Future[Any] = Future()
         try:
             future.set_result(func(*args))
@@ -64,7 +69,7 @@ class ProcessPool(Pool):
             process.submit(import_module, COMPUTES)
         self._busy: dict[Future[Any], _Process] = {}
 
-    def submit(self, func: Callable[..., Any], *args: Any) -> Future[Any]:
+    def submit(self, func: Callable[..., Any], *args: Any, needs: int = 0) -> Future[Any]:
         """A future of what ``func`` returns or raises; BrokenExecutor when its process was killed."""
         for future in [one for one in self._busy if one.done()]:
             self._idle.append(self._busy.pop(future))
@@ -149,37 +154,76 @@ def _open(jobs: int, dask: str) -> Pool:
 
 
 PATIENCE_SECONDS = 10
+ALONE_SECONDS = 30.0
+"""How long a cluster may be without a worker, or its scheduler silent, before it is given up."""
+LOOK_SECONDS = 2.0
 
 
 class DaskPool(Pool):
-    """Computes on a cluster, one task at a time in each of its workers."""
+    """Computes on a cluster, one task at a time in each of its workers; a task goes to those alone that have room for it."""
 
     local = False
 
     def __init__(self, address: str) -> None:
-        """Connect. Raises WorkspaceError when there is no such scheduler, or its workers have several threads."""
+        """Connect. Raises NoCluster when there is no such scheduler, or its workers have several threads."""
         try:
             from distributed import Client
         except ImportError:
-            raise WorkspaceError("--dask needs the package distributed; install sfumato[dask]") from None
+            raise NoCluster("--dask needs the package distributed; install sfumato[dask]") from None
+        self.address = address
         try:
             self._client = Client(address, timeout=PATIENCE_SECONDS, set_as_default=False)
-        except (OSError, ValueError) as error:
-            raise WorkspaceError(f"no Dask scheduler answers at {address} ({type(error).__name__})") from None
-        threads = self._client.nthreads()
-        if not threads or max(threads.values()) > 1:
+        except (OSError, ValueError, TypeError) as error:  # a TypeError where tls:// has no certificate
+            raise NoCluster(
+                f"no Dask scheduler answers at {address} ({type(error).__name__}); for tls:// the certificates are named in "
+                "Dask's own configuration (distributed.comm.tls)"
+            ) from None
+        self._remote: dict[Future[Any], Any] = {}
+        self._memory: dict[str, int] = {}
+        self._seen = self._looked = time.monotonic()
+        self._look()
+        if not self._one_thread_each():
             self.close()
-            raise WorkspaceError(
+            raise NoCluster(
                 f"the Dask cluster at {address} must have workers of one thread each (--nthreads 1), "
                 "so that a task's answer does not depend on what is computed beside it"
             )
-        self.size = len(threads)
-        self._remote: dict[Future[Any], Any] = {}
 
-    def submit(self, func: Callable[..., Any], *args: Any) -> Future[Any]:
-        """A future of what ``func`` returns or raises; BrokenExecutor when its Dask worker was killed."""
+    def _one_thread_each(self) -> bool:
+        threads = self._client.nthreads()
+        return bool(threads) and max(threads.values()) == 1
+
+    def _look(self) -> None:
+        """Note which workers there are, and how much memory each has (0: it does not say)."""
+        self._looked = time.monotonic()
+        if self._client.status == "running":
+            workers = self._client.scheduler_info()["workers"]
+            self._memory = {address: int(about.get("memory_limit") or 0) for address, about in workers.items()}
+            if workers:
+                self._seen = self._looked
+        self.size = max(1, len(self._memory))
+        self.largest = max(self._memory.values()) if self._memory and all(self._memory.values()) else None
+
+    def check(self) -> None:
+        """See which workers have come and gone. Raises NoCluster where none is left, or the scheduler is silent, for half a minute."""
+        if time.monotonic() - self._looked < LOOK_SECONDS:
+            return
+        self._look()
+        if time.monotonic() - self._seen > ALONE_SECONDS:
+            raise NoCluster(f"the Dask cluster at {self.address} has had no worker for {ALONE_SECONDS:.0f} s")
+
+    def submit(self, func: Callable[..., Any], *args: Any, needs: int = 0) -> Future[Any]:
+        """A future of what ``func`` returns or raises; BrokenExecutor when its Dask worker was killed, or there is no scheduler any more."""
         future: Future[Any] = Future()
-        remote = self._client.submit(func, *args, pure=False, retries=0)
+        room = [address for address, memory in self._memory.items() if not memory or memory >= needs]
+        only = {"workers": room} if 0 < len(room) < len(self._memory) else {}
+        try:
+            remote = self._client.submit(func, *args, pure=False, retries=0, **only)
+        except Exception as error:
+            if self._client.status == "running":
+                raise
+            future.set_exception(BrokenExecutor(type(error).__name__))
+            return future
         self._remote[future] = remote
         remote.add_done_callback(lambda done: self._pass_on(done, future))
         return future

@@ -6,7 +6,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sfumato.engine.results import Diagnostic
@@ -60,32 +60,53 @@ class TaskResult:
 NO_RESULT = TaskResult()
 
 
-_READY = """SELECT task.id FROM task JOIN run ON run.id = task.run_id
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A task that may be claimed."""
+
+    task_id: int
+    run_id: int
+    key: str
+    kind: str
+    item: int
+
+    @classmethod
+    def of(cls, claim: Claim) -> Waiting:
+        """The task of a claim."""
+        return cls(claim.task_id, claim.run_id, claim.key, claim.kind, claim.item)
+
+
+LOOKED_AT = 64
+"""Ready tasks among which one that fits is looked for."""
+_READY = f"""SELECT task.id, task.run_id, task.key, task.kind, task.item FROM task JOIN run ON run.id = task.run_id
             WHERE run.state IN ('queued', 'running') AND task.blockers = 0
               AND (task.state = 'waiting' OR (task.state = 'running' AND task.lease_until < :now))
-            ORDER BY task.run_id, task.id LIMIT 1"""
+            ORDER BY task.run_id, task.id LIMIT {LOOKED_AT}"""
 _STUCK = """SELECT id FROM run WHERE state IN ('queued', 'running') AND NOT EXISTS (
               SELECT 1 FROM task WHERE run_id = run.id AND (state = 'running' OR (state = 'waiting' AND blockers = 0)))"""
 
 
-def claim(workspace: Workspace, worker: str) -> Claim | None:
-    """Take the next task that is ready, or whose holder's lease has run out; None when there is none.
+def claim(workspace: Workspace, worker: str, fits: Callable[[Waiting], bool] = lambda _: True) -> Claim | None:
+    """Take the next task that is ready, or whose holder's lease has run out, and that ``fits``; None when there is none.
 
     A task whose holders died ``LOST_AT_MOST`` times is not tried again: its run fails. So does a run whose tasks all wait for
     each other, or for nothing there is.
     """
     now = time.time()
-    if not workspace.connection.execute(_READY, {"now": now}).fetchall():
+    ready = _ready(workspace, now)
+    if not ready:
         _end_stuck(workspace)
+    if not any(map(fits, ready)):
         return None
     with workspace.writing() as connection:
         _give_up(workspace, now)
+        chosen = next((task.task_id for task in _ready(workspace, now) if fits(task)), None)
         row = connection.execute(
-            f"""UPDATE task SET state = 'running', worker = :worker, attempt = attempt + 1, lease_until = :lease,
-                               started = :now, done = 0, total = 0, what = ''
-               WHERE id = ({_READY})
+            """UPDATE task SET state = 'running', worker = :worker, attempt = attempt + 1, lease_until = :lease,
+                              started = :now, done = 0, total = 0, what = ''
+               WHERE id = :chosen
                RETURNING id, run_id, key, kind, item, draw, point, attempt""",
-            {"worker": worker, "lease": now + LEASE_SECONDS, "now": now},
+            {"worker": worker, "lease": now + LEASE_SECONDS, "now": now, "chosen": chosen},
         ).fetchone()
         if row is None:
             return None
@@ -104,6 +125,10 @@ def claim(workspace: Workspace, worker: str) -> Claim | None:
         worker,
         row["attempt"],
     )
+
+
+def _ready(workspace: Workspace, now: float) -> list[Waiting]:
+    return [Waiting(*row) for row in workspace.connection.execute(_READY, {"now": now})]
 
 
 def _give_up(workspace: Workspace, now: float) -> None:

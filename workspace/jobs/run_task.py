@@ -53,6 +53,7 @@ from ..views.results import raw_rows
 from ..views.runs import find_run
 from .queue import NO_RESULT, Claim, TaskResult, progress, still_wanted
 from .run_log import note_of_task
+from .tables_kept import TablesKept
 
 RESET_PEAK = "5"
 """Written to ``clear_refs``, sets the peak to what is in use now (proc_pid_clear_refs(5))."""
@@ -161,13 +162,15 @@ def _workspace_of_thread(directory: Path, thread: int) -> Workspace:
     return Workspace.open(directory)
 
 
-TABLES_KEPT = 8
+CONFIDENTIAL, RELEASED = TablesKept(256_000_000), TablesKept(128_000_000)
 FITS_KEPT = 64
 Report = Callable[[Progress], None]
 
 
 def compute_task(tables: Tables, given: TaskInput, report: Report, key: bytes) -> TaskResult:
     """Compute a task on one BLAS thread, so that the answer does not depend on the machine's cores."""
+    CONFIDENTIAL.trim()
+    RELEASED.trim()
     forget_peak()
     started = time.perf_counter()
     with _thread_pools(len(sys.modules)).limit(limits=1):
@@ -194,12 +197,12 @@ def _recipe(text: str) -> Recipe:
     return Recipe.from_toml(text)
 
 
-@lru_cache(maxsize=TABLES_KEPT)
+@CONFIDENTIAL.keeping
 def _table(directory: Path, schema: str, sha256: str) -> Microdata:
     return Tables(directory).read_microdata(sha256, schema_from_json(schema), "confidential")
 
 
-@lru_cache(maxsize=TABLES_KEPT)
+@RELEASED.keeping
 def _release(directory: Path, recipe: str, sha256: str, classes_sha256: str | None) -> Microdata:
     return read_released(Tables(directory), _recipe(recipe), sha256, classes_sha256)
 
@@ -213,7 +216,7 @@ def _confidential(tables: Tables, given: TaskInput) -> Microdata:
     return _table(tables.directory, given.schema, given.confidential)
 
 
-@lru_cache(maxsize=TABLES_KEPT)
+@CONFIDENTIAL.keeping
 def _weighted(directory: Path, schema: str, sha256: str, weights_sha256: str) -> Microdata:
     return _table(directory, schema, sha256).weighted(read_weights(Tables(directory), weights_sha256))
 
@@ -227,7 +230,7 @@ def _to_fit(tables: Tables, given: TaskInput) -> Microdata:
     return _weighted(tables.directory, given.schema, given.confidential, given.tables[WEIGHTS])
 
 
-@lru_cache(maxsize=TABLES_KEPT)
+@CONFIDENTIAL.keeping
 def _controlled(directory: Path, schema: str, sha256: str, controls_sha256: str) -> Microdata:
     return read_controls(Tables(directory), controls_sha256, _table(directory, schema, sha256))
 

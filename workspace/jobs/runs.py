@@ -30,6 +30,7 @@ from ..store.seals import found_parts, keep, left_parts, seal_run
 from ..store.workspace import Dataset, Workspace
 from ..views.results import result_rows, verdicts_of
 from ..views.runs import Run, RunState, companions_of, find_run, names_of
+from .computing import check_runs
 from .weights import weights_for
 
 VERSIONED = ("sfumato", "numpy", "scipy", "pandas", "pyarrow", "statsmodels", "scikit-learn", "emcee", "arviz-stats")
@@ -46,7 +47,7 @@ def enter_run(
     """Enter a run with all its tasks in one transaction; returns its number. A worker does the rest.
 
     ``given`` are released datasets that another tool made, where the recipe makes none.
-    Raises NotEnoughDisk and NoKey, when nothing has been stored.
+    Raises NotEnoughDisk, NotEnoughMemory, NoCluster and NoKey, when nothing has been stored.
     """
     return enter_runs(workspace, [Entry(recipe, source, data, tuple(given))], project)[0]
 
@@ -70,9 +71,10 @@ def enter_runs(workspace: Workspace, entries: Sequence[Entry], project: str = ""
     """Enter runs in one project and one transaction, each with all its tasks; returns their numbers.
 
     All but the first are companions of the first. The project is the first one's title unless it is named. Raises
-    NotEnoughDisk, BadInput where there are no such weights as a recipe asks for, and NoKey where the workspace's key is missing, when nothing has been stored.
+    NotEnoughDisk, NotEnoughMemory, NoCluster, BadInput where there are no such weights as a recipe asks for, and NoKey where the workspace's key is missing, when nothing has been stored.
     """
     key = fingerprint(workspace.key())
+    check_runs(workspace, [(entry.recipe, len(entry.data)) for entry in entries])
     weights = [weights_for(workspace, entry.recipe, entry.data) for entry in entries]
     check_disk(workspace.directory, sum(bytes_needed(entry.recipe, entry.data) for entry in entries))
     stored = [_store_tables(workspace, entry, own) for entry, own in zip(entries, weights, strict=True)]
@@ -130,7 +132,7 @@ def _enter(
 
 
 def enter_again(workspace: Workspace, run_id: int) -> int:
-    """Enter a run's recipe and data once more as a new run; returns its number. Raises NotFound and NoKey.
+    """Enter a run's recipe and data once more as a new run; returns its number. Raises NotFound, NoKey, NotEnoughMemory and NoCluster.
 
     It has the workspace's key; on records that were drawn by a public one it stays public, since these do. Controls and weights are those
     of the run, whatever has become of the one that they were found by.
@@ -139,6 +141,7 @@ def enter_again(workspace: Workspace, run_id: int) -> int:
     if weights_hash(workspace, run_id) or controls_hash(workspace, run_id):
         hold(workspace, run_id)
     recipe = Recipe.from_toml(old.recipe_toml)
+    check_runs(workspace, [(recipe, workspace.dataset(old.dataset_id).records)])
     key = fingerprint(workspace.key())
     if recipe.data.drawn and old.key_public:
         key = old.key_fingerprint

@@ -28,10 +28,13 @@ from ..plain_files import open_to_add, room
 from ..store.database import DATABASE, is_busy
 from ..store.keys import NoKey
 from ..store.workspace import Workspace, check_own
+from .admission import Admission
+from .computing import limit_in
 from .pool import IDLE_SECONDS, IN_PROCESS, THREAD_LIMITS, Pool, pool
 from .queue import (
     Claim,
     TaskResult,
+    Waiting,
     claim,
     extend_leases,
     fail,
@@ -136,6 +139,7 @@ class TaskLoop:
         self.pool = opened
         self.held: dict[Future[Attempted], Claim] = {}
         self.killed: Counter[int] = Counter()
+        self.admission = Admission(workspace, partial(limit_in, opened), apart=not opened.local)
         self.looked = time.monotonic()
 
     def drain(self, idle: float) -> None:
@@ -152,21 +156,26 @@ class TaskLoop:
             if not (self.workspace.directory / DATABASE).exists():
                 log.error("the workspace is gone: nothing that is computed here could be read")
                 return
+            self.pool.check()
             self._claim()
             if not self.held:
                 time.sleep(POLL_SECONDS)
                 continue
             for future in wait(self.held, POLL_SECONDS, FIRST_COMPLETED).done:
                 task = self.held.pop(future)
+                self.admission.leave(task)
                 self._record(task, self._attempted(task, future))
             self._stop_unwanted()
             empty_since = time.monotonic()
 
     def _claim(self) -> None:
         while len(self.held) < self.pool.size:
-            task = until_unlocked(partial(claim, self.workspace, self.worker))
+            task = until_unlocked(partial(claim, self.workspace, self.worker, self.admission.fits))
             if task is None:
                 return
+            if refused := self.admission.refusal(task):
+                self._record(task, Failure(refused))
+                continue
             try:
                 needed = until_unlocked(partial(task_input, self.workspace, task))
             except (WorkspaceError, EngineError) as error:  # the run was deleted, or rows that it needs are gone
@@ -174,7 +183,9 @@ class TaskLoop:
                 continue
             self._note(task, "begun" if task.attempt == 1 else "begun again")
             compute = partial(run_task, database=self.pool.local)
-            self.held[self.pool.submit(compute, self.workspace.directory, needed)] = task
+            self.admission.hold(task)
+            bytes_needed = self.admission.needed(Waiting.of(task))
+            self.held[self.pool.submit(compute, self.workspace.directory, needed, needs=bytes_needed)] = task
 
     def _stop_unwanted(self) -> None:
         if time.monotonic() - self.looked < POLL_SECONDS:
@@ -183,6 +194,7 @@ class TaskLoop:
         for future, task in list(self.held.items()):
             if not future.done() and not until_unlocked(partial(still_held, self.workspace, task)):
                 del self.held[future]
+                self.admission.leave(task)
                 self.pool.stop(future)
                 self._record(task, TaskReleased())
 
@@ -192,10 +204,11 @@ class TaskLoop:
         except BrokenExecutor:
             self.killed[task.task_id] += 1
             times = self.killed[task.task_id]
-            self._note(task, "its process was killed")
+            self._note(task, f"its process was killed; {self.admission.killed(task)}")
+            self.admission.try_alone(task)
             if times < KILLED_AT_MOST:
                 return TaskReleased()
-            return Failure(f"{task.key}: its process was killed {times} times; the machine may be short of memory")
+            return Failure(f"{task.key}: its process was killed {times} times; {self.admission.killed(task)}")
         except Exception as error:  # noqa: BLE001  (an answer that cannot cross processes)
             return Failure(f"{task.key}: {type(error).__name__}")
 

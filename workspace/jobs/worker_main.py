@@ -13,8 +13,12 @@ import sqlite3
 from pathlib import Path
 from types import FrameType
 
-from .pool import IDLE_SECONDS, THREAD_LIMITS, pool
+from ..errors import NoCluster
+from .pool import IDLE_SECONDS, THREAD_LIMITS, Pool, pool
+from .settings import dask_address
 
+NO_CLUSTER = 69
+"""Exit status of a worker whose Dask cluster cannot be used, or not any more (EX_UNAVAILABLE of sysexits.h); its log says why."""
 ENDING = (signal.SIGTERM, signal.SIGINT)
 log = logging.getLogger("sfumato.worker")
 
@@ -31,18 +35,26 @@ def serve(directory: Path, jobs: int, idle: float, dask: str = "", *, hang_up: b
         os.environ.setdefault(limit, "1")
     os.environ["PYTHONSAFEPATH"] = "1"
     os.umask(0o077)
-    with pool(jobs, dask) as opened:
-        from ..store.disk import disk_error, status_of
-        from .worker import work
+    try:
+        with pool(jobs, dask) as opened:
+            _work(directory, idle, opened)
+    except NoCluster as error:
+        log.error("%s", error)
+        raise SystemExit(NO_CLUSTER) from None
 
-        try:
-            work(directory, idle=idle, opened=opened)
-        except (sqlite3.Error, OSError) as error:
-            trouble = disk_error(error)
-            if not trouble:
-                raise
-            log.error("%s", trouble)
-            raise SystemExit(status_of(trouble)) from None
+
+def _work(directory: Path, idle: float, opened: Pool) -> None:
+    from ..store.disk import disk_error, status_of
+    from .worker import work
+
+    try:
+        work(directory, idle=idle, opened=opened)
+    except (sqlite3.Error, OSError) as error:
+        trouble = disk_error(error)
+        if not trouble:
+            raise
+        log.error("%s", trouble)
+        raise SystemExit(status_of(trouble)) from None
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:
@@ -57,7 +69,7 @@ def main() -> None:
     parser.add_argument("directory", type=Path)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--idle", type=float, default=IDLE_SECONDS)
-    parser.add_argument("--dask", default="")
+    parser.add_argument("--dask", default=dask_address())
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     serve(arguments.directory, arguments.jobs, arguments.idle, arguments.dask, hang_up=False)

@@ -24,10 +24,12 @@ from sfumato.engine.toml import read_toml
 from ..errors import NotFound
 from ..ingest.files import find_source, ingest
 from ..ingest.importing import Selection, draft_recipe, preview_file
+from ..jobs.memory import memory_limit
+from ..jobs.task_costs import Earlier, earlier_runs
 from ..release.policy import Policy, policy_of
 from ..release.question_checks import gate_warns
 from ..store.workspace import Workspace
-from .costs import Earlier, cost_of, cost_text, earlier_runs
+from .costs import cost_of, cost_text
 from .drafted_text import drafted_toml
 from .drafting import DraftedPlan, GateLimit, Wanted, drafted, intended
 from .drafts import draft_of
@@ -140,7 +142,7 @@ def draft_for(
         return None
 
     plan = drafted(table, table_seen(data), wanted, limit, problem, _hierarchies(data, known))
-    cost = cost_text(cost_of(Recipe.from_table(plan.table), len(data), JOBS, earlier))
+    cost = cost_text(cost_of(Recipe.from_table(plan.table), len(data), JOBS, earlier, memory_limit()))
     return DraftedText(drafted_toml(toml, plan), plan.want, _counts(plan), plan.warnings, plan.notes, cost)
 
 

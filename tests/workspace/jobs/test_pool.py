@@ -141,7 +141,7 @@ def test_a_worker_that_is_told_to_end_notes_what_it_had_in_hand(
     request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
 
     class Endless(Pool):
-        def submit(self, func: Callable[..., Any], *args: Any) -> Future[Any]:
+        def submit(self, func: Callable[..., Any], *args: Any, needs: int = 0) -> Future[Any]:
             threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
             return Future()
 

@@ -338,7 +338,7 @@ class FragilePool(Pool):
     def __init__(self, killed: int) -> None:
         self.killed = killed
 
-    def submit(self, func: Callable[..., Any], *args: Any) -> Future[Any]:
+    def submit(self, func: Callable[..., Any], *args: Any, needs: int = 0) -> Future[Any]:
         """A future of a killed process, so many times."""
         if self.killed:
             self.killed -= 1

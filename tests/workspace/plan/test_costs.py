@@ -9,7 +9,9 @@ import pytest
 from sfumato.engine.methods import registry
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
-from sfumato.workspace.plan.costs import cost_of, cost_text, earlier_runs, plan_cost, rough_memory, rough_time
+from sfumato.workspace.jobs.memory import size_text
+from sfumato.workspace.jobs.task_costs import earlier_runs
+from sfumato.workspace.plan.costs import cost_of, cost_text, plan_cost, rough_time
 from sfumato.workspace.store.workspace import Workspace
 
 
@@ -34,7 +36,8 @@ def test_earlier_runs_of_the_workspace_stand_in_for_rates(
         connection.execute("UPDATE task SET state = 'done', seconds = 100.05 WHERE run_id = ?", (run_id,))
         connection.execute("UPDATE run SET state = 'done' WHERE id = ?", (run_id,))
     earlier = earlier_runs(workspace, len(data))
-    assert list(earlier.values()) == pytest.approx([100 / len(data)] * len(earlier))
+    assert [took.seconds for took in earlier.values()] == pytest.approx([100 / len(data)] * len(earlier))
+    assert all(took.memory is None for took in earlier.values())  # no peak was recorded
     found = cost_of(recipe, len(data), 1, earlier)
     tasks = workspace.connection.execute(
         "SELECT count(*) FROM task WHERE run_id = ? AND kind <> 'combine'", (run_id,)
@@ -68,4 +71,4 @@ def test_times_are_rough(seconds: float, said: str) -> None:
 
 
 def test_memory_is_rough() -> None:
-    assert (rough_memory(432_100_000), rough_memory(12_300_000_000)) == ("about 0.4 GB", "about 12 GB")
+    assert (size_text(432_100_000), size_text(12_300_000_000)) == ("about 0.4 GB", "about 12 GB")

@@ -1,0 +1,60 @@
+"""What one task takes in time and memory, by its method, where that was measured.
+
+A rate holds for every table: seconds grow with the cells, memory with records and with cells. ``measured_rates`` has those of our methods, written by
+``tests/benchmarks/task_rates.py``; a method of another package declares its own (``engine.drafting.drafts``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .drafting import declared_rate
+from .measured_rates import DRAWS, RATES
+from .methods import Method
+
+RECORDS, VARIABLES = 10_000, 10
+"""What seconds are for."""
+RELEASES = 3
+"""Released datasets that a task which reads them all was measured with."""
+CELL = 8
+"""Bytes of a value of another released dataset."""
+PROCESS = 250_000_000
+"""Bytes of a process that has loaded what it needs, whatever its task."""
+UNKNOWN_CELL = 48
+"""Bytes for each value that a task of a method takes of which nothing was measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRate:
+    """Processor seconds for 10,000 records of 10 variables, and the bytes of the whole process: ``fixed``, for each ``record``, for each ``cell`` (a record's value of a variable)."""
+
+    seconds: float | None
+    fixed: float
+    record: float
+    cell: float
+
+    def time(self, records: int, variables: int) -> float | None:
+        """Seconds for so many records and variables; None where nobody has measured them."""
+        return None if self.seconds is None else self.seconds * records / RECORDS * max(1.0, variables / VARIABLES)
+
+    def memory(self, records: int, variables: int, releases: int = 0) -> int:
+        """Bytes for so many records and variables; ``releases`` is how many released datasets it reads where it reads all."""
+        more = max(0, releases - RELEASES) * CELL * variables
+        return int(self.fixed + records * (self.record + self.cell * variables + more))
+
+
+def rate_of(method: Method) -> TaskRate:
+    """What a fit, an anonymisation, one dataset measured, a block or a point of a study takes."""
+    return _known(RATES, method)
+
+
+def draw_rate_of(method: Method) -> TaskRate:
+    """What a dataset takes to draw of a synthesis method."""
+    return _known(DRAWS, method)
+
+
+def _known(rates: dict[str, tuple[float, float, float, float]], method: Method) -> TaskRate:
+    if (found := rates.get(method.key)) is not None:
+        return TaskRate(*found)
+    seconds, memory = declared_rate(method)
+    return TaskRate(seconds, PROCESS, 0.0, UNKNOWN_CELL if memory is None else memory)

@@ -1,0 +1,269 @@
+"""What one task of every method takes: seconds and peak memory, measured, and the rates that costs are told by. Run as a script; prints a table.
+
+    python tests/benchmarks/task_rates.py [--method risk.anonymity ...] [--seconds 6] [--write] [--check 1000000]
+
+Every method runs as a worker runs it, through a workspace, on the table that the contract tries it on, made longer and wider. Each task has a
+process of its own. The table grows until a task takes more than ``--seconds``, or half a million records; there it is measured with twice the variables too. ``--write`` puts the rates into ``engine/measured_rates.py``.
+``--check`` holds the rates that are there against a table of so many records.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import tempfile
+import tomllib
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sfumato.engine import measured_rates
+from sfumato.engine.contract import examples
+from sfumato.engine.methods import OWN, Method, registry
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.task_rates import RECORDS, VARIABLES, TaskRate
+from sfumato.workspace.jobs.pool import THREAD_LIMITS
+from sfumato.workspace.jobs.settings import MEMORY, NO_LIMIT
+
+SIZES = (10_000, 50_000, 250_000)
+LOOKED_AT = ("fit/0", "draw/1", "measure/0/1", "measure/0/whole", "study/0/0")
+BLOCK = "measure/0/block/"
+WIDER = 9
+MODULE = Path(measured_rates.__file__)
+BY_KIND = {"fit": "RATES", "anonymise": "RATES", "measure": "RATES", "study": "RATES", "draw": "DRAWS"}
+
+
+def table_of(records: int, wide: bool, seed: int = 11) -> Microdata:
+    """The contract's table with so many records; ``wide`` adds as many variables again."""
+    rng = np.random.default_rng(seed)
+    region = rng.choice(["north", "south", "west"], records, p=[0.5, 0.3, 0.2])
+    visits = rng.poisson(3, records)
+    days = np.where(rng.random(records) < 0.3, 0, np.minimum(rng.poisson(np.exp(1 + 0.2 * visits)), 30))
+    raw = pd.DataFrame(
+        {
+            "region": region,
+            "sex": rng.choice(["0", "1"], records),
+            "size": rng.choice(["small", "medium", "large"], records),
+            "visits": visits,
+            "days": days,
+            "income": np.round(np.exp(4 + 0.3 * (region == "north") + 0.02 * days + 0.4 * rng.normal(size=records)), 2),
+            "illness": rng.choice(["0", "1"], records, p=[0.8, 0.2]),
+            "joined": pd.Timestamp("2019-01-01") + pd.to_timedelta(rng.integers(0, 700, records), unit="D"),
+            "number": np.arange(records),
+        }
+    )
+    more = [Variable(f"more{i}", (Kind.CATEGORICAL, Kind.COUNT, Kind.CONTINUOUS)[i % 3]) for i in range(WIDER * wide)]
+    for i, variable in enumerate(more):
+        values = rng.integers(0, 20, records)
+        raw[variable.name] = (
+            [f"level {v}" for v in values] if i % 3 == 0 else values + (i % 3 == 2) * rng.random(records)
+        )
+    return conform(raw, Schema((*examples.SCHEMA, *more)))
+
+
+def released_of(data: Microdata, recipe: Recipe, draw: int) -> Microdata:
+    """Values near the confidential ones."""
+    rng = np.random.default_rng([12, draw])
+    days = np.clip(data.column("days") + rng.integers(-2, 3, len(data)), 0, 30)
+    income = data.column("income") * np.exp(0.1 * rng.normal(size=len(data)))
+    return data.with_columns({"days": days, "income": income}, "synthetic")
+
+
+def recipe_for(method: Method, schema: Schema) -> Recipe:
+    """The recipe that the contract tries the method with."""
+    if method.family == "anonymisation":
+        schema = Schema(tuple(v for v in schema if v.role is not Role.IDENTIFIER))
+    return examples.recipe_of(method, schema)
+
+
+def measured(key: str, records: int, wide: bool) -> dict[str, tuple[float, float]]:
+    """The most seconds and bytes of each kind of task of a run with this method, without what only makes the release for it."""
+    from sfumato.workspace.ingest.files import Source
+    from sfumato.workspace.jobs.runs import enter_run
+    from sfumato.workspace.jobs.worker import work
+    from sfumato.workspace.store.workspace import Workspace
+    from sfumato.workspace.views.runs import find_run, tasks_of
+
+    method = registry()[key]
+    data = table_of(records, wide)
+    recipe = recipe_for(method, data.schema)
+    data = Microdata(recipe.schema, data.frame[list(recipe.schema.names)])
+    if method.controls:
+        data = data.with_controls(
+            Microdata(data.schema, table_of(records // 4, wide, 13).frame[list(data.schema.names)])
+        )
+    given = (
+        ()
+        if recipe.makes_release
+        else tuple(
+            (Source(f"released{draw}.csv", b""), released_of(data, recipe, draw)) for draw in range(1, recipe.m + 1)
+        )
+    )
+    os.environ[MEMORY] = NO_LIMIT
+    with tempfile.TemporaryDirectory() as scratch, Workspace.create(Path(scratch) / "workspace", b"") as workspace:
+        run_id = enter_run(workspace, recipe, Source("made.csv", b""), data, given)
+        work(workspace.directory, idle=0, opened=each_its_own())
+        run = find_run(workspace, run_id)
+        if run.state != "done":
+            raise RuntimeError(run.error)
+        found: dict[str, tuple[float, float]] = {}
+        for task in tasks_of(workspace, run_id):
+            if task.key in LOOKED_AT or task.key.startswith(BLOCK):
+                before = found.get(task.kind, (0.0, 0.0))
+                found[task.kind] = max(before[0], task.seconds or 0.0), max(before[1], float(task.peak_bytes or 0))
+    wanted = {"synthesis": ("fit", "draw"), "anonymisation": ("anonymise",), "studies": ("study",)}
+    return {kind: found[kind] for kind in wanted.get(method.family, ("measure",)) if kind in found}
+
+
+def each_its_own() -> Any:
+    """A pool that gives each task that is looked at a process of its own, so that it finds nothing of those before."""
+    from sfumato.workspace.jobs.pool import ProcessPool
+
+    class Fresh(ProcessPool):
+        def submit(self, func: Callable[..., Any], *args: Any, **more: Any) -> Any:
+            if args[-1].held.key in LOOKED_AT:
+                for process in [*self._idle, *self._busy.values()]:
+                    process.kill()
+            return super().submit(func, *args, **more)
+
+    return Fresh(1)
+
+
+def alone(key: str, records: int, wide: bool, patience: float) -> dict[str, tuple[float, float]] | str:
+    """``measured`` in a process of its own, or why not."""
+    settings = dict(examples.SETTINGS)
+    with ProcessPoolExecutor(
+        1, multiprocessing.get_context("spawn"), initializer=examples.SETTINGS.update, initargs=(settings,)
+    ) as pool:
+        future = pool.submit(measured, key, records, wide)
+        try:
+            return future.result(patience)
+        except TimeoutError:
+            for process in list((pool._processes or {}).values()):
+                process.kill()
+            return f"more than {patience:.0f} s"
+        except BrokenProcessPool:
+            return "killed"
+        except Exception as error:  # noqa: BLE001  (a line of the table says it)
+            return f"{type(error).__name__}: {error}"
+
+
+def rates_of(key: str, seconds: float) -> Iterator[tuple[str, TaskRate | str, int]]:
+    """The rate of each kind of task of a method, and by how many records."""
+    taken: dict[int, dict[str, tuple[float, float]]] = {}
+    for records in SIZES:
+        found = alone(key, records, False, 20 * seconds)
+        if isinstance(found, str):
+            break
+        taken[records] = found
+        if len(taken) > 1 and 5 * _longest(taken) > seconds:
+            break
+    if len(taken) < 2:
+        for records in (1_000, 4_000):
+            found = alone(key, records, False, 30 * seconds)
+            if isinstance(found, str):
+                yield key, found, 0
+                return
+            taken[records] = found
+    most, least = max(taken), min(taken)
+    wide = alone(key, most, True, 40 * seconds)
+    columns = len(recipe_for(registry()[key], table_of(50, False).schema).schema.names)
+    for kind, (took, peak) in taken[most].items():
+        time, small = taken[least][kind]
+        other = wide[kind][1] if not isinstance(wide, str) and kind in wide else peak
+        slope = max(0.0, (peak - small) / (most - least))
+        cell = min(max(0.0, (other - peak) / most / WIDER), slope / columns)
+        record = slope - cell * columns
+        yield (
+            kind,
+            TaskRate(max(0.0005, (took - time) * RECORDS / (most - least)), peak - most * slope, record, cell),
+            most,
+        )
+
+
+def _longest(taken: dict[int, dict[str, tuple[float, float]]]) -> float:
+    """Seconds beyond those that any task takes, of the longest at the largest size."""
+    most, least = max(taken), min(taken)
+    return max(took - taken[least][kind][0] for kind, (took, _) in taken[most].items())
+
+
+def checked(key: str, records: int, seconds: float) -> None:
+    """Print what rates say of a table of so many records, beside what was measured."""
+    found = alone(key, records, False, 100 * seconds)
+    if isinstance(found, str):
+        print(f"{key:46} {found}", flush=True)
+        return
+    columns = len(recipe_for(registry()[key], table_of(50, False).schema).schema.names)
+    for kind, (took, peak) in found.items():
+        rate = TaskRate(*getattr(measured_rates, BY_KIND[kind])[key])
+        said, time = rate.memory(records, columns), rate.time(records, columns) or 0.0
+        print(
+            f"{key:40}{kind:>10}{took:9.2f} s, said {time:8.2f}{peak / 1e6:9.0f} MB, said {said / 1e6:7.0f}{said / peak:7.2f}",
+            flush=True,
+        )
+
+
+def write(found: dict[str, dict[str, TaskRate]]) -> None:
+    """Put rates into the module, beside those of methods that were not measured now."""
+    text = MODULE.read_text("utf-8").partition("RATES: dict")[0]
+    said = {
+        "RATES": '"""Of a fit, an anonymisation, one dataset measured, a block, or a point of a study."""',
+        "DRAWS": '"""Of a dataset that is drawn."""',
+    }
+    for name, words in said.items():
+        rates = {**getattr(measured_rates, name)}
+        for key, rate in found[name].items():
+            rates[key] = (
+                float(f"{rate.seconds or 0:.2g}"),
+                round(rate.fixed, -6),
+                float(f"{rate.record:.3g}"),
+                float(f"{rate.cell:.3g}"),
+            )
+        rows = "".join(f'    "{key}": {rates[key]!r},\n' for key in sorted(rates))
+        text += f"{name}: dict[str, tuple[float, float, float, float]] = {{\n{rows}}}\n{words}\n\n"
+    MODULE.write_text(text.rstrip("\n") + "\n", "utf-8")
+
+
+def main() -> None:
+    """Measure the chosen methods."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--method", nargs="+", default=[])
+    parser.add_argument("--seconds", type=float, default=6.0)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--check", type=int, default=0)
+    chosen = parser.parse_args()
+    os.environ.update(dict.fromkeys(THREAD_LIMITS, "1"))
+    given = Path(__file__).parents[1] / "contract" / "examples.toml"
+    examples.SETTINGS.update(tomllib.loads(given.read_text("utf-8")))
+    keys = chosen.method or [key for key, method in registry().items() if method.package == OWN]
+    found: dict[str, dict[str, TaskRate]] = {"RATES": {}, "DRAWS": {}}
+    print(
+        f"{'method':40}{'task':>10}{'records':>9}{'s':>9}{'fixed MB':>10}{'B/record':>10}{'B/value':>9}   (s for {RECORDS:,} x {VARIABLES})"
+    )
+    for key in keys:
+        if chosen.check:
+            checked(key, chosen.check, chosen.seconds)
+            continue
+        for kind, rate, records in rates_of(key, chosen.seconds):
+            if isinstance(rate, str):
+                print(f"{key:40} {rate}", flush=True)
+                continue
+            print(
+                f"{key:40}{kind:>10}{records:>9,}{rate.seconds or 0:9.4f}{rate.fixed / 1e6:10.0f}{rate.record:10.1f}{rate.cell:9.1f}",
+                flush=True,
+            )
+            found[BY_KIND[kind]][key] = rate
+            if chosen.write:
+                write(found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""What the tasks of a run will take in time and memory: by what the same took here, else by measured rates.
+
+Both grow with the records. What a task of a method took in the newest runs of the workspace stands in for its rate (``engine.task_rates``).
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sfumato.engine.execution import Task, TaskKind, plan
+from sfumato.engine.recipe import Recipe, Step
+from sfumato.engine.task_rates import PROCESS, draw_rate_of, rate_of
+
+from ..errors import NotEnoughMemory
+from ..store.workspace import Workspace
+from .memory import MemoryLimit, size_text
+from .settings import MEMORY
+
+EACH = 0.05
+"""Seconds that a task takes whatever it does."""
+NEWEST = 20
+"""Runs that are looked back at."""
+LEAST_SEEN = 120_000_000
+"""Bytes of a process below which a peak says nothing of its task."""
+SECTIONS = {
+    TaskKind.FIT: "synthesis",
+    TaskKind.ANONYMISE: "anonymisation",
+    TaskKind.MEASURE: "measure",
+    TaskKind.STUDY: "study",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """What a task took here for each record: seconds, and bytes above those of an idle process; None where none was recorded."""
+
+    seconds: float
+    memory: float | None = None
+
+
+Earlier = Mapping[tuple[str, str], Took]
+"""By the kind and the method of a task."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCost:
+    """A task, its method (empty of a draw or the verdicts), seconds (None where nobody knows), bytes of its process, and whether earlier runs say so."""
+
+    task: Task
+    method: str
+    seconds: float | None
+    memory: int
+    from_runs: bool = False
+
+    @property
+    def called(self) -> str:
+        """``fit/0 (synthesis.cart)``."""
+        return f"{self.task.key} ({self.method})" if self.method else self.task.key
+
+
+def task_costs(recipe: Recipe, records: int, earlier: Earlier | None = None) -> tuple[TaskCost, ...]:
+    """What each task of a run of a recipe on so many records will take, in their order."""
+    return tuple(_cost(recipe, task, records, earlier or {}) for task in plan(recipe))
+
+
+def _cost(recipe: Recipe, task: Task, records: int, earlier: Earlier) -> TaskCost:
+    steps = _steps_of(recipe, task)
+    named = steps[0].method.key if steps and task.kind is not TaskKind.DRAW else ""
+    columns = len(recipe.schema.names)
+    rates = [(draw_rate_of if task.kind is TaskKind.DRAW else rate_of)(step.method) for step in steps]
+    known = [rate.time(records, columns) for rate in rates]
+    seconds = None if None in known else sum(filter(None, known))
+    together = recipe.m if task.point is not None or (task.kind is TaskKind.MEASURE and steps[0].method.whole) else 0
+    memory = max((rate.memory(records, columns, together) for rate in rates), default=PROCESS)
+    if (took := earlier.get((task.kind.value, named))) is None or not steps:
+        return TaskCost(task, named, seconds, memory)
+    if took.memory is not None:
+        memory = int(LEAST_SEEN + took.memory * records)
+    return TaskCost(task, named, took.seconds * records, memory, from_runs=True)
+
+
+def _steps_of(recipe: Recipe, task: Task) -> Sequence[Step]:
+    """The steps that a task carries out."""
+    match task.kind:
+        case TaskKind.FIT:
+            return recipe.synthesis[task.item : task.item + 1]
+        case TaskKind.DRAW:
+            return recipe.synthesis
+        case TaskKind.ANONYMISE:
+            return recipe.anonymisation
+        case TaskKind.MEASURE:
+            return recipe.measures[task.item : task.item + 1]
+        case TaskKind.STUDY:
+            return recipe.studies[task.item : task.item + 1]
+    return ()
+
+
+def largest(costs: Sequence[TaskCost]) -> TaskCost:
+    """The task that needs most memory, the first of several."""
+    return max(costs, key=lambda cost: cost.memory)
+
+
+def check_memory(costs: Sequence[TaskCost], limit: MemoryLimit) -> None:
+    """Raises NotEnoughMemory where a task would not fit into the memory that there is, were it alone."""
+    if said := refusal(costs, limit):
+        raise NotEnoughMemory(said)
+
+
+def refusal(costs: Sequence[TaskCost], limit: MemoryLimit) -> str:
+    """Why a run of these tasks is not begun: which of them needs how much, how much there is, what to do; empty where all fit."""
+    most = largest(costs)
+    if limit.bytes is None or not limit.refuses(most.memory):
+        return ""
+    return (
+        f"{most.called} needs {size_text(most.memory)} of memory, and there is {size_text(limit.bytes)} ({limit.said}). "
+        "Take a sample ([data] sample), leave variables out, or use a machine with more memory (a Dask cluster: --dask ADDRESS); "
+        f"if you know better, give another limit: --memory SIZE or none ({MEMORY})"
+    )
+
+
+def earlier_runs(workspace: Workspace, records: int) -> Earlier:
+    """What tasks took in the newest runs of a workspace that are done, for each record, by kind and method: seconds on average, memory at most.
+
+    Runs of less than a tenth as many ``records`` say little of so many, and do not count.
+    """
+    rows = workspace.connection.execute(
+        """SELECT task.kind, task.item, task.seconds, task.peak_bytes, run.recipe, dataset.records FROM task JOIN run ON run.id = task.run_id
+           JOIN dataset ON dataset.id = run.dataset_id WHERE task.state = 'done' AND task.seconds IS NOT NULL
+           AND dataset.records * 10 >= ?
+           AND run.id IN (SELECT id FROM run WHERE state = 'done' ORDER BY id DESC LIMIT ?)""",
+        (records, NEWEST),
+    ).fetchall()
+    tables: dict[str, dict[str, object]] = {}
+    seconds: dict[tuple[str, str], list[float]] = {}
+    memory: dict[tuple[str, str], float] = {}
+    for kind, item, took, peak, toml, of in rows:
+        if toml not in tables:
+            tables[toml] = _table(toml)
+        key = _method_of(tables[toml], kind, item)
+        if key is None or not of:
+            continue
+        seconds.setdefault((kind, key), []).append(max(0.0, took - EACH) / of)
+        if peak and records / 2 <= of <= records * 2:  # what a process has whatever its table does not grow with it
+            memory[kind, key] = max(memory.get((kind, key), 0.0), (peak - LEAST_SEEN) / of)
+    return {of: Took(sum(found) / len(found), memory.get(of)) for of, found in seconds.items()}
+
+
+def _table(toml: str) -> dict[str, object]:
+    try:
+        return tomllib.loads(toml)
+    except tomllib.TOMLDecodeError:
+        return {}
+
+
+def _method_of(table: Mapping[str, object], kind: str, item: int) -> str | None:
+    """The key of the method that a task of a stored recipe was of; None where that cannot be told."""
+    if kind == TaskKind.DRAW.value:
+        return ""
+    section = next((name for of, name in SECTIONS.items() if of.value == kind), "")
+    steps = table.get(section)
+    if not isinstance(steps, list) or not 0 <= item < len(steps) or not isinstance(steps[item], Mapping):
+        return None
+    name = str(steps[item].get("method", ""))
+    return name if "." in name else f"{section}.{name}"
