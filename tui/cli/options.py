@@ -35,12 +35,14 @@ JOBS = click.option(
 
 def _settle(context: click.Context, option: click.Parameter, value: str | None) -> None:
     """Say for this command and its worker where runs are computed, and how much memory they have."""
-    from sfumato.workspace.jobs.settings import ENCRYPTED, OPEN_CLUSTER, dask_address, memory_given, settle_computing
+    from sfumato.workspace.jobs.settings import ENCRYPTED, OPEN_CLUSTER, settle_computing
 
     if value is None:
         return
-    context.call_on_close(partial(settle_computing, dask_address(), memory_given()))
+    variable = str(option.envvar)
+    before = os.environ.get(variable, "")
     settle_computing(**{str(option.name): value})
+    context.call_on_close(partial(os.environ.__setitem__, variable, before))
     if option.name == "dask" and value.strip() and not value.strip().startswith(ENCRYPTED):
         echo(OPEN_CLUSTER.format(address=value.strip()), err=True)
 
