@@ -6,15 +6,18 @@ Each check raises BadInput at the place that has to be mended.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from .arrays import Floats
 from .budget import check_budget
 from .constraint_truth import check_on_data
 from .errors import BadInput
 from .microdata import Microdata
 from .recipe import Recipe, Step
 from .statistics.columns import independent_columns
+from .statistics.design_triangle import design_triangle
 from .survey import check_weights
 from .terms import Design, check_domain, parse_term
 from .wording import agree, counted
@@ -41,10 +44,15 @@ def require_varying(data: Microdata, name: str, place: str) -> None:
         raise BadInput(place, f'every value of "{name}" is the same; leave it out')
 
 
-def require_full_rank(data: Microdata, terms: Sequence[str], place: str) -> None:
-    """BadInput at ``place[j]`` when term j has a column that the intercept and the terms before it already determine."""
+def require_full_rank(data: Microdata, terms: Sequence[str], place: str, triangle: Floats | None = None) -> None:
+    """BadInput at ``place[j]`` when term j has a column that the intercept and the terms before it already determine.
+
+    ``triangle`` (K, K) is that of the terms' design, where it is known. Weights do not enter.
+    """
     parsed = [parse_term(text, data.schema, f"{place}[{j}]") for j, text in enumerate(terms)]
-    independent = independent_columns(Design.of(parsed, data).matrix(data))
+    if triangle is None:
+        triangle = design_triangle(Design.of(parsed, data), replace(data, weights=None))
+    independent = independent_columns(triangle)
     if independent.all():
         return
     widths = [len(Design.of([term], data).names) - 1 for term in parsed]

@@ -105,6 +105,16 @@ class Design:
             names.extend(labels)
         return cls(tuple(terms), data.schema, tuple(names))
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The variables that the terms read, each once, in their order."""
+        return tuple(dict.fromkeys(name for term in self.terms for name in term.columns))
+
+    def check_domains(self, data: Microdata) -> None:
+        """BadInput where a function of a column is undefined for some records of ``data``."""
+        for factor in (factor for term in self.terms for factor in term.factors if factor.function):
+            check_domain(factor, data.numbers(factor.column))
+
     def matrix(self, data: Microdata) -> NDArray[np.float64]:
         """The matrix (n, K) for the records of ``data``, which may be synthetic; NaN where a value is missing.
 

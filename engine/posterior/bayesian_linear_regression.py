@@ -35,9 +35,12 @@ import numpy as np
 from scipy.special import log_ndtr, ndtri_exp
 
 from ..arrays import Floats
+from ..row_blocks import row_blocks
 
 _DROP = 45.0
 _POINTS = 2001
+_SHARED = 64
+"""Arrays of a block of draws that are held at a time: few enough to stay in the processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,17 @@ class Standard:
         """That of responses (n,) and design (n, K), by the records' weights. Raises ValueError when y or a column does not vary."""
         middle, unit = map(float, _standard(y, weights))
         of_means, of_sds = _standard(x[:, 1:], weights)
-        means, sds = np.append(0.0, of_means), np.append(1.0, of_sds)
+        return cls._varying(middle, unit, np.append(0.0, of_means), np.append(1.0, of_sds))
+
+    @classmethod
+    def of_triangle(cls, triangle: Floats, n: float) -> Standard:
+        """As ``of``, given R (K + 1, K + 1) with QR = [X y], rows times the roots of their weights, which sum to ``n``."""
+        means, sds = triangle[0] / triangle[0, 0], np.linalg.norm(triangle[1:], axis=0) / np.sqrt(n)
+        means[0], sds[0] = 0.0, 1.0
+        return cls._varying(float(means[-1]), float(sds[-1]), means[:-1], sds[:-1])
+
+    @classmethod
+    def _varying(cls, middle: float, unit: float, means: Floats, sds: Floats) -> Standard:
         if not unit > 1e-12 * abs(middle) or not np.all(sds > 0):
             raise ValueError("the response is a linear function of the predictors, without error")
         return cls(middle, unit, means, sds)
@@ -112,17 +125,26 @@ class LinearPosterior:
         Raises:
             ValueError: when there are no more records than coefficients, or y is a linear function of x.
         """
-        rows, k = x.shape
-        n: float = rows
+        n: float = len(x)
         if weights is not None:
             n, root = float(weights.sum()), np.sqrt(weights)
             y, x = y * root, x * root[:, None]
-        if min(n, rows) <= k:
-            weighing = "" if weights is None else ", by their weights,"
-            raise ValueError(f"{n:g} records{weighing} cannot determine {k} coefficients and a standard deviation")
+        require_more_records(n, *x.shape, weighted=weights is not None)
         triangle = np.asarray(np.linalg.qr(np.column_stack([x, y]), mode="r"))
+        return cls.of_triangle(triangle, n, prior_sd, sigma_scale, symmetric=symmetric)
+
+    @classmethod
+    def of_triangle(
+        cls, triangle: Floats, n: float, prior_sd: float = 2.0, sigma_scale: float = 1.0, *, symmetric: bool = False
+    ) -> LinearPosterior:
+        """As ``of``, given R (K + 1, K + 1) with QR = [X y], rows times the roots of their weights, which sum to ``n``.
+
+        Raises:
+            ValueError: when y is a linear function of x.
+        """
+        k = triangle.shape[1] - 1
         z, rss = triangle[:k, k], float(triangle[k, k] ** 2)
-        if rss <= 1e-24 * float(y @ y):
+        if rss <= 1e-24 * float(triangle[:, k] @ triangle[:, k]):
             raise ValueError("the response is a linear function of the predictors, without error")
         q, t = np.linalg.qr(np.vstack([triangle[:k, :k], np.eye(k) / prior_sd]))
         u, cosine, vt = np.linalg.svd(q[:k])
@@ -150,12 +172,32 @@ class LinearPosterior:
         """
         by = Standard.of(y, x, weights) if by is None else by
         standard = (y - by.middle) / by.unit, (x - by.means) / by.sds
-        found = cls.of(*standard, prior_sd, sigma_scale, weights=weights, symmetric=True)
+        return cls.of(*standard, prior_sd, sigma_scale, weights=weights, symmetric=True)._in_units(by, prior_sd)
+
+    @classmethod
+    def scaled_triangle(
+        cls, triangle: Floats, n: float, prior_sd: float = 2.0, sigma_scale: float = 1.0
+    ) -> LinearPosterior:
+        """As ``scaled``, given R (K + 1, K + 1) with QR = [X y] as in ``of_triangle``.
+
+        Its first row holds sums over all records and the others deviations from means, so that standardised variables have the triangle without
+        that row, in other units.
+
+        Raises:
+            ValueError: as ``of_triangle``, and when y or a column does not vary.
+        """
+        by = Standard.of_triangle(triangle, n)
+        standard = triangle / np.append(by.sds, by.unit)
+        standard[0, 1:] = 0.0
+        return cls.of_triangle(standard, n, prior_sd, sigma_scale, symmetric=True)._in_units(by, prior_sd)
+
+    def _in_units(self, by: Standard, prior_sd: float) -> LinearPosterior:
+        """The posterior of standardised variables in the units that they were given in."""
         given = np.diag(by.unit / by.sds)
         given[0] -= by.unit * by.means / by.sds
         centre = np.append(by.middle, np.zeros(by.sds.size - 1))
         prior_sds = prior_sd * np.linalg.norm(given, axis=1)
-        return replace(found, back=given @ found.back, centre=centre, unit=by.unit, prior_sds=prior_sds)
+        return replace(self, back=given @ self.back, centre=centre, unit=by.unit, prior_sds=prior_sds)
 
     def log_density(self, log_sigma: Floats) -> Floats:
         """Log marginal posterior density of log(sigma / unit) at the points (G,), up to a constant: (G,)."""
@@ -219,6 +261,15 @@ class LinearPosterior:
         return self.cosine * self.u / shrunk, square / shrunk
 
 
+def require_more_records(n: float, rows: int, coefficients: int, *, weighted: bool) -> None:
+    """ValueError when ``rows`` records, whose weights sum to ``n``, are no more than the coefficients."""
+    if min(n, rows) <= coefficients:
+        weighing = ", by their weights," if weighted else ""
+        raise ValueError(
+            f"{n:g} records{weighing} cannot determine {coefficients} coefficients and a standard deviation"
+        )
+
+
 def _standard(values: Floats, weights: Floats | None) -> tuple[Floats, Floats]:
     """Mean and standard deviation of values (n,), or of each column (n, k), by weights (n,)."""
     if weights is None:
@@ -233,7 +284,14 @@ def truncated_normal(mean: Floats, sd: Floats | float, lower: float, upper: floa
     A uniform share u of the interval's probability is solved for z from log(Phi(a) + u (Phi(b) - Phi(a))). An interval
     above the mean is reflected below it, where the logarithm of the cdf keeps its accuracy however far out it lies.
     """
-    u = rng.random(len(mean))
+    found = np.empty(len(mean))
+    for rows in row_blocks(len(mean), _SHARED):
+        own = sd if np.ndim(sd) == 0 else np.asarray(sd)[rows]
+        found[rows] = _truncated(mean[rows], own, lower, upper, rng.random(rows.stop - rows.start))
+    return found
+
+
+def _truncated(mean: Floats, sd: Floats | float, lower: float, upper: float, u: Floats) -> Floats:
     a, b = (lower - mean) / sd, (upper - mean) / sd
     above = a > 0
     low, high = np.where(above, -b, a), np.where(above, -a, b)

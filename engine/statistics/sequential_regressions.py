@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from ..arrays import Floats, Integers
+from ..arrays import Floats
 from ..microdata import Microdata
 from ..schema import Schema
 from ..terms import Design, Term, parse_term
 from .columns import independent_columns
+from .distinct_records import distinct_records
 from .logistic import LogisticFit, LogisticPrior, logistic_regression
 
 
@@ -68,29 +68,18 @@ def sequential_models(
 
     ``weights`` (n,), at least 0, are the influence of single records (a pseudo-likelihood); left out, each counts as one.
     """
-    own = np.ones(len(data)) if weights is None else weights
     found = []
     for target in targets:
         if terms := sequential_terms(target, targets, predictors, order, data.schema):
-            rows, of = distinct_records(data, terms)
-            records = np.bincount(of, own, len(rows)).astype(np.float64)
-            ones = np.bincount(of, own * data.numbers(target), len(rows)).astype(np.float64)
             design = Design.of(terms, data)
+            distinct = distinct_records(data, design.columns)
+            records = distinct.sums(weights)
+            ones = distinct.sums(data.numbers(target) if weights is None else weights * data.numbers(target))
             some = records > 0
-            x = design.matrix(Microdata(data.schema, data.frame.iloc[rows]))[some]
+            x = design.matrix(distinct.table(data))[some]
             kept = independent_columns(x)
             found.append(SequentialModel(target, terms, design.names, kept, x[:, kept], records[some], ones[some]))
     return tuple(found)
-
-
-def distinct_records(data: Microdata, terms: Sequence[Term]) -> tuple[Integers, Integers]:
-    """One record of each combination of values that the terms read, (d,), sorted by value; and which each record has, (n,)."""
-    key = np.zeros(len(data), dtype=np.int64)
-    for name in dict.fromkeys(column for term in terms for column in term.columns):
-        codes, values = pd.factorize(data.numbers(name), sort=True)
-        key = pd.factorize(key * len(values) + codes, sort=True)[0].astype(np.int64)
-    _, first, of = np.unique(key, return_index=True, return_inverse=True)
-    return first.astype(np.int64), of.astype(np.int64)
 
 
 def share_of(data: Microdata, target: str, weights: Floats | None = None) -> tuple[float, float]:

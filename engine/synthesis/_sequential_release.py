@@ -26,8 +26,9 @@ from scipy.stats import norm, qmc
 from ..arrays import Floats
 from ..guesses import Guesses, Plausibility
 from ..microdata import Microdata
+from ..statistics.distinct_records import distinct_records
 from ..statistics.logistic import LogisticFit, LogisticPrior, logistic_regression
-from ..statistics.sequential_regressions import SequentialModel, distinct_records, sequential_models, share_of
+from ..statistics.sequential_regressions import SequentialModel, sequential_models, share_of
 from ..terms import Design
 from ..weighting import WEIGHTS_KNOWN
 
@@ -157,10 +158,9 @@ class SequentialRelease:
         information: Floats,
     ) -> Floats:
         """Of one dataset log p(Z | D_y) for each change, (c,)."""
-        rows, of = distinct_records(release, model.terms)
-        x = design.matrix(Microdata(release.schema, release.frame.iloc[rows], release.origin))[:, model.kept]
-        records = np.bincount(of, minlength=len(rows)).astype(np.float64)
-        ones = np.bincount(of, release.numbers(model.target), len(rows)).astype(np.float64)
+        distinct = distinct_records(release, design.columns)
+        x = design.matrix(distinct.table(release))[:, model.kept]
+        records, ones = distinct.sums(), distinct.sums(release.numbers(model.target))
         if not self.drawn:
             return _log_likelihood(x, records, ones, coefficients)
         base = np.asarray(np.linalg.inv(fit.covariance), dtype=np.float64)

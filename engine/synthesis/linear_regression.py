@@ -26,7 +26,13 @@ from ..errors import BadInput, NotComputable, NotConverged
 from ..guesses import Guesses, Plausibility
 from ..methods import method
 from ..microdata import Microdata
-from ..posterior.bayesian_linear_regression import LinearPosterior, Moments, Standard, truncated_normal
+from ..posterior.bayesian_linear_regression import (
+    LinearPosterior,
+    Moments,
+    Standard,
+    require_more_records,
+    truncated_normal,
+)
 from ..posterior.drawn_in_bounds import Drawn, WithDrawn
 from ..posterior.laplace import find_mode, weighted_draws
 from ..posterior.linear_deletion import DeletedRecords
@@ -35,6 +41,8 @@ from ..results import Diagnostic, Fit, NoTrace
 from ..run import Progress, Run, silent
 from ..schema import Kind, Variable
 from ..spec import Param, Spec
+from ..statistics.design_triangle import design_triangle, in_one_block
+from ..statistics.linear_predictor import linear_predictor
 from ..terms import Design, parse_term
 from ..weighting import WEIGHTS_KNOWN
 from ..wording import counted
@@ -62,19 +70,43 @@ class LinearRegressionSpec(Spec):
 
 def check(data: Microdata, target: str, spec: LinearRegressionSpec, place: str) -> None:
     """BadInput where values are missing, the logarithm is undefined, terms are aliased, or predictors determine the target."""
+    _checked(data, target, spec, place)
+
+
+def _checked(data: Microdata, target: str, spec: LinearRegressionSpec, place: str) -> LinearPosterior:
+    """The posterior of data that pass ``check``."""
     require_complete(data, target, spec.predictors, place)
-    y = data.numbers(target)
-    if spec.transform == "log" and (outside := int(np.sum(y <= 0))):
+    if spec.transform == "log" and (outside := int(np.sum(data.numbers(target) <= 0))):
         raise BadInput(
             f"{place}.transform",
             f'"log" is undefined for {counted(outside, "record")} where "{target}" is 0 or below; use "identity", or leave '
             "them out with [data] where",
         )
-    require_full_rank(data.counted, spec.predictors, f"{place}.predictors")
+    own = data.counted
+    design = _design(own, spec)
+    triangle = design_triangle(design, own, lambda block: _response(block.numbers(target), spec))
+    known = triangle[:-1, :-1] if own.weights is None and len(triangle) == triangle.shape[1] else None
+    require_full_rank(own, spec.predictors, f"{place}.predictors", known)
     try:
-        _posterior(data, target, spec)
+        return _posterior(own, design, target, spec, triangle)
     except ValueError as error:
         raise BadInput(f"{place}.predictors", str(error)) from None
+
+
+def _posterior(
+    data: Microdata, design: Design, target: str, spec: LinearRegressionSpec, triangle: Floats
+) -> LinearPosterior:
+    """Given the triangle of all records. Standardised records of one block are decomposed themselves."""
+    n = float(len(data) if data.weights is None else data.weights.sum())
+    settings = spec.prior_sd, spec.sigma_scale
+    require_more_records(n, len(data), len(design.names), weighted=data.weights is not None)
+    small = in_one_block(design, data, 1)
+    if spec.prior == "published":
+        return LinearPosterior.of_triangle(triangle, n, *settings, symmetric=not small)
+    if small:
+        y, x = _response(data.numbers(target), spec), design.matrix(data)
+        return LinearPosterior.scaled(y, x, *settings, weights=data.weights)
+    return LinearPosterior.scaled_triangle(triangle, n, *settings)
 
 
 def draw(
@@ -92,15 +124,15 @@ def draw(
     """
     variable = confidential.schema[target]
     sigma = float(fit.arrays["sigma"][index])
-    mean = _design(confidential, spec).matrix(released) @ fit.arrays["coefficients"][index]
+    mean = linear_predictor(_design(confidential, spec), released, fit.arrays["coefficients"][index])
     low, high = _limits(variable)
     lower, upper = _drawn_between(variable, spec)
     values = truncated_normal(mean, sigma, lower, upper, rng)
     if spec.transform == "log":
-        values = np.exp(values)
+        np.exp(values, out=values)
     if variable.kind is Kind.COUNT:
-        values = np.rint(values)
-    return np.clip(values, low, high)
+        np.rint(values, out=values)
+    return np.clip(values, low, high, out=values)
 
 
 WITHOUT, WITH = 2000, 4000
@@ -348,21 +380,12 @@ def linear_regression(data: Microdata, target: str, spec: LinearRegressionSpec, 
     Raises:
         BadInput: what ``check`` refuses.
     """
-    check(data, target, spec, target)
-    posterior = _posterior(data, target, spec)
+    posterior = _checked(data, target, spec, target)
     coefficients, sigma = posterior.sample(draws, run.rng)
     run.report(Progress(1, 1, f"regression of {target}"))
     names = _design(data, spec).names
     arrays = {"coefficients": coefficients, "sigma": sigma}
     return Fit(arrays, _diagnostics(posterior, names), NoTrace(EXACT))
-
-
-def _posterior(data: Microdata, target: str, spec: LinearRegressionSpec) -> LinearPosterior:
-    data = data.counted
-    response = _response(data.numbers(target), spec)
-    posterior_of = LinearPosterior.scaled if spec.prior == "scaled" else LinearPosterior.of
-    x = _design(data, spec).matrix(data)
-    return posterior_of(response, x, spec.prior_sd, spec.sigma_scale, weights=data.weights)
 
 
 def _design(data: Microdata, spec: LinearRegressionSpec) -> Design:

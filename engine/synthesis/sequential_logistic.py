@@ -36,10 +36,10 @@ from ..results import Diagnostic, Fit, NoTrace
 from ..run import Progress, Run
 from ..schema import Kind, Schema
 from ..spec import Param, Spec
+from ..statistics.distinct_records import distinct_records
 from ..statistics.logistic import LogisticFit, LogisticPrior
 from ..statistics.sequential_regressions import (
     SequentialModel,
-    distinct_records,
     sequential_models,
     sequential_terms,
     share_of,
@@ -116,10 +116,11 @@ def joint_draw(
     for target in targets:
         if terms := sequential_terms(target, targets, spec.predictors, spec.order, confidential.schema):
             design = Design.of(terms, confidential)
-            rows, of = distinct_records(Microdata(schema, frame), terms)
-            x = design.matrix(Microdata(schema, frame.iloc[rows]))[:, fit.arrays[f"{target}.kept"]]
+            made = Microdata(schema, frame)
+            distinct = distinct_records(made, design.columns)
+            x = design.matrix(distinct.table(made))[:, fit.arrays[f"{target}.kept"]]
             coefficients = _of_dataset(fit.arrays[f"{target}.coefficients"], index)
-            probability = np.asarray(expit(x @ coefficients))[of]
+            probability = np.asarray(expit(x @ coefficients))[distinct.of]
         else:
             probability = np.full(records, float(_of_dataset(fit.arrays[f"{target}.share"], index)))
         values = (rng.random(records) < probability).astype(np.float64)

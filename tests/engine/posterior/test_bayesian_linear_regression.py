@@ -253,3 +253,37 @@ def test_least_squares_are_those_of_the_normal_equations(scaled: bool) -> None:
 def test_the_scaled_posterior_refuses_a_constant_response() -> None:
     with pytest.raises(ValueError, match="linear function"):
         LinearPosterior.scaled(np.full(5, 7.0), np.column_stack([np.ones(5), np.arange(5.0)]))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_the_triangle_alone_gives_the_same_posterior(scaled: bool, weighted: bool) -> None:
+    rng = np.random.default_rng(5)
+    y, x = problem(40, [10.0, 0.1], seed=4)
+    x[:, 1] += 5e4
+    weights = rng.uniform(0.2, 1, 40) if weighted else None
+    root = np.ones(40) if weights is None else np.sqrt(weights)
+    triangle = np.linalg.qr(np.column_stack([x, y]) * root[:, None], mode="r")
+    n = 40.0 if weights is None else float(weights.sum())
+    if scaled:
+        found, expected = (
+            LinearPosterior.scaled_triangle(triangle, n, 0.7),
+            LinearPosterior.scaled(y, x, 0.7, weights=weights),
+        )
+    else:
+        found, expected = LinearPosterior.of_triangle(triangle, n, 0.7), LinearPosterior.of(y, x, 0.7, weights=weights)
+    points = np.linspace(-1, 1, 9)
+    assert found.log_density(points) == pytest.approx(expected.log_density(points), rel=1e-9)
+    one, other = found.moments(), expected.moments()
+    assert one.mean == pytest.approx(other.mean, rel=1e-7, abs=1e-9)
+    assert one.sd == pytest.approx(other.sd, rel=1e-7)
+    assert (one.sigma_mean, one.sigma_sd) == pytest.approx((other.sigma_mean, other.sigma_sd), rel=1e-9)
+    assert found.prior_sds == pytest.approx(expected.prior_sds, rel=1e-9)
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_a_triangle_whose_response_is_linear_is_refused(scaled: bool) -> None:
+    x = np.column_stack([np.ones(9), np.arange(9.0)])
+    triangle = np.linalg.qr(np.column_stack([x, 4 - 3 * x[:, 1]]), mode="r")
+    with pytest.raises(ValueError, match="linear function"):
+        (LinearPosterior.scaled_triangle if scaled else LinearPosterior.of_triangle)(triangle, 9.0)

@@ -6,6 +6,7 @@ import pytest
 from public_data import PUBLIC_DATA
 from scipy.stats import chisquare, ks_2samp, kstest, norm, truncnorm
 
+from sfumato.engine import row_blocks
 from sfumato.engine.checks import check_steps
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution import execute
@@ -312,3 +313,60 @@ def test_airbnb_prices_are_as_near_as_the_paper_has_them() -> None:
     )
     least_squares = np.linalg.lstsq(design, log_price)[0]
     assert list(means.values())[:-1] == pytest.approx(least_squares, abs=5e-3)
+
+
+IN_BLOCKS = [
+    {"predictors": ("group", "x")},
+    {"predictors": ("group", "x"), "prior": "scaled"},
+    {"predictors": ("group:x", "group"), "prior": "scaled"},
+    {"predictors": ("sqrt(x)",), "transform": "log"},
+]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("settings", IN_BLOCKS, ids=str)
+def test_a_table_of_many_blocks_has_the_same_posterior(
+    settings: dict[str, object], weighted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = example(300)
+    data = Microdata(data.schema, data.frame.assign(y=data.frame["y"].abs() + 0.01))
+    if weighted:
+        data = data.weighted(np.where(np.arange(300) % 7 == 0, 0.0, np.linspace(0.1, 1, 300)))
+    spec = LinearRegressionSpec(**settings)  # type: ignore[arg-type]
+    whole = linear_regression(data, "y", spec, run_of(), 5)
+    drawn = draw(whole, spec, "y", data, data, 2, np.random.default_rng(1))
+    monkeypatch.setattr(row_blocks, "CELLS", 111)
+    found = linear_regression(data, "y", spec, run_of(), 5)
+    for one, other in zip(found.diagnostics, whole.diagnostics, strict=True):
+        assert (one.name, one.parameter, one.passed) == (other.name, other.parameter, other.passed)
+        assert one.value == pytest.approx(other.value, rel=1e-7, abs=1e-9)
+    assert found.arrays["sigma"] == pytest.approx(whole.arrays["sigma"], rel=1e-9)
+    assert draw(whole, spec, "y", data, data, 2, np.random.default_rng(1)) == pytest.approx(drawn, rel=1e-9)
+
+
+@pytest.mark.parametrize("settings", IN_BLOCKS, ids=str)
+def test_draws_from_many_blocks_do_not_hang_on_the_order_of_the_records(
+    settings: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_blocks, "CELLS", 111)
+    data = example(300)
+    data = Microdata(data.schema, data.frame.assign(y=data.frame["y"].abs() + 0.01))
+    moved = Microdata(data.schema, data.frame.sample(frac=1, random_state=1).reset_index(drop=True))
+    spec = LinearRegressionSpec(**settings)  # type: ignore[arg-type]
+    one, other = (linear_regression(own, "y", spec, run_of(), 5).arrays["coefficients"] for own in (data, moved))
+    assert one == pytest.approx(other, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("prior", ["published", "scaled"])
+def test_coefficients_from_many_blocks_have_the_moments_of_the_posterior(
+    prior: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_blocks, "CELLS", 111)
+    data = example(300)
+    spec = LinearRegressionSpec.from_table({"predictors": ["group", "x"], "prior": prior}, "")
+    fit = linear_regression(data, "y", spec, run_of(), 20_000)
+    named = {(d.name, d.parameter): d.value for d in fit.diagnostics}
+    for own, parameter in zip(fit.arrays["coefficients"].T, ("intercept", "group=b", "x"), strict=True):
+        mean, sd = named["posterior_mean", parameter], named["posterior_sd", parameter]
+        assert abs(own.mean() - mean) < 4 * sd / np.sqrt(20_000)
+        assert own.std() == pytest.approx(sd, rel=0.03)
