@@ -23,6 +23,7 @@ from .guesses import ReleaseModel
 from .methods import Method, registry
 from .microdata import Microdata
 from .recipe import Recipe, Step
+from .redraw_counts import Redrawn
 from .redrawing import Dataset
 from .release_form import AnonymisationSpec, Anonymised
 from .results import Diagnostic, Estimate, Fit, Measure, StudyPoint, WholeMeasure
@@ -103,6 +104,7 @@ def block_name(item: int, block: float) -> str:
 
 
 Report = Callable[[Progress], None]
+Note = Callable[[tuple[Redrawn, ...]], None]
 
 
 def fit_model(recipe: Recipe, item: int, confidential: Microdata, report: Report = silent, *, key: bytes) -> Fit:
@@ -120,8 +122,12 @@ def draw_dataset(
     report: Report = silent,
     *,
     key: bytes,
+    note: Note = lambda _: None,
 ) -> Microdata:
-    """Dataset ``draw`` (from 1): the targets in the recipe's order, each given the synthetic values before it (Guo & Hu §2.3)."""
+    """Dataset ``draw`` (from 1): the targets in the recipe's order, each given the synthetic values before it (Guo & Hu §2.3).
+
+    ``note`` is told how many records were drawn anew for the recipe's constraints.
+    """
     whole, confidential = recipe.form.records is not None, confidential.alone
     start = confidential.frame.iloc[:0] if whole else confidential.frame
     released = Microdata(confidential.schema, start, "synthetic", linked=recipe.linked)
@@ -144,6 +150,7 @@ def draw_dataset(
 
         released = released.with_columns(made.after(item, step, released, drawn, generator), "synthetic")
         report(Progress(item + 1, len(recipe.synthesis), f"dataset {draw}"))
+    note(made.tally.all)
     return released
 
 

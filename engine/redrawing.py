@@ -29,6 +29,7 @@ from .constraints import Linear, bound_terms, columns_of
 from .errors import BadInput, ConstraintsUnmet
 from .methods import Method
 from .microdata import Microdata, as_column
+from .redraw_counts import Broke, Tally
 from .release_form import Unmet
 from .schema import Kind, Schema, Variable
 from .spec import Spec
@@ -217,7 +218,7 @@ def rounded(values: Floats) -> Floats:
 class Dataset:
     """One dataset while its steps are carried out: ``most`` redraws of a record in each.
 
-    ``pending`` are records whose value of a computed variable waits for its own step, by variable.
+    ``pending`` are records whose value of a computed variable waits for its own step, by variable; ``tally`` counts what was drawn anew.
     """
 
     confidential: Microdata
@@ -227,6 +228,7 @@ class Dataset:
     unmet: Unmet
     what: str
     pending: dict[str, Mask] = field(default_factory=dict)
+    tally: Tally = field(default_factory=Tally)
 
     def after(
         self, item: int, step: Maker, released: Microdata, draw: Draw, generator: Callable[[int], np.random.Generator]
@@ -245,7 +247,7 @@ class Dataset:
             values[name] = np.where(self.pending[name], values[name], released.numbers(name))
         if not (self.keeping.held and self.keeping.held[item]):
             return {name: self._column(name, own, step) for name, own in values.items()}
-        left: dict[str, int] = {}
+        draws: list[Broke] = []
         most = self.most if may_redraw(step) else 0
         for attempt in range(most + 1):
             if attempt:
@@ -255,12 +257,16 @@ class Dataset:
                     values[name][rows] = (
                         np.where(self.pending[name][rows], new, values[name][rows]) if name in early else new
                     )
-            left, bad = self._offending(item, values, rows, released, step)
-            rows = rows[bad]
+            broke = self._offending(item, values, rows, released, step)
+            draws.append((rows, broke))
+            rows = rows[np.any(list(broke.values()), axis=0)]
             if not len(rows):
                 break
+        of = len(next(iter(values.values())))
         if len(rows) and self.unmet == "fail":
-            raise ConstraintsUnmet(f"{self.what}, {step.place}", left, len(next(iter(values.values()))), most)
+            left = {name: int(own.sum()) for name, own in draws[-1][1].items() if own.any()}
+            raise ConstraintsUnmet(f"{self.what}, {step.place}", left, of, most)
+        self.tally.add(step.place, ", ".join(step.targets), draws, of)
         for name in early:
             self.pending.pop(name)
         return {name: self._column(name, own, step) for name, own in values.items()}
@@ -297,20 +303,17 @@ class Dataset:
 
     def _offending(
         self, item: int, values: dict[str, Floats], rows: NDArray[np.intp], released: Microdata, step: Maker
-    ) -> tuple[dict[str, int], Mask]:
-        """How many of these rows break each constraint that the step is held to, and which, (len(rows),)."""
+    ) -> dict[str, Mask]:
+        """Which of these rows break each constraint that the step is held to, each (len(rows),)."""
         wrong = self._compute(item, values, rows, released, step)
         made = {name: self._column(name, own[rows], step) for name, own in values.items()}
         frame = released.frame if len(made) == len(self.schema) else released.frame.iloc[rows].reset_index(drop=True)
         table = Microdata(released.schema, frame, "synthetic").with_columns(made, "synthetic")
-        found: dict[str, int] = {}
-        bad = np.zeros(len(rows), dtype=np.bool_)
+        found: dict[str, Mask] = {}
         for constraint in self.keeping.held[item]:
             waiting = [self.pending[c] for c in columns_of(constraint, self.schema) if c in self.pending and c not in step.targets]  # fmt: skip
             own = broken(constraint, table, self.schema) | wrong.get(constraint.name, False)
             for mask in waiting:
                 own &= ~mask[rows]
-            if own.any():
-                found[constraint.name] = int(own.sum())
-            bad |= own
-        return found, bad
+            found[constraint.name] = own
+        return found

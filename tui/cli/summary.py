@@ -21,6 +21,7 @@ from sfumato.workspace.reporting.beliefs import (
     sure,
 )
 from sfumato.workspace.reporting.comparison import NOTE, compared_tables, only_lines, tally, verdicts_table
+from sfumato.workspace.reporting.constraints import redraws_text
 from sfumato.workspace.reporting.diagnostics import doubt_lines
 from sfumato.workspace.reporting.measured import result_tables
 from sfumato.workspace.reporting.recipe_difference import SAME, difference_table
@@ -49,6 +50,7 @@ from sfumato.workspace.reporting.words import (
     use_text,
 )
 from sfumato.workspace.store.artefacts import control_records
+from sfumato.workspace.store.redraw_counts import redraws_of
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import diagnostics_of, result_rows, verdicts_of
 from sfumato.workspace.views.runs import Run
@@ -76,7 +78,8 @@ def summarise(workspace: Workspace, run: Run) -> str:
     rows, apart = [row for row in result_rows(workspace, run.id) if row.draw is None], settings_apart(run.recipe_toml)
     weighing = [] if run.recipe.weights is None else [printable(f"Weights: {run.recipe.weights}")]
     held_out = [f"Controls: {controls_text(controls)}"] if (controls := control_records(workspace, run.id)) else []
-    parts = ["\n".join([printable(head), *held_out, *weighing]), *found_text(rows, run.recipe, apart)]
+    redrawn = [f"Constraints: {said}"] if (said := redraws_text(redraws_of(workspace, run.id))) else []
+    parts = ["\n".join([printable(head), *held_out, *redrawn, *weighing]), *found_text(rows, run.recipe, apart)]
     if doubts := doubt_lines(diagnostics_of(workspace, run.id)):
         parts.append("\n".join(["Rules that models break", *doubts]))
     if verdicts := verdicts_of(workspace, run.id):

@@ -56,7 +56,9 @@ def values(view: PlanView) -> list[dict[str, object]]:
     data, release = _table(view.table.get("data")), _table(view.table.get("release"))
     file = shown_value(data.get("file"))
     said = ", ".join(
-        f"{key} = {shown_value(release[key])}" for key in ("m", "seed", "records", "epsilon") if key in release
+        f"{key} = {shown_value(release[key])}"
+        for key in ("m", "seed", "records", "epsilon", "redraws", "unmet")
+        if key in release
     )
     if "holdout" in data:
         said = ", ".join(filter(None, [said, f"holdout = {shown_value(data['holdout'])}"]))

@@ -6,11 +6,12 @@ import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods import Method, registry
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.release_form import REDRAWS, Unmet
 from sfumato.engine.schema import Kind, MissingPolicy
 from sfumato.engine.spec import ParamInfo, written
 from sfumato.engine.thresholds import BOUNDS
@@ -139,7 +140,7 @@ def check_step(toml: str, place: StepPlace, step: Mapping[str, Any]) -> None:
 
 
 def settings_fields(table: Mapping[str, Any]) -> list[Field]:
-    """The form of what is no step: title, data and release."""
+    """The form of what is no step: title, data and release; what becomes of records that break a constraint, where the plan has any."""
     data, release = table.get("data", {}), table.get("release", {})
     return [
         Field("title", "what the run is called", value=table.get("title")),
@@ -156,6 +157,11 @@ def settings_fields(table: Mapping[str, Any]) -> list[Field]:
               release.get("records")),
         Field("epsilon", "budget: the most that the run may cost, where a step keeps a privacy account; left out, none", "value",
               release.get("epsilon")),
+        *([] if not table.get("constraints") else [
+            Field("redraws", "how often a record that breaks a constraint is drawn anew; at least 0", "value", release.get("redraws"), REDRAWS),
+            Field("unmet", "what becomes of the run where records break one all the same", value=release.get("unmet"), default="fail",
+                  choices=get_args(Unmet)),
+        ]),
     ]  # fmt: skip
 
 
@@ -168,7 +174,9 @@ def settings_sections(answers: Mapping[str, Any], table: Mapping[str, Any]) -> d
 
     data, release = (
         section("data", ("file", "where", "sample", "holdout", "missing")),
-        section("release", ("m", "seed", "records", "epsilon")),
+        section(
+            "release", ("m", "seed", "records", "epsilon", *(("redraws", "unmet") if table.get("constraints") else ()))
+        ),
     )
     return {"title": answers.get("title"), "data": data, "release": release}
 

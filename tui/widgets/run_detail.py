@@ -26,6 +26,7 @@ def glance(detail: RunDetail, width: int) -> Content:
         ("run", ", ".join([f"{detail.run_id}{f' {detail.name}' if detail.name else ''}: {detail.data}", f"{counted(detail.records, 'record')}", *made, f"seed {detail.seed}", *key]), ""),
         *_some("note", [(detail.note, "")] if detail.note else [], 1),
         *_some("controls", [(controls_text(detail.controls), "")] if detail.controls else [], 1),
+        *_some("rules", [(detail.redrawn, "")] if detail.redrawn else [], 1),
         *_some("weights", [(line, "") for line in detail.weights], len(detail.weights)),
         *_changes(detail),
         ("phases", ", ".join(_phase(phase) for phase in detail.phases), ""),

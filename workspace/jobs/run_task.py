@@ -24,6 +24,7 @@ from sfumato.engine.errors import Cancelled, EngineError, NotConverged
 from sfumato.engine.execution import TaskKind
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.redraw_counts import Redrawn
 from sfumato.engine.results import Fit
 from sfumato.engine.rows import Row
 from sfumato.engine.run import Progress, silent
@@ -47,6 +48,7 @@ from ..store.chains import chains_name, write_chains
 from ..store.database import is_busy
 from ..store.disk import disk_error
 from ..store.keys import key_of_run
+from ..store.redraw_counts import redraws_name, write_redraws
 from ..store.tables import Tables
 from ..store.workspace import Workspace, schema_from_json, schema_to_json
 from ..views.results import raw_rows
@@ -274,8 +276,12 @@ def _compute_draw(tables: Tables, given: TaskInput, report: Report, key: bytes) 
     recipe, held = _recipe(given.recipe), given.held
     assert held.draw is not None
     fits = [_fit(tables.directory, given.tables[f"fit/{k}"]) for k in range(len(recipe.synthesis))]
-    released = execution.draw_dataset(recipe, held.draw, _to_fit(tables, given), fits, report, key=key)
-    return TaskResult(artefacts={held.key: tables.write_microdata(released)})
+    counts: list[Redrawn] = []
+    released = execution.draw_dataset(
+        recipe, held.draw, _to_fit(tables, given), fits, report, key=key, note=counts.extend
+    )
+    left = {redraws_name(held.draw): write_redraws(tables, counts)} if counts else {}
+    return TaskResult(artefacts={held.key: tables.write_microdata(released), **left})
 
 
 def _compute_anonymise(tables: Tables, given: TaskInput, report: Report, key: bytes) -> TaskResult:

@@ -23,9 +23,11 @@ from ..disclosure import INTERNAL
 from ..ingest.files import Source
 from ..integrity import hold
 from ..reporting.attacks import attack_objects
+from ..reporting.constraints import redraws_objects
 from ..store.artefacts import CONTROLS, WEIGHTS, classes_name, controls_hash, weights_hash, write_weights
 from ..store.disk import bytes_needed, check_disk
 from ..store.keys import PUBLIC_NAME, fingerprint
+from ..store.redraw_counts import redraws_of
 from ..store.seals import found_parts, keep, left_parts, seal_run
 from ..store.workspace import Dataset, Workspace
 from ..views.results import result_rows, verdicts_of
@@ -250,6 +252,7 @@ def result_object(workspace: Workspace, run_id: int) -> dict[str, Any]:
         "verdicts": [verdict.to_dict() for verdict in verdicts_of(workspace, run_id)],
         "published": [_published(figure, rows) for figure in run.recipe.published],
         **({"attacks": attacks} if (attacks := attack_objects(rows)) else {}),
+        **({"redrawn": redrawn} if (redrawn := redraws_objects(redraws_of(workspace, run_id))) else {}),
     }
 
 

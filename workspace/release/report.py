@@ -17,6 +17,7 @@ from ..reporting.page import ReportedRun, report
 from ..reporting.release_summary import Decision
 from ..reporting.user_guide import PublicRelease, user_guide
 from ..store.artefacts import control_records, traces_of
+from ..store.redraw_counts import redraws_of
 from ..store.workspace import Workspace
 from ..views.beliefs import belief_measures, beliefs_of
 from ..views.figures import figures_of
@@ -88,6 +89,7 @@ def _reported(workspace: Workspace, run: Run, name: str, *, traces: bool) -> Rep
         records=dataset.records,
         dropped=dataset.dropped,
         controls=control_records(workspace, run.id),
+        redraws=redraws_of(workspace, run.id),
         rows=[row for row in result_rows(workspace, run.id) if row.draw is None],
         verdicts=verdicts_of(workspace, run.id),
         diagnostics=diagnostics_of(workspace, run.id),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import agree, counted
 
 from .tables import Cell, Table, table
 from .words import printable
+
+if TYPE_CHECKING:
+    from sfumato.engine.redraw_counts import Redrawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,83 @@ def kept_text(view: RulesView) -> str:
         return f"{counted(view.records, 'record')}; none breaks one of {rules}"
     said = ", ".join(f"{printable(line.name)}: {line.broken:,}" for line in broken)
     return f"{counted(view.records, 'record')}; {len(broken)} of {rules} broken ({said})"
+
+
+Redraws = Mapping[int, "Sequence[Redrawn]"]
+"""What each dataset drew anew, by its number."""
+
+
+def redraws_text(redraws: Redraws) -> str:
+    """How many records were drawn anew for how many rules, in a sentence; empty where no step was held to any.
+
+    ``214 of 10,000 records redrawn (adult_spouse 200, order 14)``, of several datasets on average, with the most of one.
+    """
+    whole = [one for found in redraws.values() for one in found if not one.step]
+    if not whole:
+        return ""
+    own = _by_rule(redraws)
+    named = [f"{printable(name)} {_mean(counts)}" for name, counts in own.items() if any(counts)]
+    rules = f" ({', '.join(named)})" if named else ""
+    records = [one.records for one in whole]
+    left = max(one.left for one in whole)
+    stays = f"; {counted(left, 'record')} of a dataset left that {agree(left, 'breaks', 'break')} a rule" if left else ""
+    if len(whole) == 1:
+        return f"{records[0]:,} of {counted(whole[0].of, 'record')} redrawn{rules}{stays}"
+    most = f"; at most {max(records):,}" if any(records) else ""
+    return f"{_mean(records)} of {counted(whole[0].of, 'record')} redrawn in a dataset on average{rules}{most}{stays}"
+
+
+def _by_rule(redraws: Redraws) -> dict[str, list[int]]:
+    """The records of each dataset that were drawn anew for each rule: where several steps were held to it, the sum over them."""
+    found: dict[str, list[int]] = {}
+    for place, lines in enumerate(redraws.values()):
+        for one in (line for line in lines if line.constraint):
+            counts = found.setdefault(one.constraint, [0] * len(redraws))
+            counts[place] += one.records
+    return found
+
+
+def _mean(counts: Sequence[int]) -> str:
+    """The mean of counts, whole where it is."""
+    mean = sum(counts) / len(counts)
+    return f"{mean:,.0f}" if mean == round(mean) or mean >= 100 else f"{mean:,.1f}"
+
+
+def redraws_table(redraws: Redraws) -> Table | None:
+    """Of each step and rule: records of a dataset drawn anew, on average and at most, how often in all, and left; None where there are none."""
+    groups: dict[tuple[str, str, str], list[Redrawn]] = {}
+    for lines in redraws.values():
+        for one in lines:
+            groups.setdefault((one.step, one.target, one.constraint), []).append(one)
+    if not groups:
+        return None
+    rows: list[list[Cell | str]] = [
+        [
+            step or "any step",
+            printable(target),
+            printable(name) if name else "any",
+            f"{own[0].of:,}",
+            _mean([one.records for one in own]),
+            f"{max(one.records for one in own):,}",
+            f"{sum(one.redraws for one in own):,}",
+            f"{max(one.left for one in own):,}",
+        ]
+        for (step, target, name), own in groups.items()
+    ]
+    heads = ("step", "variables", "constraint", "records", "redrawn", "at most", "redraws", "left")
+    return table(heads, rows, right=(3, 4, 5, 6, 7), spare=(6, 3))
+
+
+REDRAWS_READ = (
+    "Records of a dataset that broke a rule when a step had drawn them and were drawn anew by the same model, on average over the datasets and at most; how often "
+    "that was done in all datasets; records of a dataset that break it in the end. What is accepted has the model's distribution given the rules: where many "
+    "records are redrawn, the model did not know the rule."
+)
+
+
+def redraws_objects(redraws: Redraws) -> list[dict[str, Any]]:
+    """What ``--json`` writes of it: an object a dataset, step and rule."""
+    return [{"draw": draw, **asdict(one)} for draw, lines in redraws.items() for one in lines]
 
 
 def as_recipe(lines: Sequence[RuleLine]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sfumato.engine.methods import Method, method_called, registry
 from sfumato.engine.published import SourceTable
@@ -22,6 +22,7 @@ from ..plots.planes import together
 from ..plots.svg import svg
 from ..plots.traces import plots_of, trace_figure
 from .beliefs import ONLY, BeliefsFound, belief_figure, belief_tables, ranking_table, sure
+from .constraints import REDRAWS_READ, Redraws, redraws_table, redraws_text
 from .diagnostics import ALL, ParameterLine, parameter_lines, parameter_table, statistic_table, worst_first
 from .document import definitions, html_page, signature_lines
 from .measured import result_tables
@@ -58,7 +59,7 @@ class ReportedRun:
 
     ``rows`` are its averages and the confidential data's own. ``traces`` hold what the samplers of its models left, by
     variable; posterior draws are as confidential as the data, and the report of a release has none. ``beliefs`` are what the strongest
-    intruder believes, ``controls`` how many records were held out. What its analyst ``called`` it, and the ``note``, are internal.
+    intruder believes, ``controls`` how many records were held out, ``redraws`` what was drawn anew for constraints. What its analyst ``called`` it, and the ``note``, are internal.
     """
 
     id: int
@@ -82,6 +83,7 @@ class ReportedRun:
     traces: Mapping[str, Trace | None] | None = None
     beliefs: Sequence[BeliefsFound] = ()
     controls: int = 0
+    redraws: Redraws = field(default_factory=dict)
     called: str = ""
     note: str = ""
 
@@ -131,6 +133,8 @@ def report(
         *[part for run in beside for part in (*_beside(run), *_beliefs(run, f", {run.name}"))],
         section("Published figures", [html(source_table(one)) for one in published]) if published else None,
         section("Figures", [_figure(one, i) for i, one in enumerate(figures, start=1)]),
+        _redraw_section(main, ""),
+        *[_redraw_section(run, f", {run.name}") for run in beside],
         _diagnostic_section(runs),
         _method_section([run.recipe for run in runs]),
         _recipe_section(main),
@@ -279,6 +283,7 @@ def _release_section(run: ReportedRun, beside: Sequence[ReportedRun]) -> Section
                 ),
                 ("Records", records_text(run.records, run.dropped)),
                 ("Controls", controls_text(run.controls)),
+                ("Constraints", redraws_text(run.redraws)),
                 ("Survey weights", _sentence(survey_text(recipe)) if survey_text(recipe) else ""),
                 ("Weights", "" if recipe.weights is None else _sentence(str(recipe.weights))),
                 ("Seed", str(run.seed)),
@@ -337,6 +342,12 @@ def _recipe_section(run: ReportedRun) -> Section:
         element("p", "Saved in a file, it makes the same release again: sfumato run FILE --data DATA"),
         element("pre", run.recipe_toml),
     )
+
+
+def _redraw_section(run: ReportedRun, of: str) -> Section | None:
+    """How many records each step drew anew for each constraint, where a step was held to any."""
+    made = redraws_table(run.redraws)
+    return section(f"Records drawn anew{of}", html(made), element("p", REDRAWS_READ)) if made else None
 
 
 def _diagnostic_section(runs: Sequence[ReportedRun]) -> Section | None:

@@ -27,7 +27,7 @@ class Phase:
 @dataclass(frozen=True)
 class RunDetail:
     """A run, its dataset, and what there is to say of it. ``against`` is the run before it in the project, ``weights`` says in lines how its records are weighed,
-    ``controls`` how many more were held out, ``name`` and ``note`` what its analyst said of it.
+    ``controls`` how many more were held out, ``redrawn`` how many records were drawn anew for its constraints, ``name`` and ``note`` what its analyst said of it.
     """
 
     run_id: int
@@ -42,6 +42,7 @@ class RunDetail:
     unmet: tuple[Verdict, ...]
     weights: tuple[str, ...] = ()
     controls: int = 0
+    redrawn: str = ""
     name: str = ""
     note: str = ""
 
@@ -73,6 +74,7 @@ def run_detail(workspace: Workspace, run_id: int) -> RunDetail:
         unmet,
         said,
         controls,
+        _redrawn(workspace, run.id) if "constraints" in table else "",
         run.name,
         run.note,
     )
@@ -88,6 +90,13 @@ def _controls(workspace: Workspace, run_id: int) -> int:
     from ..store.artefacts import control_records  # it reads tables, which takes the app longer than to start
 
     return control_records(workspace, run_id)
+
+
+def _redrawn(workspace: Workspace, run_id: int) -> str:
+    from ..reporting.constraints import redraws_text
+    from ..store.redraw_counts import redraws_of  # it reads tables, which takes the app longer than to start
+
+    return redraws_text(redraws_of(workspace, run_id))
 
 
 def _phases(workspace: Workspace, run_id: int) -> tuple[Phase, ...]:

@@ -75,3 +75,28 @@ async def test_marked_rules_that_the_data_keep_to_are_taken_over_as_found(sit, i
         await seat.press("space", "space", "enter")
         assert stored(imported) == {line.name: {"holds": line.text, "source": "data"} for line in found[:2]}
         assert any("2 rules are new; u takes that back" in str(notice) for notice in seat.app.notices)
+
+
+@pytest.mark.slow
+async def test_what_becomes_of_records_that_break_a_rule_stands_in_the_form_of_the_release(sit, ruled):
+    async with sit(ruled, "enter", tab="plan", size=(100, 40)) as seat:
+        assert "Data and release" in seat.text
+        await seat.press(*["down"] * 10, *"200", "down", "right", "enter")
+        with Workspace.open(ruled, read_only=True) as reader:
+            release = tomllib.loads(draft_of(reader, 1).toml)["release"]
+        assert (release["redraws"], release["unmet"]) == (200, "keep")
+        assert "redraws = 200" in seat.text
+        await seat.press("enter", *["down"] * 10, "ctrl+u", *"-1")
+        assert "must be a whole number, at least 0" in seat.text
+
+
+@pytest.mark.slow
+async def test_a_plan_without_rules_is_not_asked_about_them_and_keeps_what_its_text_says(sit, built_data):
+    with Workspace.open(built_data) as workspace:
+        draft = draft_of(workspace, 1)
+        save_draft(workspace, draft.saying(with_sections(draft.toml, {"release": {"m": 3, "redraws": 7}})))
+    async with sit(built_data, "enter", tab="plan", size=(100, 40)) as seat:
+        assert "how often a record that breaks" not in seat.text
+        await seat.press(*["down"] * 6, "ctrl+u", *"4", "enter")
+        with Workspace.open(built_data, read_only=True) as reader:
+            assert tomllib.loads(draft_of(reader, 1).toml)["release"] == {"m": 4, "redraws": 7}

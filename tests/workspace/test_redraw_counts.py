@@ -1,0 +1,160 @@
+"""What a run records of records that were drawn anew for its constraints, and where that is shown and where not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sfumato.engine.redraw_counts import Redrawn
+from sfumato.tui.cli.summary import summarise
+from sfumato.tui.widgets.run_detail import glance
+from sfumato.workspace import library
+from sfumato.workspace.errors import DamagedTable
+from sfumato.workspace.integrity import hold
+from sfumato.workspace.jobs.runs import result_object
+from sfumato.workspace.release.package import release
+from sfumato.workspace.release.report import public_report_page, report_page
+from sfumato.workspace.reporting.constraints import redraws_objects, redraws_table, redraws_text
+from sfumato.workspace.store.redraw_counts import redraws_name, redraws_of
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.run_detail import run_detail
+from sfumato.workspace.views.runs import find_run
+
+PLAN: dict[str, Any] = {
+    "variables": {
+        "age": {"kind": "count", "role": "quasi_identifier"},
+        "married": {"kind": "categorical", "role": "sensitive"},
+        "visits": {"kind": "count", "role": "sensitive"},
+    },
+    "release": {"m": 2, "seed": 4},
+    "synthesis": [{"target": "married", "method": "cart"}, {"target": "visits", "method": "cart"}],
+    "constraints": {"adult_spouse": "married = 'yes' -> age >= 15", "few": "visits <= 90"},
+}
+
+
+def people(n: int = 240) -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    age = rng.integers(0, 60, n)
+    married = np.where((age >= 15) & (rng.random(n) < 0.6), "yes", "no")
+    return pd.DataFrame({"age": age, "married": married, "visits": rng.integers(0, 5, n)})
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    place = tmp_path_factory.mktemp("redrawn") / "workspace"
+    library.synthesise(people(), PLAN, place)
+    library.synthesise(people(), {name: part for name, part in PLAN.items() if name != "constraints"}, place)
+    with Workspace.open(place) as workspace:
+        yield workspace
+
+
+def whole(records: int, of: int = 10_000, left: int = 0) -> list[Redrawn]:
+    rule = Redrawn("synthesis[0]", "y", "adult_spouse", of, records, records, left)
+    return [rule, replace(rule, constraint=""), Redrawn("", "", "", of, records, records, left)]
+
+
+# the words
+
+
+@pytest.mark.parametrize(
+    ("redraws", "said"),
+    [
+        ({}, ""),
+        ({1: []}, ""),
+        ({1: whole(214)}, "214 of 10,000 records redrawn (adult_spouse 214)"),
+        ({1: whole(0)}, "0 of 10,000 records redrawn"),
+        ({1: whole(1, 1)}, "1 of 1 record redrawn (adult_spouse 1)"),
+        (
+            {1: whole(214), 2: whole(231)},
+            "222 of 10,000 records redrawn in a dataset on average (adult_spouse 222); at most 231",
+        ),
+        (
+            {1: whole(1), 2: whole(2)},
+            "1.5 of 10,000 records redrawn in a dataset on average (adult_spouse 1.5); at most 2",
+        ),
+        ({1: whole(0), 2: whole(0)}, "0 of 10,000 records redrawn in a dataset on average"),
+        (
+            {1: whole(3, left=1)},
+            "3 of 10,000 records redrawn (adult_spouse 3); 1 record of a dataset left that breaks a rule",
+        ),
+    ],
+)
+def test_a_sentence_says_how_many(redraws: dict[int, list[Redrawn]], said: str) -> None:
+    assert redraws_text(redraws) == said
+
+
+def test_the_names_of_rules_are_made_printable() -> None:
+    line = replace(whole(2)[0], constraint="a\x1b[2J")
+    assert "\x1b" not in redraws_text({1: [line, *whole(2)[1:]]})
+    made = redraws_table({1: [line]})
+    assert made is not None
+    assert "\x1b" not in str(made.rows)
+
+
+# what a run leaves
+
+
+@pytest.mark.slow
+def test_every_dataset_has_its_counts_sealed_with_the_run(done: Workspace) -> None:
+    found = redraws_of(done, 1)
+    assert list(found) == [1, 2]
+    for lines in found.values():
+        assert [(one.step, one.constraint) for one in lines] == [
+            ("synthesis[0]", "adult_spouse"), ("synthesis[0]", ""), ("synthesis[1]", "few"), ("synthesis[1]", ""), ("", ""),
+        ]  # fmt: skip
+        assert lines[0].records > 0 == lines[2].records
+        assert lines[-1].of == 240
+    parts = {row[0] for row in done.connection.execute("SELECT part FROM seal WHERE run_id = 1")}
+    assert {f"table {redraws_name(1)}", f"table {redraws_name(2)}"} <= parts
+    hold(done, 1, strict=True)
+    assert redraws_of(done, 2) == {}, "without constraints there is nothing to count"
+
+
+@pytest.mark.slow
+def test_another_table_in_their_place_is_said_to_be_damaged(done: Workspace) -> None:
+    name = "UPDATE artefact SET sha256 = ? WHERE run_id = 1 AND name = 'redraws/1'"
+    rows = dict(done.connection.execute("SELECT name, sha256 FROM artefact WHERE run_id = 1").fetchall())
+    with done.writing() as connection:
+        connection.execute(name, (rows["draw/1"],))
+    try:
+        with pytest.raises(DamagedTable, match="no counts of redraws"):
+            redraws_of(done, 1)
+    finally:
+        with done.writing() as connection:
+            connection.execute(name, (rows["redraws/1"],))
+
+
+@pytest.mark.slow
+def test_summary_app_json_and_report_say_the_same(done: Workspace) -> None:
+    found = redraws_of(done, 1)
+    said = redraws_text(found)
+    assert said.endswith(f"at most {max(lines[-1].records for lines in found.values()):,}")
+    assert f"Constraints: {said}" in summarise(done, find_run(done, 1))
+    assert run_detail(done, 1).redrawn == said
+    assert said[:40] in glance(run_detail(done, 1), 120).plain
+    assert result_object(done, 1)["redrawn"] == redraws_objects(found)
+    page = report_page(done, 1)
+    assert said.replace("'", "&#x27;") in page
+    assert "Records drawn anew" in page
+    # and of a run without constraints nothing
+    assert "redrawn" not in result_object(done, 2)
+    assert run_detail(done, 2).redrawn == ""
+    assert "Constraints:" not in summarise(done, find_run(done, 2))
+    assert "Records drawn anew" not in report_page(done, 2)
+
+
+@pytest.mark.slow
+def test_no_public_file_has_them(done: Workspace, tmp_path: Any) -> None:
+    release(done, 1, tmp_path / "out", reason="simulated data")
+    public = [path for path in (tmp_path / "out" / "public").rglob("*") if path.is_file()]
+    assert public
+    for path in public:
+        content = path.read_bytes()
+        assert b"redrawn" not in content
+        assert b"adult_spouse" not in content
+    assert "redrawn" not in public_report_page(done, 1)

@@ -1,0 +1,50 @@
+"""How many records each dataset of a run drew anew for its constraints: a small table a dataset, sealed like all that a task leaves.
+
+Internal: a count that depends on how a model of the confidential data misses a rule follows from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
+
+import pyarrow as pa
+
+from sfumato.engine.redraw_counts import Redrawn
+
+from ..errors import DamagedTable
+from .tables import Tables
+from .workspace import Workspace
+
+_KINDS = {"str": pa.string(), "int": pa.int64()}
+_TABLE = pa.schema([(one.name, _KINDS[str(one.type)]) for one in fields(Redrawn)])
+
+
+def redraws_name(draw: int) -> str:
+    """``redraws/3``: what dataset 3 drew anew."""
+    return f"redraws/{draw}"
+
+
+def write_redraws(tables: Tables, found: Sequence[Redrawn]) -> str:
+    """Store what a dataset drew anew; returns the hash of the table."""
+    return tables.write(pa.Table.from_pylist([asdict(one) for one in found], schema=_TABLE))
+
+
+def redraws_of(workspace: Workspace, run_id: int) -> Mapping[int, tuple[Redrawn, ...]]:
+    """What each dataset of a run drew anew, by its number; empty where no step was held to a rule, or an earlier version ran it.
+
+    Raises DamagedTable.
+    """
+    rows = workspace.connection.execute(
+        "SELECT name, sha256 FROM artefact WHERE run_id = ? AND name LIKE 'redraws/%'", (run_id,)
+    )
+    found: dict[int, tuple[Redrawn, ...]] = {}
+    for name, sha256 in rows.fetchall():
+        try:
+            table = workspace.tables.read(str(sha256))
+            found[int(str(name).partition("/")[2])] = tuple(Redrawn(**row) for row in table.to_pylist())
+        except (TypeError, ValueError):
+            raise DamagedTable(
+                f"the table {sha256[:8]} holds no counts of redraws that this version can read"
+            ) from None
+    return dict(sorted(found.items()))
