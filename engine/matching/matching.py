@@ -24,11 +24,20 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..errors import NotComputable
+from ..partition.grouping import Values, numbered
+from ..row_blocks import row_blocks
 
 Ints = NDArray[np.int64]
 AnyInt = np.signedinteger[Any]
+Counts = NDArray[np.signedinteger[Any]]
 
 _LARGE = 2**31
+
+AT_ONCE = 1 << 21
+"""Records of both tables that are counted together. Larger tables are counted in parts of whole groups; a group that is larger still is one part."""
+
+FEW = 4096
+"""Numbers among which it is quicker to search as they come."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,25 +48,37 @@ class Side:
     ``distinct``; -1 lies in no box.
     """
 
-    start: Ints
-    stop: Ints
-    rank: Ints
+    start: Counts
+    stop: Counts
+    rank: Counts
     distinct: int
 
     @classmethod
     def of(cls, lower: NDArray[np.float64], upper: NDArray[np.float64], points: NDArray[np.float64]) -> Side:
         """Ranks for ``lower <= point <= upper``. A missing end (NaN) makes the side empty, a missing point lies in none."""
-        rank, distinct = pd.factorize(points, sort=True)
-        start = _positions(distinct, lower, "left")
-        stop = np.where(np.isnan(lower) | np.isnan(upper), start, _positions(distinct, upper, "right"))
-        return cls(start, stop, rank.astype(np.int64), len(distinct))
+        found = [pd.unique(points[rows]) for rows in row_blocks(len(points))]
+        distinct = np.unique(np.concatenate([np.empty(0), *found]))
+        distinct = distinct[~np.isnan(distinct)]
+        start, stop = np.empty((2, len(lower)), dtype=_narrow(len(distinct)))
+        for rows in row_blocks(len(lower)):
+            low, high = lower[rows], upper[rows]
+            start[rows] = _positions(distinct, low, "left")
+            stop[rows] = np.where(np.isnan(low) | np.isnan(high), start[rows], _positions(distinct, high, "right"))
+        rank = np.empty(len(points), dtype=start.dtype)
+        for rows in row_blocks(len(points)):
+            rank[rows] = np.where(np.isnan(points[rows]), -1, _positions(distinct, points[rows], "left"))
+        return cls(start, stop, rank, len(distinct))
 
     def take(self, queries: NDArray[np.intp], points: NDArray[np.intp]) -> Side:
         """The same side for some of the queries and points."""
         return Side(self.start[queries], self.stop[queries], self.rank[points], self.distinct)
 
 
-def count_in_boxes(group: Ints, point_group: Ints, sides: Sequence[Side]) -> Ints:
+def _narrow(largest: int) -> type[np.int32] | type[np.int64]:
+    return np.int32 if largest < np.iinfo(np.int32).max else np.int64
+
+
+def count_in_boxes(group: Ints, point_group: Ints, sides: Sequence[Side]) -> Counts:
     """For every query the number of points of its own group inside its box.
 
     Args:
@@ -70,7 +91,7 @@ def count_in_boxes(group: Ints, point_group: Ints, sides: Sequence[Side]) -> Int
     """
     if not sides:
         sizes = np.bincount(point_group, minlength=int(group.max(initial=-1)) + 1)
-        return sizes[group].astype(np.int64)
+        return np.asarray(sizes[group], dtype=np.int64)
     asked = np.flatnonzero(np.logical_and.reduce([side.start < side.stop for side in sides]))
     present = np.flatnonzero(np.logical_and.reduce([side.rank >= 0 for side in sides]))
     counts = np.zeros(len(group), dtype=np.int64)
@@ -80,19 +101,31 @@ def count_in_boxes(group: Ints, point_group: Ints, sides: Sequence[Side]) -> Int
     return counts
 
 
-def _count(group: Ints, point_group: Ints, sides: Sequence[Side]) -> Ints:
+def _count(group: Ints, point_group: Ints, sides: Sequence[Side]) -> Counts:
     """Counts for sides in ascending order of distinct values, so that the most selective one is sorted by."""
     if len(sides) > 2:
         return _count_dyadic(group, point_group, sides)
     ordered = sides[-1]
-    point_key = point_group * (ordered.distinct + 1) + ordered.rank
-    order = np.argsort(point_key)
-    keys = point_key[order]
-    start = _positions(keys, group * (ordered.distinct + 1) + ordered.start, "left")
-    stop = _positions(keys, group * (ordered.distinct + 1) + ordered.stop, "left")
-    if len(sides) == 1:
-        return stop - start
+    width = ordered.distinct + 1
+    keys, order = _sorted(point_group * width + ordered.rank, with_order=len(sides) == 2)
+    start, stop = np.empty((2, len(group)), dtype=_narrow(len(keys)))
+    for rows in row_blocks(len(group)):
+        own = group[rows] * width
+        start[rows] = _positions(keys, own + ordered.start[rows], "left")
+        stop[rows] = _positions(keys, own + ordered.stop[rows], "left")
+    del keys
+    if order is None:
+        return np.asarray(stop - start)
     return _count_ranks_between(sides[0].rank[order], start, stop, sides[0])
+
+
+def _sorted(keys: Ints, *, with_order: bool) -> tuple[Ints, NDArray[np.intp] | None]:
+    """The keys in ascending order, and where each of them was."""
+    if not with_order:
+        keys.sort()
+        return keys, None
+    order = np.argsort(keys)
+    return keys[order], order
 
 
 def _count_dyadic(group: Ints, point_group: Ints, sides: Sequence[Side]) -> Ints:
@@ -138,47 +171,36 @@ def _dyadic(start: Ints, stop: Ints) -> Iterator[tuple[int, NDArray[np.intp], In
         level += 1
 
 
-def _count_ranks_between(ranks: Ints, start: Ints, stop: Ints, side: Side) -> Ints:
-    """For each query how many of ``ranks[start:stop]`` lie in the side's range."""
-    n = len(start)
-    narrow = np.int32 if max(n, len(ranks)) < np.iinfo(np.int32).max else np.int64
-    below = _count_ranks_below(
-        ranks.astype(narrow),
-        np.tile(start, 2).astype(narrow),
-        np.tile(stop, 2).astype(narrow),
-        np.concatenate([side.stop, side.start]).astype(narrow),
-        side.distinct,
-    )
-    return below[:n] - below[n:]
+def _count_ranks_between(ranks: Counts, start: Counts, stop: Counts, side: Side) -> Counts:
+    """For each query how many of ``ranks[start:stop]`` lie in the side's range: those below its end, less those below its start.
 
-
-def _count_ranks_below(
-    ranks: NDArray[AnyInt], start: NDArray[AnyInt], stop: NDArray[AnyInt], limit: NDArray[AnyInt], distinct: int
-) -> Ints:
-    """For each query how many of ``ranks[start:stop]`` are below ``limit``, bit by bit from the highest."""
-    below = np.zeros(len(start), dtype=np.int64)
-    for bit in reversed(range(distinct.bit_length())):
+    Bit by bit from the highest; the queries of a block at a time, the ranges of both ends in place.
+    """
+    found = np.zeros(len(start), dtype=start.dtype)
+    ends = [(1, start, stop, side.stop), (-1, start.copy(), stop.copy(), side.start)]
+    for bit in reversed(range(side.distinct.bit_length())):
         ones = (ranks >> bit) & 1 == 1
-        zeros_before = np.zeros(len(ranks) + 1, dtype=ranks.dtype)
+        zeros_before = np.zeros(len(ranks) + 1, dtype=start.dtype)
         np.cumsum(~ones, out=zeros_before[1:])
-        zero_start, zero_stop = zeros_before[start], zeros_before[stop]
-        go_right = (limit >> bit) & 1 == 1
-        below += np.where(go_right, zero_stop - zero_start, 0)
-        start = np.where(go_right, zeros_before[-1] + start - zero_start, zero_start)
-        stop = np.where(go_right, zeros_before[-1] + stop - zero_stop, zero_stop)
+        for sign, first, last, limit in ends:
+            for rows in row_blocks(len(found)):
+                zero_first, zero_last = zeros_before[first[rows]], zeros_before[last[rows]]
+                go_right = (limit[rows] >> bit) & 1 == 1
+                found[rows] += sign * np.where(go_right, zero_last - zero_first, 0)
+                first[rows] = np.where(go_right, zeros_before[-1] + first[rows] - zero_first, zero_first)
+                last[rows] = np.where(go_right, zeros_before[-1] + last[rows] - zero_last, zero_last)
         ranks = np.concatenate([ranks[~ones], ranks[ones]])
-    return below
+    return found
 
 
 def _positions(ascending: NDArray[np.generic], needles: NDArray[np.generic], side: str) -> Ints:
     """``np.searchsorted``, with the needles asked in ascending order: in large tables that is several times faster."""
+    if len(ascending) <= FEW:
+        return np.searchsorted(ascending, needles, side)  # type: ignore[call-overload, no-any-return]
     order = np.argsort(needles)
     found = np.empty(len(needles), dtype=np.int64)
     found[order] = np.searchsorted(ascending, needles[order], side)  # type: ignore[call-overload]
     return found
-
-
-Values = NDArray[Any] | pd.Series
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,13 +217,8 @@ class Exact:
 
     def codes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Equal codes for equal values, from 0: (n,) and (n_r,)."""
-        both = (self.confidential, self.released)
-        dtypes = [getattr(values, "dtype", None) for values in both]
-        if all(isinstance(dtype, pd.CategoricalDtype) for dtype in dtypes) and dtypes[0] == dtypes[1]:
-            first, second = (pd.Categorical(values, dtype=dtypes[0]).codes.astype(np.int64) + 1 for values in both)
-            return first, second
-        joint, _ = pd.factorize(np.concatenate([np.asarray(values) for values in both]), use_na_sentinel=False)
-        return joint[: len(both[0])].astype(np.int64), joint[len(both[0]) :].astype(np.int64)
+        (confidential, released), _ = numbered([(self.confidential, self.released)], self.shape)
+        return confidential, released
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,19 +286,14 @@ class Matcher:
 
     def refined(self, *keys: Exact) -> Matcher:
         """The groups split by more keys; the earlier keys are not read again."""
-        matcher = self
+        if not keys:
+            return self
         for key in keys:
-            matcher = matcher._split(key)
-        return matcher
-
-    def _split(self, key: Exact) -> Matcher:
-        self._check(key.shape)
-        confidential, released = key.codes()
-        width = int(max(confidential.max(initial=-1), released.max(initial=-1))) + 1
-        both = np.concatenate([self.group * width + confidential, self.released_group * width + released])
-        codes, distinct = pd.factorize(both)
-        n = len(confidential)
-        return Matcher(codes[:n].astype(np.int64), codes[n:].astype(np.int64), len(distinct))
+            self._check(key.shape)
+        so_far = [] if self.groups == 1 else [(self.group, self.released_group)]
+        columns: list[tuple[Values, Values]] = [*so_far, *((key.confidential, key.released) for key in keys)]
+        (confidential, released), groups = numbered(columns, keys[0].shape)
+        return Matcher(confidential, released, groups)
 
     def match(self, within: Sequence[Within] = (), own: Ints | None = None) -> Matches:
         """Candidates and hits of every confidential record. O(N log N) up to two windows, one more log for each beyond.
@@ -290,8 +302,29 @@ class Matcher:
         """
         for window in within:
             self._check(window.shape)
-        sides = [window.side for window in within]
-        return Matches(count_in_boxes(self.group, self.released_group, sides), self._hits(within, own))
+        return Matches(self._candidates(within), self._hits(within, own))
+
+    def _candidates(self, within: Sequence[Within]) -> Ints:
+        if not within or sum(map(len, (self.group, self.released_group))) <= AT_ONCE:
+            whole = count_in_boxes(self.group, self.released_group, [window.side for window in within])
+            return np.asarray(whole, dtype=np.int64)
+        candidates = np.zeros(len(self.group), dtype=np.int64)
+        for first, last in self._parts():
+            ours, theirs = (np.flatnonzero((of >= first) & (of < last)) for of in (self.group, self.released_group))
+            sides = [Side.of(window.lower[ours], window.upper[ours], window.released[theirs]) for window in within]
+            candidates[ours] = count_in_boxes(self.group[ours] - first, self.released_group[theirs] - first, sides)
+        return candidates
+
+    def _parts(self) -> Iterator[tuple[int, int]]:
+        """Consecutive groups, ``first`` up to but not ``last``, of ``AT_ONCE`` records of both tables together or one group."""
+        sizes = sum(np.bincount(of, minlength=self.groups) for of in (self.group, self.released_group))
+        ends = np.cumsum(sizes)
+        first = 0
+        while first < self.groups:
+            before = int(ends[first - 1]) if first else 0
+            last = max(first + 1, int(np.searchsorted(ends, before + AT_ONCE, "right")))
+            yield first, last
+            first = last
 
     def members(self, within: Sequence[Within], records: Sequence[int]) -> list[NDArray[np.intp]]:
         """The released records that match each of the chosen confidential ones, ascending."""
@@ -307,16 +340,18 @@ class Matcher:
         return found
 
     def _hits(self, within: Sequence[Within], own: Ints | None) -> NDArray[np.bool_]:
+        hit = np.zeros(len(self.group), dtype=np.bool_)
+        rows: slice | Ints
+        theirs: slice | Ints
         if own is None:
-            own = np.arange(len(self.group))
-            own[len(self.released_group) :] = -1
-        rows = np.flatnonzero(own >= 0)
-        theirs = own[rows]
+            rows = theirs = slice(min(len(self.group), len(self.released_group)))
+        else:
+            rows = np.flatnonzero(own >= 0)
+            theirs = own[rows]
         agrees = self.group[rows] == self.released_group[theirs]
         for window in within:
             values = window.released[theirs]
             agrees &= (window.lower[rows] <= values) & (values <= window.upper[rows])
-        hit = np.zeros(len(self.group), dtype=np.bool_)
         hit[rows] = agrees
         return hit
 

@@ -18,6 +18,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Floats
+from ..row_blocks import row_blocks
 
 Predicate = Callable[[Floats, NDArray[np.bool_]], NDArray[np.bool_]]
 
@@ -152,9 +153,12 @@ class Radius:
         Raises:
             ValueError: when the radius is on the log scale and a value is negative.
         """
-        row, distinct = pd.factorize(np.asarray(centre, dtype=np.float64) + 0.0, use_na_sentinel=False)
-        lower, upper = self._distinct_windows(distinct)
-        return lower[row], upper[row]
+        centres = np.asarray(centre, dtype=np.float64)
+        lower, upper = np.empty((2, len(centres)))
+        for rows in row_blocks(len(centres), 4):
+            row, distinct = pd.factorize(centres[rows] + 0.0, use_na_sentinel=False)
+            lower[rows], upper[rows] = (end[row] for end in self._distinct_windows(distinct))
+        return lower, upper
 
     def _distinct_windows(self, values: Floats) -> tuple[Floats, Floats]:
         usable = np.isfinite(values)

@@ -18,18 +18,16 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
 from ..microdata import Microdata
 from ..schema import Kind
+from .grouping import Values, numbered
 from .partitioning import Rule
-
-Values = NDArray[Any] | pd.Series
 
 
 def equivalence_classes(columns: Sequence[Values], records: int) -> Integers:
@@ -37,32 +35,14 @@ def equivalence_classes(columns: Sequence[Values], records: int) -> Integers:
 
     A missing value equals another missing value and nothing else.
     """
-    group = np.zeros(records, dtype=np.int64)
-    for column in columns:
-        codes = _codes(column)
-        width = int(codes.max(initial=-1)) + 1
-        group = pd.factorize(group * width + codes)[0].astype(np.int64)
-    return group
-
-
-def _codes(column: Values) -> Integers:
-    if isinstance(column, pd.Series) and isinstance(column.dtype, pd.CategoricalDtype):
-        return np.asarray(column.cat.codes, dtype=np.int64) + 1
-    return pd.factorize(np.asarray(column), use_na_sentinel=False)[0].astype(np.int64)
+    return numbered([[column] for column in columns], [records])[0][0]
 
 
 def joint_classes(first: Sequence[Values], second: Sequence[Values]) -> tuple[Integers, Integers]:
     """Classes of two tables' records, (n,) and (m,), equal for records that agree on all columns, of either table."""
-    both = [np.concatenate([_plain(a), _plain(b)]) for a, b in zip(first, second, strict=True)]
-    records = len(first[0])
-    joint = equivalence_classes(both, len(both[0]))
-    return joint[:records], joint[records:]
-
-
-def _plain(column: Values) -> NDArray[Any]:
-    if isinstance(column, pd.Series) and isinstance(column.dtype, pd.CategoricalDtype):
-        return np.asarray(column.astype(column.cat.categories.dtype))
-    return np.asarray(column)
+    both = list(zip(first, second, strict=True))
+    ours, theirs = numbered(both, [len(part) for part in both[0]])[0]
+    return ours, theirs
 
 
 def class_sizes(classes: Integers) -> Integers:

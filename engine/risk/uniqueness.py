@@ -24,7 +24,8 @@ from ..matching.intruder import require_equal_values
 from ..methods import method
 from ..microdata import Microdata
 from ..outputs import Output
-from ..partition.equivalence_classes import Values, class_sizes, equivalence_classes, joint_classes
+from ..partition.equivalence_classes import class_sizes, equivalence_classes, joint_classes
+from ..partition.grouping import Values
 from ..results import Estimate, Measure
 from ..run import Run
 from ..schema import Role, Schema

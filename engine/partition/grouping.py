@@ -1,0 +1,112 @@
+"""Keys of records as whole numbers, equal for records that agree on all columns, in one table or in several.
+
+A column of levels or of whole numbers in a narrow range is a digit as it stands, any other is numbered as its values appear. The digits of
+a record make one number in mixed radix while that fits 64 bits; where it would not, the combinations that occur are numbered anew. No table
+is joined to another: beside the columns there are 16 bytes a record, and a hash of the combinations that occur.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..arrays import Integers
+
+Values = NDArray[Any] | pd.Series
+
+NARROW = 1 << 20
+DENSE = 4
+"""A digit's radix is at most ``NARROW``, or ``DENSE`` times the records."""
+
+BEYOND = 2**63
+
+
+@dataclass(frozen=True, eq=False)
+class Digit:
+    """A column of each table as numbers of any type that are at least ``low`` and below ``low + radix``: (n,) a table."""
+
+    codes: Sequence[NDArray[Any]]
+    low: int
+    radix: int
+
+
+def numbered(columns: Sequence[Sequence[Values]], records: Sequence[int]) -> tuple[list[Integers], int]:
+    """The group of each record of each table, (n,) for each of ``records``, and how many groups there are.
+
+    ``columns`` hold one column for each table. Groups are numbered from 0 as they appear, in one table after the other; without columns there is
+    one. A missing value equals another missing value and nothing else.
+    """
+    keys: list[Integers] = [np.zeros(n, dtype=np.int64) for n in records]
+    size = 1
+    for column in columns:
+        digit = _digit(column)
+        if size * digit.radix >= BEYOND:
+            keys, size = _as_they_appear(keys)
+        for key, codes in zip(keys, digit.codes, strict=True):
+            np.multiply(key, digit.radix, out=key)
+            np.add(key, codes, out=key)
+            np.subtract(key, digit.low, out=key)
+        size *= digit.radix
+    return _as_they_appear(keys) if columns else (keys, 1)
+
+
+def _digit(column: Sequence[Values]) -> Digit:
+    if all(isinstance(part.dtype, pd.CategoricalDtype) for part in column):
+        return _of_levels([part for part in column if isinstance(part, pd.Series)])
+    arrays = [_plain(part) for part in column]
+    if all(array.dtype.kind in "bi" for array in arrays) and all(map(len, arrays)):
+        low, high = min(int(array.min()) for array in arrays), max(int(array.max()) for array in arrays)
+        if high - low < max(NARROW, DENSE * sum(map(len, arrays))):
+            return Digit(
+                [array.view(np.int8) if array.dtype.kind == "b" else array for array in arrays], low, high - low + 1
+            )
+    codes, distinct = _as_they_appear(arrays)
+    return Digit(codes, 0, max(distinct, 1))
+
+
+def _of_levels(column: Sequence[pd.Series]) -> Digit:
+    """Codes of levels, -1 where missing; tables whose levels are others, or in another order, are told by the labels."""
+    levels = column[0].cat.categories
+    codes: list[NDArray[Any]] = []
+    for part in column:
+        own = part.cat.categories
+        if own is levels or own.equals(levels[: len(own)]):
+            codes.append(part.cat.codes.to_numpy())
+            continue
+        levels = levels.append(own[levels.get_indexer(own) < 0])
+        codes.append(np.append(levels.get_indexer(own), -1)[part.cat.codes.to_numpy()])
+    return Digit(codes, -1, len(levels) + 1)
+
+
+def _plain(column: Values) -> NDArray[Any]:
+    if isinstance(column, pd.Series) and isinstance(column.dtype, pd.CategoricalDtype):
+        return np.asarray(column.astype(column.cat.categories.dtype))
+    return np.asarray(column)
+
+
+def _as_they_appear(arrays: Sequence[NDArray[Any]]) -> tuple[list[Integers], int]:
+    """Codes of the values, numbered as they appear, and how many there are."""
+    kind = np.result_type(*arrays)
+    if kind.kind not in "biuf" and len(arrays) > 1:
+        joint, distinct = pd.factorize(np.concatenate(arrays), use_na_sentinel=False)
+        ends = np.cumsum([len(array) for array in arrays])[:-1]
+        return [part.astype(np.int64) for part in np.split(joint, ends)], len(distinct)
+    codes, distinct = pd.factorize(arrays[0].astype(kind, copy=False), use_na_sentinel=False)
+    found: list[Integers] = [codes.astype(np.int64, copy=False)]
+    for array in arrays[1:]:
+        place = (
+            pd.Index(distinct, copy=False)
+            .get_indexer(pd.Index(array.astype(kind, copy=False), copy=False))
+            .astype(np.int64, copy=False)
+        )
+        if (new := place < 0).any():
+            more, others = pd.factorize(array[new].astype(kind, copy=False), use_na_sentinel=False)
+            place[new] = len(distinct) + more
+            distinct = np.concatenate([distinct, others])
+        found.append(place)
+    return found, len(distinct)

@@ -1,0 +1,72 @@
+"""Large tables are matched in parts of whole groups and in blocks of rows: with the counts of a loop over all pairs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.engine import row_blocks
+from sfumato.engine.matching import matching
+from sfumato.engine.matching.matching import Exact, Matcher, Within
+from sfumato.engine.matching.radius import Radius
+
+MISSING = float("nan")
+
+
+def by_loops(exact: list[Exact], within: list[Within], n: int, m: int) -> tuple[list[int], list[bool]]:
+    matches = [
+        [
+            all(key.confidential[i] == key.released[j] for key in exact)
+            and all(window.lower[i] <= window.released[j] <= window.upper[i] for window in within)
+            for j in range(m)
+        ]
+        for i in range(n)
+    ]
+    return [sum(row) for row in matches], [i < m and matches[i][i] for i in range(n)]
+
+
+@pytest.mark.slow
+@given(
+    seed=st.integers(0, 10_000),
+    shape=st.tuples(st.integers(1, 25), st.integers(1, 25)),
+    windows=st.integers(0, 4),
+    keys=st.integers(0, 2),
+    at_once=st.sampled_from([1, 2, 7, 30]),
+    cells=st.sampled_from([1, 3, 4, 1000]),
+    few=st.sampled_from([0, 4096]),
+)
+@settings(deadline=None)
+def test_parts_and_blocks_change_no_count(
+    seed: int, shape: tuple[int, int], windows: int, keys: int, at_once: int, cells: int, few: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    n, m = shape
+    exact = [Exact(rng.integers(0, 3, n), rng.integers(0, 3, m)) for _ in range(keys)]
+    within = []
+    for _ in range(windows):
+        centre, released = (rng.integers(-5, 6, size).astype(np.float64) for size in (n, m))
+        width = rng.integers(-1, 5, n)
+        for values in (centre, released):
+            values[rng.random(len(values)) < 0.1] = MISSING
+        within.append(Within(centre - width, centre + width, released))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(matching, "AT_ONCE", at_once)
+        patch.setattr(matching, "FEW", few)
+        patch.setattr(row_blocks, "CELLS", cells)
+        found = Matcher.of(exact, (n, m)).match(within)
+    candidates, hits = by_loops(exact, within, n, m)
+    assert found.candidates.tolist() == candidates
+    assert found.hit.tolist() == hits
+
+
+@pytest.mark.parametrize("written", ["5%", 3, "log 5%"])
+def test_windows_of_blocks_are_those_of_the_whole(written: str | int) -> None:
+    values = np.append(np.exp(np.random.default_rng(3).normal(3, 3, 200)), [MISSING, 0.0, -0.0, np.inf])
+    radius = Radius.parse(written)
+    whole = radius.window(values)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_blocks, "CELLS", 28)
+        blocks = radius.window(values)
+    assert [end.tobytes() for end in blocks] == [end.tobytes() for end in whole]

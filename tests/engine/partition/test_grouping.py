@@ -1,0 +1,105 @@
+"""Groups of records by numbers in mixed radix: the same, and in the same order, as when all values are joined and numbered one column after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.engine.partition import grouping
+from sfumato.engine.partition.grouping import numbered
+
+
+def joined(columns: list[tuple[Any, ...]], records: list[int]) -> tuple[list[np.ndarray], int]:
+    """The definition: every column of all tables in one array, each combination numbered anew."""
+    group = np.zeros(sum(records), dtype=np.int64)
+    for column in columns:
+        plain = [
+            np.asarray(part.astype("object")) if isinstance(part.dtype, pd.CategoricalDtype) else np.asarray(part)
+            for part in column
+        ]
+        codes = pd.factorize(np.concatenate(plain), use_na_sentinel=False)[0]
+        group = pd.factorize(group * (codes.max(initial=-1) + 1) + codes)[0]
+    return np.split(group, np.cumsum(records)[:-1]), int(group.max(initial=-1)) + 1
+
+
+LEVELS = st.one_of(st.none(), st.sampled_from(["a", "b", "c", "10"]))
+KINDS: dict[str, Any] = {
+    "levels": LEVELS,
+    "whole": st.integers(-3, 3),
+    "wide": st.sampled_from([-(2**62), -1, 0, 1, 2**40, 2**62]),
+    "real": st.sampled_from([0.0, -0.0, 1.5, float("nan"), float("inf"), -1e300]),
+    "whole or missing": st.one_of(st.integers(0, 2).map(float), st.just(float("nan"))),
+    "yes or no": st.booleans(),
+    "dates": st.sampled_from(["2020-01-01", "2021-05-05", "NaT"]),
+}
+
+
+def column_of(kind: str, values: list[Any], order: list[str]) -> Any:
+    if kind == "levels":
+        return pd.Series(pd.Categorical(values, categories=order))
+    if kind == "dates":
+        return pd.Series(np.array(values, dtype="datetime64[s]"))
+    return np.array(values, dtype={"whole": np.int64, "wide": np.int64, "yes or no": bool}.get(kind, np.float64))
+
+
+@st.composite
+def tables(draw: Any) -> tuple[list[tuple[Any, ...]], list[int]]:
+    records = draw(st.lists(st.integers(1, 8), min_size=1, max_size=2))
+    kinds = draw(st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=5))
+    columns = []
+    for kind in kinds:
+        parts = []
+        for n in records:
+            values = draw(st.lists(KINDS[kind], min_size=n, max_size=n))
+            order = draw(st.permutations(["a", "b", "c", "10"]))
+            parts.append(column_of(kind, values, [*order, *draw(st.lists(st.sampled_from("xyz"), unique=True))]))
+        columns.append(tuple(parts))
+    return columns, records
+
+
+@pytest.mark.slow
+@given(tables(), st.sampled_from([2**63, 2**20, 40]), st.sampled_from([1, 3, 1 << 20]))
+@settings(deadline=None)
+def test_groups_are_those_of_all_values_joined(
+    made: tuple[list[tuple[Any, ...]], list[int]], beyond: int, narrow: int
+) -> None:
+    """Whatever fits one number, and whether a column of whole numbers is a digit or numbered by hashing."""
+    columns, records = made
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grouping, "BEYOND", beyond)
+        patch.setattr(grouping, "NARROW", narrow)
+        patch.setattr(grouping, "DENSE", 1)
+        found, groups = numbered(columns, records)
+    expected, count = joined(columns, records)
+    assert [part.tolist() for part in found] == [part.tolist() for part in expected]
+    assert groups == count
+
+
+def test_without_columns_there_is_one_group() -> None:
+    found, groups = numbered([], [3, 2])
+    assert [part.tolist() for part in found] == [[0, 0, 0], [0, 0]]
+    assert groups == 1
+
+
+def test_whole_numbers_equal_the_same_numbers_with_a_fraction_part() -> None:
+    """A count without missing values beside one with some, which is of floats."""
+    (ours, theirs), groups = numbered([(np.array([1, 2, 3]), np.array([3.0, np.nan, 1.0]))], [3, 3])
+    assert ours.tolist() == [0, 1, 2]
+    assert theirs.tolist() == [2, 3, 0]
+    assert groups == 4
+
+
+def test_more_combinations_than_64_bits_hold_stay_apart() -> None:
+    """Seven columns of 2^20 values each: their product is 2^140."""
+    rng = np.random.default_rng(1)
+    table = rng.integers(0, 1 << 20, (50, 7))
+    table[0, :], table[1, :] = 0, (1 << 20) - 1
+    rows = np.vstack([table, table[::-1]])
+    (found,), groups = numbered([(column,) for column in rows.T], [100])
+    assert found.tolist() == [*range(50), *range(49, -1, -1)]
+    assert groups == 50
