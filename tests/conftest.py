@@ -70,10 +70,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Every test that nothing marks as longer is one of the quick suite: ``pytest -m quick``."""
+    """Every test that nothing marks as longer is one of the quick suite: ``pytest -m quick``. Those of ``sizes`` are looked for in ``tests/tui`` alone."""
     for item in items:
-        if LONGER.isdisjoint(mark.name for mark in item.iter_markers()):
+        marks = {mark.name for mark in item.iter_markers()}
+        if LONGER.isdisjoint(marks):
             item.add_marker("quick")
+        if "sizes" in marks and ROOT / "tests" / "tui" not in item.path.parents:
+            raise pytest.UsageError(
+                f"{item.nodeid}: a test marked sizes stands in tests/tui, where .ci/run looks for it"
+            )
 
 
 def pytest_collection_finish() -> None:

@@ -214,7 +214,7 @@ def test_a_directory_that_exists_is_left_alone(bundle: Path, tmp_path: Path) -> 
     assert list((tmp_path / "there").iterdir()) == []
 
 
-@pytest.mark.slow
+@pytest.mark.offline
 def test_pip_holds_each_wheel_to_the_lock_even_where_the_sums_agree(bundle: Path, tmp_path: Path) -> None:
     good = install(bundle, str(tmp_path / "good"))
     assert good.returncode == 0, good.stderr

@@ -36,12 +36,28 @@ SECTIONS: dict[str, Any] = {
 }
 
 
-def command(*arguments: str, cwd: Path, status: int = 0) -> str:
-    """What the command line prints, in a process of its own."""
-    script = [sys.executable, "-c", "from sfumato.tui.cli.main import main; main()", *arguments]
+NEXT = "----- the next command -----"
+ONE_AFTER_ANOTHER = f"""
+import json, sys
+from sfumato.tui.cli.main import main
+for words in json.loads(sys.argv[1]):
+    try:
+        main(words)
+    except SystemExit as ended:
+        if ended.code:
+            sys.exit(ended.code)
+    print({NEXT!r}, flush=True)
+"""
+
+
+def printed(*commands: tuple[str, ...], cwd: Path) -> list[str]:
+    """What each command prints, one after another in a process of their own."""
+    script = [sys.executable, "-c", ONE_AFTER_ANOTHER, json.dumps(commands)]
     done = subprocess.run(script, cwd=cwd, capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == status, done.stderr
-    return done.stdout
+    assert done.returncode == 0, done.stderr
+    *said, rest = done.stdout.split(f"{NEXT}\n")
+    assert (len(said), rest) == (len(commands), "")
+    return said
 
 
 def test_its_methods_are_found_beside_ours(example_package: Path) -> None:
@@ -91,25 +107,27 @@ def test_the_command_line_lists_runs_and_reports_them(
 ) -> None:
     for name in ("XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(tmp_path / name))
-    listed = command("methods", cwd=tmp_path)
+    small_data.frame.to_csv(tmp_path / "small.csv", index=False)
+    (tmp_path / "recipe.toml").write_text(small_recipe(**SECTIONS).to_toml(), "utf-8")
+    listed, page, _, _, records, _ = printed(
+        ("methods",),
+        ("methods", "risk.lone_matches"),
+        ("init", "place"),
+        ("run", "recipe.toml", "--data", "small.csv", "--workspace", "place", "--jobs", "2", "--json", "run.json"),
+        ("records", "last", "--workspace", "place"),
+        ("report", "last", "--workspace", "place", "-o", "report.html"),
+        cwd=tmp_path,
+    )
     for key, title in zip(KEYS, ("Values kept", "Lone matches", "Few matches", "Resampling"), strict=True):
         line = next(line for line in listed.splitlines() if line.startswith(key))
         assert line.endswith(f"{title} (from sfumato-example)")
-    page = command("methods", "risk.lone_matches", cwd=tmp_path)
     assert "from the package sfumato-example 1.2" in page
     assert "variables the intruder knows" in page
-    small_data.frame.to_csv(tmp_path / "small.csv", index=False)
-    (tmp_path / "recipe.toml").write_text(small_recipe(**SECTIONS).to_toml(), "utf-8")
-    command("init", "place", cwd=tmp_path)
-    given = ("--data", "small.csv", "--workspace", "place", "--jobs", "2", "--json", "run.json")
-    command("run", "recipe.toml", *given, cwd=tmp_path)
     found = json.loads((tmp_path / "run.json").read_text("utf-8"))
     assert found["versions"]["sfumato-example"] == "1.2"
     assert {row["method"] for row in found["rows"]} == {"lone_matches", "values_kept", "few_matches"}
-    records = command("records", "last", "--workspace", "place", cwd=tmp_path)
     assert "risk.lone_matches" in records
     assert "the chance that a match picked at random is the record's own" in records
-    command("report", "last", "--workspace", "place", "-o", "report.html", cwd=tmp_path)
     report = (tmp_path / "report.html").read_text("utf-8")
     assert "sfumato-example 1.2" in report
     for words in ("risk.lone_matches", "Few matches", "Values kept"):

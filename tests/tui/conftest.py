@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from sfumato.tui.cli.main import main
+from sfumato.workspace.jobs.worker import work
 
 RECIPE = """
 title = "Visits"
@@ -105,3 +106,21 @@ def sfumato() -> Callable[..., int]:
         return ended.value.code if isinstance(ended.value.code, int) else 0
 
     return command
+
+
+@pytest.fixture
+def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a worker would do for the commands of a test is done here: no process is started that imports everything again.
+
+    For tests of what a command finds, prints or writes. How workers are started, shared and stopped is tried with real ones.
+    """
+
+    class Done:
+        def poll(self) -> None:
+            return None
+
+    def start(directory: Path, jobs: int) -> Done:
+        work(directory.resolve(), idle=0)
+        return Done()
+
+    monkeypatch.setattr("sfumato.tui.cli.run.start_worker", start)

@@ -11,7 +11,6 @@ import pytest
 
 from sfumato.engine.errors import EngineError
 from sfumato.tui.cli.run import carry_out
-from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import companions_of, find_run, list_runs
 
@@ -58,26 +57,12 @@ def pair(study: Path, visits_recipe: str) -> Path:
     return study
 
 
-@pytest.fixture
-def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The worker's work done here: no process is started."""
-
-    class Done:
-        def poll(self) -> None:
-            return None
-
-    def start(directory: Path, jobs: int) -> Done:
-        work(directory.resolve(), idle=0)
-        return Done()
-
-    monkeypatch.setattr("sfumato.tui.cli.run.start_worker", start)
-
-
 def run(sfumato: Command, recipe: Path, *more: str) -> tuple[int, Any]:
     status = sfumato("run", str(recipe), "--workspace", "w", "--key", "public", "--json", "out.json", *more)
     return status, json.loads(Path("out.json").read_text())
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.slow
 def test_both_are_carried_out_on_the_same_data_and_the_main_one_decides(
     pair: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]

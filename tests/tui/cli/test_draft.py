@@ -33,6 +33,7 @@ def test_a_draft_goes_to_standard_output_and_what_it_says_beside_it(
     assert not Path("workspace").exists()
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.slow
 def test_a_drafted_recipe_runs(people: str, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
     assert sfumato("draft", people, "--known", "town", "--sensitive", "smoker", "-m", "2", "-o", "new.toml") == 0

@@ -68,6 +68,7 @@ def survey(path: Path, records: int = 120) -> None:
     )
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_release_in_every_form_is_scored_by_its_own_recipe(
     home: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -99,6 +100,7 @@ def test_a_release_in_every_form_is_scored_by_its_own_recipe(
     capsys.readouterr()
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_changed_file_is_not_taken_for_one_that_was_released(
     home: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -49,6 +49,7 @@ def test_a_run_prints_risk_and_verdicts_and_writes_the_contract_s_json(
     assert {row["level"] for row in found["rows"]} == {None, 0.0, 0.1}
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.slow
 def test_a_threshold_that_fails_exits_1(study: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
     study.write_text(study.read_text().replace("max = 0.5", "max = -1"))
@@ -65,8 +66,13 @@ def test_one_job_and_two_give_the_same_rows(study: Path, sfumato: Command) -> No
     one, two = (json.loads(Path(f"{jobs}.json").read_text()) for jobs in ("1", "2"))
     assert json.dumps(one["rows"]) == json.dumps(two["rows"])
     assert one["verdicts"] == two["verdicts"]
+    with closing(sqlite3.connect(f"w/{DATABASE}")) as connection:
+        named = connection.execute("SELECT name, sha256 FROM artefact WHERE name LIKE 'draw/%'").fetchall()
+    assert len(named) == 4
+    assert len(set(named)) == 2, "the same bytes"
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.slow
 def test_another_seed_gives_other_rows(study: Path, sfumato: Command) -> None:
     """The negative control of the test above."""
@@ -76,12 +82,14 @@ def test_another_seed_gives_other_rows(study: Path, sfumato: Command) -> None:
     assert one["rows"] != two["rows"]
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.slow
 def test_settings_change_the_recipe(study: Path, sfumato: Command) -> None:
     sfumato("run", str(study), "--workspace", "w", "--set", "release.m=3", "--json", "out.json", "--quiet")
     assert {row["draw"] for row in json.loads(Path("out.json").read_text())["rows"]} == {None, 1, 2, 3}
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.slow
 def test_runs_and_results_show_what_was_done(study: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
     assert sfumato("init", "w") == 0
@@ -99,6 +107,7 @@ def test_runs_and_results_show_what_was_done(study: Path, sfumato: Command, caps
     assert "ended already" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.slow
 def test_evaluate_scores_a_release_as_the_run_that_made_it_did(study: Path, sfumato: Command) -> None:
     assert sfumato("run", str(study), "--workspace", "w", "--json", "run.json", "--quiet") == 0
@@ -146,6 +155,7 @@ def test_evaluate_refuses_a_release_in_another_order(
     assert "differ from the original, and it is not released" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.slow
 def test_evaluate_pairs_a_release_with_the_records_that_have_no_missing_value(
     study: Path, visits_table: pd.DataFrame, sfumato: Command, capsys: pytest.CaptureFixture[str]
@@ -227,6 +237,7 @@ def test_others_can_write_while_an_import_writes_its_table(
     assert written == [60]
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.slow
 def test_the_answer_of_a_minimisation_is_printed_under_its_own_heading(
     study: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
@@ -262,6 +273,7 @@ def test_every_shipped_recipe_is_valid_and_is_printed_as_it_is(
         assert Recipe.from_toml(recipe.to_toml()) == recipe
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.slow
 def test_doctor_finds_a_damaged_table(study: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
     assert sfumato("run", str(study), "--workspace", "w", "--quiet") == 0

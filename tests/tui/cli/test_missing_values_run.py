@@ -115,6 +115,7 @@ def rows_of(path: str) -> list[dict[str, object]]:
     return found
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.slow
 def test_missing_values_go_from_the_file_into_every_measure_and_the_release(
     people: pd.DataFrame, sfumato: Command, capsys: pytest.CaptureFixture[str]

@@ -14,6 +14,7 @@ from sfumato.workspace.views.runs import list_runs
 Command = Callable[..., int]
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.slow
 def test_a_plan_is_printed_written_and_run_and_a_run_repeated(
     study: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]

@@ -31,6 +31,9 @@ max = 10
 """
 
 
+pytestmark = pytest.mark.usefixtures("in_process")
+
+
 @pytest.fixture
 def people(home: Path) -> pd.DataFrame:
     """300 people, each alone with their weight and with the second of their birth."""

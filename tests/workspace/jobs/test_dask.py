@@ -37,8 +37,9 @@ def cluster_of(threads: int) -> Any:
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def address() -> Iterator[str]:
+    """One cluster of two workers for all tests that compute on one."""
     with cluster_of(1) as cluster:
         yield cluster.scheduler_address
 

@@ -172,7 +172,7 @@ def check(
 def test_four_workers_and_two_apps_share_a_workspace_for_a_few_seconds(
     workspace: Workspace, small_recipe: Callable[..., Recipe], small_data: Microdata
 ) -> None:
-    check(workspace, small_recipe(release=LARGE), small_data, 3)
+    check(workspace, small_recipe(release=LARGE | {"m": 6}), small_data, 2)
 
 
 @pytest.mark.study
