@@ -13,6 +13,7 @@ from textual.containers import Vertical
 
 from sfumato.engine.wording import counted
 from sfumato.tui.export import Exportable
+from sfumato.tui.widgets.facts import facts_in, lines_in
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import KeyLine, Line
 from sfumato.tui.widgets.pages import ListPages
@@ -20,6 +21,7 @@ from sfumato.workspace.reporting.comparison import (
     ONLY,
     confidential_text,
     difference_text,
+    names_in,
     number_cells,
     number_columns,
     only_cells,
@@ -32,8 +34,9 @@ from sfumato.workspace.reporting.recipe_difference import difference_table, sent
 from sfumato.workspace.reporting.tables import Column, fitted, on_columns
 from sfumato.workspace.reporting.words import interval, method_of, number, params_text
 
-from .explain import ExplainNumber, compared_facts, judged_facts
+from .explain import ExplainNumber, Meaning, compared_facts, judged_facts, meaning_of
 from .page import Dialog, Exports, grid_exportable
+from .split import DetailQuery, Split
 
 if TYPE_CHECKING:
     from sfumato.engine.comparison import Compared
@@ -52,7 +55,7 @@ class CompareGrid(Grid):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Explain", id="compare.explain")]
 
 
-class Compare(Dialog[None], Exports):
+class Compare(Dialog[None], Exports, Split):
     """Looks at two finished runs."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -75,8 +78,7 @@ class Compare(Dialog[None], Exports):
         with Vertical(classes="whole"):
             yield Line(name="compare-head")
             yield Line(name="compare-tally")
-            yield CompareGrid(empty="…")
-            yield Line(name="compare-reading")
+            yield from self.compose_split(CompareGrid(empty="…"), Line(name="compare-reading"))
             yield KeyLine()
 
     def read_query(self) -> Callable[[Workspace], RunComparison | tuple[str, str]]:
@@ -143,7 +145,7 @@ class Compare(Dialog[None], Exports):
         self._say("compare-head", f"{_titles(found)}, {on_data}, {plans_text(found)}")
         said = plans_text(found) if self._view == "plans" else tally(found.shared, self._runs)
         self._say("compare-tally", f"[{self._view}] {said}")
-        columns, rows = _VIEWS[self._view](found, self.size.width - 1)
+        columns, rows = _VIEWS[self._view](found, self.list_width - 1)
         grid = self.query_one(Grid)
         same = self._view == self._shown
         grid.set_source(ListPages(columns, rows), empty=NONE, keep_cursor=same)
@@ -160,17 +162,36 @@ class Compare(Dialog[None], Exports):
     @on(Grid.Selected)
     async def _explain(self, event: Grid.Selected) -> None:
         """Say what the number or threshold under the cursor means, and all that both runs say of it."""
+        explained = self._explained(event.index)
+        if explained is not None:
+            await self.sfumato.open(ExplainNumber(*explained))
+        elif self._found is not None:
+            self.sfumato.say(sentence(self._found.plans[event.index]))
+
+    def _explained(self, index: int) -> tuple[str, Callable[[Meaning], Sequence[tuple[str, str]]]] | None:
+        """The key of the number in a row, and what both runs say of it; None in the view of plans."""
         found, runs = self._found, self._runs
-        if found is None:
-            return
+        if found is None or self._view == VIEWS[3]:
+            return None
         if self._view == VIEWS[1]:
-            judged = found.verdicts[event.index]
-            opened = ExplainNumber(judged.value, partial(judged_facts, judged, runs, found.apart))
-        else:
-            only = [row for place in (0, 1) for row in found.only(place)]
-            row = (found.shared if self._view == VIEWS[0] else only)[event.index]
-            opened = ExplainNumber(row.key, partial(compared_facts, row, runs, found.apart))
-        await self.sfumato.open(opened)
+            judged = found.verdicts[index]
+            return judged.value, partial(judged_facts, judged, runs, found.apart)
+        row = (found.shared if self._view == VIEWS[0] else [one for place in (0, 1) for one in found.only(place)])[
+            index
+        ]
+        return row.key, partial(compared_facts, row, runs, found.apart)
+
+    def detail_query(self) -> DetailQuery | None:
+        """The row under the cursor: what the number means, and all that both runs say of it; of the plans, how they differ there."""
+        found, grid, view = self._found, self.query_one(Grid), self._view
+        if found is None or view != self._shown or not grid.count:
+            return None
+        index = grid.cursor
+        explained = self._explained(index)
+        if explained is None:
+            return index, view, lambda _: partial(lines_in, [sentence(found.plans[index])])
+        key, facts_of = explained
+        return index, view, lambda _: partial(facts_in, key, facts_of(meaning_of(key)))
 
     def _read(self, index: int) -> None:
         """Say all about the row under the cursor that the table has no room for."""
@@ -208,13 +229,15 @@ def reading(row: Compared, runs: tuple[int, int], apart: Apart) -> str:
 
 def _numbers(found: RunComparison, width: int) -> tuple[Sequence[Column], Lines]:
     columns = fitted(number_columns(found.numbers), width)
-    rows = [number_cells(row, found.numbers, found.apart, columns[0].width) for row in found.shared]
+    names = names_in(columns[0].width, found.shared, found.apart)
+    rows = [number_cells(row, found.numbers, name) for row, name in zip(found.shared, names, strict=True)]
     return columns, on_columns(number_columns(found.numbers), columns, rows)
 
 
 def _verdicts(found: RunComparison, width: int) -> tuple[Sequence[Column], Lines]:
     columns = fitted(verdict_columns(found.numbers), width)
-    rows = [verdict_cells(verdict, found.apart, columns[0].width) for verdict in found.verdicts]
+    names = names_in(columns[0].width, found.verdicts, found.apart)
+    rows = [verdict_cells(verdict, name) for verdict, name in zip(found.verdicts, names, strict=True)]
     return columns, on_columns(verdict_columns(found.numbers), columns, rows)
 
 

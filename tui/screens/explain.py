@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from textual import on, work
@@ -17,18 +16,19 @@ from textual.widgets import Static
 
 from sfumato.engine.rows import Row
 from sfumato.tui.variable_titles import titled
+from sfumato.tui.widgets.facts import fact_lines, facts_in
 from sfumato.tui.widgets.lines import Scroll
-from sfumato.tui.widgets.text import fit
 from sfumato.workspace.reporting.comparison import confidential_text, difference_text, limits_text, outcome
 from sfumato.workspace.reporting.words import (
     DIRECTIONS,
     Apart,
     full_params,
     interval,
+    limit_text,
     method_of,
     number,
+    outcome_text,
     params_text,
-    printable,
     use_text,
 )
 
@@ -36,8 +36,11 @@ from .page import Dialog
 
 if TYPE_CHECKING:
     from sfumato.engine.comparison import Compared, ComparedVerdict, Side
+    from sfumato.engine.thresholds import Verdict
+    from sfumato.workspace.store.workspace import Workspace
 
-NAME = 14
+    from .split import LaidOut
+
 NO_TITLES: Mapping[str, str] = {}
 BASELINES = {
     "risk": "the same on the confidential data: the risk without protection",
@@ -99,13 +102,8 @@ class ExplainNumber(Dialog[None]):
 
     def _lay_out(self) -> None:
         pane = self.query_one(Scroll)
-        width = pane.scrollable_content_region.width - NAME - 1
-        lines = [
-            Content.assemble((fit("" if place else name, NAME), "$primary"), " ", line)
-            for name, text in self._facts_of(self._meaning)
-            for place, line in enumerate(wrap(printable(text), max(20, width)))
-        ]
-        pane.show(Content("\n").join(lines))
+        width = pane.scrollable_content_region.width
+        pane.show(Content("\n").join(fact_lines(self._facts_of(self._meaning), width)))
 
 
 class Explain(ExplainNumber):
@@ -145,6 +143,33 @@ def facts(row: Row, meaning: Meaning, titles: Mapping[str, str] = NO_TITLES) -> 
         ("by default", use_text({}, {k: v for k, v in meaning.defaults.items() if k not in row.params})),
     ]
     return _told(meaning, titled(row.target, titles), row.level, said)
+
+
+def explained(workspace: Workspace, run_id: int, row: Row, titles: Mapping[str, str]) -> LaidOut:
+    """A row of a run with what stands beside it, and what it means."""
+    from sfumato.workspace.views.results import rows_beside, verdicts_on
+
+    found = facts_beside(rows_beside(workspace, run_id, row), verdicts_on(workspace, run_id, row))
+    return partial(facts_in, row.key, [*found, *facts(row, meaning_of(row.key), titles)])
+
+
+def facts_beside(beside: Sequence[Row], verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
+    """What stands beside a row of a run: the verdicts on its series, the confidential data's own value, those of the datasets."""
+    draws = [row for row in beside if row.draw is not None and row.dataset != "confidential"]
+    own = [row for row in beside if row.dataset == "confidential"]
+    named = [
+        *(("verdict", verdict_text(one)) for one in verdicts),
+        *(("confidential", f"{number(row.value)} {row.unit}".strip()) for row in own if row.value is not None),
+        ("datasets", ", ".join(row.status if row.value is None else number(row.value) for row in draws)),
+    ]
+    return [(name, text) for name, text in named if text]
+
+
+def verdict_text(verdict: Verdict) -> str:
+    """``✗ FAIL: observed 0.1, at most 0.02; no record …``."""
+    limit = limit_text(verdict.bound, verdict.limit, verdict.value)
+    why = f"; {verdict.reason}" if verdict.reason else ""
+    return f"{outcome_text(verdict.outcome)}: observed {number(verdict.observed)}, {limit}{why}"
 
 
 def compared_facts(row: Compared, runs: tuple[int, int], apart: Apart, meaning: Meaning) -> list[tuple[str, str]]:

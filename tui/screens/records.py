@@ -17,6 +17,7 @@ from textual.widgets import Static
 
 from sfumato.engine.wording import counted
 from sfumato.tui.export import Exportable
+from sfumato.tui.widgets.facts import lines_in
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import KeyLine, Line
 from sfumato.tui.widgets.pages import TableRow
@@ -27,6 +28,7 @@ from sfumato.workspace.reporting.words import number, params_text, printable
 
 from .page import Exports, Pane, grid_exportable
 from .revealing import Revealing
+from .split import DetailQuery, LaidOut, Split
 
 if TYPE_CHECKING:
     from sfumato.engine.record_risk import LeaveOneOut
@@ -186,19 +188,32 @@ def explanation(found: Candidates, records: int, own: Values | None, width: int)
         if driver is None
         else f"Driver: {driver_text(driver).partition(' (')[0]}. Without it {number(driver.without)} would match."
     )
-    heads = f"{fit('known variable', NAME)}  {fit('must be', WITHIN)}  {fit('would match', WITHOUT, 'right')}"
-    lines = [Content(cut(said, width)), Content(cut(drives, width)), Content("")]
+    name_width = max(8, min(NAME, width - WITHIN - WITHOUT - 6))
+    heads = f"{fit('known variable', name_width)}  {fit('must be', WITHIN)}  {fit('would match', WITHOUT, 'right')}"
+    lines = [lines_in([said, drives], width), Content("")]
     lines.append(Content.styled(cut(f"{heads}  {'its value' if own else ''}", width), "bold"))
     for v, name in enumerate(found.alone.variables):
         without = f"{found.alone.without[0][v]:,.0f} without it"
         value = "" if own is None else printable(str(own[name]))
         near = found.within[name] if found.within[name] == "equal" else f"within {found.within[name]}"
-        line = f"{fit(printable(name), NAME)}  {fit(near, WITHIN)}  {fit(without, WITHOUT, 'right')}  {value}"
+        line = f"{fit(printable(name), name_width)}  {fit(near, WITHIN)}  {fit(without, WITHOUT, 'right')}  {value}"
         driving = driver is not None and driver.variable == name
         lines.append(Content.styled(cut(line, width), "bold" if driving else ""))
     return Content("\n").join(lines)
 
 
+def seen_beside(found: Candidates, datasets: int, records: int, width: int) -> Content:
+    """A record beside the list: as ``explanation`` has it, and the first of the released records that match."""
+    head = Content.styled(cut(f"record {found.record:,} in dataset {found.draw} of {datasets}", width), "bold")
+    shown = ", ".join(f"{row:,}" for row in found.matching[:MOST_MATCHING])
+    more = len(found.matching) - MOST_MATCHING
+    rows = f"Matching released records: {shown}" + (f" and {more:,} more" if more > 0 else "")
+    said = lines_in([rows] if found.matching else [], width)
+    return Content("\n").join([head, explanation(found, records, None, width), Content(""), said])
+
+
+MOST_MATCHING = 20
+NO_MORE = "{} says no more of a single record than stands in the list"
 DRIVEN = 50
 """For how many records the driver is worked out; the others have it when they are opened."""
 NONE = "This run keeps no values of single records. Press s in Runs to run its recipe again, with a risk among its measures."
@@ -228,7 +243,7 @@ class RecordGrid(Grid):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Why", id="records.why")]
 
 
-class Records(Pane):
+class Records(Pane, Split):
     """Every record of a run's table by its risk; enter shows who would be taken for it, and why, or the guesses at it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -247,8 +262,7 @@ class Records(Pane):
 
     def compose(self) -> ComposeResult:
         """What is shown, and the table."""
-        yield Line(name="records-head")
-        yield RecordGrid(empty="…")
+        yield from self.compose_split(Line(name="records-head"), RecordGrid(empty="…"))
 
     def load(self) -> None:
         """Read the records of the run."""
@@ -302,7 +316,7 @@ class Records(Pane):
             "driver": records.measure.matches,
         }
         columns = [column for column in columns_of(records.measure.key) if filled.get(column.name, True)]
-        return fitted(columns, self.size.width - 1)
+        return fitted(columns, self.list_width - 1)
 
     def _show(self, *, keep_cursor: bool) -> None:
         grid, records = self.query_one(Grid), self._records
@@ -314,6 +328,25 @@ class Records(Pane):
         self._pages = RecordPages(records, self._columns(), self._drivers)
         grid.set_source(self._pages, keep_cursor=keep_cursor)
         self.query_one(Line).say(self._heading(records))
+
+    def detail_query(self) -> DetailQuery | None:
+        """The record under the cursor: who would be taken for it and why, without a value of anybody's."""
+        records, grid = self._records, self.query_one(Grid)
+        if records is None or not grid.count:
+            return None
+        (line,) = records.lines(grid.cursor, 1)
+        measure, draw, record = records.measure, records.draw, line.record
+        if not measure.matches:
+            return record, records, lambda _: partial(lines_in, [NO_MORE.format(measure.key)])
+
+        def query(workspace: Workspace) -> LaidOut:
+            from sfumato.workspace.views.records import candidates, worst_draw
+
+            chosen = worst_draw(workspace, measure, record) if draw is None else draw
+            found = candidates(workspace, records.run_id, measure, record, chosen)
+            return lambda width: seen_beside(found, len(measure.draws), records.total, width)
+
+        return record, records, query
 
     def _heading(self, records: OpenRecords) -> str:
         measure = records.measure
@@ -369,7 +402,7 @@ class Records(Pane):
             elif measure.matches:
                 await self.sfumato.open(Record(self._records, line.record))
             else:
-                self.sfumato.say(f"{measure.key} says no more of a single record than stands here")
+                self.sfumato.say(NO_MORE.format(measure.key))
 
 
 class _Nothing:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -19,6 +20,7 @@ from sfumato.engine.wording import counted
 from sfumato.tui.export import Exportable, Lines, lines_of
 from sfumato.tui.variable_titles import titles_of
 from sfumato.tui.widgets.entries import Filter
+from sfumato.tui.widgets.facts import lines_in
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import Line
 from sfumato.tui.widgets.pages import TableRow
@@ -38,8 +40,9 @@ from sfumato.workspace.views.results import (
 )
 from sfumato.workspace.views.runs import recipe_toml
 
-from .explain import Explain
+from .explain import Explain, explained
 from .page import Pane, stage
+from .split import DetailQuery, LaidOut, Split
 
 SORTED_COLUMN = {"measure": "measure", "target": "of"}
 EMPTY = "The run has no results yet."
@@ -82,7 +85,7 @@ class ResultGrid(Grid):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Explain", id="results.explain")]
 
 
-class Results(Pane):
+class Results(Pane, Split):
     """Averages over the released datasets; ``d`` adds the datasets' own rows."""
 
     shown_by = "results"
@@ -116,9 +119,7 @@ class Results(Pane):
 
     def compose(self) -> ComposeResult:
         """What is shown, epsilon beside evidence and attacks, the filter, and the table."""
-        yield Line(name="results-head")
-        yield Line(name="results-evidence")
-        yield ResultGrid(empty="…")
+        yield from self.compose_split(Line(name="results-head"), Line(name="results-evidence"), ResultGrid(empty="…"))
         yield Filter(placeholder="words that must occur; !word must not", id="filter")
 
     def on_mount(self) -> None:
@@ -146,7 +147,7 @@ class Results(Pane):
             return
         if stage(self.line) != self._ordered:
             self._ordered, self._orders = stage(self.line), ResultOrders()
-        orders, columns = self._orders, _columns(self.size.width - 1, selection)
+        orders, columns = self._orders, _columns(self.list_width - 1, selection)
         empty = f'No row has "{selection.text}". Press / for another filter.' if selection.text else EMPTY
         pages = ResultPages(self.sfumato.directory, selection, columns, orders)
         self.query_one(Grid).set_source(pages, empty=empty, keep_cursor=selection.run_id == self._open_run())
@@ -193,7 +194,7 @@ class Results(Pane):
     def on_resize(self) -> None:
         """Give the columns their new widths."""
         selection = self.selection
-        if self._opened and selection and _columns(self.size.width - 1, selection) != self._opened.columns:
+        if self._opened and selection and _columns(self.list_width - 1, selection) != self._opened.columns:
             self.load()
 
     def exportable(self) -> Exportable | None:
@@ -272,6 +273,21 @@ class Results(Pane):
         if (opened := self._opened) is not None:
             index = event.index
             self.read(lambda workspace: opened.line(workspace, index), self.Selected)
+
+    def detail_query(self) -> DetailQuery | None:
+        """The row under the cursor, explained."""
+        opened, grid = self._opened, self.query_one(Grid)
+        if opened is None or self.line is None or not grid.count:
+            return None
+        index, run_id, toml = grid.cursor, self.line.run.id, self.line.run.recipe_toml
+
+        def query(workspace: Workspace) -> LaidOut:
+            row = opened.line(workspace, index)
+            if row is None:
+                return partial(lines_in, [])
+            return explained(workspace, run_id, row, titles_of(toml))
+
+        return (opened.selection, index), opened.orders, query
 
     @on(Selected)
     async def _explain(self, event: Selected) -> None:

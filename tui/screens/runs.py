@@ -21,17 +21,20 @@ from sfumato.tui.own_keys import key_for
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import alike
 from sfumato.tui.widgets.marks import MarkedGrid
-from sfumato.tui.widgets.run_detail import glance
+from sfumato.tui.widgets.run_detail import WholeRun, glance
 from sfumato.tui.words import progress, rate, seconds_left, state_text, tally_text
 from sfumato.workspace.reporting.tables import Column, cells, fitted
-from sfumato.workspace.reporting.words import duration
+from sfumato.workspace.reporting.words import duration, settings_apart
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.results import Selection, selected_rows, verdicts_of
 from sfumato.workspace.views.run_detail import RunDetail, run_detail
-from sfumato.workspace.views.runs import RunLine, RunState
+from sfumato.workspace.views.runs import RunLine, RunState, recipe_toml
 
 from .compare import Compare
 from .dialogs import Confirm
 from .page import Pane, grid_exportable
 from .sifted import Sifted
+from .split import DetailQuery, Split
 
 if TYPE_CHECKING:
     from sfumato.workspace.plan.weighing import Weighable
@@ -56,13 +59,17 @@ MOST_MARKED = 6
 """So many of the marked runs, those marked last, lie over each other."""
 
 
+MOST_ROWS = 200
+"""So many of a run's rows are read to stand beside the list of runs; Results has all."""
+
+
 class RunGrid(MarkedGrid):
     """The runs."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Open", id="runs.open")]
 
 
-class Runs(Sifted, Pane):
+class Runs(Sifted, Pane, Split):
     """Newest first. Enter chooses the run that the other tabs show; marked runs are compared, laid over each other, or deleted together."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -107,10 +114,8 @@ class Runs(Sifted, Pane):
         self._want: int | None = None
 
     def compose(self) -> ComposeResult:
-        """One table, and below it the run under the cursor at a glance."""
-        yield RunGrid(empty="…")
-        yield from self.compose_sift()
-        yield Static(id="glance", markup=False)
+        """One table, and below it the run under the cursor at a glance; beside it in full where there is room."""
+        yield from self.compose_split(RunGrid(empty="…"), *self.compose_sift(), Static(id="glance", markup=False))
 
     def show_runs(self, lines: Sequence[RunLine], want: int | None = None) -> None:
         """Show the runs as they stand now, or as soon as there is room, the cursor on ``want`` or where it was."""
@@ -124,7 +129,7 @@ class Runs(Sifted, Pane):
             self._grid.set_empty("No run yet: {} opens the plan, and {} runs it; {} runs a recipe".format(*keys))
         values = [_values(line) for line in lines]
         said = [column for column in COLUMNS if column.name not in LIVE or any(one[column.name] for one in values)]
-        columns = fitted(said, self.size.width - 1, ("doing", "title"), ("rate", "entered", "doing", "time", "title"))
+        columns = fitted(said, self.list_width - 1, ("doing", "title"), ("rate", "entered", "doing", "time", "title"))
         rows = [cells(columns, one) for one in values]
         fields = [_fields(line, one) for line, one in zip(lines, values, strict=True)]
         self._grid.show_sifted(columns, rows, [line.run.id for line in lines], fields, self._want)
@@ -164,13 +169,22 @@ class Runs(Sifted, Pane):
     def _look(self) -> None:
         self._update_keys()
         here = self.here
-        if not self._lines or self.size.height < LEAST_HEIGHT:
+        if not self._lines or self.is_split or self.size.height < LEAST_HEIGHT:
             self.query_one("#glance").display = False
         elif here is not None and here != self._seen:
             self._seen = here
             self.read(lambda workspace: run_detail(workspace, here.run.id), self._say)
 
+    def detail_query(self) -> DetailQuery | None:
+        """The run under the cursor in full."""
+        here = self.here
+        if here is None:
+            return None
+        return here.run.id, here, lambda workspace: whole_run(workspace, here).lines
+
     def _say(self, detail: RunDetail) -> None:
+        if self.is_split:
+            return
         shown, text = self.query_one("#glance", Static), glance(detail, self.size.width - 2)
         if not shown.display or not alike(shown.content, text):
             shown.update(text, layout=not shown.display or shown.size.height != len(text.plain.splitlines()))
@@ -326,6 +340,19 @@ class Runs(Sifted, Pane):
 
         question = Confirm(f"Interrupt run {run_id}?", "What its finished tasks computed is kept; r resumes it.")
         await self.sfumato.open(question, answered)
+
+
+STANDING = ("state", "doing", "tasks", "rate", "left", "time", "entered")
+"""Columns for which the list may have no room beside the run in full."""
+
+
+def whole_run(workspace: Workspace, line: RunLine) -> WholeRun:
+    """What there is to say of a run. Raises NotFound."""
+    run_id, values = line.run.id, _values(line)
+    standing = ", ".join(f"{name} {values[name]}" for name in STANDING if values[name])
+    rows = [row for row in selected_rows(workspace, Selection(run_id), 0, MOST_ROWS) if row.level is None]
+    apart = settings_apart(recipe_toml(workspace, run_id))
+    return WholeRun(run_detail(workspace, run_id), standing, verdicts_of(workspace, run_id), rows, apart)
 
 
 def _fields(line: RunLine, values: Mapping[str, object]) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import ClassVar
 
 from textual import on
@@ -13,6 +14,7 @@ from sfumato.engine.rows import Row
 from sfumato.engine.thresholds import Verdict
 from sfumato.tui.export import Exportable, lines_of
 from sfumato.tui.variable_titles import titles_of
+from sfumato.tui.widgets.facts import facts_in
 from sfumato.tui.widgets.verdict_board import VerdictBoard
 from sfumato.workspace.reporting.words import Apart, settings_apart
 from sfumato.workspace.store.workspace import Workspace
@@ -20,6 +22,7 @@ from sfumato.workspace.views.results import judged_row, verdicts_of
 from sfumato.workspace.views.runs import recipe_toml
 
 from .page import Pane
+from .split import DetailQuery, LaidOut, Split
 from .trial import Trial
 
 FIRST = ("fail", "not computed", "pass")
@@ -27,7 +30,7 @@ FIRST = ("fail", "not computed", "pass")
 NONE = "The recipe of this run sets no thresholds. Add [[threshold]] tables to have verdicts."
 
 
-class Verdicts(Pane):
+class Verdicts(Pane, Split):
     """The board of one run; ``enter`` explains a verdict, ``t`` tries other limits."""
 
     shown_by = "results"
@@ -41,7 +44,7 @@ class Verdicts(Pane):
 
     def compose(self) -> ComposeResult:
         """The board."""
-        yield VerdictBoard()
+        yield from self.compose_split(VerdictBoard())
 
     def read_query(self) -> Callable[[Workspace], tuple[int, list[Verdict], Apart]] | None:
         """The verdicts of the run, and the settings that tell its measures apart."""
@@ -70,6 +73,27 @@ class Verdicts(Pane):
         """Lay the board out anew."""
         self._show()
 
+    @on(VerdictBoard.Moved)
+    def _moved(self) -> None:
+        self.follow()
+
+    def detail_query(self) -> DetailQuery | None:
+        """The verdict under the cursor, and the number that it speaks of, explained."""
+        verdict = self.query_one(VerdictBoard).chosen
+        if verdict is None or self.line is None:
+            return None
+        run_id, toml = self.line.run.id, self.line.run.recipe_toml
+
+        def query(workspace: Workspace) -> LaidOut:
+            from .explain import explained, verdict_text
+
+            row = judged_row(workspace, run_id, verdict)
+            if row is None:
+                return partial(facts_in, verdict.value, [("verdict", verdict_text(verdict))])
+            return explained(workspace, run_id, row, titles_of(toml))
+
+        return (run_id, self._verdicts.index(verdict)), verdict, query
+
     @on(VerdictBoard.Asked)
     def _look_up(self, event: VerdictBoard.Asked) -> None:
         if self.line is not None:
@@ -87,7 +111,7 @@ class Verdicts(Pane):
     def _show(self) -> None:
         shown = self.query_one(VerdictBoard)
         if self._verdicts:
-            shown.lay_out(self._verdicts, max(40, self.size.width - 4), self._apart)
+            shown.lay_out(self._verdicts, max(40, self.list_width - 4), self._apart)
         else:
             shown.clear(self.why_none("verdicts", NONE) if self._is_read else "…")
 

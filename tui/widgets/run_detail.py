@@ -1,50 +1,105 @@
-"""A run at a glance, below the list of runs."""
+"""A run at a glance, below the list of runs, and in full, beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from textwrap import wrap
 
 from textual.content import Content
 
+from sfumato.engine.rows import Row
 from sfumato.engine.thresholds import Verdict
 from sfumato.engine.wording import counted
 from sfumato.tui.widgets.text import cut
 from sfumato.workspace.reporting.recipe_difference import sentence
-from sfumato.workspace.reporting.words import PUBLIC_KEY, controls_text, duration, limit_text, mark, number, printable
+from sfumato.workspace.reporting.results import result_table
+from sfumato.workspace.reporting.tables import text
+from sfumato.workspace.reporting.words import (
+    PUBLIC_KEY,
+    Apart,
+    controls_text,
+    duration,
+    limit_text,
+    mark,
+    number,
+    printable,
+)
 from sfumato.workspace.views.run_detail import Phase, RunDetail
 
 MOST_CHANGES = 4
 MOST_UNMET = 3
 NAME = 10
+NUMBERS = ("measure", "variable", "confidential", "release")
+OUTCOMES = ("fail", "not computed", "pass")
+
+
+Named = list[tuple[str, str, str]]
+"""Lines: a name, or nothing below it, what is said, and its style."""
 
 
 def glance(detail: RunDetail, width: int) -> Content:
     """The run in lines of ``width`` cells: what it is of, what is new in it, where the time went, what was not met."""
+    said = _said(detail, MOST_CHANGES)
+    said += _some("not met", [(_unmet(one), _style(one.outcome)) for one in detail.unmet], MOST_UNMET)
+    return Content("\n").join(
+        Content.assemble((f"{name:<{NAME}}", "$primary"), (cut(printable(text), max(20, width - NAME)), style))
+        for name, text, style in said
+    )
+
+
+@dataclass(frozen=True)
+class WholeRun:
+    """A run at a glance with all its verdicts, and the rows of the first of its numbers."""
+
+    detail: RunDetail
+    standing: str
+    verdicts: Sequence[Verdict]
+    rows: Sequence[Row]
+    apart: Apart
+
+    def lines(self, width: int) -> Content:
+        """All of it in lines of ``width`` cells: verdicts, those that are not met first, and numbers below what ``glance`` says."""
+        verdicts = sorted(self.verdicts, key=lambda one: OUTCOMES.index(one.outcome))
+        run, *others = _said(self.detail, len(self.detail.changes))
+        said = [run, ("now", self.standing, ""), *others]
+        said += _some("verdicts", [(_unmet(one), _style(one.outcome)) for one in verdicts], len(verdicts))
+        lines = [
+            Content.assemble((f"{'' if place else name:<{NAME}}", "$primary"), (line, style))
+            for name, text, style in said
+            for place, line in enumerate(wrap(printable(text), max(20, width - NAME)))
+        ]
+        table = result_table(self.rows, (), self.apart)
+        numbers = text(table.only([i for i, one in enumerate(table.columns) if one.title in NUMBERS]), width)
+        return Content("\n").join([*lines, Content(""), *map(Content, numbers.splitlines())] if self.rows else lines)
+
+
+def _said(detail: RunDetail, changes: int) -> Named:
+    """What a run is, with so many of its changes."""
     made = [] if detail.m is None else [f"m = {detail.m}"]
     key = [PUBLIC_KEY] if detail.key_public else []
-    named: list[tuple[str, str, str]] = [
+    return [
         ("run", ", ".join([f"{detail.run_id}{f' {detail.name}' if detail.name else ''}: {detail.data}", f"{counted(detail.records, 'record')}", *made, f"seed {detail.seed}", *key]), ""),
         *_some("note", [(detail.note, "")] if detail.note else [], 1),
         *_some("controls", [(controls_text(detail.controls), "")] if detail.controls else [], 1),
         *_some("rules", [(detail.redrawn, "")] if detail.redrawn else [], 1),
         *_some("weights", [(line, "") for line in detail.weights], len(detail.weights)),
-        *_changes(detail),
+        *_changes(detail, changes),
         ("phases", ", ".join(_phase(phase) for phase in detail.phases), ""),
-        *_some("not met", [(_unmet(one), "$error" if one.outcome == "fail" else "$warning") for one in detail.unmet], MOST_UNMET),
     ]  # fmt: skip
-    return Content("\n").join(
-        Content.assemble((f"{name:<{NAME}}", "$primary"), (cut(printable(text), max(20, width - NAME)), style))
-        for name, text, style in named
-    )
 
 
-def _changes(detail: RunDetail) -> list[tuple[str, str, str]]:
+def _style(outcome: str) -> str:
+    return {"fail": "$error", "pass": ""}.get(outcome, "$warning")
+
+
+def _changes(detail: RunDetail, most: int) -> list[tuple[str, str, str]]:
     if detail.against is None:
         return []
     name = f"{mark('into')} run {detail.against}"
     if not detail.changes:
         return [(name, "the same recipe", "$text-muted")]
-    return _some(name, [(sentence(change), "") for change in detail.changes], MOST_CHANGES)
+    return _some(name, [(sentence(change), "") for change in detail.changes], most)
 
 
 def _some(name: str, lines: Sequence[tuple[str, str]], most: int) -> list[tuple[str, str, str]]:

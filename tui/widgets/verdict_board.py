@@ -176,6 +176,9 @@ class VerdictBoard(Scroll):
 
         verdict: Verdict
 
+    class Moved(Message):
+        """Another verdict may be chosen now."""
+
     def __init__(self) -> None:
         super().__init__()
         self._verdicts: Sequence[Verdict] = ()
@@ -213,10 +216,16 @@ class VerdictBoard(Scroll):
 
     def action_ask(self) -> None:
         """Ask what the chosen verdict means."""
-        if self._verdicts:
-            self.post_message(self.Asked(self._verdicts[self._at]))
+        if self.chosen is not None:
+            self.post_message(self.Asked(self.chosen))
+
+    @property
+    def chosen(self) -> Verdict | None:
+        """The verdict under the cursor; None without any."""
+        return self._verdicts[self._at] if self._verdicts else None
 
     def _paint(self) -> None:
+        self.post_message(self.Moved())
         above = [overall(self._verdicts), Content(""), *heads(self._width)]
         texts = blocks(self._verdicts, self._width, self._apart)
         self._places, first = [], len(above)

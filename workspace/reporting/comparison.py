@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from sfumato.engine.comparison import Compared, ComparedVerdict, Side
 from sfumato.engine.thresholds import Verdict
@@ -24,6 +25,8 @@ from .words import (
 )
 
 Runs = tuple[int, int]
+LEAST_OF_NAME = 6
+"""Letters of a measure that are left where what tells it from others takes the room."""
 NOTE = (
     "The difference is the second run's value minus the first's. Its interval is Welch's 95 % Monte Carlo interval over the\n"
     "datasets that each run drew, for each number by itself; where it covers 0 the runs are not distinguishable."
@@ -69,10 +72,10 @@ def number_columns(runs: Runs) -> tuple[Column, ...]:
     )
 
 
-def number_cells(row: Compared, runs: Runs, apart: Apart = NOTHING, room: int | None = None) -> tuple[str, ...]:
-    """A compared number's cells by column; its name in ``room`` cells."""
+def number_cells(row: Compared, runs: Runs, name: str = "") -> tuple[str, ...]:
+    """A compared number's cells by column; ``name`` is that of ``names_in``."""
     return (
-        name_in(room, row, row.key, apart),
+        name,
         confidential_text(row),
         *(number(side.value if side else None) for side in (row.first, row.second)),
         number(row.difference),
@@ -121,13 +124,85 @@ def _one_or_both(row: Compared, of: Callable[[Side], float | None]) -> str:
     return " / ".join(dict.fromkeys(shown))
 
 
-def name_in(room: int | None, row: Compared | ComparedVerdict, key: str, apart: Apart) -> str:
-    """The name with its family, else its method, else the measure alone, at last without parameters: what there is room for."""
+def names_in(room: int, rows: Sequence[Compared | ComparedVerdict], apart: Apart) -> list[str]:
+    """A name in ``room`` cells for every row of a list, no two alike where there is any room for it.
+
+    With its family, else its method, else the measure alone, at last without parameters; where rows would then have one name, each
+    has what it differs in from the others.
+    """
+    names = [_name_in(room, row, apart) for row in rows]
+    alike: dict[str, list[int]] = {}
+    for place, name in enumerate(names):
+        alike.setdefault(name, []).append(place)
+    for places in alike.values():
+        same = [rows[place] for place in places]
+        for place, row, told in zip(places, same, _told_apart(same, apart), strict=True):
+            names[place] = _name_with(room, row, told) if len(places) > 1 else names[place]
+    return names
+
+
+def _key(row: Compared | ComparedVerdict) -> str:
+    return row.value if isinstance(row, ComparedVerdict) else row.key
+
+
+def _name_in(room: int, row: Compared | ComparedVerdict, apart: Apart) -> str:
     own = {name: value for name, value in (row.params or {}).items() if name != "radius"}
-    of = measured(row.target, own, apart.get(method_of(key), {}))
-    names = [name_of(name, of, row.level) for name in names_of(key)]
-    names.append(name_of(names_of(key)[-1], row.target, row.level))
-    return next((name for name in names if room is None or len(name) <= room), names[-1])
+    keys = names_of(_key(row))
+    of = measured(row.target, own, apart.get(method_of(_key(row)), {}))
+    names = [name_of(name, of, row.level) for name in keys] + [name_of(keys[-1], row.target, row.level)]
+    return next((name for name in names if len(name) <= room), f"{names[-1][: room - 1]}…")
+
+
+def _name_with(room: int, row: Compared | ComparedVerdict, told: str) -> str:
+    """A name with what tells it from others, to which its measure gives way."""
+    keys = names_of(_key(row))
+    whole = [name_of(name, of, row.level) for name in keys for of in _several(row.target, told)]
+    fitting = next((name for name in whole if len(name) <= room), None)
+    bare = len(name_of("", "-", row.level)) - 1
+    rest = name_of("", _without_middle(told, room - LEAST_OF_NAME - bare), row.level)
+    return fitting or f"{keys[-1][: room - len(rest) - 1]}…{rest}"
+
+
+def _without_middle(text: str, room: int) -> str:
+    """A text in ``room`` letters, of which its beginning and its end are left: settings often differ in their ends."""
+    room = max(LEAST_OF_NAME, room)
+    return text if len(text) <= room else f"{text[: room // 2]}…{text[-(room - room // 2 - 1) :]}"
+
+
+def _several(target: str, told: str) -> list[str]:
+    """What stands in brackets, with the variable where there is room for it."""
+    return [told] if not target or told.startswith(target) else [f"{target}, {told}", told]
+
+
+def _told_apart(rows: Sequence[Compared | ComparedVerdict], apart: Apart) -> list[str]:
+    """What each of several rows differs in from the others: variable, settings, at last the limit."""
+    defaults = apart.get(method_of(_key(rows[0])), {})
+    given = [{**defaults, **(row.params or {})} for row in rows]
+    names = [name for name in dict.fromkeys(name for one in given for name in one) if _differ(given, name)]
+    told = [[_setting(name, given, one) for name in names] for one in given]
+    if len({row.target for row in rows}) > 1:
+        told = [[row.target, *parts] for row, parts in zip(rows, told, strict=True)]
+    texts = [", ".join(filter(None, parts)) for parts in told]
+    if len(set(texts)) < len(rows):
+        limits = [limits_text(row) if isinstance(row, ComparedVerdict) else "" for row in rows]
+        texts = [", ".join(filter(None, both)) for both in zip(texts, limits, strict=True)]
+    return texts
+
+
+def _differ(tables: Sequence[Mapping[str, Any]], name: str) -> bool:
+    return any(table.get(name) != tables[0].get(name) for table in tables)
+
+
+def _setting(name: str, given: Sequence[Mapping[str, Any]], own: Mapping[str, Any]) -> str:
+    """A setting that differs; of one with a value for each variable, those that differ."""
+    value = own.get(name)
+    if value in (None, [], {}, ""):
+        return f"{name} by default"
+    if isinstance(value, Mapping):
+        tables = [table.get(name) or {} for table in given]
+        told = {key: one for key, one in value.items() if _differ(tables, key)}
+        value = told or value
+    return params_text({name: value}, {name: None})
 
 
 ONLY = (
@@ -165,10 +240,10 @@ def verdict_columns(runs: Runs) -> tuple[Column, ...]:
     return *head, *sides[0], *sides[1]
 
 
-def verdict_cells(verdict: ComparedVerdict, apart: Apart = NOTHING, room: int | None = None) -> tuple[Cell | str, ...]:
-    """A compared verdict's cells by column."""
+def verdict_cells(verdict: ComparedVerdict, name: str = "") -> tuple[Cell | str, ...]:
+    """A compared verdict's cells by column; ``name`` is that of ``names_in``."""
     sides = [cell for side in (verdict.first, verdict.second) for cell in _side(side)]
-    return name_in(room, verdict, verdict.value, apart), limits_text(verdict), *sides
+    return name, limits_text(verdict), *sides
 
 
 def _side(verdict: Verdict | None) -> tuple[Cell | str, str]:
@@ -181,7 +256,7 @@ def verdicts_table(verdicts: Iterable[ComparedVerdict], runs: Runs, apart: Apart
     """One line a threshold, the two runs' outcomes side by side."""
     lines = []
     for verdict in verdicts:
-        _, *cells = verdict_cells(verdict, apart)
+        _, *cells = verdict_cells(verdict)
         params = params_text(verdict.params, apart.get(method_of(verdict.value), {}))
         lines.append([name_of(verdict.value, verdict.target, verdict.level), *cells, params])
     return Table([*verdict_columns(runs), Column("with", "with", spare=4)], lines, "Verdicts")

@@ -180,6 +180,28 @@ def judged_row(workspace: Workspace, run_id: int, verdict: Verdict) -> Row | Non
     return next((row for row in rows if verdict.params in (None, row.params)), None)
 
 
+def rows_beside(workspace: Workspace, run_id: int, row: Row) -> list[Row]:
+    """The finished rows of a run's one series: the confidential data's, the average, each dataset's, ``row`` among them."""
+    query = f"""SELECT {_COLUMNS} FROM result JOIN task ON task.id = result.task_id
+                WHERE result.run_id = ? AND result.family = ? AND result.method = ? AND result.measure = ?
+                      AND result.target = ? AND result.level IS ? AND task.kind = 'combine'
+                ORDER BY result.dataset, result.draw"""
+    named = (run_id, row.family, row.method, row.measure, row.target, row.level)
+    found = (_row(one) for one in workspace.connection.execute(query, named))
+    return [one for one in found if one.params == row.params]
+
+
+def verdicts_on(workspace: Workspace, run_id: int, row: Row) -> list[Verdict]:
+    """The verdicts of a finished run whose number is the series of a row, as ``judged_row`` has it."""
+    near = [
+        verdict
+        for verdict in verdicts_of(workspace, run_id)
+        if (verdict.value, verdict.target, verdict.level) == (row.key, row.target, row.level)
+    ]
+    judged = [(verdict, judged_row(workspace, run_id, verdict)) for verdict in near]
+    return [verdict for verdict, found in judged if found is not None and found.params == row.params]
+
+
 def diagnostics_of(workspace: Workspace, run_id: int) -> list[Diagnostic]:
     """Every fitted model's statistics in the order of the plan."""
     rows = workspace.connection.execute(

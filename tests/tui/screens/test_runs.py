@@ -53,7 +53,7 @@ async def test_a_run_that_is_not_as_it_was_sealed_says_so(sit, built_data, monke
 
 
 async def test_a_running_run_shows_tasks_and_what_is_computed(sit, directory):
-    async with sit(directory, "enter", size=(200, 60)) as seat:
+    async with sit(directory, "enter", size=(159, 60)) as seat:
         line = line_of(seat, RUNNING)
         assert "1/22" in line
         assert "4 %" in line
@@ -63,7 +63,7 @@ async def test_a_running_run_shows_tasks_and_what_is_computed(sit, directory):
 
 @pytest.mark.slow
 async def test_a_failed_run_says_why(sit, directory):
-    async with sit(directory, "enter", size=(200, 60)) as seat:
+    async with sit(directory, "enter", size=(159, 60)) as seat:
         assert "the worst R-hat is 1.2" in line_of(seat, FAILED)
         await seat.press("j", "j", "enter", "3")
         assert "No verdicts yet: run 2 is not done (✗ failed)" in seat.text
@@ -103,7 +103,7 @@ async def test_a_screen_on_which_nothing_changes_is_not_repainted(sit, directory
 
 @pytest.mark.slow
 async def test_progress_is_followed_in_its_own_line(sit, directory, monkeypatch):
-    async with sit(directory, "enter", size=(200, 60)) as seat:
+    async with sit(directory, "enter", size=(159, 60)) as seat:
         for done in (800, 900):  # what the first paint after a layout covers is Textual's affair
             painted = await paints(seat, monkeypatch)
             set_sql(directory, f"UPDATE task SET done = {done} WHERE state = 'running'")
@@ -247,7 +247,7 @@ async def test_a_run_that_goes_on_cannot_be_deleted(sit, directory):
 
 
 async def test_a_running_run_shows_its_rate(sit, directory):
-    async with sit(directory, "enter", size=(200, 60)) as seat:
+    async with sit(directory, "enter", size=(159, 60)) as seat:
         assert "/s" in line_of(seat, RUNNING) or "/min" in line_of(seat, RUNNING) or "/h" in line_of(seat, RUNNING)
         assert "/min" not in line_of(seat, DONE)
 

@@ -13,6 +13,7 @@ from sfumato.engine.run import PUBLIC
 from sfumato.tui.screens.compare import Compare
 from sfumato.tui.screens.project import Project
 from sfumato.tui.screens.records import Record
+from sfumato.tui.screens.split import Detail
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_again, enter_run
 from sfumato.workspace.jobs.worker import work
@@ -116,6 +117,24 @@ async def test_space_marks_two_runs_and_c_compares_them(sit, directory, size):
         assert "all the same" not in seat.footer
         await seat.press("q")
         assert isinstance(seat.app.screen, Project)
+
+
+@pytest.mark.slow
+async def test_in_a_wide_terminal_each_row_is_explained_beside_the_list(sit, directory):
+    async with sit(directory, "enter", size=(160, 50)) as seat:
+        await compare(seat, ONE, TWO)
+        text = ""
+        for view in ("meaning", "limit", "meaning", "was "):
+            for _ in range(200):
+                await seat.press("shift")
+                text = str(seat.app.screen.query_one(Detail)._text.content)
+                if view in text:
+                    break
+                await seat.pilot.pause(0.02)
+            assert view in text, seat.app.notices
+            assert seat.app.screen.query_one(Detail).region.x == 96
+            await seat.press(*(["enter"] if view == "was " else ["t"]))
+        assert seat.app.notices[-1] in text.replace("\n", " "), "in the view of plans enter says the same"
 
 
 @pytest.mark.slow

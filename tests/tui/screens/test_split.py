@@ -1,0 +1,217 @@
+"""A list with its row under the cursor in full beside it, from 160 columns on; below that the list alone."""
+
+import sqlite3
+import time
+
+import pytest
+
+from sfumato.tui.screens.split import READING, REST_SECONDS, SPLIT_FROM, Detail, Split
+from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.verdict_board import VerdictBoard
+
+TABS = {
+    "runs": ("measure",),
+    "results": ("meaning", "direction", "source", "datasets"),
+    "verdicts": ("verdict", "observed", "source"),
+    "records": ("released records match", "would match"),
+}
+WIDE, ALONE = (SPLIT_FROM, 50), (SPLIT_FROM - 1, 50)
+
+
+def split_of(seat):
+    """What is split: a tab that is shown, or the screen itself."""
+    screen = seat.app.screen
+    return screen if isinstance(screen, Split) else screen.pane
+
+
+def detail_of(seat):
+    return split_of(seat).query_one(Detail)
+
+
+def said(seat):
+    return str(detail_of(seat)._text.content) if detail_of(seat).display else ""
+
+
+async def rest(seat, words="", seconds=20.0):
+    """Wait until the cursor has rested and what the row has in full is there."""
+    until = time.monotonic() + seconds
+    await seat.pilot.pause(REST_SECONDS + 0.05)
+    while time.monotonic() < until:
+        await seat.press("shift")
+        if said(seat) and READING not in said(seat) and words in said(seat):
+            return said(seat)
+        await seat.pilot.pause(0.02)
+    pytest.fail(f"{words!r} does not come beside the list, but {said(seat)!r}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tab", TABS)
+async def test_a_wide_terminal_has_the_row_in_full_beside_the_list(sit, built_data, tab):
+    async with sit(built_data, tab=tab, size=WIDE) as seat:
+        text = await rest(seat)
+        assert [words for words in TABS[tab] if words not in text] == []
+        assert detail_of(seat).region.x >= SPLIT_FROM // 2
+        assert max(map(len, text.splitlines())) <= detail_of(seat).scrollable_content_region.width
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tab", TABS)
+@pytest.mark.parametrize("size", [(80, 24), ALONE])
+async def test_a_narrower_terminal_has_the_list_alone(sit, built_data, monkeypatch, tab, size):
+    """Nothing more is read, nothing more can have the keys."""
+    monkeypatch.setattr(Split, "_read_detail", lambda self: pytest.fail("read for nothing"))
+    async with sit(built_data, "j", "j", tab=tab, size=size) as seat:
+        await seat.pilot.pause(REST_SECONDS + 0.1)
+        split = split_of(seat)
+        assert not detail_of(seat).is_on_screen
+        assert split.list_width == split.size.width == size[0]
+        (grid,) = split.query(Grid) or split.query(VerdictBoard)
+        assert grid.outer_size.width == size[0]
+        seen = {type(seat.app.focused)}
+        for _ in range(4):
+            await seat.press("tab")
+            seen.add(type(seat.app.focused))
+        assert Detail not in seen
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [160, 161, 173, 200, 240])
+@pytest.mark.parametrize("tab", ["runs", "results"])
+async def test_the_list_has_the_width_that_its_columns_are_made_for(sit, built_data, tab, width):
+    async with sit(built_data, tab=tab, size=(120, 40)) as seat:
+        await seat.pilot.resize_terminal(width, 50)
+        await rest(seat)
+        split = split_of(seat)
+        assert split.query_one(Grid).size.width == split.list_width
+        assert split.list_width + detail_of(seat).outer_size.width == width
+        assert split.query_one(Grid).virtual_size.width <= split.list_width or tab == "results"
+        await seat.pilot.resize_terminal(120, 40)
+        await seat.press("shift")
+        assert split.query_one(Grid).size.width == split.list_width == 120
+
+
+async def test_the_row_that_the_cursor_comes_to_is_shown_once_it_rests(sit, built_data, monkeypatch):
+    async with sit(built_data, tab="results", size=WIDE) as seat:
+        await rest(seat)
+        asked, ask = [], Split._read_detail
+        monkeypatch.setattr(Split, "_read_detail", lambda self: (asked.append(1), ask(self)))
+        for _ in range(6):
+            seat.app.simulate_key("j")
+        while not asked:
+            await seat.pilot.pause(0.02)
+        text, row = await rest(seat), split_of(seat).query_one(Grid)
+        assert row.cursor == 6
+        assert len(asked) == 1, "rows that were only passed are not read"
+        measure = row.row(6)[0].split(".")[-1].split(" ")[0]
+        assert measure in text.splitlines()[0]
+
+
+@pytest.mark.slow
+async def test_tab_goes_to_what_stands_beside_and_on_and_never_stays(sit, built_data):
+    async with sit(built_data, tab="results", size=(SPLIT_FROM, 14)) as seat:
+        await rest(seat)
+        pane, grid = detail_of(seat), seat.app.focused
+        await seat.press("tab")
+        assert pane.has_focus
+        assert pane.max_scroll_y > 0
+        await seat.press("j", "j")
+        assert pane.scroll_y == 2
+        assert grid.cursor == 0, "the keys scroll what is read, not the list"
+        await seat.press("G")
+        assert pane.scroll_y == pane.max_scroll_y
+        assert "Filter" in seat.footer
+        await seat.press("shift+tab")
+        assert grid.has_focus
+        await seat.press("j")
+        await rest(seat)
+        assert pane.scroll_y == 0, "another row is read from its beginning"
+        await seat.press("tab", "tab")
+        assert not pane.has_focus
+
+
+@pytest.mark.slow
+async def test_a_terminal_that_becomes_narrow_gives_the_keys_back(sit, built_data):
+    async with sit(built_data, "tab", tab="results", size=WIDE) as seat:
+        assert detail_of(seat).has_focus
+        await seat.pilot.resize_terminal(100, 30)
+        await seat.press("shift")
+        assert seat.app.focused is not None
+        assert seat.app.focused.is_on_screen
+
+
+@pytest.mark.slow
+async def test_a_run_beside_the_list_says_what_the_list_has_no_room_for(sit, directory):
+    async with sit(directory, "enter", size=WIDE) as seat:
+        text = await rest(seat, "run       4")
+        assert "doing draw 400/2,000 emcee" in " ".join(text.split())
+        assert "rate" in text
+        await seat.press("G")
+        text = await rest(seat, "run       1")
+        assert "expected_match_risk" in text
+        below = " ".join(text.split())
+        assert below.index("✗ risk.identification.expected_match_risk") < below.index("✓ risk"), "failures first"
+        assert "confidential" in text, "and numbers"
+
+
+@pytest.mark.slow
+async def test_records_beside_the_list_show_nobody_s_values(sit, built_data):
+    """As long as nobody has said that they may be shown."""
+    with sqlite3.connect(built_data / "workspace.db") as connection:
+        assert connection.execute("SELECT count(*) FROM run").fetchone()
+    async with sit(built_data, tab="records", size=WIDE) as seat:
+        text = await rest(seat)
+        assert "record " in text
+        assert "its value" not in text
+        assert "north" not in text
+        assert "south" not in text
+
+
+@pytest.mark.slow
+async def test_an_error_stands_beside_the_list(sit, built_data, monkeypatch):
+    from sfumato.workspace.errors import WorkspaceError
+
+    def broken(*_):
+        raise WorkspaceError("the row cannot be read")
+
+    monkeypatch.setattr("sfumato.tui.screens.results.explained", broken)
+    async with sit(built_data, tab="results", size=WIDE) as seat:
+        assert "the row cannot be read" in await rest(seat)
+        assert seat.app.notices == []
+
+
+@pytest.mark.slow
+async def test_what_takes_long_to_read_is_not_taken_for_the_row_before(sit, built_data, monkeypatch):
+    from sfumato.tui.screens import results
+
+    explained = results.explained
+
+    def slow(workspace, run_id, row, titles):
+        if slow.waits:
+            time.sleep(1.5)
+        return explained(workspace, run_id, row, titles)
+
+    slow.waits = False
+    monkeypatch.setattr(results, "explained", slow)
+    async with sit(built_data, tab="results", size=WIDE) as seat:
+        before = await rest(seat)
+        slow.waits = True
+        await seat.pilot.press("j")
+        await seat.pilot.pause(REST_SECONDS + 0.8)
+        assert said(seat).startswith(READING)
+        assert await rest(seat) != before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tab", ["results", "runs"])
+async def test_keys_are_answered_as_fast_beside_a_detail(sit, built_data, tab):
+    """Half of the keys within 16 ms of computing, while every pause of the cursor has a row read and painted."""
+    async with sit(built_data, tab=tab, size=WIDE) as seat:
+        await rest(seat)
+        spent = []
+        for place in range(40):
+            before = time.thread_time()
+            await seat.pilot.press("j" if place % 4 < 2 else "k")
+            spent.append(time.thread_time() - before)
+            if place % 5 == 0:
+                await seat.pilot.pause(REST_SECONDS + 0.05)
+        assert sorted(spent)[len(spent) // 2] < 0.016

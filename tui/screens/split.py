@@ -1,0 +1,151 @@
+"""A list and what there is to say of its row under the cursor, side by side where the terminal is wide; elsewhere the list alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from textual import on
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.timer import Timer
+from textual.widget import Widget
+
+from sfumato.tui.terminal.painting import Backdrop
+from sfumato.tui.widgets.facts import lines_in
+from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.lines import Scroll
+from sfumato.workspace.store.workspace import Workspace
+
+from .page import Beside, Reads
+
+SPLIT_FROM = 160
+"""Columns of a terminal from which on a list has its detail beside it; the app's class ``-wide`` starts there."""
+DETAIL_PERCENT = 40
+FRAME = 4
+"""Cells of the detail that are not for its text: a line to the left, a blank either side, the scrollbar."""
+REST_SECONDS = 0.15
+"""A row is read in detail once the cursor has stood on it for so long."""
+WAIT_SECONDS = 0.4
+"""What takes longer to read gives way to a word that it is being read: by then nobody takes it for the row before."""
+READING = "Reading …"
+
+LaidOut = Callable[[int], Content]
+"""The detail of a row for a width in cells."""
+DetailQuery = tuple[object, object, Callable[[Workspace], LaidOut]]
+"""Which row it is, the state that it is in, and how its detail is read."""
+
+
+class Detail(Scroll):
+    """The row under the cursor, in full."""
+
+    DEFAULT_CSS = f"""
+    Detail {{
+        display: none; width: {DETAIL_PERCENT}%; height: 1fr; scrollbar-size: 1 1; scrollbar-gutter: stable;
+        border-left: solid $panel;
+        &:focus {{ border-left: heavy $primary; }}
+    }}
+    """
+
+
+class _Side(Vertical, Backdrop):
+    """The list with what stands above and below it."""
+
+
+class _Sides(Horizontal, Backdrop):
+    """List and detail."""
+
+
+class Split(Reads):
+    """Has the row under the cursor in full beside its list, read in a thread once the cursor rests. ``tab`` goes there to scroll it."""
+
+    _shown_row: tuple[object, object] | None = None
+    _home: object = None
+    _laid_out: LaidOut | None = None
+    _rests: Timer | None = None
+
+    def compose_split(self, *parts: Widget) -> Iterator[Widget]:
+        """``parts``, above each other, and beside them the detail."""
+        with _Sides():
+            with _Side():
+                yield from parts
+            yield Detail()
+
+    def detail_query(self) -> DetailQuery | None:
+        """The row under the cursor, and how it is read; None where there is none."""
+        return None
+
+    @property
+    def is_split(self) -> bool:
+        """Whether there is room for both."""
+        return self.app.size.width >= SPLIT_FROM
+
+    @property
+    def _detail_width(self) -> int:
+        return self.size.width * DETAIL_PERCENT // 100 if self.is_split else 0
+
+    @property
+    def list_width(self) -> int:
+        """Cells that the list has."""
+        return self.size.width - self._detail_width
+
+    @on(Grid.Highlighted)
+    @on(Grid.Opened)
+    def follow(self) -> None:
+        """Show the row under the cursor, once that rests."""
+        if self._rests is not None:
+            self._rests.stop()
+        if self.is_split:
+            self._rests = self.set_timer(REST_SECONDS, self._read_detail)
+
+    def on_resize(self) -> None:
+        """Break the lines anew, or read what there was no room for; the list has the keys where it is alone."""
+        if not self.is_split:
+            self.call_after_refresh(self._give_keys_back)
+        if self._laid_out is None:
+            self.follow()
+        else:
+            self._lay_out()
+
+    def _give_keys_back(self) -> None:
+        """Textual leaves nobody with the keys when what has them goes out of sight."""
+        if self.is_attached and self.is_on_screen and self.app.focused in (None, self.query_one(Detail)):
+            first = next((one for one in self.query_one(_Side).walk_children(Widget) if one.focusable), None)
+            if first is not None:
+                first.focus()
+
+    def _read_detail(self) -> None:
+        asked = self.detail_query() if self.is_attached else None
+        if asked is None:
+            self._shown_row = self._laid_out = self._home = None
+            self.query_one(Detail).show("")
+            return
+        row, query = asked[:2], asked[2]
+        if row == self._shown_row:
+            return
+        self._shown_row = row
+        directory = self.sfumato.directory
+
+        def ask(_: Beside) -> LaidOut:
+            with Workspace.open(directory, read_only=True) as workspace:
+                return query(workspace)
+
+        take = partial(self._take_detail, row)
+        self.call_beside(ask, take, group="detail", refuse=lambda text: self.Answered(take, partial(lines_in, [text])))
+        self.set_timer(WAIT_SECONDS, partial(self._say_reading, row, self._laid_out))
+
+    def _take_detail(self, row: tuple[object, object], laid_out: LaidOut) -> None:
+        if row == self._shown_row:
+            self._laid_out = laid_out
+            self._lay_out()
+            if self._home != row[0]:
+                self._home = row[0]
+                self.query_one(Detail).scroll_home(animate=False)
+
+    def _say_reading(self, row: tuple[object, object], before: LaidOut | None) -> None:
+        if self.is_attached and row == self._shown_row and self._home != row[0] and self._laid_out is before:
+            self.query_one(Detail).show(Content.styled(READING, "$text-muted"))
+
+    def _lay_out(self) -> None:
+        if self._laid_out is not None and self.is_split:
+            self.query_one(Detail).show(self._laid_out(max(20, self._detail_width - FRAME)))

@@ -1,0 +1,36 @@
+"""Facts by name, and paragraphs, in lines of so many cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from textwrap import wrap
+
+from textual.content import Content
+
+from sfumato.tui.widgets.text import cut, fit
+from sfumato.workspace.reporting.words import printable
+
+NAME = 14
+LEAST = 20
+"""Cells for what a fact says, however narrow the place is."""
+
+
+def lines_in(texts: Sequence[str], width: int) -> Content:
+    """Paragraphs in lines of ``width`` cells."""
+    return Content("\n").join(
+        Content(line) for text in texts for line in wrap(printable(text), max(LEAST, width)) or [""]
+    )
+
+
+def facts_in(title: str, facts: Sequence[tuple[str, str]], width: int) -> Content:
+    """A title, then facts by name, in lines of ``width`` cells."""
+    return Content("\n").join([Content.styled(cut(printable(title), width), "bold"), *fact_lines(facts, width)])
+
+
+def fact_lines(facts: Sequence[tuple[str, str]], width: int) -> list[Content]:
+    """The lines of facts, each named where it starts."""
+    return [
+        Content.assemble((fit("" if place else name, NAME), "$primary"), " ", line)
+        for name, text in facts
+        for place, line in enumerate(wrap(printable(text), max(LEAST, width - NAME - 1)))
+    ]
