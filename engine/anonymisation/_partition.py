@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
@@ -13,7 +14,15 @@ from numpy.typing import NDArray
 from ..arrays import Integers
 from ..errors import BadInput
 from ..microdata import Microdata
-from ..partition.equivalence_classes import Composition, Limits, Sensitive, class_sizes, equivalence_classes
+from ..partition.equivalence_classes import (
+    Composition,
+    Limits,
+    Sensitive,
+    class_ends,
+    class_sizes,
+    equivalence_classes,
+)
+from ..partition.grouping import ranked
 from ..partition.hierarchies import Hierarchy, flat, label_of
 from ..partition.partitioning import Dimension, mondrian_classes
 from ..release_form import (
@@ -137,19 +146,11 @@ def class_values(data: Microdata, name: str, classes: Integers) -> pd.Series:
 
 def _means(data: Microdata, name: str, classes: Integers) -> pd.Series:
     values, sizes = numbers_of_labels(data, name), class_sizes(classes)
-    low, high = _ends(values, classes)
+    low, high = class_ends(values, classes, len(sizes))
     mean = np.clip(np.bincount(classes, weights=values) / sizes, low, high)
     if data.schema[name].kind is Kind.DATE:
         return pd.Series(np.floor(mean).astype(np.int64).astype("datetime64[D]").astype("datetime64[s]")[classes])
     return pd.Series(mean[classes])
-
-
-def _ends(values: NDArray[np.float64], classes: Integers) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Smallest and largest value of each class, (classes,)."""
-    order = np.argsort(classes, kind="stable")
-    sizes = class_sizes(classes)
-    starts = np.cumsum(sizes) - sizes
-    return np.minimum.reduceat(values[order], starts), np.maximum.reduceat(values[order], starts)
 
 
 def class_intervals(data: Microdata, name: str, classes: Integers, tree: Hierarchy | None) -> pd.Series:
@@ -160,22 +161,24 @@ def class_intervals(data: Microdata, name: str, classes: Integers, tree: Hierarc
     kind, column = data.schema[name].kind, data.frame[name]
     if tree is not None or kind in UNORDERED:
         return _common_nodes(*tree_of(data, name, tree), classes)
-    low, high = _ends(numbers_of_labels(data, name), classes)
-    pairs, pair = np.unique(np.column_stack([low, high]), axis=0, return_inverse=True)
-    ends = [[_shown(column, kind, float(end)) for end in pair_ends] for pair_ends in pairs]
-    labels = [first if first == last else f"[{first}, {last}]" for first, last in ends]
-    return _as_categories(labels, pair.reshape(-1)[classes])
+    numbers = numbers_of_labels(data, name)
+    ends = class_ends(numbers, classes, len(class_sizes(classes)))
+    (lows, low), (highs, high) = (ranked(end) for end in ends)
+    pairs, pair = np.unique(low.astype(np.int64) * len(highs) + high, return_inverse=True)
+    show = _levels_shown(column) if kind.has_levels else partial(label_of, dates=kind is Kind.DATE)
+    starts, stops = ([show(end) for end in found.tolist()] for found in (lows, highs))
+    shown = ((starts[code // len(highs)], stops[code % len(highs)]) for code in pairs.tolist())
+    return _as_categories([one if one == other else f"[{one}, {other}]" for one, other in shown], pair[classes])
 
 
-def _shown(column: pd.Series, kind: Kind, number: float) -> str:
-    if kind.has_levels:
-        return str(column.cat.categories[int(number)])
-    return label_of(number, dates=kind is Kind.DATE)
+def _levels_shown(column: pd.Series) -> Callable[[float], str]:
+    return lambda code: str(column.cat.categories[int(code)])
 
 
 def _common_nodes(tree: Hierarchy, rows: Integers, classes: Integers) -> pd.Series:
     leaf_of_rank = np.argsort(tree.order)
-    low, high = (leaf_of_rank[end.astype(np.int64)] for end in _ends(tree.order[rows].astype(np.float64), classes))
+    ends = class_ends(tree.order[rows].astype(np.float64), classes, len(class_sizes(classes)))
+    low, high = (leaf_of_rank[end.astype(np.int64)] for end in ends)
     level = tree.common_levels(low, high)
     pairs, pair = np.unique(np.column_stack([level, tree.nodes[level, low]]), axis=0, return_inverse=True)
     example = np.empty(len(pairs), dtype=np.int64)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from ..arrays import Floats, Integers
 from ..microdata import Microdata
 from ..schema import Kind
-from .grouping import Values, numbered
+from .grouping import Values, numbered, ranked
 from .partitioning import Rule
 
 
@@ -48,6 +48,14 @@ def joint_classes(first: Sequence[Values], second: Sequence[Values]) -> tuple[In
 def class_sizes(classes: Integers) -> Integers:
     """Records in each class, (classes,); those of class -1 are not counted."""
     return np.bincount(classes[classes >= 0]).astype(np.int64)
+
+
+def class_ends(values: Floats, classes: Integers, count: int) -> tuple[Floats, Floats]:
+    """Smallest and largest value of each of ``count`` classes, (count,), infinite where one is empty; values without NaN, (n,)."""
+    low, high = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(low, classes, values)
+    np.maximum.at(high, classes, values)
+    return low, high
 
 
 DENSE = 4
@@ -171,8 +179,8 @@ class Sensitive:
     @classmethod
     def of_values(cls, name: str, values: Floats, ordered: bool) -> Self:
         """From values as numbers or codes of levels, (n,). Missing ones (NaN) are a value, which then leaves no order."""
-        distinct, codes = np.unique(values, return_inverse=True)
-        codes = codes.astype(np.int64)
+        distinct, ranks = ranked(values)
+        codes = ranks.astype(np.int64)
         return cls(name, codes, distinct, shares_of(codes, len(distinct)), ordered)
 
     @property

@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..arrays import Integers
+from ..arrays import Floats, Integers
+from ..row_blocks import row_blocks
 
 Values = NDArray[Any] | pd.Series
 
@@ -110,3 +111,35 @@ def _as_they_appear(arrays: Sequence[NDArray[Any]]) -> tuple[list[Integers], int
             distinct = np.concatenate([distinct, others])
         found.append(place)
     return found, len(distinct)
+
+
+def ranked(values: Floats) -> tuple[Floats, NDArray[np.int32]]:
+    """The different values, ascending, and the rank of each value among them, (n,): ``np.unique`` with less memory, and faster.
+
+    Missing ones (NaN) are one value, the last. Whole numbers in a narrow range are counted, others sorted and then sought block by block.
+    """
+    found = _ranked_whole(values)
+    if found is not None:
+        return found
+    distinct = np.unique(values)
+    ranks = np.empty(len(values), dtype=np.int32)
+    for rows in row_blocks(len(values), 4):
+        order = np.argsort(values[rows])
+        ranks[rows][order] = np.searchsorted(distinct, values[rows][order])
+    return distinct, ranks
+
+
+def _ranked_whole(values: Floats) -> tuple[Floats, NDArray[np.int32]] | None:
+    low, high = (float(end(values)) if len(values) else np.nan for end in (np.min, np.max))
+    if not abs(low) + abs(high) < NARROW:
+        return None
+    occurs = np.zeros(int(high - low) + 1, dtype=np.bool_)
+    places = np.empty(len(values), dtype=np.int32)
+    for rows in row_blocks(len(values), 4):
+        places[rows] = values[rows]
+        if not np.array_equal(places[rows], values[rows]):
+            return None
+        places[rows] -= int(low)
+        occurs[places[rows]] = True
+    distinct = (np.flatnonzero(occurs) + low).astype(np.float64)
+    return distinct, (np.cumsum(occurs) - 1).astype(np.int32)[places]

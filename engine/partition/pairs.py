@@ -20,8 +20,9 @@ from ..errors import NotComputable
 from ..microdata import Microdata
 from ..results import Estimate
 from ..schema import Kind, Role, Schema
-from .equivalence_classes import equivalence_classes
-from .hierarchies import ROOT, Hierarchy, members
+from .equivalence_classes import class_ends, equivalence_classes
+from .grouping import Values
+from .hierarchies import ROOT, Hierarchy, flat, members
 
 NUMBERS = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.BINARY)
 CATEGORIES = (Kind.CATEGORICAL, Kind.ORDINAL)
@@ -58,10 +59,10 @@ class Pairs:
             return self.original.numbers(name)[self.rows], self._codes(name)
         return self.original.numbers(name)[self.rows], self.released.numbers(name)
 
-    def labels(self, name: str) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
-        """Original (n,) and released (k,) values of a variable as text; missing is a value of its own."""
+    def labels(self, name: str) -> tuple[Labels, Labels]:
+        """Original (n,) and released (k,) values of a variable as text."""
         self._require(name)
-        return _labels(self.original.frame[name]), _labels(self.released.frame[name])
+        return Labels.of(self.original.frame[name]), Labels.of(self.released.frame[name])
 
     def hidden(self, name: str) -> NDArray[np.bool_]:
         """Which released values (k,) of a variable are generalised to the root."""
@@ -96,9 +97,27 @@ class Pairs:
         return np.where(codes < 0, np.nan, codes.astype(np.float64))
 
 
-def _labels(column: pd.Series) -> NDArray[np.object_]:
-    text = column.astype("str").astype("object").where(column.notna(), MISSING)
-    return np.asarray(text, dtype=object)
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Values as text: the different ones, ascending, and the place of each record's among them, (n,); missing is a value of its own."""
+
+    distinct: tuple[str, ...]
+    place: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, values: Values) -> Labels:
+        """Of text, or of a column of any kind."""
+        if not isinstance(values, pd.Series):
+            distinct, place = np.unique(np.asarray(values).astype(str), return_inverse=True)
+            return cls(tuple(map(str, distinct)), place)
+        if not isinstance(values.dtype, pd.CategoricalDtype):
+            text = values.astype("str").astype("object").where(values.notna(), MISSING)
+            return cls.of(np.asarray(text, dtype=object))
+        codes = values.cat.codes.to_numpy()
+        names = [*map(str, values.cat.categories), MISSING]
+        found = sorted({names[code] for code in pd.unique(codes)})
+        at = {name: place for place, name in enumerate(found)}
+        return cls(tuple(found), np.array([at.get(name, -1) for name in names], dtype=np.intp)[codes])
 
 
 def quasi_identifiers(schema: Schema, released: Sequence[str]) -> tuple[str, ...]:
@@ -128,13 +147,9 @@ Flags = NDArray[np.bool_]
 def class_ranges(values: Floats, classes: Integers) -> Floats:
     """Max - min of the values in the class of each record that is not suppressed, in their order, (k,)."""
     kept = classes >= 0
-    numbers, values = np.unique(classes[kept], return_inverse=True)[1], values[kept]
-    order = np.argsort(numbers, kind="stable")
-    starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
-    if not len(starts):
-        return np.empty(0)
-    ranges = np.maximum.reduceat(values[order], starts) - np.minimum.reduceat(values[order], starts)
-    return np.asarray(ranges[numbers], dtype=np.float64)
+    own = classes[kept]
+    low, high = class_ends(values[kept], own, int(own.max(initial=-1)) + 1)
+    return np.asarray((high - low)[own]) if len(own) else np.empty(0)
 
 
 def numerical_loss(original: Floats, classes: Integers, hidden: Flags | None = None) -> float:
@@ -151,26 +166,23 @@ def numerical_loss(original: Floats, classes: Integers, hidden: Flags | None = N
     return float(np.mean(ranges)) / whole if whole and len(ranges) else 0.0
 
 
-def categorical_loss(
-    original: NDArray[np.object_], released: NDArray[np.object_], classes: Integers, tree: Hierarchy
-) -> float:
+def categorical_loss(original: Labels, released: Labels, classes: Integers, tree: Hierarchy | None = None) -> float:
     """The same with the geometric size of the generalised node over that of the root.
 
-    ``original`` (n,) and ``released`` (k,), the latter of the records that are not suppressed, hold labels. A group,
+    ``original`` (n,) and ``released`` (k,), the latter of the records that are not suppressed, hold labels; without a tree their values lie
+    below one root. A group,
     ``{foo, bar}``, counts as the lowest node over its values, a label that is no node as the root. Where a class shows less than the lowest node over all its original values, such as its
     mode, that node counts. Raises ValueError where an original value is not in the tree.
     """
-    labels, place = np.unique(original, return_inverse=True)
-    rows, root = tree.codes(list(labels))[place], float(tree.node_sizes[-1].max())
+    tree = tree or flat(original.distinct)
+    rows, root = tree.codes(original.distinct)[original.place], float(tree.node_sizes[-1].max())
     size = {
         node: float(s)
         for level, sizes in enumerate(tree.node_sizes)
         for node, s in zip(_nodes(tree, level), sizes, strict=True)
     }
-    distinct, label = np.unique(released.astype(str), return_inverse=True)
-    shown = np.array([size[one] if one in size else _size_over(tree, members(one)) for one in map(str, distinct)])[
-        label
-    ]
+    of_label = [size[one] if one in size else _size_over(tree, members(one)) for one in released.distinct]
+    shown = np.array(of_label)[released.place]
     return float(np.mean(np.maximum(shown, _common_sizes(tree, rows, classes)))) / root
 
 

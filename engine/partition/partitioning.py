@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
+from .grouping import ranked
 
 Codes = NDArray[np.int32]
 
@@ -99,14 +100,14 @@ class Dimension:
     @classmethod
     def of_numbers(cls, values: Floats) -> Dimension:
         """Numbers, (n,): they lie as they are, scaled by their range."""
-        distinct, codes = np.unique(values, return_inverse=True)
-        return cls(codes.astype(np.int32), _scaled(distinct))
+        distinct, codes = ranked(values)
+        return cls(codes, _scaled(distinct))
 
     @classmethod
     def of_ranks(cls, ranks: Integers) -> Dimension:
         """Ordered levels or leaves of a tree, (n,): neighbours lie equally far apart."""
-        distinct, codes = np.unique(ranks, return_inverse=True)
-        return cls(codes.astype(np.int32), _scaled(np.arange(len(distinct), dtype=np.float64)))
+        distinct, codes = ranked(ranks.astype(np.float64))
+        return cls(codes, _scaled(np.arange(len(distinct), dtype=np.float64)))
 
 
 def _scaled(places: Floats) -> Floats:

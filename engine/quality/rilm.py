@@ -16,7 +16,7 @@ from ..errors import BadInput, NotComputable
 from ..methods import method
 from ..microdata import Microdata
 from ..outputs import Limit, Output
-from ..partition.hierarchies import Hierarchy, flat
+from ..partition.hierarchies import Hierarchy
 from ..partition.pairs import CATEGORIES, NUMBERS, Pairs, categorical_loss, minimum, numerical_loss, quasi_identifiers
 from ..results import Estimate, Measure
 from ..run import Run
@@ -130,7 +130,7 @@ def rilm(confidential: Microdata, released: Microdata, spec: RilmSpec, run: Run)
             return numerical_loss(confidential.numbers(name), classes, pairs.hidden(name))
         original, shown = pairs.labels(name)
         try:
-            return categorical_loss(original, shown, classes, spec.hierarchies.get(name) or flat(sorted(set(original))))
+            return categorical_loss(original, shown, classes, spec.hierarchies.get(name))
         except ValueError as error:
             raise NotComputable(str(error)) from None
 

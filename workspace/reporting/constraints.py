@@ -106,7 +106,9 @@ def redraws_text(redraws: Redraws) -> str:
     rules = f" ({', '.join(named)})" if named else ""
     records = [one.records for one in whole]
     left = max(one.left for one in whole)
-    stays = f"; {counted(left, 'record')} of a dataset left that {agree(left, 'breaks', 'break')} a rule" if left else ""
+    stays = (
+        f"; {counted(left, 'record')} of a dataset left that {agree(left, 'breaks', 'break')} a rule" if left else ""
+    )
     if len(whole) == 1:
         return f"{records[0]:,} of {counted(whole[0].of, 'record')} redrawn{rules}{stays}"
     most = f"; at most {max(records):,}" if any(records) else ""

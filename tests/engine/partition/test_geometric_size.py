@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.engine.partition.hierarchies import Hierarchy, flat
-from sfumato.engine.partition.pairs import categorical_loss, class_ranges, numerical_loss
+from sfumato.engine.partition.pairs import Labels, categorical_loss, class_ranges, numerical_loss
 
 # Figures 3 and 4 of the paper.
 FOOBAR = Hierarchy((("foo", "foobar", "*"), ("bar", "foobar", "*"), ("test", "*", "*")), {"foobar": 10.0, "*": 100.0})
@@ -16,8 +17,19 @@ FLAT = flat(["a", "b", "c"])
 small = st.lists(st.tuples(st.integers(-3, 3), st.integers(-1, 3)), min_size=1, max_size=12)
 
 
-def labels(*values: str) -> np.ndarray:
-    return np.array(values, dtype=object)
+def labels(*values: str) -> Labels:
+    return Labels.of(np.array(values, dtype=object))
+
+
+def test_labels_are_the_text_of_the_values_that_occur() -> None:
+    """As NumPy sorts the text of every value."""
+    levels = pd.Series(pd.Categorical(["b", None, "a", "b"], categories=["c", "b", "a"]))
+    numbers = pd.Series([2.5, np.nan, -1.0, 2.5])
+    for column, text in ((levels, ["b", "(missing)", "a", "b"]), (numbers, ["2.5", "(missing)", "-1.0", "2.5"])):
+        distinct, place = np.unique(np.array(text, dtype=object), return_inverse=True)
+        found = Labels.of(column)
+        assert found.distinct == tuple(distinct)
+        assert found.place.tolist() == place.tolist()
 
 
 def test_the_papers_example_of_numbers() -> None:

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.engine import row_blocks
 from sfumato.engine.partition import grouping
-from sfumato.engine.partition.grouping import numbered
+from sfumato.engine.partition.equivalence_classes import class_ends
+from sfumato.engine.partition.grouping import numbered, ranked
 
 
 def joined(columns: list[tuple[Any, ...]], records: list[int]) -> tuple[list[np.ndarray], int]:
@@ -86,7 +88,7 @@ def test_without_columns_there_is_one_group() -> None:
     assert groups == 1
 
 
-def test_whole_numbers_equal_the_same_numbers_with_a_fraction_part() -> None:
+def test_whole_numbers_equal_the_same_numbers_written_as_fractions() -> None:
     """A count without missing values beside one with some, which is of floats."""
     (ours, theirs), groups = numbered([(np.array([1, 2, 3]), np.array([3.0, np.nan, 1.0]))], [3, 3])
     assert ours.tolist() == [0, 1, 2]
@@ -103,3 +105,40 @@ def test_more_combinations_than_64_bits_hold_stay_apart() -> None:
     (found,), groups = numbered([(column,) for column in rows.T], [100])
     assert found.tolist() == [*range(50), *range(49, -1, -1)]
     assert groups == 50
+
+
+NUMBERS = st.one_of(
+    st.integers(-5, 5).map(float),
+    st.sampled_from([-0.0, 0.5, 1e-20, 1.5, 1e9, -1e300, float("inf"), -float("inf"), float("nan")]),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cells", [1, 8, 4_000_000])
+@given(st.one_of(st.lists(st.integers(-5, 5).map(float)), st.lists(NUMBERS)), st.sampled_from([1, 7, 1 << 20]))
+@settings(deadline=None)
+def test_ranks_are_those_that_numpy_finds(cells: int, values: list[float], narrow: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_blocks, "CELLS", cells)
+        patch.setattr(grouping, "NARROW", narrow)
+        distinct, ranks = ranked(np.array(values, dtype=np.float64))
+    expected, places = np.unique(np.array(values, dtype=np.float64), return_inverse=True)
+    assert np.array_equal(distinct, expected, equal_nan=True)
+    assert ranks.tolist() == places.tolist()
+
+
+def test_fractions_that_a_shift_would_lose_stay_apart() -> None:
+    """1e-20 + 5 is 5 in floating point."""
+    distinct, ranks = ranked(np.array([-5.0, 0.0, 1e-20]))
+    assert distinct.tolist() == [-5.0, 0.0, 1e-20]
+    assert ranks.tolist() == [0, 1, 2]
+
+
+@given(st.lists(st.tuples(st.floats(-9, 9), st.integers(0, 4)), min_size=1))
+def test_ends_of_classes_are_their_smallest_and_largest_values(rows: list[tuple[float, int]]) -> None:
+    values, classes = np.array([v for v, _ in rows]), np.array([c for _, c in rows])
+    low, high = class_ends(values, classes, 5)
+    for c in range(5):
+        own = values[classes == c]
+        assert low[c] == own.min(initial=np.inf)
+        assert high[c] == own.max(initial=-np.inf)
