@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from .different_values import different, times, written_out
 from .errors import BadInput, EngineError, NotComputable, suggestion
 from .missing_codes import kinds_of_missing, without_codes
 from .schema import Kind, MissingPolicy, Origin, Schema, Variable
@@ -289,7 +290,8 @@ def _kept(values: pd.Series, variable: Variable, place: str) -> pd.Series:
     present = values.dropna()
     if not len(present):
         raise BadInput(place, "no record has a value; leave the column out")
-    return _converted(present, variable, place).reindex(values.index)
+    converted = _converted(present, variable, place)
+    return converted if len(present) == len(values) else converted.reindex(values.index)
 
 
 def check_columns(names: Iterable[str], schema: Schema, place: str = "variables") -> None:
@@ -316,17 +318,18 @@ def _converted(values: pd.Series, variable: Variable, place: str) -> pd.Series:
         return _levels(values, variable, place)
     if variable.kind is Kind.DATE:
         return _dates(values, place)
-    return _numbers(values, variable, place)
+    return _numbers(written_out(values), variable, place)
 
 
 def _levels(values: pd.Series, variable: Variable, place: str) -> pd.Series:
-    text = _respelt(_as_text(values), variable)
+    codes, some = different(values)
+    text = _respelt(_as_text(some), variable)
     found = text.unique()
     levels = list(variable.levels) or _natural_order(list(found))
     listed = set(levels)
     strange = [level for level in found if level not in listed]
     if strange:
-        count = int(text.isin(strange).sum())
+        count = int(times(codes, len(text))[text.isin(strange)].sum())
         raise BadInput(
             f"{place}.levels",
             f"{counted(count, 'record')} {agree(count, 'has', 'have')} a level that is not listed ({len(strange)} such levels){_but_for(strange, levels)}",
@@ -336,7 +339,8 @@ def _levels(values: pd.Series, variable: Variable, place: str) -> pd.Series:
             f"{place}.kind", f'binary, but the column has {counted(len(levels), "level")}; use "categorical"'
         )
     dtype = pd.CategoricalDtype(levels, ordered=variable.kind is Kind.ORDINAL)
-    return text.astype(dtype)
+    level = text.astype(dtype).cat.codes.to_numpy()
+    return pd.Series(pd.Categorical.from_codes(level[codes], dtype=dtype), index=values.index)
 
 
 def _respelt(text: pd.Series, variable: Variable) -> pd.Series:
@@ -382,19 +386,21 @@ def _natural_order(levels: list[str]) -> list[str]:
 def _dates(values: pd.Series, place: str) -> pd.Series:
     if pd.api.types.is_numeric_dtype(values.dtype):
         values = _as_text(values)
-    dates = pd.to_datetime(values, errors="coerce", format="ISO8601", utc=True).dt.tz_localize(None)
-    wrong = int(dates.isna().sum())
+    codes, some = different(values)
+    counts = times(codes, len(some))
+    dates = pd.to_datetime(written_out(some), errors="coerce", format="ISO8601", utc=True).dt.tz_localize(None)
+    wrong = int(counts[dates.isna()].sum())
     if wrong:
         raise BadInput(
             place, f"{counted(wrong, 'record')} {agree(wrong, 'is', 'are')} not a date; dates are written 2019-07-31"
         )
     whole = dates.astype("datetime64[s]")
-    if finer := int((whole != dates).sum()):
+    if finer := int(counts[whole != dates].sum()):
         raise BadInput(
             place,
             f"{counted(finer, 'record')} {agree(finer, 'has', 'have')} a time finer than a second; round it to seconds, or leave the column out",
         )
-    return whole
+    return pd.Series(whole.to_numpy()[codes], index=values.index)
 
 
 def _numbers(values: pd.Series, variable: Variable, place: str) -> pd.Series:

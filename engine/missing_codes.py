@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 import re
 
+import numpy as np
 import pandas as pd
 
+from .different_values import different, holds_texts
 from .schema import Kind, Schema, Variable
 from .written_values import read_numbers, whole_spelling
 
@@ -35,9 +37,13 @@ def range_code(low: float, high: float) -> str:
 
 def coded(values: pd.Series, variable: Variable) -> pd.Series:
     """Which cells (n,) hold a missing code of the variable, however it is spelt."""
-    values = _plain(values)
     if not variable.missing:
         return pd.Series(data=False, index=values.index)
+    codes, some = different(_plain(values))
+    return pd.Series(np.append(_coded(some, variable).to_numpy(), False)[codes], index=values.index)
+
+
+def _coded(values: pd.Series, variable: Variable) -> pd.Series:
     listed = {_text(code, variable) for code in variable.missing if range_of(code) is None}
     found = _texts(values, variable).isin(listed).fillna(value=False).astype(bool)
     ranges = [limits for code in variable.missing if (limits := range_of(code)) is not None]
@@ -75,7 +81,7 @@ def kinds_of_missing(raw: pd.DataFrame, schema: Schema, tags: pd.DataFrame | Non
 
 
 def _codes(values: pd.Series, variable: Variable) -> pd.Series:
-    hidden = _plain(values)[coded(values, variable)]
+    hidden = _plain(values[coded(values, variable)])
     spelt = hidden.map(lambda code: f"{code:.15g}" if isinstance(code, float) else whole_spelling(str(code)))
     return spelt.astype("object").reindex(values.index)
 
@@ -94,6 +100,6 @@ def _text(code: str | float, variable: Variable) -> str:
 
 
 def _plain(values: pd.Series) -> pd.Series:
-    if isinstance(values.dtype, pd.CategoricalDtype):
+    if isinstance(values.dtype, pd.CategoricalDtype) and not holds_texts(values):
         return values.astype(values.cat.categories.dtype if not values.hasnans else "object")
     return values

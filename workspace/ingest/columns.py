@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .raw_tables import Columns, Description
 
 FEW_LEVELS = 20
+FEW_RECORDS = 1 << 16
 MOST_CODES = 100
 """The most different numbers that are taken for codes of a nominal or an ordinal variable because the file calls it so."""
 NO_ANSWER = re.compile(
@@ -78,6 +79,8 @@ def _profile(name: str, values: pd.Series, about: Description) -> ColumnProfile:
     from .identifiers import reasons
 
     as_read = Variable(name, Kind.CATEGORICAL, missing=about.missing)
+    records = len(values)
+    values, times = _different(values)
     present = without_codes(values, as_read).dropna()
     codes = (*about.missing, *_unanswered(present, about))
     if len(codes) > len(about.missing):
@@ -85,13 +88,31 @@ def _profile(name: str, values: pd.Series, about: Description) -> ColumnProfile:
     distinct = int(present.nunique())
     kind = _labelled_kind(present, distinct, about) or _kind(present, distinct)
     variable = Variable(name, kind, labels=named(about.labels), missing=codes, title=about.title)
-    missing = len(values) - len(present)
+    having = len(present) if times is None else int(times[present.index].sum())
+    missing = records - having
     if not distinct:
         return ColumnProfile(variable, missing, 0, (NO_VALUE,))
-    why = () if labelled_values(about, codes) else reasons(name, present)
+    why = () if labelled_values(about, codes) else reasons(name, present, having)
     if why and kind in (Kind.CATEGORICAL, Kind.COUNT):
         return ColumnProfile(replace(variable, kind=Kind.CATEGORICAL, role=Role.IDENTIFIER), missing, distinct, why)
     return ColumnProfile(variable, missing, distinct)
+
+
+def _different(values: pd.Series) -> tuple[pd.Series, NDArray[np.intp] | None]:
+    """The different values (k,) of a column of many records, and how many have each, (k,); a shorter column (n,) as it is, and None."""
+    import numpy as np
+    import pandas as pd
+
+    from sfumato.engine.different_values import different, holds_texts, times
+
+    if holds_texts(values):
+        codes, texts = different(values)
+        return texts, times(codes, len(texts))
+    if len(values) > FEW_RECORDS and values.dtype in (np.int64, np.float64):
+        numbers = values.to_numpy()
+        found, counts = np.unique(numbers[~np.isnan(numbers)], return_counts=True)
+        return pd.Series(found), counts
+    return values, None
 
 
 def named(labels: Mapping[str, str]) -> dict[str, str]:
@@ -172,5 +193,6 @@ def _kind(present: pd.Series, distinct: int) -> Kind:
         return Kind.COUNT if whole and present.min() >= 0 else Kind.CONTINUOUS
     if pd.api.types.is_datetime64_any_dtype(present):
         return Kind.DATE
-    dates = pd.to_datetime(present.astype("str").head(1000), errors="coerce", format="ISO8601", utc=True)
+    some = pd.Series(present.unique()[:1000]).astype("str")
+    dates = pd.to_datetime(some, errors="coerce", format="ISO8601", utc=True)
     return Kind.DATE if len(dates) and dates.notna().all() else Kind.CATEGORICAL

@@ -81,14 +81,15 @@ class Detection:
         return tuple(reason for reason in self.reasons if reason.doubtful)
 
 
-def detect(content: bytes, said: Mapping[str, Any] | None = None) -> Detection:
+def detect(content: bytes, said: Mapping[str, Any] | None = None, whole: str = "") -> Detection:
     """How these bytes write a table, where ``said`` are keys of ``[data.format]`` that their owner has set.
 
+    Where they are but the first of a file, ``whole`` says what all of it is: "ascii", "utf-8", or "other".
     What cannot be found is left as it is by default, and said to be in doubt. Raises BadInput for what is said wrongly.
     """
     asked = TextFormat.from_table(said or {})
     known = {key: _said(key, getattr(asked, key)) for key in said or {}}
-    encoding = known.get("encoding") or _encoding(content)
+    encoding = known.get("encoding") or _encoding(content, whole or _whole(content))
     text = _text(content, encoding.value)
     line = _separator_line(text)
     first = 0 if line is None else 1
@@ -159,7 +160,17 @@ def _said(key: str, value: object) -> Reason:
     return Reason(key, text, "as you say")
 
 
-def _encoding(content: bytes) -> Reason:
+def _whole(content: bytes) -> str:
+    if content.isascii():
+        return "ascii"
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return "other"
+    return "utf-8"
+
+
+def _encoding(content: bytes, whole: str) -> Reason:
     for mark, name in BYTE_ORDER_MARKS:
         if content.startswith(mark):
             return Reason("encoding", name, "the file begins with its byte-order mark")
@@ -170,13 +181,12 @@ def _encoding(content: bytes) -> Reason:
         text = some[: len(some) // 2 * 2].decode(name, "replace")
         if len(some) >= 16 and sum(sign.isprintable() or sign in "\t\r\n" for sign in text) > 0.95 * len(text):
             return Reason("encoding", name, "every other byte is 0")
-    try:
-        content.decode("utf-8")
-    except UnicodeDecodeError:
+    if whole == "other":
         return _eight_bit(content)
-    plain = content.isascii()
     return Reason(
-        "encoding", "utf-8", "plain ASCII" if plain else "all of it is valid UTF-8, which other text hardly ever is"
+        "encoding",
+        "utf-8",
+        "plain ASCII" if whole == "ascii" else "all of it is valid UTF-8, which other text hardly ever is",
     )
 
 

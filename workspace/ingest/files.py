@@ -27,7 +27,7 @@ from ..reporting.words import printable
 from .arrow_files import check_types, titles
 from .dialects import PARQUET, says_itself
 from .filters import select_where
-from .foreign_files import NOT_READ, PROGRAMS, program_of, read_apart
+from .foreign_files import NOT_READ, PROGRAMS, READ, program_of, read_apart
 from .holdout import check_column, held_out, with_column
 from .limits import bounded_memory, large_bytes
 from .out_of_core import LargeFile, LargeTable, large_table, records_of, where_of
@@ -36,7 +36,6 @@ from .sampling import sampled
 from .text_files import check_header, read_text
 
 SHIPPED = {"randhie", "anes96", "fair"}
-READ = "CSV, TSV, Parquet, Arrow, Excel (.xlsx), SPSS, Stata and SAS files can be read"
 
 
 @dataclass(frozen=True)
@@ -60,6 +59,11 @@ class Source:
     def head(self) -> bytes:
         """The bytes by which it is known how to read the file: all of them, of a large file the whole lines among the first."""
         return self.content
+
+    @property
+    def whole(self) -> str:
+        """What all bytes of a large file are: "ascii", "utf-8" or "other"; empty where ``head`` has all of them."""
+        return ""
 
 
 class LargeSource(Source):
@@ -85,6 +89,12 @@ class LargeSource(Source):
     def head(self) -> bytes:
         """The whole lines among the first bytes."""
         return self.file.head[: self.file.head.rfind(b"\n") + 1] or self.file.head
+
+    @property
+    def whole(self) -> str:
+        """What all of the bytes are."""
+        survey = self.file.survey
+        return "ascii" if survey.plain else "utf-8" if survey.utf8 else "other"
 
     @property
     def sha256(self) -> str:

@@ -33,6 +33,7 @@ PROGRAMS = {
     "excel": "an Excel",
     "arrow": "an Arrow",
 }
+READ = "CSV, TSV, Parquet, Arrow, Excel (.xlsx), SPSS, Stata and SAS files can be read"
 SAS_MAGIC = bytes.fromhex("000000000000000000000000c2ea8160b31411cfbd92080009c7318c181f1011")
 STATA_VERSIONS = range(0x67, 0x74)
 NOT_READ = {

@@ -107,19 +107,21 @@ def suspected_identifiers(frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
     return {name: why for name, why in found.items() if why}
 
 
-def reasons(name: str, present: pd.Series) -> tuple[str, ...]:
-    """Why a column may say who a record is, from its name and the values present (k,); empty where nothing speaks for that."""
+def reasons(name: str, present: pd.Series, having: int | None = None) -> tuple[str, ...]:
+    """Why a column may say who a record is, from its name and the values present (k,); empty where nothing speaks for that.
+
+    ``having`` is how many records have one, where ``present`` has each but once.
+    """
+    records = len(present) if having is None else having
     different = present.unique()
     if len(different) <= FEW_LEVELS or pd.api.types.is_datetime64_any_dtype(present.dtype):
         return ()
     number = pd.api.types.is_numeric_dtype(present.dtype)
-    found = (
-        [] if number else _by_form([str(value) for value in different[:MOST_LOOKED_AT]], len(different), len(present))
-    )
+    found = [] if number else _by_form([str(value) for value in different[:MOST_LOOKED_AT]], len(different), records)
     whole = not number or bool((present % 1 == 0).all())
-    if len(different) == len(present) and whole:
+    if len(different) == records and whole:
         found.append("every record has a value of its own")
-    elif whole and len(different) >= SHARE_OF_ITS_OWN * len(present):
+    elif whole and len(different) >= SHARE_OF_ITS_OWN * records:
         found += [why for why, words in WORDS.items() if words & set(_words(name)) and not (number and "names" in why)]
     return tuple(found)
 

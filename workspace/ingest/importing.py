@@ -119,7 +119,7 @@ def read_source(
         form = TextFormat.from_table(said) if said else None
         return open_table(source, place="FILE", form=form, sheet=selection.sheet), None
     head = source.head
-    detection = detect(head, said)
+    detection = detect(head, said, source.whole)
     binary = b"\0" in head[:65536] and not detection.format.encoding.startswith(("utf-16", "utf-32"))
     form = None if detection.usual or binary else detection.format
     return open_table(source, place="FILE", form=form, sheet=selection.sheet), detection

@@ -1,7 +1,7 @@
 """How much memory and time the reading of a file may take: a small file may hold what does not fit into the machine.
 
-A file may take 24 times its size, and 2 GiB in any case, but never more than three quarters of the machine's memory; one larger than a tenth
-of the memory is read a few columns at a time (``out_of_core``). A filter may take a minute and a quarter of the memory, and writes nothing
+A file may take 24 times its size, and 2 GiB in any case, but never more than three quarters of the machine's memory; one larger than 64 MiB, or a
+tenth of the memory, is read some rows at a time (``out_of_core``). A filter may take a minute and a quarter of the memory, and writes nothing
 to a disk.
 """
 
@@ -23,9 +23,10 @@ FILTER_SECONDS = 60.0
 READ_SECONDS = 900.0
 """How long the process that reads a file may take."""
 MOST_COLUMNS = 5_000
+LARGE_BYTES = 64 << 20
 LARGE_SHARE = 0.1
-AT_ONCE_SHARE = 1 / 256
-"""Of the memory: what the cells may take, as text, of the columns that are read at once."""
+AT_ONCE_SHARE = 1 / 24
+"""Of the memory: what the columns may take that are gathered at once, beside those that become records."""
 
 _alone = threading.Lock()
 
@@ -39,8 +40,13 @@ def machine_bytes() -> int:
 
 
 def large_bytes() -> int:
-    """A larger file is read a few columns at a time (``out_of_core``)."""
-    return int(LARGE_SHARE * machine_bytes())
+    """A larger file is read some rows at a time (``out_of_core``)."""
+    return int(min(LARGE_BYTES, LARGE_SHARE * machine_bytes()))
+
+
+def at_once_bytes() -> int:
+    """How much the columns of a large file may take that are gathered at once."""
+    return int(AT_ONCE_SHARE * machine_bytes())
 
 
 def bytes_for(file_bytes: int) -> int:

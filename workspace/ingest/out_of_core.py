@@ -1,16 +1,13 @@
-"""Files that are larger than a share of the memory: a few columns at a time become frames, and of those the chosen records stay.
+"""Files that are larger than a share of the memory: columns are gathered some rows at a time, and of those the chosen records stay.
 
-DuckDB splits text into cells, pyarrow reads the columns of Parquet; what a cell means is found as for any other file, from all values of its
-column, so that the records are the same to the last bit. Text that DuckDB may split otherwise is refused. Untrusted: the file.
+pandas parses text, pyarrow reads the columns of Parquet; what a cell means is found as for any other file, from all values of its
+column, so that the records are the same to the last bit. Untrusted: the file.
 """
 
 from __future__ import annotations
 
-import codecs
 import hashlib
-import io
 import os
-import re
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,11 +18,11 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.csv as csv_writer
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sfumato.engine.data_source import DataSource
+from sfumato.engine.different_values import written_out
 from sfumato.engine.errors import BadInput
 from sfumato.engine.microdata import Microdata, check_columns, conform, none_left
 from sfumato.engine.missing_codes import without_codes
@@ -34,19 +31,18 @@ from sfumato.engine.text_format import TextFormat
 
 from .arrow_files import check_types, titles
 from .dialects import PARQUET
-from .filters import SETTINGS, columns_read, select_where
-from .foreign_files import NOT_READ, program_of
+from .filters import columns_read, select_where
+from .foreign_files import NOT_READ, READ, program_of
 from .holdout import check_column, held_out, with_column
-from .limits import AT_ONCE_SHARE, large_bytes, machine_bytes
+from .limits import at_once_bytes
 from .raw_tables import Description
 from .sampling import as_conformed, drawn_records
-from .text_files import LONGEST_ROW, UNPARSED, check_header, check_rows, header_of, levels_of, read_column
+from .streamed_columns import Held, StreamedTable
+from .text_files import LONGEST_ROW, check_header, check_rows, header_of, levels_of
+from .text_streams import PIECE, Survey, Surveyor, table_text
 
 OPENED = Path("/proc/self/fd")
-PIECE = 1 << 22
 HEAD_BYTES = 2 * LONGEST_ROW
-DATABASE_BYTES = 128 << 20
-"""What DuckDB may take to split text into cells."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +55,7 @@ class LargeFile:
     head: bytes
     size: int
     stamp: tuple[int, ...]
+    survey: Survey
 
     def __post_init__(self) -> None:
         """Who reads the file no more closes it."""
@@ -72,8 +69,19 @@ class LargeFile:
         if program_of(head) or head.startswith(tuple(NOT_READ)) or not (OPENED / str(file.fileno())).exists():
             return None
         stamp = _stamp(file)
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-        return cls(name, file, found, head, stamp[0], stamp)
+        found, surveyor = hashlib.sha256(), Surveyor()
+        while piece := file.read(PIECE):
+            found.update(piece)
+            if not head.startswith(PARQUET):
+                surveyor.see(piece)
+        return cls(name, file, found.hexdigest(), head, stamp[0], stamp, surveyor.done())
+
+    def pieces(self) -> Iterator[bytes]:
+        """The bytes from the beginning, some at a time, wherever another reader is."""
+        at = 0
+        while piece := os.pread(self.file.fileno(), PIECE, at):
+            yield piece
+            at += len(piece)
 
     @property
     def path(self) -> str:
@@ -91,13 +99,6 @@ class LargeFile:
         """Hold that the file is the one that was hashed. Raises BadInput."""
         if _stamp(self.file) != self.stamp:
             raise BadInput("data.file", f'"{self.name}" changed while it was read; read it again when it is written')
-
-    def refusal(self, why: str, place: str) -> BadInput:
-        """What is said where a file of this size is not read."""
-        limit = f"{large_bytes() / (1 << 20):,.0f} MiB"
-        return BadInput(
-            place, f'"{self.name}" {why}; so no file of more than {limit} is read: write it otherwise, or as Parquet'
-        )
 
 
 def _stamp(file: BufferedReader) -> tuple[int, ...]:
@@ -118,7 +119,6 @@ class LargeTable:
     names: tuple[str, ...]
     all_records: int
     source: _Whole
-    at_once: int
     descriptions: Mapping[str, Description] = field(default_factory=dict)
     kept: NDArray[np.int64] | None = None
     notes: tuple[str, ...] = ()
@@ -129,17 +129,18 @@ class LargeTable:
         return self.all_records if self.kept is None else len(self.kept)
 
     def columns(self, names: Sequence[str]) -> Iterator[tuple[str, pd.Series]]:
-        """The columns of these names, each with its values (n,). Raises BadInput."""
-        for first in range(0, len(names), self.at_once):
-            some = names[first : first + self.at_once]
-            for name, values in zip(some, self.source.read(some), strict=True):
-                yield name, values if self.kept is None else values.iloc[self.kept]
-            self.file.check_unchanged()
+        """The columns of these names, each with its values (n,), texts perhaps as a categorical of them. Raises BadInput."""
+        for name, values in zip(names, self.source.read(names), strict=True):
+            yield name, values if self.kept is None else values.iloc[self.kept]
+
+    def written_out(self, names: Sequence[str]) -> dict[str, pd.Series]:
+        """The columns of these names, each with its values (n,) as they are in the frame of a smaller file. Raises BadInput."""
+        return {name: written_out(values) for name, values in self.columns(names)}
 
     @property
     def frame(self) -> pd.DataFrame:
         """All of it, (n, k). Raises BadInput."""
-        return pd.DataFrame(dict(self.columns(self.names)))
+        return pd.DataFrame(self.written_out(self.names))
 
     def missing(self, schema: Schema) -> tuple[dict[str, int], NDArray[np.bool_]]:
         """How many records have no value of each variable; which (n,) have none of some. Raises BadInput."""
@@ -164,13 +165,13 @@ def large_table(
     columns = _ParquetColumns(file, place)
     found = columns.opened(columns.metadata)
     return LargeTable(
-        file, tuple(found.schema_arrow.names), found.metadata.num_rows, columns, 1, titles(found.schema_arrow)
+        file, tuple(found.schema_arrow.names), found.metadata.num_rows, columns, titles(found.schema_arrow)
     )
 
 
 def where_of(table: LargeTable, where: str, place: str = "data.where") -> LargeTable:
     """The records for which a DuckDB expression holds, of which it is shown the columns that it names. Raises BadInput."""
-    shown = dict(table.columns(columns_read(where, table.names, place)))
+    shown = table.written_out(columns_read(where, table.names, place))
     frame = select_where(pd.DataFrame(shown, index=range(table.records)), where, place)
     if not len(frame):
         raise BadInput(place, f'no record of "{table.file.name}" satisfies it')
@@ -195,7 +196,9 @@ def records_of(
     found: dict[str, pd.Series] = {}
     kinds: dict[str, pd.Series] = {}
     for name, values in table.columns(wanted.names):
-        one = conform(values[whole].to_frame(name), Schema((wanted[name],)), data.missing, origin)
+        one = conform(
+            (values if whole.all() else values[whole]).to_frame(name), Schema((wanted[name],)), data.missing, origin
+        )
         found[name] = one.frame[name]
         if one.kinds is not None:
             kinds[name] = one.kinds[name]
@@ -203,7 +206,7 @@ def records_of(
             found[name] = as_conformed(found[name].iloc[chosen].reset_index(drop=True), wanted[name])
             kinds |= {name: kinds[name].iloc[chosen].reset_index(drop=True)} if name in kinds else {}
     records_found = Microdata(
-        wanted, pd.DataFrame(found), origin, dropped, kinds=pd.DataFrame(kinds) if kinds else None
+        wanted, pd.DataFrame(found, copy=False), origin, dropped, kinds=pd.DataFrame(kinds) if kinds else None
     )
     if data.holdout is None:
         return records_found
@@ -249,120 +252,46 @@ class _ParquetColumns:
             yield self.opened(
                 lambda found, name=name: found.read([name]).select([name]).to_pandas(ignore_metadata=True)[name]
             )
+            self.file.check_unchanged()
 
 
 def _table_of_text(file: LargeFile, schema: Schema | None, place: str, form: TextFormat | None) -> LargeTable:
     said = form or TextFormat()
     if not file.head.strip():
         raise BadInput(place, f'"{file.name}" is empty')
-    if codecs.lookup(said.encoding).name not in ("utf-8", "ascii"):
-        raise file.refusal("is not UTF-8 text", place)
-    if said.skip or said.trim or said.delimiter == " ":
-        raise file.refusal("has lines before the table, or blanks around or between cells", place)
-    ends = _check_bytes(file, said.quote, place)
-    head = file.head.removeprefix(codecs.BOM_UTF8)
-    header, separator = header_of(head, file.name, form, place)
-    if len(header) == 1:
-        raise file.refusal("has one column", place)
-    with pa.OSFile(file.path) as opened:
-        rows = check_rows(opened, file.name, len(header), separator, said.quote, place)
-    records = rows - said.header
-    width = file.size // len(header) + 3 * rows
-    at_once = max(1, int(AT_ONCE_SHARE * machine_bytes() / max(1, width)))
-    columns = _TextColumns(file, tuple(header), separator, ends, rows, form, frozenset(levels_of(schema)), place)
-    return LargeTable(file, tuple(header), records, columns, at_once)
+    if form is None and b"\0" in file.head[:65536]:
+        raise BadInput(place, f'"{file.name}" is not a table: {READ}')
+    text = table_text(file.pieces, file.name, said, place, file.survey)
+    known = text.form if form else None
+    header, separator = header_of(text.head(HEAD_BYTES), file.name, known, place)
+    check_rows(pa.PythonFile(text.open(), mode="r"), file.name, len(header), separator, text.form.quote, place)
+    levels = frozenset(levels_of(schema))
+    streamed = StreamedTable(text, file.name, tuple(header), separator, known, levels, place)
+    columns = _TextColumns(file, streamed)
+    return LargeTable(file, tuple(header), columns.records, columns)
 
 
-def _check_bytes(file: LargeFile, quote: str, place: str) -> str:
-    """What DuckDB is told of the ends of lines. Raises BadInput where the bytes are not such that every reader splits them alike."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    mark = re.escape(quote.encode())
-    odd = re.compile(
-        rb"(?:^|[,;\t|:\r\n])[^\S\r\n]+(?:%b(?!%b)|%b%b[,;\t|:\r\n%b])|%b[^\S\r\n]+[,;\t|:\r\n]" % ((mark,) * 6)
-    )
-    returns = lines = both = 0
-    carried = b""
-    file.file.seek(0)
-    ended = False
-    while not ended:
-        piece = file.file.read(PIECE)
-        ended = not piece
-        try:
-            decoder.decode(piece, final=ended)
-        except UnicodeDecodeError:
-            raise file.refusal("is not UTF-8 text", place) from None
-        if b"\0" in piece:
-            raise BadInput(place, f'"{file.name}" is not a table that can be read: it holds bytes that no text has')
-        returns, lines = returns + piece.count(b"\r"), lines + piece.count(b"\n")
-        both += piece.count(b"\r\n") + (carried[-1:] == b"\r" and piece[:1] == b"\n")
-        seen = carried + (piece or b"\n")
-        blanks = any(sign in seen for sign in (b" " + mark, b"\t" + mark, mark + b" ", mark + b"\t", b"\v", b"\f"))
-        if quote and blanks and odd.search(seen):
-            raise file.refusal("has blanks beside quotation marks", place)
-        carried = seen[max(0, len(seen.rstrip(b" \t\v\f" + quote.encode())) - 1) :]
-        if len(carried) > LONGEST_ROW:
-            raise BadInput(place, f'"{file.name}" is not a table: {UNPARSED}')
-    if returns and not returns == lines == both:
-        raise file.refusal("ends its lines in more than one way", place)
-    return "" if returns else r", new_line = '\n'"
-
-
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class _TextColumns:
+    """The columns of a file of text: those that were read last stay, as many as ``at_once_bytes`` hold."""
+
     file: LargeFile
-    header: tuple[str, ...]
-    separator: str
-    ends: str
-    rows: int
-    form: TextFormat | None
-    levels: frozenset[str]
-    place: str
+    table: StreamedTable
+    held: dict[str, Held] = field(default_factory=dict)
+
+    @property
+    def records(self) -> int:
+        """How many records there are."""
+        self._hold(self.table.header)
+        return len(next(iter(self.held.values())))
 
     def read(self, names: Sequence[str]) -> Iterator[pd.Series]:
-        for name, cells in zip(names, self._cells(names), strict=True):
-            yield read_column(cells.getvalue(), self.file.name, name, self.form, set(self.levels), self.place)
+        for i, name in enumerate(names):
+            if name not in self.held:
+                self._hold(names[i:])
+            yield self.held[name].series
 
-    def _cells(self, names: Sequence[str]) -> list[io.BytesIO]:
-        """The cells of each column, one a line, quoted."""
-        import duckdb
-
-        cells = [io.BytesIO() for _ in names]
-        options = csv_writer.WriteOptions(include_header=False, quoting_style="all_valid")
-        first, rows = (self.form or TextFormat()).header, 0
-        try:
-            with self._connection() as connection:
-                for batch in connection.sql(self._query(names)).to_arrow_reader(1 << 16):
-                    rows += len(batch)
-                    some = batch.slice(1) if first and len(batch) else batch
-                    first = first and not len(batch)
-                    for i, sink in enumerate(cells):
-                        csv_writer.write_csv(pa.table({"cell": some.column(i)}), sink, options)
-        except duckdb.OutOfMemoryException:
-            raise self.file.refusal("takes too much memory to be split into cells", self.place) from None
-        except duckdb.Error:
-            raise self.file.refusal("cannot be split into cells in one way only", self.place) from None
-        if rows != self.rows:
-            raise self.file.refusal("cannot be split into rows in one way only", self.place)
-        return cells
-
-    def _connection(self) -> Any:
-        """A database that sees this file and nothing else, and writes nothing to a disk."""
-        import duckdb
-
-        limits: dict[str, Any] = {"memory_limit": f"{DATABASE_BYTES >> 20}MiB", "threads": 1}
-        own = {key: value for key, value in SETTINGS.items() if key != "enable_external_access"}
-        connection = duckdb.connect(":memory:", config={**own, **limits})
-        connection.execute(f"SET allowed_paths = ['{self.file.path}']")
-        connection.execute("SET enable_external_access = false")
-        connection.execute("SET lock_configuration = true")
-        return connection
-
-    def _query(self, names: Sequence[str]) -> str:
-        quote = (self.form or TextFormat()).quote.replace("'", "''")
-        places = ", ".join(f"c{self.header.index(name)}" for name in names)
-        columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(self.header)))
-        return (
-            f"SELECT {places} FROM read_csv('{self.file.path}', auto_detect = false, header = false, columns = {{{columns}}}, "
-            f"delim = '{self.separator}', quote = '{quote}', escape = '{quote}', nullstr = '', compression = 'none'{self.ends}, "
-            f"strict_mode = true, null_padding = false, ignore_errors = false, max_line_size = {LONGEST_ROW}, parallel = false, buffer_size = {2 * LONGEST_ROW})"
-        )
+    def _hold(self, names: Sequence[str]) -> None:
+        self.held = {}
+        self.held = self.table.gathered(names, at_once_bytes())
+        self.file.check_unchanged()

@@ -5,8 +5,11 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-from collections.abc import Sequence
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -23,6 +26,7 @@ from .limits import MOST_COLUMNS
 from .number_signs import number
 
 LONGEST_ROW = 1 << 22
+ROWS_AT_ONCE = 10_000
 NAMES = "the first line must hold a name for each column"
 UNPARSED = "a quotation mark is opened and not closed, or a row is longer than 4 MB"
 
@@ -40,7 +44,7 @@ def read_text(
     if said.skip:
         content = b"\n".join(content.split(b"\n")[said.skip :])
     if said.delimiter == " ":
-        content, said = _with_commas(content, name, said, place)
+        content, said = b"".join(in_commas(lines_apart([content]), name, said, place)), as_commas(said)
     known = said if form else None
     header, separator = header_of(content, name, known, place)
     check_rows(pa.BufferReader(content), name, len(header), separator, said.quote, place)
@@ -48,7 +52,7 @@ def read_text(
     signs = (said.decimal, said.thousands) != (".", "")
     as_text = set(header) if signs or said.trim else levels & set(header)
     frame = _parsed(content, name, header, separator, said, as_text, place)
-    return _as_written(frame, known, levels)
+    return as_written(frame, known, levels)
 
 
 def levels_of(schema: Schema | None) -> set[str]:
@@ -68,23 +72,35 @@ def read_column(
 ) -> pd.Series:
     """The column (n,) whose cells, one quoted a line, are these, as it is in ``read_text`` of the whole file. Raises BadInput."""
     said = form or TextFormat()
-    all_text = (said.decimal, said.thousands) != (".", "")
+    all_text = said.trim or (said.decimal, said.thousands) != (".", "")
     alone = replace(said, quote='"', delimiter=",", header=False)
     as_text = {column} if all_text or column in levels else set()
     frame = _parsed(cells, name, [column], ",", alone, as_text, place)
-    return _as_written(frame, form, levels)[column]
+    return as_written(frame, form, levels)[column]
 
 
-def _as_written(frame: pd.DataFrame, form: TextFormat | None, levels: set[str]) -> pd.DataFrame:
+def as_written(frame: pd.DataFrame, form: TextFormat | None, levels: set[str]) -> pd.DataFrame:
     """The table with the numbers that its texts write."""
     said, header = form or TextFormat(), list(frame.columns)
     signs = (said.decimal, said.thousands) != (".", "")
     if said.trim:
         frame = _trimmed(frame, said.missing)
+    else:
+        frame = frame.assign(
+            **{column: found for column in header if (found := _filtered(frame[column], said)) is not None}
+        )
     if signs or said.trim:
         return frame.assign(**{column: _numbers(frame[column], said) for column in header if column not in levels})
     commas = [] if form else [column for column in header if column not in levels and has_decimal_commas(frame[column])]
     return frame.assign(**{column: read_numbers(frame[column]) for column in commas})
+
+
+def _filtered(values: pd.Series, form: TextFormat) -> pd.Series | None:
+    """A column of text without the texts that stand for no value, which pandas leaves where a whole number of 2^64 or more comes before all else; None where there are none."""
+    if not isinstance(values.dtype, pd.StringDtype):
+        return None
+    empty = values.isin(["", *form.missing])
+    return values.mask(empty) if empty.any() else None
 
 
 def _in_utf8(content: bytes, name: str, form: TextFormat, place: str) -> bytes:
@@ -93,12 +109,22 @@ def _in_utf8(content: bytes, name: str, form: TextFormat, place: str) -> bytes:
         try:
             content = content.decode(form.encoding).encode("utf-8")
         except UnicodeError:
-            raise BadInput("data.format.encoding", f'"{name}" is not text in {form.encoding}; say another') from None
+            raise not_text_in(name, form.encoding) from None
     elif not _is_utf8(content):
-        found = "or say its encoding under [data.format] of a recipe: sfumato import FILE --preview finds it"
-        raise BadInput(place, f'"{name}" is not UTF-8 text; save it as UTF-8, {found}')
+        raise not_utf8(name, place)
     content = content.removeprefix(codecs.BOM_UTF8)
     return content.replace(b"\r", b"\n") if b"\n" not in content else content
+
+
+def not_utf8(name: str, place: str) -> BadInput:
+    """What is wrong with a file that is not UTF-8."""
+    found = "or say its encoding under [data.format] of a recipe: sfumato import FILE --preview finds it"
+    return BadInput(place, f'"{name}" is not UTF-8 text; save it as UTF-8, {found}')
+
+
+def not_text_in(name: str, encoding: str) -> BadInput:
+    """What is wrong with a file that is not in the encoding that is said."""
+    return BadInput("data.format.encoding", f'"{name}" is not text in {encoding}; say another')
 
 
 def _is_utf8(content: bytes) -> bool:
@@ -112,19 +138,35 @@ def _is_utf8(content: bytes) -> bool:
     return True
 
 
-def _with_commas(content: bytes, name: str, form: TextFormat, place: str) -> tuple[bytes, TextFormat]:
-    """A table whose cells runs of blanks separate, written with commas."""
-    lines = (
-        line.replace("\t", " ").strip(" \r\n") + "\n" for line in io.StringIO(content.decode("utf-8"), newline="\n")
-    )
-    separator = "\t" if form.decimal == "," else ","
+def as_commas(form: TextFormat) -> TextFormat:
+    """How a table is split whose cells runs of blanks separated, once it is written by ``in_commas``."""
+    return replace(form, delimiter="\t" if form.decimal == "," else ",", quote='"', skip=0)
+
+
+def in_commas(lines: Iterable[str], name: str, form: TextFormat, place: str) -> Iterator[bytes]:
+    """The lines of a table whose cells runs of blanks separate, written with commas, many at once. Raises BadInput."""
+    plain = (line.replace("\t", " ").strip(" \r\n") + "\n" for line in lines)
     out = io.StringIO(newline="")
+    writer = csv.writer(out, delimiter=as_commas(form).delimiter, lineterminator="\n")
+    rows = (row for row in split_rows(plain, " ", form.quote, skip_blanks=True) if row)
     try:
-        rows = (row for row in split_rows(lines, " ", form.quote, skip_blanks=True) if row)
-        csv.writer(out, delimiter=separator, lineterminator="\n").writerows(rows)
+        while some := list(itertools.islice(rows, ROWS_AT_ONCE)):
+            writer.writerows(some)
+            yield out.getvalue().encode("utf-8")
+            out.seek(0)
+            out.truncate()
     except csv.Error:
         raise BadInput(place, f'"{name}" is not a table: {UNPARSED}') from None
-    return out.getvalue().encode("utf-8"), replace(form, delimiter=separator, quote='"', skip=0)
+
+
+def lines_apart(pieces: Iterable[bytes]) -> Iterator[str]:
+    """The lines of bytes in UTF-8, each with the line feed that ends it."""
+    decoder, rest = codecs.getincrementaldecoder("utf-8")(), ""
+    for piece in pieces:
+        *whole, rest = (rest + decoder.decode(piece)).split("\n")
+        yield from (line + "\n" for line in whole)
+    if rest:
+        yield rest
 
 
 def _header(content: bytes, name: str, form: TextFormat, place: str) -> tuple[list[str], str]:
@@ -216,23 +258,37 @@ def check_rows(file: pa.NativeFile, name: str, columns: int, separator: str, quo
 def _parsed(
     content: bytes, name: str, header: list[str], separator: str, form: TextFormat, as_text: set[str], place: str
 ) -> pd.DataFrame:
+    with unparsed(name, place):
+        frame: pd.DataFrame = pd.read_csv(io.BytesIO(content), **options(header, separator, form, as_text))
+    return frame
+
+
+def options(header: Sequence[str], separator: str, form: TextFormat, as_text: Collection[str]) -> dict[str, Any]:
+    """How pandas is told to read a table of text in UTF-8: the columns ``as_text`` as they are written, the others as numbers where they are."""
+    return {
+        "sep": separator,
+        "header": 0 if form.header else None,
+        "names": list(header),
+        "dtype": dict.fromkeys(as_text, "str"),
+        "keep_default_na": False,
+        "na_values": ["", *form.missing],
+        "quotechar": form.quote or '"',
+        "quoting": csv.QUOTE_MINIMAL if form.quote else csv.QUOTE_NONE,
+        "skipinitialspace": form.trim,
+        "encoding": "utf-8",
+        "low_memory": False,
+        "index_col": False,
+        "skip_blank_lines": len(header) > 1,
+    }
+
+
+@contextmanager
+def unparsed(name: str, place: str) -> Iterator[None]:
+    """BadInput where pandas cannot parse what is read within the block, MemoryError where memory does not suffice."""
     try:
-        return pd.read_csv(
-            io.BytesIO(content),
-            sep=separator,
-            header=0 if form.header else None,
-            names=header,
-            dtype=dict.fromkeys(as_text, "str"),
-            keep_default_na=False,
-            na_values=["", *form.missing],
-            quotechar=form.quote or '"',
-            quoting=csv.QUOTE_MINIMAL if form.quote else csv.QUOTE_NONE,
-            skipinitialspace=form.trim,
-            encoding="utf-8",
-            low_memory=False,
-            index_col=False,
-            skip_blank_lines=len(header) > 1,
-        )
+        yield
+    except BadInput:
+        raise
     except pd.errors.ParserError as error:
         if "out of memory" in str(error):
             raise MemoryError from None

@@ -1,0 +1,108 @@
+"""Bytes that stream by are those of the whole text, wherever one piece ends and the next begins."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.engine.errors import BadInput
+from sfumato.engine.text_format import TextFormat
+from sfumato.workspace.ingest import text_files
+from sfumato.workspace.ingest.text_files import as_commas, in_commas, lines_apart
+from sfumato.workspace.ingest.text_streams import PieceStream, Surveyor, surveyed, table_text
+
+SIGNS = st.sampled_from(["a", "1", "-0", "-", "0", "é", "€", "𝄞", ",", " ", "\t", "\n", "\r", "\r\n", '"', ".", "e"])
+TEXTS = st.lists(SIGNS, max_size=40).map("".join)
+FORMATS = [
+    *[TextFormat(), TextFormat("utf-16"), TextFormat("utf-16-le"), TextFormat("utf-32"), TextFormat("latin-1")],
+    *[TextFormat(skip=1), TextFormat("utf-16", skip=2), TextFormat(delimiter=" "), TextFormat(delimiter=" ", skip=1)],
+]
+
+
+def whole(content: bytes, form: TextFormat) -> bytes:
+    """The same in memory, step by step."""
+    found = text_files._in_utf8(content, "f", form, "p")
+    if form.skip:
+        found = b"\n".join(found.split(b"\n")[form.skip :])
+    if form.delimiter == " ":
+        found = b"".join(in_commas(io.StringIO(found.decode(), newline="\n"), "f", form, "p"))
+    return found
+
+
+@given(TEXTS, st.sampled_from(FORMATS), st.integers(1, 9), st.booleans())
+def test_pieces_of_any_length_make_the_same_text(text: str, form: TextFormat, piece: int, mark: bool) -> None:
+    if form.encoding == "latin-1":
+        text = text.encode("latin-1", "ignore").decode("latin-1")
+    content = (("\ufeff" if mark and form.encoding == "utf-8" else "") + text).encode(form.encoding)
+
+    def pieces() -> Iterator[bytes]:
+        return (content[i : i + piece] for i in range(0, len(content), piece))
+
+    expected: bytes | str
+    try:
+        expected = whole(content, form)
+    except BadInput as error:
+        expected = str(error)
+    found: bytes | str
+    try:
+        made = table_text(pieces, "f", form, "p", surveyed(pieces()))
+        found = made.open().read()
+        assert found == b"".join(iter(lambda: opened.read(3), b"")) if (opened := made.open()) else True
+        assert found.startswith(made.head(5))
+        assert made.form == (as_commas(form) if form.delimiter == " " else form)
+    except BadInput as error:
+        found = str(error)
+    assert found == expected
+
+
+@given(TEXTS, st.integers(1, 5))
+def test_a_survey_sees_what_the_whole_has(text: str, piece: int) -> None:
+    content = text.encode()
+    found = surveyed(content[i : i + piece] for i in range(0, len(content), piece))
+    assert (found.utf8, found.plain, found.lines) == (True, text.isascii(), "\n" in text)
+    if surveyed([content]).minus_zero:
+        assert found.minus_zero
+
+
+@pytest.mark.parametrize("cell", ["-0", "-00", '"-0"', " -0 ", "-0\n", "x,-0,y"])
+def test_a_minus_zero_is_seen_wherever_it_is_cut(cell: str) -> None:
+    content = f"a,b\n1,{cell}".encode()
+    for cut in range(len(content) + 1):
+        assert surveyed([content[:cut], content[cut:]]).minus_zero
+
+
+@pytest.mark.parametrize("text", ["-0.5", "1-0", "2024-01-02", "-01", "-0e3", "a-0", "0"])
+def test_other_numbers_are_no_minus_zero(text: str) -> None:
+    assert not surveyed([f"a,{text},b\n".encode()]).minus_zero
+
+
+@pytest.mark.parametrize("content", [b"\xe9", b"a\xc3", b"a\xc3\n", b"\xed\xa0\x80"])
+def test_what_is_not_utf8_is_known_wherever_it_is_cut(content: bytes) -> None:
+    for cut in range(len(content) + 1):
+        assert not surveyed([content[:cut], content[cut:]]).utf8
+    assert surveyed(["é".encode()[:1], "é".encode()[1:]]).utf8, "the control"
+
+
+def test_bytes_that_no_text_has_are_refused_after_they_were_decoded() -> None:
+    with pytest.raises(BadInput, match="bytes that no text has"):
+        table_text(lambda: iter([b"a,b\n1,\0\n"]), "f", TextFormat(), "p", surveyed([b"a,b\n1,\0\n"]))
+    wide = "a,b\n1,2\n".encode("utf-16-le")
+    survey = surveyed([wide])
+    assert survey.zeros
+    assert table_text(lambda: iter([wide]), "f", TextFormat("utf-16-le"), "p", survey).open().read() == b"a,b\n1,2\n"
+
+
+def test_lines_are_apart_only_where_a_line_feed_is() -> None:
+    text = "a\rb\n\x0bc\u2028d\n\ne"
+    assert list(lines_apart([text.encode()[:9], text.encode()[9:]])) == ["a\rb\n", "\x0bc\u2028d\n", "\n", "e"]
+
+
+def test_a_stream_is_read_in_bits_of_any_size() -> None:
+    assert PieceStream([b"ab", b"", b"cde"]).read(4) == b"ab"
+    stream = PieceStream([b"ab", b"", b"cde"])
+    assert [stream.read(1), stream.read(), stream.read(5)] == [b"a", b"bcde", b""]
+    assert Surveyor().done().utf8
