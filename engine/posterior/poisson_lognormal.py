@@ -12,6 +12,7 @@ one truncated at b (the zeros of the partial sums of exp, Szegő 1924): hence th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -243,46 +244,58 @@ Counts = NDArray[np.int64]
 RandomEffect = Literal["new", "record"]
 
 
+@dataclass(frozen=True, eq=False)
+class Predicted:
+    """What a model's parameters say of n records: ``eta`` (n,), the mean of the log rate, ``logit_p`` (n,) of an inflated zero, and tau."""
+
+    eta: Floats
+    logit_p: Floats
+    tau: float
+
+    @classmethod
+    def of(cls, theta: Floats, predictor: Callable[[Floats], Floats]) -> Predicted:
+        """By theta (2K + 1,), alpha, beta and log tau; ``predictor`` takes coefficients (K,) to x times them, (n,)."""
+        k = theta.size // 2
+        return cls(predictor(theta[:k]), predictor(theta[k : 2 * k]), float(np.exp(theta[-1])))
+
+
 def draw_counts(
-    theta: Floats,
-    x: ArrayLike,
+    predicted: Predicted,
     bound: int | None,
     random_effect: RandomEffect,
     rng: np.random.Generator,
     observed_y: ArrayLike | None = None,
-    observed_x: ArrayLike | None = None,
+    observed: Predicted | None = None,
 ) -> Counts:
-    """One synthetic count for every row of ``x`` (n, K): (n,), in 0..bound.
+    """One synthetic count for every record of ``predicted``: (n,), in 0..bound.
 
     ``"new"`` draws every random effect from N(0, tau), the posterior predictive of a new record. ``"record"`` draws it
-    from its posterior given the record's confidential count ``observed_y`` (n,) and design ``observed_x`` (n, K), by
-    default ``x``; the zero inflation is drawn afresh. Raises BadInput for "record" without ``observed_y``.
+    from its posterior given the record's confidential count ``observed_y`` (n,) and what is predicted by its confidential design, ``observed``, by
+    default ``predicted``; the zero inflation is drawn afresh. Raises BadInput for "record" without ``observed_y``.
     """
-    design = np.asarray(x, dtype=np.float64)
-    alpha, beta, tau = _split(theta)
+    n = predicted.eta.size
     if random_effect == "new":
-        effects = np.asarray(rng.normal(0.0, tau, design.shape[0]))
+        effects = np.asarray(rng.normal(0.0, predicted.tau, n))
     elif observed_y is None:
         raise BadInput("random_effect", 'needs the observed counts when it is "record"')
     else:
-        seen = design if observed_x is None else np.asarray(observed_x, dtype=np.float64)
-        effects = draw_random_effects(theta, np.asarray(observed_y, dtype=np.float64), seen, bound, rng)
-    at_risk = np.flatnonzero(rng.random(design.shape[0]) >= expit(design @ beta))
-    counts = np.zeros(design.shape[0], dtype=np.int64)
-    counts[at_risk] = draw((design @ alpha + effects)[at_risk], bound, rng)
+        seen = predicted if observed is None else observed
+        effects = draw_random_effects(seen, np.asarray(observed_y, dtype=np.float64), bound, rng)
+    at_risk = np.flatnonzero(rng.random(n) >= expit(predicted.logit_p))
+    counts = np.zeros(n, dtype=np.int64)
+    counts[at_risk] = draw((predicted.eta + effects)[at_risk], bound, rng)
     return counts
 
 
-def draw_random_effects(theta: Floats, y: Floats, x: Floats, bound: int | None, rng: np.random.Generator) -> Floats:
+def draw_random_effects(seen: Predicted, y: Floats, bound: int | None, rng: np.random.Generator) -> Floats:
     """One exact draw of eps from p(eps | y, x, theta) for every record: (n,).
 
     A zero is an inflated one, which says nothing of eps, with probability p / (p + (1 - p) P(0 | eta, tau)).
     """
-    alpha, beta, tau = _split(theta)
-    eta = x @ alpha
+    eta, tau = seen.eta, seen.tau
     effects = rng.normal(0.0, tau, y.size)
     zero = np.flatnonzero(y == 0)
-    inflated = rng.random(zero.size) < expit((x @ beta)[zero] - _log_probability_of_zero(eta[zero], tau, bound))
+    inflated = rng.random(zero.size) < expit(seen.logit_p[zero] - _log_probability_of_zero(eta[zero], tau, bound))
     informed = np.union1d(np.flatnonzero(y > 0), zero[~inflated])
     effects[informed] = draw_log_rate(y[informed], eta[informed], tau, bound, rng) - eta[informed]
     return effects
@@ -293,9 +306,3 @@ def _log_probability_of_zero(eta: Floats, tau: float, bound: int | None) -> Floa
     if distinct.size == 0:
         return eta
     return rate_quadrature(np.zeros_like(distinct), distinct, tau, bound).log_mass[place]
-
-
-def _split(theta: Floats) -> tuple[Floats, Floats, float]:
-    """Coefficients alpha (K,) and beta (K,), and tau."""
-    k = theta.size // 2
-    return theta[:k], theta[k : 2 * k], float(np.exp(theta[-1]))

@@ -16,109 +16,31 @@ needs, is fixed once. Theta outside the region where the rules hold are answered
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, gammaln
+from scipy.special import expit
 
 from ..arrays import Floats
 from ..errors import BadInput
-from .mass_table import MassSurface, gauss_rules, log_masses, mass_derivatives, shared_counts, tilting_error
-from .poisson_lognormal import Derivatives, RateQuadrature, rate_quadrature
-
-Indices = NDArray[np.intp]
+from ..row_blocks import row_blocks
+from ..statistics.distinct_records import ranks
+from .gamma_prior import GammaPrior, TauScale
+from .mass_table import MassSurface, log_masses, mass_derivatives, shared_counts
+from .poisson_lognormal import Derivatives, rate_quadrature
+from .rate_rules import Indices, RateRule
 
 _DEVIATIONS = 8.0  # the region: this many posterior standard deviations of every eta and of log tau
 _RUNG = 0.15  # largest distance in log tau from a rule's reference
 _MOST_RULES = 24
-_FEWEST_NODES, _MOST_NODES = 3, 16
-_LARGEST_TILT = 2.0  # in standard deviations of g; 16 nodes are exact to 1e-12 there
-_TOLERANCE = 1e-11
 _CHUNK = 16
 _DEVIATIONS_OF_TABLE = 8.0, 6.0  # the same of what is tabulated, of every eta and of log tau
 _MOST_INTEGRALS = 5000  # at a time
+_LARGEST_DESIGN = 500_000  # numbers in the rows of all pairs
 _FEWEST_SHARING = 500  # pairs of one count from which its mass is tabulated
-
-
-@dataclass(frozen=True)
-class _Rule:
-    """Rules of some of the pairs at one reference tau, sorted so that those with a k-th node come first."""
-
-    pairs: Indices
-    nodes: tuple[Floats, ...]
-    log_weights: tuple[Floats, ...]
-    offset: Floats
-    centres: Floats
-    reach: Floats
-
-    @classmethod
-    def at(
-        cls, model: ZeroInflatedPoisson, pairs: Indices, eta: Floats, log_tau: float, wanted: Floats, half_width: float
-    ) -> _Rule:
-        """Rules that hold for eta within ``wanted`` (n,) of ``eta`` (n,) of the pairs, or less (``reach``), and ``half_width``."""
-        tau = float(np.exp(log_tau))
-        exact = rate_quadrature(model.y[pairs], eta, tau, model.bound)
-        mean = exact.mean(exact.z)
-        deviation = np.sqrt(exact.mean((exact.z - np.repeat(mean, exact.counts)) ** 2))
-        tilt = wanted * deviation / tau
-        sizes = _nodes_needed(np.minimum(tilt, _LARGEST_TILT), np.expm1(2 * half_width) * deviation**2)
-        order, z, log_weights = _compressed(exact, sizes)
-        reach = wanted * np.minimum(1.0, _LARGEST_TILT / np.maximum(tilt, 1e-300))
-        centres = eta[order]
-        nodes = tuple(centres[: column.size] + tau * column for column in z)
-        return cls(pairs[order], nodes, log_weights, (exact.log_mass + log_tau)[order], eta[order], reach[order])
-
-    def holds(self, eta: Floats) -> NDArray[np.bool_]:
-        """For which rows of eta (T, n) of the pairs: (T,)."""
-        return np.asarray(np.all(np.abs(eta - self.centres) <= self.reach, axis=1))
-
-    def log_mass(self, eta: Floats, tau: Floats) -> Floats:
-        """Log of P(y | eta, tau) for every pair in ``pairs``, for eta (T, n) and tau (T,): (T, n)."""
-        scale = -0.5 / tau[:, None] ** 2
-        total = np.zeros_like(eta)
-        for nodes, log_weights in zip(self.nodes, self.log_weights, strict=True):
-            term = nodes - eta[:, : nodes.size]
-            term *= term
-            term *= scale
-            term += log_weights
-            total[:, : nodes.size] += np.exp(term, out=term)
-        return np.log(total) + self.offset - np.log(tau)[:, None]
-
-
-def _nodes_needed(tilt: Floats, widening: Floats) -> NDArray[np.intp]:
-    needed = np.full(tilt.shape, _MOST_NODES)
-    undecided = np.arange(tilt.size)
-    for m in range(_FEWEST_NODES, _MOST_NODES):
-        enough = tilting_error(m, tilt[undecided], widening[undecided]) < _TOLERANCE
-        needed[undecided[enough]] = m
-        undecided = undecided[~enough]
-    return needed
-
-
-def _compressed(
-    exact: RateQuadrature, sizes: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], tuple[Floats, ...], tuple[Floats, ...]]:
-    """The order of the pairs, largest rule first, and the k-th z and log (weight exp(z^2 / 2)) of those that have it."""
-    order = np.argsort(-sizes, kind="stable")
-    z, log_weights = np.full((2, sizes.max(), sizes.size), np.nan)
-    place = np.empty_like(order)
-    place[order] = np.arange(order.size)
-    for m in np.unique(sizes):
-        chosen = np.repeat(sizes == m, exact.counts)
-        x, w = gauss_rules(exact.z[chosen], exact.weights[chosen], exact.counts[sizes == m], int(m))
-        z[:m, place[sizes == m]] = x.T
-        with np.errstate(divide="ignore"):
-            log_weights[:m, place[sizes == m]] = np.log(w.T) + 0.5 * x.T**2
-    lengths = [int(np.count_nonzero(sizes > k)) for k in range(int(sizes.max()))]
-    return (
-        order,
-        tuple(z[k, :n] for k, n in enumerate(lengths)),
-        tuple(log_weights[k, :n] for k, n in enumerate(lengths)),
-    )
 
 
 @dataclass(frozen=True)
@@ -133,7 +55,7 @@ class LocalDensity:
     log_taus: Floats
     half_width: float
     others: Indices
-    rules: tuple[_Rule, ...]
+    rules: tuple[RateRule, ...]
     surfaces: tuple[tuple[Indices, MassSurface], ...]
 
     @classmethod
@@ -150,7 +72,9 @@ class LocalDensity:
         others = np.setdiff1d(np.arange(model.y.size), np.concatenate([np.empty(0, dtype=np.intp), *shared]))
         row = model.row[others]
         references = log_taus if others.size else log_taus[:0]
-        rules = tuple(_Rule.at(model, others, eta[row], float(s), wanted[row], half_width) for s in references)
+        rules = tuple(
+            RateRule.at(model.y, model.bound, others, eta[row], float(s), wanted[row], half_width) for s in references
+        )
         return cls(model, log_taus, half_width, others, rules, surfaces)
 
     def __call__(self, thetas: Floats) -> Floats:
@@ -228,38 +152,10 @@ def _surface(model: ZeroInflatedPoisson, pairs: Indices, centre: Floats, covaria
     return MassSurface(float(model.y[pairs[0]]), etas, log_taus, model.bound)
 
 
-TauScale = Literal["precision", "standard_deviation"]
-
 LOG_TAU_RANGE = (-10.0, 3.0)  # where the posterior is kept: rates that vary by a factor of exp(20) are no data
 
 
 _TINY = 1e-290  # what is smaller has lost digits
-
-
-@dataclass(frozen=True, slots=True)
-class GammaPrior:
-    """Gamma(shape, rate) on 1 / tau^2 ("precision") or on tau ("standard_deviation"), as a density of log tau."""
-
-    on: TauScale = "precision"
-    shape: float = 0.001
-    rate: float = 0.001
-
-    @property
-    def power(self) -> int:
-        """The variable with the Gamma distribution is tau to this power."""
-        return -2 if self.on == "precision" else 1
-
-    def log_density(self, log_tau: Floats) -> Floats:
-        """Log density of log tau, any shape, the Jacobian included."""
-        log_variable = self.power * log_tau
-        constant = self.shape * np.log(self.rate) - gammaln(self.shape) + np.log(abs(self.power))
-        with np.errstate(over="ignore"):
-            return np.asarray(constant + self.shape * log_variable - self.rate * np.exp(log_variable))
-
-    def derivatives(self, log_tau: float) -> tuple[float, float]:
-        """First and second derivative of the log density by log tau."""
-        rated = self.rate * np.exp(self.power * log_tau)
-        return float(self.power * (self.shape - rated)), float(-(self.power**2) * rated)
 
 
 @dataclass(frozen=True)
@@ -296,17 +192,37 @@ class ZeroInflatedPoisson:
         ``weights`` (n,), above 0, are the powers of the records' likelihoods; left out, 1.
         Raises BadInput for counts that are negative, fractional or above the bound, and for a design that is not finite.
         """
-        counts, design = np.asarray(y, dtype=np.float64), np.asarray(x, dtype=np.float64)
-        _check(counts, design, bound)
-        rows, row = np.unique(design, axis=0, return_inverse=True)
-        each = np.column_stack([row.ravel(), counts.astype(np.int64)])
-        pairs, place, weight = np.unique(each, axis=0, return_inverse=True, return_counts=True)
-        if weights is not None:
-            weight = np.bincount(place.ravel(), weights, len(pairs))
-        names = tuple(columns) if columns is not None else tuple(str(k) for k in range(design.shape[1]))
+        design = np.asarray(x, dtype=np.float64)
+        if design.ndim != 2 or np.shape(y) != design.shape[:1] or not len(design):
+            raise BadInput("", f"counts of shape {np.shape(y)} do not fit a design of shape {design.shape}")
         prior = GammaPrior(tau_prior, gamma_shape, gamma_rate)
+        return cls.of_rows(y, design, np.arange(len(design)), bound, prior, columns=columns, weights=weights)
+
+    @classmethod
+    def of_rows(
+        cls,
+        y: ArrayLike,
+        rows: Floats,
+        row: NDArray[np.intp],
+        bound: int | None,
+        prior: GammaPrior,
+        *,
+        columns: Sequence[str] | None = None,
+        weights: Floats | None = None,
+    ) -> ZeroInflatedPoisson:
+        """As ``of``, of records whose design is ``rows[row]``: ``rows`` (u, K), ``row`` (n,)."""
+        counts = np.asarray(y, dtype=np.float64)
+        _check(counts, rows, bound)
+        distinct, place = np.unique(rows, axis=0, return_inverse=True)
+        each, largest = counts.astype(np.int64), int(counts.max()) + 1
+        each += place.ravel()[row] * largest
+        pair, size = ranks(each, len(distinct) * largest)
+        pairs = np.empty(size, dtype=np.int64)
+        pairs[pair] = each
+        weight = np.bincount(pair, weights, size).astype(np.float64)
+        names = tuple(columns) if columns is not None else tuple(str(k) for k in range(rows.shape[1]))
         return cls(
-            rows, pairs[:, 0].astype(np.intp), pairs[:, 1].astype(float), weight.astype(float), bound, prior, names
+            distinct, (pairs // largest).astype(np.intp), (pairs % largest).astype(float), weight, bound, prior, names
         )
 
     @property
@@ -341,12 +257,33 @@ class ZeroInflatedPoisson:
         """Indices of the pairs whose count is above 0."""
         return np.flatnonzero(self.y > 0)
 
+    @property
+    def large(self) -> bool:
+        """Whether what the pairs of a row say is added before it is multiplied by the row."""
+        return bool(self.row.size * self.rows.shape[1] > _LARGEST_DESIGN)
+
+    @cached_property
+    def _at_risk(self) -> Floats:
+        """The weight of the records of each distinct row whose count is above 0, (u,)."""
+        return self._design(self.positive)[1](self.weight[self.positive])
+
+    def _design(self, pairs: Indices | None = None) -> tuple[Floats, Callable[[Floats], Floats]]:
+        """Rows of the design and a function that adds values (P,) of the pairs, or of some pairs, to each: of every pair or, where it is ``large``, distinct ones."""
+        row = self.row if pairs is None else self.row[pairs]
+        if not self.large:
+            return self.rows[row], lambda values: values
+        return self.rows, lambda values: np.bincount(row, values, len(self.rows)).astype(np.float64)
+
     def log_likelihood(self, logit_p: Floats, log_mass: Floats) -> Floats:
         """Sum over the records: from logit p of every distinct row (..., u) and log P(y | eta, tau) of every pair (..., P)."""
         zero, positive = self.zero, self.positive
         of_zeros = log_of_mixture(logit_p[..., self.row[zero]], log_mass[..., zero])
-        of_positives = log_mass[..., positive] - _log_one_plus_exp(logit_p[..., self.row[positive]])
-        return np.asarray(of_zeros @ self.weight[zero] + of_positives @ self.weight[positive])
+        if self.large:
+            of_positives = log_mass[..., positive] @ self.weight[positive] - _log_one_plus_exp(logit_p) @ self._at_risk
+        else:
+            each = log_mass[..., positive] - _log_one_plus_exp(logit_p[..., self.row[positive]])
+            of_positives = each @ self.weight[positive]
+        return np.asarray(of_zeros @ self.weight[zero] + of_positives)
 
     def log_density(self, theta: Floats) -> float:
         """Log posterior density of theta (2K + 1,), up to the constant that is the evidence; -inf outside the support."""
@@ -379,16 +316,16 @@ class ZeroInflatedPoisson:
         p = expit(zeta)
         r = np.where(self.y == 0, expit(zeta - rates.value), 0.0)
         doubt, w = r * (1 - r), self.weight
-        x = self.rows[self.row]
+        x, added = self._design()
         by_eta, by_zeta, by_s = w * (1 - r) * rates.e, w * (r - p), w * (1 - r) * rates.s
         ee = w * ((1 - r) * rates.ee + doubt * rates.e**2)
         ez, zz = -w * doubt * rates.e, w * (doubt - p * (1 - p))
         es = w * ((1 - r) * rates.es + doubt * rates.e * rates.s)
         zs = -w * doubt * rates.s
         ss = float(np.sum(w * ((1 - r) * rates.ss + doubt * rates.s**2)))
-        gradient = np.concatenate([by_eta @ x, by_zeta @ x, [by_s.sum()]])
-        a, b, c = (x.T @ (v[:, None] * x) for v in (ee, ez, zz))
-        d, e = (es @ x)[:, None], (zs @ x)[:, None]
+        gradient = np.concatenate([added(by_eta) @ x, added(by_zeta) @ x, [by_s.sum()]])
+        a, b, c = (_crossed(x, added(v)) for v in (ee, ez, zz))
+        d, e = (added(es) @ x)[:, None], (added(zs) @ x)[:, None]
         return gradient, np.block([[a, b, d], [b.T, c, e], [d.T, e.T, np.full((1, 1), ss)]])
 
     def near(self, centre: Floats, covariance: Floats) -> LocalDensity:
@@ -398,12 +335,20 @@ class ZeroInflatedPoisson:
     def start(self) -> Floats:
         """Where the search for the mode starts: ridge regression of log y on x among the positive counts, beta = 0."""
         k = self.rows.shape[1]
-        positive = self.y > 0
-        x, w = self.rows[self.row][positive], self.weight[positive]
-        log_y = np.log(self.y[positive])
-        alpha = np.linalg.solve(x.T @ (w[:, None] * x) + np.eye(k), x.T @ (w * log_y))
-        variance = (1.0 + w @ (log_y - x @ alpha) ** 2) / (1.0 + w.sum())
+        x, added = self._design(self.positive)
+        w, log_y = self.weight[self.positive], np.log(self.y[self.positive])
+        alpha = np.linalg.solve(_crossed(x, added(w)) + np.eye(k), x.T @ added(w * log_y))
+        predicted = (x @ alpha)[self.row[self.positive]] if self.large else x @ alpha
+        variance = (1.0 + w @ (log_y - predicted) ** 2) / (1.0 + w.sum())
         return np.concatenate([alpha, np.zeros(k), [0.5 * np.log(variance)]])
+
+
+def _crossed(x: Floats, weights: Floats) -> Floats:
+    """X'WX of rows (n, K) with weights (n,), in blocks: (K, K)."""
+    found = np.zeros((x.shape[1], x.shape[1]))
+    for rows in row_blocks(*x.shape):
+        found += x[rows].T @ (weights[rows, None] * x[rows])
+    return found
 
 
 def log_of_mixture(logit_p: Floats, log_mass: Floats) -> Floats:
@@ -420,8 +365,6 @@ def _log_one_plus_exp(x: Floats) -> Floats:
 
 
 def _check(y: Floats, x: Floats, bound: int | None) -> None:
-    if x.ndim != 2 or y.shape != x.shape[:1] or y.size == 0:
-        raise BadInput("", f"counts of shape {y.shape} do not fit a design of shape {x.shape}")
     if not np.all(np.isfinite(x)):
         raise BadInput("", "the design holds a value that is not finite")
     if not np.all((y >= 0) & (y == np.floor(y)) & np.isfinite(y)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Annotated, Literal
 
 import numpy as np
@@ -23,15 +23,18 @@ from ..errors import BadInput, NotComputable, NotConverged
 from ..guesses import Guesses, Plausibility
 from ..methods import method
 from ..microdata import Microdata
+from ..posterior.gamma_prior import GammaPrior, TauScale
 from ..posterior.laplace import Mode, Posterior, WeightedDraws, find_mode, weighted_draws
 from ..posterior.paired_counts import PairedCounts, log_pairs
-from ..posterior.poisson_lognormal import draw_counts
+from ..posterior.poisson_lognormal import Predicted, draw_counts
 from ..posterior.reweighting import LeftOut, together
-from ..posterior.zero_inflated_poisson import TauScale, ZeroInflatedPoisson
+from ..posterior.zero_inflated_poisson import ZeroInflatedPoisson
 from ..results import Diagnostic, Fit
 from ..run import Run, silent
 from ..schema import Kind, Variable
 from ..spec import Param, Spec
+from ..statistics.distinct_records import distinct_records
+from ..statistics.linear_predictor import linear_predictor
 from ..table_seen import VariableSeen
 from ..terms import Design, parse_term
 from ..wording import agree, counted
@@ -110,16 +113,13 @@ def draw(
     rng: np.random.Generator,
 ) -> NDArray[np.int64]:
     """Synthetic counts (n,) from posterior draw ``index``, in 0..bound (Guo & Hu §2.3)."""
-    design = _design(confidential, spec)
-    return draw_counts(
-        fit.arrays["theta"][index],
-        design.matrix(released),
-        _bound(confidential.schema[target], target),
-        spec.random_effect,
-        rng,
-        confidential.numbers(target),
-        design.matrix(confidential),
-    )
+    design, theta = _design(confidential, spec), fit.arrays["theta"][index]
+    predicted = Predicted.of(theta, partial(linear_predictor, design, released))
+    bound = _bound(confidential.schema[target], target)
+    if spec.random_effect == "new":
+        return draw_counts(predicted, bound, "new", rng)
+    observed = Predicted.of(theta, partial(linear_predictor, design, confidential))
+    return draw_counts(predicted, bound, "record", rng, confidential.numbers(target), observed)
 
 
 DRAWS = 2000
@@ -332,14 +332,17 @@ def zero_inflated_truncated_poisson(data: Microdata, target: str, spec: ZeroInfl
     data = data.counted
     design = _design(data, spec)
     bound = _bound(data.schema[target], target)
-    model = ZeroInflatedPoisson.of(
+    distinct = distinct_records(data, design.columns)
+    model = ZeroInflatedPoisson.of_rows(
         data.numbers(target),
-        design.matrix(data),
+        design.matrix(distinct.table(data)),
+        distinct.of,
         bound,
-        spec.tau_prior,
+        GammaPrior(spec.tau_prior),
         columns=design.names,
         weights=data.weights,
     )
+    del distinct
     try:
         posterior = _sampled(model, spec, run, draws)
     except NotConverged as error:

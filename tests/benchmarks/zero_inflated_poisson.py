@@ -26,7 +26,7 @@ from sfumato.engine.posterior.ensemble import (
     tail_effective_sample_size,
 )
 from sfumato.engine.posterior.laplace import find_mode, sample_laplace
-from sfumato.engine.posterior.poisson_lognormal import draw_counts
+from sfumato.engine.posterior.poisson_lognormal import Predicted, draw_counts
 from sfumato.engine.posterior.zero_inflated_poisson import ZeroInflatedPoisson
 from sfumato.engine.results import Trace
 from sfumato.engine.run import Progress
@@ -114,13 +114,13 @@ def main() -> None:
         ("emcee, 20 draws", lambda: sample_emcee(model, 20, np.random.default_rng(1), silent), 1, 3),
         (
             "20 vectors of new effects",
-            lambda: [draw_counts(t, x, BOUND, "new", np.random.default_rng(1)) for t in theta],
+            lambda: [draw_counts(Predicted.of(t, x.dot), BOUND, "new", np.random.default_rng(1)) for t in theta],
             1,
             5,
         ),
         (
             "20 vectors of the records' effects",
-            lambda: [draw_counts(t, x, BOUND, "record", np.random.default_rng(1), y) for t in theta],
+            lambda: [draw_counts(Predicted.of(t, x.dot), BOUND, "record", np.random.default_rng(1), y) for t in theta],
             1,
             5,
         ),

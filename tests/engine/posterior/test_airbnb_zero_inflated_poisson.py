@@ -11,7 +11,7 @@ import pytest
 
 from sfumato.engine.posterior.ensemble import sample_emcee
 from sfumato.engine.posterior.laplace import sample_laplace
-from sfumato.engine.posterior.poisson_lognormal import draw_counts
+from sfumato.engine.posterior.poisson_lognormal import Predicted, draw_counts
 from sfumato.engine.posterior.zero_inflated_poisson import ZeroInflatedPoisson
 from sfumato.engine.run import Progress
 
@@ -46,7 +46,9 @@ def test_synthetic_days_lie_as_near_as_published(listings: tuple[np.ndarray, np.
     theta = sample_laplace(ZeroInflatedPoisson.of(y, x, DAYS), 20, np.random.default_rng(2), silent).theta
     rng = np.random.default_rng(3)
     differences = {
-        effect: np.mean([largest_difference_of_ecdf(draw_counts(t, x, DAYS, effect, rng, y), y) for t in theta])
+        effect: np.mean(
+            [largest_difference_of_ecdf(draw_counts(Predicted.of(t, x.dot), DAYS, effect, rng, y), y) for t in theta]
+        )
         for effect in ("record", "new")
     }
     assert differences["record"] == pytest.approx(0.031, abs=0.004)

@@ -8,10 +8,13 @@ from scipy.integrate import quad
 from scipy.special import expit
 from scipy.stats import gamma, norm
 
+from sfumato.engine import row_blocks
 from sfumato.engine.errors import BadInput, NotConverged
+from sfumato.engine.posterior import zero_inflated_poisson
+from sfumato.engine.posterior.gamma_prior import GammaPrior
 from sfumato.engine.posterior.laplace import Posterior, find_mode, sample_laplace
 from sfumato.engine.posterior.poisson_lognormal import mode_and_curvature, rate_quadrature
-from sfumato.engine.posterior.zero_inflated_poisson import GammaPrior, ZeroInflatedPoisson
+from sfumato.engine.posterior.zero_inflated_poisson import ZeroInflatedPoisson
 
 
 def simulated(n: int, bound: int | None, seed: int, tau: float = 0.8) -> tuple[np.ndarray, np.ndarray]:
@@ -59,6 +62,52 @@ def test_order_and_type_of_the_records_do_not_matter() -> None:
     turned = np.random.default_rng(0).permutation(80)
     one, other = ZeroInflatedPoisson.of(y, x, 9), ZeroInflatedPoisson.of(y[turned].astype(float), x[turned], 9)
     assert one.log_density(theta) == other.log_density(theta)
+
+
+@pytest.mark.parametrize("bound", [None, 9])
+@pytest.mark.parametrize("cells", [10, 4_000_000])
+def test_a_large_model_says_the_same(bound: int | None, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pairs of a row are added before they are multiplied by it, in blocks of rows: that changes the rounding alone."""
+    y, x = simulated(80, bound, 3)
+    weights = np.random.default_rng(1).uniform(0.1, 1, 80)
+    theta = np.array([0.5, 0.2, -0.1, -1.0, 0.3, 0.2, -0.4])
+    thetas = np.stack([theta, theta / 2])
+    model = ZeroInflatedPoisson.of(y, x, bound, weights=weights)
+    masses = np.random.default_rng(2).normal(-2, 1, (2, model.y.size))
+    found = []
+    for largest in (500_000, 0):
+        monkeypatch.setattr(zero_inflated_poisson, "_LARGEST_DESIGN", largest)
+        assert model.large == (largest == 0)
+        found.append(
+            (*model.derivatives(theta), model.start(), model.log_likelihood(model.predictors(thetas)[1], masses))
+        )
+        monkeypatch.setattr(row_blocks, "CELLS", cells)
+    for plain, large in zip(*found, strict=True):
+        assert large == pytest.approx(plain, rel=1e-10, abs=1e-11)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_records_given_by_their_rows_are_the_same_model(weighted: bool) -> None:
+    """Rows may repeat, have no record and stand in any order: to the last bit."""
+    y, x = simulated(80, 9, 3)
+    weights = np.random.default_rng(1).uniform(0.1, 1, 80) if weighted else None
+    whole = ZeroInflatedPoisson.of(y, x, 9, weights=weights)
+    turned = np.random.default_rng(0).permutation(80)
+    rows = np.vstack([x[turned], x[:7]])
+    row = np.empty(80, dtype=np.intp)
+    row[turned] = np.arange(80)
+    row[:3] = 80 + np.arange(3)
+    found = ZeroInflatedPoisson.of_rows(y, rows, row, 9, GammaPrior(), weights=weights)
+    for one, other in (
+        (found.rows, whole.rows),
+        (found.row, whole.row),
+        (found.y, whole.y),
+        (found.weight, whole.weight),
+    ):
+        assert one.tobytes() == other.tobytes()
+    pairs = {(tuple(a), int(b)) for a, b in zip(x, y, strict=True)}
+    assert len(found.y) == len(pairs)
+    assert {(tuple(found.rows[a]), int(b)) for a, b in zip(found.row, found.y, strict=True)} == pairs
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from sfumato.engine.execution import execute
 from sfumato.engine.guesses import Guesses, Plausibility
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.posterior.paired_counts import log_pairs
-from sfumato.engine.posterior.poisson_lognormal import draw_counts
+from sfumato.engine.posterior.poisson_lognormal import Predicted, draw_counts
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.run import PUBLIC, Run
 
@@ -119,8 +119,10 @@ def log_prior() -> Floats:
 def test_every_likelihood_and_prior_is_the_sum_over_a_grid_of_parameters(effect: str) -> None:
     """To a Monte Carlo error of 0.03; an intruder who takes one kind of effect for the other is far off."""
     rng = np.random.default_rng(3)
-    y = draw_counts(np.array([0.7, -1.0, -0.5]), np.ones((30, 1)), BOUND, "new", rng).astype(float)
-    z = draw_counts(np.array([0.7, -1.0, -0.5]), np.ones((30, 1)), BOUND, "record", rng, y).astype(float)
+    y = draw_counts(Predicted.of(np.array([0.7, -1.0, -0.5]), np.ones((30, 1)).dot), BOUND, "new", rng).astype(float)
+    z = draw_counts(Predicted.of(np.array([0.7, -1.0, -0.5]), np.ones((30, 1)).dot), BOUND, "record", rng, y).astype(
+        float
+    )
     y[0], z[0] = 5, 4
     guesses = np.array([5.0, 0, 1, 2, 6])
     single, pair = cells(effect)
@@ -180,12 +182,12 @@ def places_of_truths(copies: int, simulations: int = 50, n: int = 40) -> Floats:
         y = np.zeros(n)
         while not 0 < (y == 0).sum() < n:
             theta = thetas[rng.choice(len(thetas), p=weight / weight.sum())]
-            y = draw_counts(theta, np.ones((n, 1)), BOUND, "new", rng).astype(float)
+            y = draw_counts(Predicted.of(theta, np.ones((n, 1)).dot), BOUND, "new", rng).astype(float)
         posterior = prior + np.log(single)[y.astype(int)].sum(axis=0)
         share = np.exp(posterior - posterior.max())
         releases = []
         for index in rng.choice(len(thetas), 2, p=share / share.sum()):
-            z = draw_counts(thetas[index], np.ones((n, 1)), BOUND, "record", rng, y)
+            z = draw_counts(Predicted.of(thetas[index], np.ones((n, 1)).dot), BOUND, "record", rng, y)
             releases.append(table(of, z.astype(float), "synthetic"))
         record = int(rng.integers(n))
         told = asked(of, table(of, y), releases, record, np.arange(BOUND + 1.0))
