@@ -14,22 +14,17 @@ first principal component of the node's class shares (Coppersmith, Hong & Hoskin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..arrays import Floats, Integers
-
-Booleans = NDArray[np.bool_]
+from ..arrays import Booleans, Floats, Integers
+from .class_splits import Codes, Nodes, Predictor, Rules, Sons, Splits, best_splits
 
 DEEPEST = 30
-MOST_LEVELS = 10
 _NO_GAIN = 1e-10
-_MOST_CELLS = 4
-_MOST_COUNTS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,54 +46,18 @@ class ClassTree:
     leaf: Integers
 
 
-class Rules(NamedTuple):
-    """How a tree is grown: values of each predictor and whether they lack an order (P,), what a record of each class weighs
-    (C, 1), fewest records of a leaf, and the errors that a node must have.
-    """
-
-    sizes: Sequence[int]
-    unordered: Booleans
-    weights: Floats
-    minbucket: int
-    alpha: float
-
-    @property
-    def widest(self) -> int:
-        """Values of the predictor without an order that has most, at least 1."""
-        return max((size for size, plain in zip(self.sizes, self.unordered, strict=True) if plain), default=1)
-
-
 class Depth(NamedTuple):
-    """The nodes of one depth, as ``ClassTree`` has them, numbered from ``first``."""
+    """The nodes of one depth of all trees, numbered from ``first``: of which ``tree``, at which place if sons follow their parents' order, (A,); the rest as ``ClassTree`` has it."""
 
     first: int
+    tree: Integers
+    rank: Integers
     feature: Integers
     cut: Integers
     members: Booleans
     left: Integers
     right: Integers
     counts: Integers
-
-
-class Splits(NamedTuple):
-    """The best split of each of A nodes: by how much impurity falls, 0 without one, and who goes left."""
-
-    gain: Floats
-    feature: Integers
-    cut: Integers
-    members: Booleans
-
-    def of(self, nodes: Booleans) -> Splits:
-        """Those of some of the nodes."""
-        return Splits(self.gain[nodes], self.feature[nodes], self.cut[nodes], self.members[nodes])
-
-
-class Cells(NamedTuple):
-    """Records of one node and value of a predictor: node (M,) ascending, value (M,), and how many of each class (C, M)."""
-
-    node: Integers
-    value: Integers
-    table: Floats
 
 
 def class_tree(
@@ -109,13 +68,31 @@ def class_tree(
     ``levels`` (P,) says how many levels a predictor without an order has, 0 for one with; ``weights`` (C,) what a record of
     each class weighs, 1 if empty.
     """
-    columns = np.ascontiguousarray(x.T)
-    counts = np.bincount(y)
-    weight = np.array(weights or [1.0] * len(counts))[:, None]
-    sizes = [count or int(column.max()) + 1 for count, column in zip(levels, columns, strict=True)]
-    alpha = cp * float(_errors(counts[:, None] * weight)[0])
-    tree = _grown(columns, y, Rules(sizes, np.asarray(levels) > 0, weight, minbucket, alpha))
-    return _without(tree, ~_worth_splitting(tree, _errors(tree.counts.T * weight), weight, alpha))
+    return class_trees(x, [y], levels=levels, minbucket=minbucket, cp=cp, weights=weights)[0]
+
+
+def class_trees(
+    x: Integers,
+    labels: Sequence[Integers],
+    *,
+    levels: Sequence[int],
+    minbucket: int,
+    cp: float,
+    weights: Sequence[float] = (),
+) -> list[ClassTree]:
+    """The tree of each of T ``labels`` (n,) of the same classes, as ``class_tree`` grows it, all together: several small ones take little longer than one."""
+    sizes = [count or int(column.max()) + 1 for count, column in zip(levels, x.T, strict=True)]
+    y = np.concatenate(labels)
+    classes = int(y.max()) + 1
+    weight = np.array(weights or [1.0] * classes)[:, None]
+    counts = np.stack([np.bincount(of_one, minlength=classes) for of_one in labels])
+    alpha = cp * _errors(counts.T * weight)
+    codes = np.tile(np.ascontiguousarray(x.T, dtype=np.int32), len(labels))
+    trees = _grown(codes, y, counts, alpha, Rules(sizes, np.asarray(levels) > 0, weight, minbucket))
+    return [
+        _without(tree, ~_worth_splitting(tree, _errors(tree.counts.T * weight), weight, float(least)))
+        for tree, least in zip(trees, alpha, strict=True)
+    ]
 
 
 def _errors(counts: Floats) -> Floats:
@@ -123,198 +100,115 @@ def _errors(counts: Floats) -> Floats:
     return np.asarray(counts.sum(axis=0) - counts.max(axis=0))
 
 
-def _grown(x: Integers, y: Integers, rules: Rules) -> ClassTree:
-    """The whole tree, depth by depth, from x (P, n)."""
-    leaf = np.zeros(len(y), np.int64)
-    rows, at = np.arange(len(y)), np.zeros(len(y), np.int64)
-    depths = [_unsplit(0, np.bincount(y)[None], rules.widest)]
-    largest = 0.0
-    while len(depths) <= DEEPEST:
+def _grown(codes: Codes, y: Integers, counts: Integers, alpha: Floats, rules: Rules) -> list[ClassTree]:
+    """The whole trees, depth by depth: codes (P, N) and classes (N,) of the records of one tree after the other, ``counts`` (T, C) and least errors (T,)."""
+    trees, classes = counts.shape
+    kind = np.int64 if max(rules.sizes) * classes >= 2**31 else np.int32
+    y = y.astype(kind)
+    predictors = [Predictor(of_one + y * size, size, classes) for of_one, size in zip(codes, rules.sizes, strict=True)]
+    roots = np.arange(trees)
+    depths = [_unsplit(0, roots, roots, counts, rules.widest)]
+    largest, leaf = np.zeros(trees), np.repeat(roots, len(y) // trees)
+    at = np.flatnonzero(_tried(counts, alpha, rules))
+    rows = np.flatnonzero(np.isin(leaf, at))
+    side = np.empty(len(y), np.int8)
+    while len(at):
         here = depths[-1]
-        tried = _tried(here.counts, rules)
-        rows, at = _kept(rows, at, tried)
-        if not len(rows):
-            break
-        found = _best_splits(x[:, rows], y[rows], at, here.counts[tried].T.astype(np.float64), rules)
-        largest = max(largest, float(found.gain.max()))
-        split = found.gain > _NO_GAIN * largest
-        rows, at = _kept(rows, at, split)
-        if not len(rows):
-            break
-        at = _split(here, np.flatnonzero(tried)[split], found.of(split), x[:, rows], at, rules)
-        first, classes = here.first + len(here.counts), here.counts.shape[1]
-        leaf[rows] = first + at
-        counts = np.bincount(at * classes + y[rows], minlength=2 * int(split.sum()) * classes)
-        depths.append(_unsplit(first, counts.reshape(-1, classes), rules.widest))
-    feature, cut, members, left, right, of_class = (
-        np.concatenate([depth[part] for depth in depths]) for part in range(1, len(Depth._fields))
-    )
-    return ClassTree(feature, cut, members, left, right, of_class, leaf)
+        nodes = Nodes(rows, here.counts[at].T.astype(np.float64), rules.minbucket)
+        found = best_splits(predictors, nodes, rules)
+        np.maximum.at(largest, here.tree[at], found.gain)
+        split = np.flatnonzero(found.gain > _NO_GAIN * largest[here.tree[at]])
+        son = 2 * nodes.of_row + _goes_right(here, at, found, nodes, codes, rules)
+        depths.append(_split(here, at, found, split, rules.widest))
+        tried = np.zeros(2 * len(split), np.bool_)
+        if len(depths) <= DEEPEST:
+            tried = _tried(depths[-1].counts, alpha[depths[-1].tree], rules)
+        number, goes = np.column_stack([here.first + at] * 2), np.full((len(at), 2), 2, np.int8)
+        number[split] = depths[-1].first + np.arange(2 * len(split)).reshape(2, -1).T
+        goes[split] = np.where(tried.reshape(2, -1).T, [0, 1], 2)
+        going = goes.ravel().take(son)
+        ends = np.flatnonzero(going == 2)
+        leaf[rows.take(ends)] = number.ravel().take(son.take(ends))
+        side[rows] = going
+        sons = _sons(split, found.left[:, split], tried, nodes, son)
+        for predictor in predictors:
+            predictor.descend(side, sons)
+        rows, at = np.concatenate([rows.compress(going == 0), rows.compress(going == 1)]), np.flatnonzero(tried)
+    return _by_tree(depths, leaf, trees)
 
 
-def _unsplit(first: int, counts: Integers, widest: int) -> Depth:
+def _unsplit(first: int, tree: Integers, rank: Integers, counts: Integers, widest: int) -> Depth:
     """Nodes with these ``counts`` (A, C), each a leaf."""
     ids, none = first + np.arange(len(counts)), np.zeros(len(counts), np.int64)
-    return Depth(first, none, none.copy(), np.zeros((len(counts), widest), np.bool_), ids, ids.copy(), counts)
+    members = np.zeros((len(counts), widest), np.bool_)
+    return Depth(first, tree, rank, none, none.copy(), members, ids, ids.copy(), counts)
 
 
-def _tried(counts: Integers, rules: Rules) -> Booleans:
-    """Which nodes with these ``counts`` (A, C) have the records and the errors that a split needs, (A,)."""
+def _tried(counts: Integers, alpha: Floats, rules: Rules) -> Booleans:
+    """Which nodes with these ``counts`` (A, C) have the records and, beyond ``alpha`` (A,), the errors that a split needs, (A,)."""
     enough = counts.sum(axis=1) >= max(3 * rules.minbucket, 2)
-    return np.asarray(enough & (_errors(counts.T * rules.weights) > rules.alpha))
+    return np.asarray(enough & (_errors(counts.T * rules.weights) > alpha))
 
 
-def _split(depth: Depth, nodes: Integers, splits: Splits, x: Integers, at: Integers, rules: Rules) -> Integers:
-    """Writes the splits of some ``nodes`` of a depth into it; the son, among all of theirs, of each record at one of them."""
-    code = x[splits.feature[at], np.arange(len(at))]
-    by_set = rules.unordered[splits.feature[at]]
-    goes_left = np.where(by_set, splits.members[at, np.minimum(code, rules.widest - 1)], code <= splits.cut[at])
-    mostly = np.bincount(at, np.where(goes_left, 1.0, -1.0)) > 0
-    unseen = np.ones_like(splits.members)
-    unseen[at[by_set], code[by_set]] = False
-    depth.feature[nodes], depth.cut[nodes] = splits.feature, splits.cut
-    depth.members[nodes] = splits.members | unseen & mostly[:, None]
-    depth.left[nodes] = depth.first + len(depth.counts) + 2 * np.arange(len(nodes))
-    depth.right[nodes] = depth.left[nodes] + 1
-    return 2 * at + ~goes_left
+def _goes_right(depth: Depth, at: Integers, found: Splits, nodes: Nodes, codes: Codes, rules: Rules) -> Booleans:
+    """Which records (m,) go right; writes who goes left by sets into the nodes ``at`` (A,) of the depth."""
+    code = codes.ravel().take(np.repeat(found.feature * codes.shape[1], nodes.sizes) + nodes.rows)
+    right = code > np.repeat(found.cut, nodes.sizes)
+    by_set = rules.unordered[found.feature]
+    if by_set.any():
+        inside = np.flatnonzero(np.repeat(by_set, nodes.sizes))
+        node, level = nodes.of_row[inside], code[inside]
+        right[inside] = ~found.members[node, level]
+        unseen = np.ones_like(found.members)
+        unseen[node, level] = False
+        mostly = 2 * found.left.sum(axis=0) > nodes.sizes
+        depth.members[at] = (found.members | unseen & mostly[:, None]) & by_set[:, None]
+    return right
 
 
-def _kept(rows: Integers, at: Integers, nodes: Booleans) -> tuple[Integers, Integers]:
-    """The records of some of the nodes, and where those nodes stand among themselves."""
-    inside = nodes[at]
-    return rows[inside], (np.cumsum(nodes) - 1)[at[inside]]
+def _split(depth: Depth, at: Integers, found: Splits, split: Integers, widest: int) -> Depth:
+    """The sons of the nodes ``at`` (A,) that are ``split`` (S,), the left ones first; writes the splits into their depth."""
+    nodes, first = at[split], depth.first + len(depth.counts)
+    depth.feature[nodes], depth.cut[nodes] = found.feature[split], found.cut[split]
+    depth.left[nodes] = first + np.arange(len(nodes))
+    depth.right[nodes] = depth.left[nodes] + len(nodes)
+    left = found.left[:, split].T.astype(np.int64)
+    order = np.argsort(np.concatenate([2 * depth.rank[nodes], 2 * depth.rank[nodes] + 1]))
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return _unsplit(first, np.tile(depth.tree[nodes], 2), rank, np.vstack([left, depth.counts[nodes] - left]), widest)
 
 
-def _best_splits(x: Integers, y: Integers, at: Integers, total: Floats, rules: Rules) -> Splits:
-    """The best split of every node, whose records of each class are ``total`` (C, A)."""
-    classes, nodes = total.shape
-    none = np.zeros(nodes, np.int64)
-    best = Splits(np.zeros(nodes), none, none.copy(), np.zeros((nodes, rules.widest), np.bool_))
-    whole = _impurity(total * rules.weights)
-    for j, (codes, size, plain) in enumerate(zip(x, rules.sizes, rules.unordered, strict=True)):
-        cells = _cells(codes, size, y, at, classes, nodes)
-        cut, members = none, np.zeros((nodes, size if plain else 1), np.bool_)
-        if plain and classes > 2 and size <= MOST_LEVELS:
-            gain, members = _best_sets(cells, total, whole, size, rules)
-        else:
-            cells = _by_shares(cells, total, rules) if plain else cells
-            gain, last = _best_cuts(cells, total, whole, rules)
-            cut, members = cells.value[last], _before(cells, last, members) if plain else members
-        better = gain > best.gain
-        best.gain[better], best.feature[better], best.cut[better] = gain[better], j, cut[better]
-        best.members[better, : members.shape[1]] = members[better]
-        best.members[better, members.shape[1] :] = False
-    return best
+def _sons(split: Integers, left: Floats, tried: Booleans, nodes: Nodes, son: Integers) -> Sons:
+    """The ``tried`` (2 S,) of the sons of those nodes that are ``split`` (S,) with ``left`` (C, S); ``son`` (m,) is 2 node + 1 where a record goes right."""
+    right_is_smaller = 2 * left.sum(axis=0) > nodes.sizes[split]
+    asked = tried.reshape(2, -1).any(axis=0)
+    parents, chosen = split[asked], np.zeros((len(nodes), 2), np.bool_)
+    chosen[parents, right_is_smaller[asked].astype(np.int64)] = True
+    counted = np.flatnonzero(chosen.ravel().take(son))
+    among = np.zeros(len(nodes), np.int64)
+    among[parents] = np.arange(len(parents))
+    is_right, place = np.divmod(np.flatnonzero(tried), max(len(split), 1))
+    is_larger = (is_right == 1) != right_is_smaller[place]
+    parent = among.take(nodes.of_row.take(counted))
+    return Sons(parents, nodes.rows.take(counted), parent, (np.cumsum(asked) - 1)[place], is_larger)
 
 
-def _impurity(counts: Floats) -> Floats:
-    """The Gini impurity times weight, (M,), of weighted counts (C, M): the sums that rpart computes, so that ties are its ties."""
-    size = counts.sum(axis=0)
-    found = np.zeros(counts.shape[1])
-    for share in counts / size:
-        found += size * (share * (1 - share))
-    return found
-
-
-def _of_both(left: Floats, right: Floats) -> Floats:
-    """The impurity of both sides, (M,), of weighted counts (C, M), likewise."""
-    found = np.zeros(left.shape[1])
-    ours, theirs = left.sum(axis=0), right.sum(axis=0)
-    for one, other in zip(left, right, strict=True):
-        share = one / ours
-        found += ours * (share * (1 - share))
-        share = other / theirs
-        found += theirs * (share * (1 - share))
-    return found
-
-
-def _cells(codes: Integers, size: int, y: Integers, at: Integers, classes: int, nodes: int) -> Cells:
-    """The cells of codes (n,) below ``size``, in the order of nodes and codes."""
-    key = (at * size + codes) * classes + y
-    if nodes * size * classes <= _MOST_CELLS * len(y):
-        table = np.bincount(key, minlength=nodes * size * classes).reshape(-1, classes)
-        cell = np.flatnonzero(table.any(axis=1))
-        return Cells(cell // size, cell % size, table[cell].T.astype(np.float64))
-    found, repeats = np.unique(key, return_counts=True)
-    cell, column = np.unique(found // classes, return_inverse=True)
-    of_class = np.zeros((classes, len(cell)))
-    of_class[found % classes, column] = repeats
-    return Cells(cell // size, cell % size, of_class)
-
-
-def _by_shares(cells: Cells, total: Floats, rules: Rules) -> Cells:
-    """The cells of each node in the order of the share of the first class, or along the component of all shares."""
-    table, total = cells.table * rules.weights, total * rules.weights
-    size = table.sum(axis=0)
-    if len(total) == 2:
-        place = table[0] / size
-    else:
-        distance = table / size - (total / total.sum(axis=0))[:, cells.node]
-        products = (distance[:, None] * distance[None] * size).reshape(len(total) ** 2, -1)
-        sums = [np.bincount(cells.node, product, total.shape[1]) for product in products]
-        axes = np.linalg.eigh(np.stack(sums, axis=1).reshape(-1, len(total), len(total)))[1][:, :, -1]
-        place = np.einsum("cm,mc->m", distance, axes[cells.node])
-    order = np.lexsort((cells.value, place, cells.node))
-    return Cells(cells.node[order], cells.value[order], cells.table[:, order])
-
-
-def _best_cuts(cells: Cells, total: Floats, whole: Floats, rules: Rules) -> tuple[Floats, Integers]:
-    """Of each node the largest gain by a cut between its cells, 0 without one, and the last cell before it: both (A,)."""
-    sums = np.cumsum(cells.table, axis=1)
-    start = np.searchsorted(cells.node, np.arange(total.shape[1]))
-    left = sums - (sums[:, start] - cells.table[:, start])[:, cells.node]
-    ours = left.sum(axis=0)
-    place = np.flatnonzero((ours >= rules.minbucket) & (total.sum(axis=0)[cells.node] - ours >= rules.minbucket))
-    node, left = cells.node[place], left[:, place]
-    best, which = _least(_of_both(left * rules.weights, (total[:, node] - left) * rules.weights), node, whole)
-    gain, last = np.zeros(len(whole)), np.zeros(len(whole), np.int64)
-    gain[node[which]], last[node[which]] = whole[node[which]] - best, place[which]
-    return gain, last
-
-
-def _least(impurity: Floats, node: Integers, whole: Floats) -> tuple[Floats, Integers]:
-    """The least impurity (M,) of each node, node ascending, that is below its whole, and the first place of it."""
-    below = np.flatnonzero(impurity < whole[node])
-    if not len(below):
-        return np.empty(0), below
-    starts = np.flatnonzero(np.diff(node[below], prepend=-1))
-    least = np.repeat(np.minimum.reduceat(impurity[below], starts), np.diff(starts, append=len(below)))
-    places = below[impurity[below] == least]
-    first = places[np.flatnonzero(np.diff(node[places], prepend=-1))]
-    return impurity[first], first
-
-
-def _before(cells: Cells, last: Integers, members: Booleans) -> Booleans:
-    """``members`` (A, size) with the values in cells up to the last of their node."""
-    inside = np.arange(len(cells.node)) <= last[cells.node]
-    members[cells.node[inside], cells.value[inside]] = True
-    return members
-
-
-def _best_sets(cells: Cells, total: Floats, whole: Floats, size: int, rules: Rules) -> tuple[Floats, Booleans]:
-    """Of each node the largest gain by a set of the levels, 0 without one, and that set: (A,) and (A, size)."""
-    classes, nodes = total.shape
-    table = np.zeros((nodes, size, classes))
-    table[cells.node, cells.value] = cells.table.T
-    sets = np.array(list(_gray_code(size)))
-    gain, members = np.zeros(nodes), np.zeros((nodes, size), bool)
-    step = max(_MOST_COUNTS // (len(sets) * classes), 1)
-    for part in (slice(begin, begin + step) for begin in range(0, nodes, step)):
-        left = np.einsum("sl,alc->cas", sets * 1.0, table[part]).reshape(classes, -1)
-        node = np.repeat(np.arange(nodes)[part], len(sets))
-        right = total[:, node] - left
-        allowed = np.flatnonzero(np.minimum(left.sum(axis=0), right.sum(axis=0)) >= rules.minbucket)
-        both = _of_both(left[:, allowed] * rules.weights, right[:, allowed] * rules.weights)
-        best, which = _least(both, node[allowed], whole)
-        of = node[allowed[which]]
-        gain[of], members[of] = whole[of] - best, sets[allowed[which] % len(sets)]
-    return gain, members
-
-
-def _gray_code(size: int) -> Iterator[Booleans]:
-    """All sets of ``size`` levels without the last, but for the empty one, in the order of the Gray code."""
-    for number in range(1, 2 ** (size - 1)):
-        yield (number ^ (number >> 1)) >> np.arange(size) & 1 == 1
+def _by_tree(depths: Sequence[Depth], leaf: Integers, trees: int) -> list[ClassTree]:
+    """Tree by tree, its nodes depth by depth, sons in the order of their parents, the left one first."""
+    tree, rank, feature, cut, members, left, right, counts = (
+        np.concatenate([depth[part] for depth in depths]) for part in range(1, len(Depth._fields))
+    )
+    order = np.lexsort((rank, np.repeat(np.arange(len(depths)), [len(depth.tree) for depth in depths]), tree))
+    size = np.bincount(tree, minlength=trees)
+    start = np.cumsum(size) - size
+    new = np.empty_like(order)
+    new[order] = np.arange(len(order)) - np.repeat(start, size)
+    parts = [order[begin : begin + count] for begin, count in zip(start, size, strict=True)]
+    return [
+        ClassTree(feature[own], cut[own], members[own], new[left[own]], new[right[own]], counts[own], new[of_tree])
+        for own, of_tree in zip(parts, leaf.reshape(trees, -1), strict=True)
+    ]
 
 
 def _worth_splitting(tree: ClassTree, errors: Floats, weights: Floats, alpha: float) -> Booleans:
@@ -325,16 +219,15 @@ def _worth_splitting(tree: ClassTree, errors: Floats, weights: Floats, alpha: fl
     shows that they cannot matter: that is rpart's ``partition``, recursion by recursion.
     """
     risk: list[float] = errors.tolist()
-    sons = _sons(tree, weights)
-    split = np.zeros(len(risk), bool)
+    first_sons, second_sons = _sons_in_order(tree, weights)
+    split = [False] * len(risk)
 
     def visited(node: int, bound: float) -> tuple[float, float, int]:
         """Complexity of the node as a root, errors of its leaves, and its splits."""
-        own = risk[node]
-        at_most = min(own, bound)
-        if sons[node][0] == node or at_most <= alpha:
+        own, one, other = risk[node], first_sons[node], second_sons[node]
+        at_most = own if own < bound else bound
+        if one == node or at_most <= alpha:
             return alpha, own, 0
-        one, other = sons[node]
         first = visited(one, at_most - alpha)
         at_most = min(max((own - first[1]) / (first[2] + 1), own - risk[one]), bound)
         second = visited(other, at_most - alpha)
@@ -346,18 +239,18 @@ def _worth_splitting(tree: ClassTree, errors: Floats, weights: Floats, alpha: fl
         return complexity, left, splits + 1
 
     visited(0, risk[0])
-    return split
+    return np.array(split)
 
 
-def _sons(tree: ClassTree, weights: Floats) -> list[tuple[int, int]]:
-    """The two sons of each node, the one with the lower mean class first; a leaf is its own."""
+def _sons_in_order(tree: ClassTree, weights: Floats) -> tuple[list[int], list[int]]:
+    """The son of each node with the lower mean class, and the other, (V,) each; a leaf is its own."""
     weighted = tree.counts.T * weights
     mean = np.zeros(len(tree.counts))
     for place, share in enumerate(weighted / weighted.sum(axis=0)):
         mean += share * place
     lower = mean[tree.left] < mean[tree.right]
     one, other = np.where(lower, tree.left, tree.right), np.where(lower, tree.right, tree.left)
-    return list(zip(one.tolist(), other.tolist(), strict=True))
+    return one.tolist(), other.tolist()
 
 
 Branch = tuple[float, float, int, float]
@@ -378,15 +271,18 @@ def _after_collapse(own: float, first: Branch, second: Branch) -> tuple[float, i
 def _without(tree: ClassTree, collapsed: Booleans) -> ClassTree:
     """The tree whose ``collapsed`` nodes (V,) are leaves."""
     here = np.arange(len(collapsed))
-    end, reached = here.copy(), np.zeros(len(here), bool)
+    sons = zip(tree.left.tolist(), tree.right.tolist(), strict=True)
+    end, reached = here.tolist(), [False] * len(here)
     reached[0] = True
-    for node in np.flatnonzero(tree.left != here):
-        sons = [tree.left[node], tree.right[node]]
-        reached[sons] = reached[node] and not collapsed[node]
-        end[sons] = np.where(reached[sons], sons, end[node])
-    new = np.cumsum(reached) - 1
-    inner = (reached & ~collapsed)[reached]
-    left, right = (np.where(inner, new[side[reached]], new[here[reached]]) for side in (tree.left, tree.right))
-    feature, cut = (np.where(inner, column[reached], 0) for column in (tree.feature, tree.cut))
-    members = tree.members[reached] & inner[:, None]
-    return ClassTree(feature, cut, members, left, right, tree.counts[reached], new[end[tree.leaf]])
+    for node, (pair, gone) in enumerate(zip(sons, collapsed.tolist(), strict=True)):
+        if pair[0] != node:
+            for son in pair:
+                reached[son] = reached[node] and not gone
+                end[son] = son if reached[son] else end[node]
+    stays = np.array(reached)
+    new = np.cumsum(stays) - 1
+    inner = (stays & ~collapsed)[stays]
+    left, right = (np.where(inner, new[side[stays]], new[here[stays]]) for side in (tree.left, tree.right))
+    feature, cut = (np.where(inner, column[stays], 0) for column in (tree.feature, tree.cut))
+    members = tree.members[stays] & inner[:, None]
+    return ClassTree(feature, cut, members, left, right, tree.counts[stays], new[np.array(end)[tree.leaf]])

@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations, product
+from itertools import chain, combinations, islice, product
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -46,7 +46,7 @@ from ..run import Run
 from ..schema import Kind, Role
 from ..spec import Param, Spec
 from ..statistics.bounded_interval import NON_NEGATIVE, Range
-from ..statistics.class_trees import class_tree
+from ..statistics.class_trees import class_trees
 from ..statistics.columns import column_scales, filled_with_mean, independent_columns, with_own_level
 from ..statistics.combining import monte_carlo_mean
 from ..statistics.logistic import BlockedLogistic, logistic_regression
@@ -61,8 +61,8 @@ from ..statistics.sparse_design import (
     independent_basis,
 )
 
-Pmse = Callable[[Floats], float]
-"""The pMSE of a classifier of y (N,), 0 or 1."""
+Pmse = Callable[[Sequence[Floats]], list[float]]
+"""The pMSE of a classifier of each of some labels y (N,), 0 or 1."""
 
 
 def mean_squared_distance(scores: Floats, y: Floats) -> float:
@@ -93,21 +93,27 @@ def logit_pmse(design: SparseDesign, y: Floats, repeated: NDArray[np.bool_]) -> 
     return pmse, d * c * (1 - c) ** 2 / len(y)
 
 
-def tree_pmse(x: Integers, y: Floats, levels: Sequence[int], minbucket: int, cp: float) -> float:
-    """The pMSE of a classification tree of y (N,) by codes x (N, P), grown and pruned as ``class_trees`` does.
+def tree_pmse(x: Integers, labels: Sequence[Floats], levels: Sequence[int], minbucket: int, cp: float) -> list[float]:
+    """The pMSE of a classification tree of each of the ``labels`` y (N,) by codes x (N, P), grown and pruned as ``class_trees`` does.
 
     ``levels`` (P,) says how many levels a predictor without an order has, 0 for one with. Leaves have at least ``minbucket``
     records, and each split saves the share ``cp`` of the root's misclassified records. Both tables weigh the same: else the
     larger one would have the majority in every leaf, and the tree no errors to save.
     """
-    weights = 0.5 / np.array([1 - y.mean(), y.mean()])
-    tree = class_tree(x, y.astype(np.int64), levels=levels, minbucket=minbucket, cp=cp, weights=weights.tolist())
-    shares = tree.counts[:, 1] / tree.counts.sum(axis=1)
-    return mean_squared_distance(shares[tree.leaf], y)
+    c = labels[0].mean()
+    weights = 0.5 / np.array([1 - c, c])
+    classes = [y.astype(np.int64) for y in labels]
+    trees = class_trees(x, classes, levels=levels, minbucket=minbucket, cp=cp, weights=weights.tolist())
+    shares = [(tree.counts[:, 1] / tree.counts.sum(axis=1))[tree.leaf] for tree in trees]
+    return [mean_squared_distance(scores, y) for scores, y in zip(shares, labels, strict=True)]
 
 
-def permutation_null(pmse: Pmse, y: Floats, permutations: int, run: Run) -> list[float]:
-    """The pMSE under ``permutations`` permutations of the labels y (N,), zeros first, times 1 - c, c the share of ones.
+RECORDS_AT_ONCE = 150_000
+"""Of permuted tables that are classified together: of small ones several, since each step of a tree takes a while however small."""
+
+
+def permutation_null(pmse: Pmse, y: Floats, permutations: int, run: Run) -> tuple[float, list[float]]:
+    """The pMSE of the labels y (N,), zeros first, and under ``permutations`` permutations of them times 1 - c, c the share of ones.
 
     A permutation lets both tables vary, as two fresh samples of a population do: the distance between their means has variance
     1/n + 1/m times that of a record. A release drawn from a model fitted to this confidential table varies alone, by 1/m: the
@@ -117,16 +123,19 @@ def permutation_null(pmse: Pmse, y: Floats, permutations: int, run: Run) -> list
     other. For independent tables that is as good as any permutation; for a partly synthetic one it is the only right one,
     because what such a pair has in common stays in both tables.
     """
-    work = partial(_permuted, pmse, y, 2 * np.sum(y) == len(y))
-    found = list(run.over(work, range(permutations), "permutations"))
-    return [float(value * (1 - y.mean())) for value in found]
+    work = partial(_permuted, y, 2 * np.sum(y) == len(y))
+    labels = chain([y], run.over(work, range(permutations), "permutations"))
+    found: list[float] = []
+    while at_once := list(islice(labels, max(1, RECORDS_AT_ONCE // len(y)))):
+        found += pmse(at_once)
+    return found[0], [float(value * (1 - y.mean())) for value in found[1:]]
 
 
-def _permuted(pmse: Pmse, y: Floats, paired: bool, item: Any, rng: np.random.Generator) -> float:
+def _permuted(y: Floats, paired: bool, item: Any, rng: np.random.Generator) -> Floats:
     if not paired:
-        return pmse(rng.permutation(y))
+        return rng.permutation(y)
     exchanged = rng.random(len(y) // 2) < 0.5
-    return pmse(np.where(np.tile(exchanged, 2), 1 - y, y))
+    return np.where(np.tile(exchanged, 2), 1 - y, y)
 
 
 MOST_COEFFICIENTS = 1000
@@ -244,9 +253,10 @@ def _repeated(columns: Sequence[Floats], ours: int) -> list[bool]:
 
 def _by_permutation(x: Integers, levels: Sequence[int], y: Floats, spec: PropensitySpec, run: Run) -> Measure:
     pmse = partial(tree_pmse, x, levels=levels, minbucket=spec.minbucket, cp=spec.cp)
-    null, lower, upper = monte_carlo_mean(permutation_null(pmse, y, spec.permutations, run), within=PMSE)
+    own, permuted = permutation_null(pmse, y, spec.permutations, run)
+    null, lower, upper = monte_carlo_mean(permuted, within=PMSE)
     no_split = "the tree does not split when labels are permuted, so its null is 0"
-    return _measure(pmse(y), Estimate("null_pmse", null, lower=lower, upper=upper), no_split)
+    return _measure(own, Estimate("null_pmse", null, lower=lower, upper=upper), no_split)
 
 
 def _measure(pmse: float, null: Estimate, why_zero: str) -> Measure:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from public_data import PUBLIC_DATA
 from sklearn.tree import DecisionTreeClassifier
 
-from sfumato.engine.statistics.class_trees import ClassTree, class_tree
+from sfumato.engine.statistics import class_splits
+from sfumato.engine.statistics.class_trees import ClassTree, class_tree, class_trees
 
 TABLES = {
     "adult": (
@@ -159,3 +160,96 @@ def test_predictors_of_very_many_levels_are_split_in_the_order_of_their_shares()
     tree = class_tree(codes[:, None], y, levels=[40], minbucket=5, cp=1e-8)
     assert len(np.unique(tree.leaf)) == 3
     assert errors(tree) == 0
+
+
+def impurity(*sides: list[float]) -> float:
+    """The Gini impurity of weighted counts, one side after another, class by class: the sums that rpart computes."""
+    found, sizes = 0.0, [sum(side) for side in sides]
+    for k in range(len(sides[0])):
+        for side, size in zip(sides, sizes, strict=True):
+            share = side[k] / size
+            found += size * (share * (1 - share))
+    return found
+
+
+def best_split(
+    x: np.ndarray, y: np.ndarray, levels: list[int], minbucket: int, weights: list[float]
+) -> tuple[float, int, list[int]]:
+    """Record by record: the gain, the predictor and the values that go left, of the first of the best splits of a node."""
+
+    def weighed(records: np.ndarray) -> list[float]:
+        return [weight * float((y[records] == k).sum()) for k, weight in enumerate(weights)]
+
+    best: tuple[float, int, list[int]] = (0.0, -1, [])
+    whole = impurity(weighed(np.full(len(y), True)))
+    for j, column in enumerate(x.T):
+        values = sorted(set(column.tolist()))
+        if levels[j]:
+            shares = {v: weighed(column == v)[0] / sum(weighed(column == v)) for v in values}
+            values.sort(key=lambda v, shares=shares: (shares[v], v))  # type: ignore[misc]
+        least, chosen = whole, None
+        for k in range(1, len(values)):
+            left = np.isin(column, values[:k])
+            if min(left.sum(), (~left).sum()) >= minbucket:
+                found = impurity(weighed(left), weighed(~left))
+                if found < least:
+                    least, chosen = found, values[:k]
+        if chosen is not None and whole - least > best[0]:
+            best = whole - least, j, chosen
+    return best
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cells", [0, 1, 10**6])
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(6, 90),
+    levels=st.lists(st.sampled_from([0, 0, 3, 7]), min_size=1, max_size=3),
+    minbucket=st.integers(1, 6),
+    weights=st.sampled_from([(1.0, 1.0), (0.7, 1.9), (1.0, 1.0, 1.0), (2.0, 0.3, 1.1)]),
+)
+def test_every_split_is_the_first_of_the_best(
+    cells: int, seed: int, n: int, levels: list[int], minbucket: int, weights: tuple[float, ...]
+) -> None:
+    """Ties too, which few values make frequent; with values that are counted, kept in order, or first the one and then the other."""
+    rng = np.random.default_rng(seed)
+    levels = levels if len(weights) == 2 else [0] * len(levels)
+    x = np.column_stack([rng.integers(0, count or rng.integers(2, 30), n) for count in levels])
+    labels = [rng.integers(0, len(weights), n), np.minimum(x[:, 0] // 2, len(weights) - 1)]
+    labels = [np.concatenate([np.arange(len(weights)), y[len(weights) :]]) for y in labels]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(class_splits, "_MOST_CELLS", cells)
+        trees = class_trees(x, labels, levels=levels, minbucket=minbucket, cp=0.0, weights=weights)
+    for tree, y in zip(trees, labels, strict=True):
+        node = [np.arange(n)]
+        inner = tree.left != np.arange(len(tree.left))
+        for v in range(len(tree.left)):
+            if not inner[v]:
+                assert np.array_equal(np.flatnonzero(tree.leaf == v), node[v])
+                continue
+            _, j, left = best_split(x[node[v]], y[node[v]], levels, minbucket, list(weights))
+            goes_left = np.isin(x[node[v], j], left)
+            assert tree.feature[v] == j
+            assert (tree.members[v, left] if levels[j] else tree.cut[v] == max(left)).all()
+            assert [tree.left[v], tree.right[v]] == [len(node), len(node) + 1]
+            node += [node[v][goes_left], node[v][~goes_left]]
+        assert tree.counts.tolist() == [np.bincount(y[at], minlength=len(weights)).tolist() for at in node]
+
+
+def test_trees_of_several_labels_are_those_of_each() -> None:
+    """One of them has nothing to split."""
+    rng = np.random.default_rng(3)
+    x = np.column_stack([rng.integers(0, 200, 500), rng.integers(0, 5, 500), rng.integers(0, 3, 500)])
+    noisy = (x[:, 0] + 30 * (x[:, 1] % 2) + rng.normal(size=500) * 20 > 110).astype(int)
+    labels = [noisy, rng.permutation(noisy), np.zeros(500, int), np.where(x[:, 2] == 2, 1, noisy)]
+    together = class_trees(x, labels, levels=[0, 5, 0], minbucket=5, cp=1e-8)
+    for tree, y in zip(together, labels, strict=True):
+        alone = class_tree(x, y, levels=[0, 5, 0], minbucket=5, cp=1e-8)
+        assert np.array_equal(tree.leaf, alone.leaf)
+        assert tree.feature.tolist() == alone.feature.tolist()
+        assert tree.cut.tolist() == alone.cut.tolist()
+        assert tree.members.tolist() == alone.members.tolist()
+        assert tree.counts[:, : alone.counts.shape[1]].tolist() == alone.counts.tolist()
+    assert [len(tree.left) for tree in together][2] == 1
+    assert min(len(together[k].left) for k in (0, 1, 3)) > 5

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -28,23 +29,35 @@ def two_groups(below: int, above: int) -> tuple[np.ndarray, np.ndarray]:
     return x, y
 
 
+def tree_score(x: np.ndarray, y: np.ndarray, levels: list[int], minbucket: int, cp: float) -> float:
+    """Of one labelling."""
+    return tree_pmse(x, [y], levels, minbucket, cp)[0]
+
+
+def under_permutations(pmse: Callable[[np.ndarray], float], y: np.ndarray, permutations: int) -> list[float]:
+    """The scores of a classifier that takes one labelling at a time."""
+    own, found = permutation_null(lambda labels: [pmse(one) for one in labels], y, permutations, run())
+    assert own == pmse(y)
+    return found
+
+
 def test_a_tree_of_one_split_by_hand() -> None:
     """The shares are 0.2 and 0.7 and c = 0.45."""
-    assert tree_pmse(*two_groups(20, 20), [0], 5, 0.0) == pytest.approx((0.25**2 + 0.25**2) / 2)
+    assert tree_score(*two_groups(20, 20), [0], 5, 0.0) == pytest.approx((0.25**2 + 0.25**2) / 2)
 
 
 def test_leaves_and_splits_keep_to_their_limits() -> None:
     """Both classes weigh 20. A split in the middle leaves 4 of 18 ones and 6 of 22 zeros wrong: it saves .505 of the errors."""
     x, y = two_groups(20, 20)
-    assert tree_pmse(x, y, [0], 13, 0.50) > 0.0
-    assert tree_pmse(x, y, [0], 14, 0.50) == 0.0, "fewer than 3 x 14 records are not split"
-    assert tree_pmse(x, y, [0], 13, 0.51) == 0.0
-    assert tree_pmse(*two_groups(10, 30), [0], 10, 0.0) > 0.0
-    assert tree_pmse(*two_groups(10, 30), [0], 11, 0.0) == 0.0
+    assert tree_score(x, y, [0], 13, 0.50) > 0.0
+    assert tree_score(x, y, [0], 14, 0.50) == 0.0, "fewer than 3 x 14 records are not split"
+    assert tree_score(x, y, [0], 13, 0.51) == 0.0
+    assert tree_score(*two_groups(10, 30), [0], 10, 0.0) > 0.0
+    assert tree_score(*two_groups(10, 30), [0], 11, 0.0) == 0.0
 
 
 def test_a_tree_of_very_few_records_does_not_fail() -> None:
-    assert tree_pmse(np.array([[0], [1]]), np.array([0.0, 1.0]), [0], 1, 0.0) == 0.0
+    assert tree_score(np.array([[0], [1]]), np.array([0.0, 1.0]), [0], 1, 0.0) == 0.0
 
 
 def test_a_logit_on_one_indicator_has_the_shares_of_the_groups(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +78,7 @@ def positions(y: np.ndarray) -> float:
 
 def test_every_permutation_of_unequal_tables_occurs_equally_often() -> None:
     """Two zeros and one one: three arrangements. 600 draws; a chi-square of 13.8 with 2 df has probability 0.001."""
-    found = permutation_null(positions, np.array([0.0, 0.0, 1.0]), 600, run())
+    found = under_permutations(positions, np.array([0.0, 0.0, 1.0]), 600)
     counts = np.unique(found, return_counts=True)[1]
     assert len(counts) == 3
     assert np.sum((counts - 200) ** 2 / 200) < 13.8
@@ -73,7 +86,7 @@ def test_every_permutation_of_unequal_tables_occurs_equally_often() -> None:
 
 def test_equal_tables_exchange_labels_within_pairs_only() -> None:
     """Two pairs: four arrangements, each with one label of a kind in a pair; half of the distance is the null."""
-    found = permutation_null(positions, np.array([0.0, 0.0, 1.0, 1.0]), 800, run())
+    found = under_permutations(positions, np.array([0.0, 0.0, 1.0, 1.0]), 800)
     values, counts = np.unique(found, return_counts=True)
     assert set(values) == {1.5, 3.0, 4.5, 6.0}
     assert np.sum((counts - 200) ** 2 / 200) < 16.3
@@ -85,7 +98,7 @@ def test_the_null_of_permutations_is_the_closed_form_of_a_logit(zeros: int, ones
     """Snoke et al. 2018: 4 c (1 - c)^2 / N for the release alone. Permutations unscaled, the negative control, are not."""
     x = np.column_stack([np.ones(zeros + ones), np.random.default_rng(3).normal(size=(zeros + ones, 4))])
     y, intercept = np.repeat([0.0, 1.0], [zeros, ones]), np.arange(5) == 0
-    found = np.array(permutation_null(lambda labels: logit_pmse(design(x), labels, intercept)[0], y, 400, run()))
+    found = np.array(under_permutations(lambda one: logit_pmse(design(x), one, intercept)[0], y, 400))
     expected, error = logit_pmse(design(x), y, intercept)[1], found.std() / 20
     assert abs(found.mean() - expected) < 4 * error
     assert abs(found.mean() / (zeros / (zeros + ones)) - expected) > 4 * error
@@ -102,10 +115,10 @@ def test_the_null_is_that_of_pairs_where_records_are_kept() -> None:
         return np.column_stack([kept, rng.permutation(600)])
 
     def pmse(x: np.ndarray, labels: np.ndarray) -> float:
-        return tree_pmse(x, labels, [0] * 5, 20, 1e-8)
+        return tree_score(x, labels, [0] * 5, 20, 1e-8)
 
     x = fresh()
-    of_pairs = 2 * np.mean(permutation_null(partial(pmse, x), y, 60, run()))
+    of_pairs = 2 * np.mean(under_permutations(partial(pmse, x), y, 60))
     of_all = np.mean([pmse(x, rng.permutation(y)) for _ in range(60)])
     others = [pmse(fresh(), y) for _ in range(60)]
     error = np.std(others) / np.sqrt(30)
