@@ -17,7 +17,7 @@ from typing import Any
 
 from sfumato.workspace.errors import StrangeFile
 from sfumato.workspace.plain_files import owner_if_other, read_plain
-from sfumato.workspace.views.results import SORTS
+from sfumato.workspace.views.results import FAILURES, SORTS
 
 FILE = "app-state.json"
 MOST_BYTES = 1 << 16
@@ -34,7 +34,7 @@ class AppState:
     tab: str = "runs"
     draws: bool = False
     filter: str = ""
-    sort: str = "measure"
+    sort: str = FAILURES
     log: bool = False
     across: str = ""
     up: str = ""

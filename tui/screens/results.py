@@ -16,6 +16,7 @@ from textual.widgets import Input
 from textual.worker import get_current_worker
 
 from sfumato.engine.rows import Row
+from sfumato.engine.thresholds import Verdict
 from sfumato.engine.wording import counted
 from sfumato.tui.export import Exportable, Lines, lines_of
 from sfumato.tui.variable_titles import titles_of
@@ -28,15 +29,17 @@ from sfumato.workspace.reporting.attacks import attack_lines
 from sfumato.workspace.reporting.evidence import evidence_lines
 from sfumato.workspace.reporting.results import ROW_COLUMNS, row_cells
 from sfumato.workspace.reporting.tables import Column, cells, fitted
-from sfumato.workspace.reporting.words import names_of, settings_apart
+from sfumato.workspace.reporting.words import mark, names_of, settings_apart
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import (
+    FAILURES,
     SORTS,
     ResultOrders,
     Selection,
     account_and_risks,
     has_averages,
     selected_rows,
+    verdicts_of,
 )
 from sfumato.workspace.views.runs import recipe_toml
 
@@ -44,6 +47,8 @@ from .explain import Explain, explained
 from .page import Pane, stage
 from .split import DetailQuery, LaidOut, Split
 
+SIGN = Column("sign", "", 1)
+"""The verdict on the row: failed, without a value, met."""
 SORTED_COLUMN = {"measure": "measure", "target": "of"}
 EMPTY = "The run has no results yet."
 MANY = 5_000
@@ -68,15 +73,23 @@ class ResultPages:
         """A page of rows."""
         with Workspace.open(self.directory, read_only=True) as workspace:
             rows = self.orders.rows(workspace, self.selection, offset, limit)
+            outcomes = self.orders.outcomes(workspace, self.selection.run_id)
             apart = settings_apart(recipe_toml(workspace, self.selection.run_id))
+        room = next(column.width for column in self.columns if column.name == "measure")
+        signs = [mark(outcomes[row.series]) if _is_judged(row) and row.series in outcomes else "" for row in rows]
         return [
-            cells(self.columns, {**row_cells(row, apart), "measure": name_in(self.columns[0].width, row)})
-            for row in rows
+            cells(self.columns, {**row_cells(row, apart), "measure": name_in(room, row), "sign": sign})
+            for row, sign in zip(rows, signs, strict=True)
         ]
 
     def line(self, workspace: Workspace, index: int) -> Row | None:
         """One row with all that there is to it."""
         return next(iter(self.orders.rows(workspace, self.selection, index, 1)), None)
+
+
+def _is_judged(row: Row) -> bool:
+    """Whether verdicts can speak of the row: not of the confidential data's, nor of a single dataset's."""
+    return row.draw is None and row.dataset != "confidential"
 
 
 class ResultGrid(Grid):
@@ -86,7 +99,7 @@ class ResultGrid(Grid):
 
 
 class Results(Pane, Split):
-    """Averages over the released datasets; ``d`` adds the datasets' own rows."""
+    """Averages over the released datasets, failures first; ``d`` adds the datasets' own rows, ``o`` has them by measure, then by other columns."""
 
     shown_by = "results"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -110,12 +123,13 @@ class Results(Pane, Split):
 
     @dataclass
     class Headed(Message):
-        """How many rows there are, whether they are averages yet, and what is said in lines above them: epsilon beside evidence, and attacks."""
+        """How many rows there are, whether they are averages yet, what is said in lines above them (epsilon beside evidence, and attacks), and the verdicts."""
 
         selection: Selection
         count: int
         averages: bool
         evidence: Sequence[str]
+        verdicts: Sequence[Verdict]
 
     def compose(self) -> ComposeResult:
         """What is shown, epsilon beside evidence and attacks, the filter, and the table."""
@@ -157,6 +171,7 @@ class Results(Pane, Split):
                 len(orders.numbers(workspace, selection)),
                 has_averages(workspace, selection.run_id),
                 _in_few_words(account_and_risks(workspace, selection.run_id)),
+                verdicts_of(workspace, selection.run_id),
             ),
             lambda found: self.Headed(selection, *found),
         )
@@ -174,7 +189,7 @@ class Results(Pane, Split):
         kind = "all rows" if selection.draws else "averages over the datasets"
         if not event.averages:
             kind = "rows so far; averages come when the run has ended" + ("" if selection.draws else " (d shows all)")
-        parts = [f"{counted(event.count, 'row')}", kind, f"by {selection.sort}"]
+        parts = [f"{counted(event.count, 'row')}", kind, sorted_text(selection.sort, event.verdicts)]
         parts += [f"filter: {selection.text}"] if selection.text else []
         self.query_one("#results-head", Line).say(" · ".join(parts))
         line = self.query_one("#results-evidence", Line)
@@ -295,6 +310,16 @@ class Results(Pane, Split):
             await self.sfumato.open(Explain(event.row, titles_of(self.line.run.recipe_toml)))
 
 
+def sorted_text(sort: str, verdicts: Sequence[Verdict]) -> str:
+    """``failures first (2 of 5 thresholds)``, ``by measure``."""
+    if sort != FAILURES:
+        return f"by {sort}"
+    unmet = sum(one.outcome != "pass" for one in verdicts)
+    return (
+        f"failures first ({unmet} of {counted(len(verdicts), 'threshold')})" if verdicts else "by measure, no verdicts"
+    )
+
+
 def _in_few_words(found: Sequence[Row]) -> list[str]:
     """Epsilon beside evidence, and attacks beside control records, where there are such."""
     return [*evidence_lines(found), *attack_lines(found)]
@@ -303,8 +328,8 @@ def _in_few_words(found: Sequence[Row]) -> list[str]:
 def _columns(width: int, selection: Selection) -> tuple[Column, ...]:
     """The columns; where there is little room the last ones are out of sight, and the table scrolls sideways to them."""
     chosen = SORTED_COLUMN.get(selection.sort, selection.sort)
-    wide = [replace(c, width=c.width + 12) if width > 150 and c.name == "of" else c for c in ROW_COLUMNS]
-    seen = 5 if width < 100 else len(wide)
+    wide = [replace(c, width=c.width + 12) if width > 150 and c.name == "of" else c for c in (SIGN, *ROW_COLUMNS)]
+    seen = 6 if width < 100 else len(wide)
     wide = wide if width > 150 else wide[:-1]
     columns = (*fitted(wide[:seen], width), *wide[seen:])
     return tuple(replace(c, title=f"{c.title} <") if c.name == chosen else c for c in columns)

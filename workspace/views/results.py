@@ -18,7 +18,9 @@ from sfumato.engine.thresholds import Outcome, Verdict
 from ..store.records import check_numbers, check_texts, check_whole, record, stored_table
 from ..store.workspace import Workspace
 
+FAILURES = "failures"
 SORTS: Mapping[str, str] = {
+    FAILURES: "coalesce(unmet.place, 2), ",
     "measure": "",
     "target": "result.target, ",
     "dataset": "result.dataset, ",
@@ -26,7 +28,9 @@ SORTS: Mapping[str, str] = {
     "value": "result.value IS NULL, result.value DESC, ",
     "status": "result.status = 'computed', ",
 }
-"""The orders in which results can be listed."""
+"""The orders in which results can be listed. ``failures``: first the series that a threshold fails, then those that one has no value of;
+the confidential data's row stays beside the others of its series.
+"""
 
 _BY_MEASURE = """CASE result.family WHEN 'synthesis' THEN -1 WHEN 'utility' THEN 0 WHEN 'quality' THEN 1 WHEN 'risk' THEN 2 ELSE 3 END, result.method,
                  min(result.id) OVER (PARTITION BY result.family, result.method, result.measure, result.target,
@@ -88,24 +92,87 @@ _COLUMNS = ", ".join(f"result.{name}" for name in _NAMES)
 
 def selected_rows(workspace: Workspace, selection: Selection, offset: int, limit: int) -> list[Row]:
     """The rows of a selection from ``offset`` on, at most ``limit``."""
-    where, bound = _where(workspace, selection)
-    query = f"""SELECT {_COLUMNS} FROM result JOIN task ON task.id = result.task_id WHERE {where}
-                ORDER BY {SORTS[selection.sort]}{_BY_MEASURE} LIMIT ? OFFSET ?"""
-    return [_row(row) for row in workspace.connection.execute(query, [*bound, limit, offset])]
+    query, bound = _in_order(workspace, selection, _COLUMNS)
+    return [_row(row) for row in workspace.connection.execute(f"{query} LIMIT ? OFFSET ?", [*bound, limit, offset])]
 
 
 def result_numbers(workspace: Workspace, selection: Selection) -> array[int]:
     """The rows of a selection in their order, by the numbers that the database knows them by."""
-    where, bound = _where(workspace, selection)
-    query = f"""SELECT result.id FROM result JOIN task ON task.id = result.task_id WHERE {where}
-                ORDER BY {SORTS[selection.sort]}{_BY_MEASURE}"""
+    query, bound = _in_order(workspace, selection, "result.id")
     return array("q", (number for (number,) in workspace.connection.execute(query, bound)))
+
+
+def _in_order(workspace: Workspace, selection: Selection, columns: str) -> tuple[str, list[object]]:
+    """The query of a selection in its order, and the values it binds."""
+    where, bound = _where(workspace, selection)
+    order, first, beside, places = SORTS[selection.sort], "", "", list[object]()
+    if selection.sort == FAILURES:
+        unmet = [one for one in judged_series(workspace, selection.run_id) if one.outcome in UNMET]
+        order = order if unmet else ""
+        if unmet:
+            values = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(unmet))
+            first = f"WITH unmet(family, method, measure, target, params, level, place) AS (VALUES {values}) "
+            same = " AND ".join(
+                f"unmet.{name} = result.{name}" for name in ("family", "method", "measure", "target", "params")
+            )
+            beside = f"LEFT JOIN unmet ON {same} AND unmet.level IS result.level"
+            places = [value for one in unmet for value in (*one.place, UNMET.index(one.outcome))]
+    query = f"""{first}SELECT {columns} FROM result JOIN task ON task.id = result.task_id {beside} WHERE {where}
+                ORDER BY {order}{_BY_MEASURE}"""
+    return query, [*places, *bound]
+
+
+UNMET = ("fail", "not computed")
+"""Outcomes of verdicts that are no pass, the worst first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A series that thresholds of its run speak of: where it stands in the database, ``Row.series``, and the worst of its verdicts."""
+
+    place: tuple[str, str, str, str, str, float | None]
+    series: tuple[str, str, str, float | None]
+    outcome: Outcome
+
+
+def judged_series(workspace: Workspace, run_id: int) -> list[Judged]:
+    """The series of a finished run that its verdicts speak of, as ``judged_row`` has them."""
+    verdicts = verdicts_of(workspace, run_id)
+    measures = list({verdict.value.rpartition(".")[2] for verdict in verdicts})
+    targets = list({verdict.target for verdict in verdicts})
+    query = f"""SELECT {_COLUMNS}, result.params AS written FROM result JOIN task ON task.id = result.task_id
+                WHERE result.run_id = ? AND result.draw IS NULL AND result.dataset <> 'confidential' AND task.kind = 'combine'
+                      AND result.measure IN ({_places(measures)}) AND result.target IN ({_places(targets)})
+                ORDER BY result.id"""
+    found = workspace.connection.execute(query, (run_id, *measures, *targets))
+    rows = [(_row(one), str(one["written"])) for one in found]
+    worst: dict[tuple[str, str, str, str, str, float | None], Judged] = {}
+    near: dict[tuple[str, str, float | None], list[tuple[Row, str]]] = {}
+    for row, written in rows:
+        near.setdefault((row.key, row.target, row.level), []).append((row, written))
+    for verdict in verdicts:
+        beside = near.get((verdict.value, verdict.target, verdict.level), [])
+        judged = next((one for one in beside if verdict.params in (None, one[0].params)), None)
+        if judged is not None:
+            row, written = judged
+            place = row.family, row.method, row.measure, row.target, written, row.level
+            if place not in worst or _badness(verdict.outcome) < _badness(worst[place].outcome):
+                worst[place] = Judged(place, row.series, verdict.outcome)
+    return list(worst.values())
+
+
+def _places(values: Sequence[object]) -> str:
+    """As many question marks as there are values."""
+    return ", ".join("?" * len(values))
+
+
+def _badness(outcome: Outcome) -> int:
+    return (*UNMET, "pass").index(outcome)
 
 
 def numbered_rows(workspace: Workspace, numbers: Sequence[int]) -> list[Row]:
     """The rows of these numbers, in their order."""
-    places = ", ".join("?" * len(numbers))
-    query = f"SELECT {_COLUMNS}, result.id AS number FROM result WHERE result.id IN ({places})"
+    query = f"SELECT {_COLUMNS}, result.id AS number FROM result WHERE result.id IN ({_places(numbers)})"
     found = {row["number"]: row for row in workspace.connection.execute(query, list(numbers))}
     return [_row(found[number]) for number in numbers if number in found]
 
@@ -192,7 +259,9 @@ def rows_beside(workspace: Workspace, run_id: int, row: Row) -> list[Row]:
 
 
 def verdicts_on(workspace: Workspace, run_id: int, row: Row) -> list[Verdict]:
-    """The verdicts of a finished run whose number is the series of a row, as ``judged_row`` has it."""
+    """The verdicts of a finished run that speak of a row, as ``judged_row`` has it: not of confidential data, nor of one dataset alone."""
+    if row.draw is not None or row.dataset == "confidential":
+        return []
     near = [
         verdict
         for verdict in verdicts_of(workspace, run_id)
@@ -231,6 +300,7 @@ class ResultOrders:
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Selection, Future[array[int]]] = OrderedDict()
+        self._outcomes: Mapping[tuple[str, str, str, float | None], Outcome] | None = None
         self._lock = Lock()
 
     def numbers(self, workspace: Workspace, selection: Selection) -> array[int]:
@@ -250,6 +320,12 @@ class ResultOrders:
                     self._kept.pop(selection, None)
                 promised.set_exception(error)
         return promised.result()
+
+    def outcomes(self, workspace: Workspace, run_id: int) -> Mapping[tuple[str, str, str, float | None], Outcome]:
+        """The worst verdict on every series that a threshold speaks of, by ``Row.series``."""
+        if self._outcomes is None:
+            self._outcomes = {one.series: one.outcome for one in judged_series(workspace, run_id)}
+        return self._outcomes
 
     def rows(self, workspace: Workspace, selection: Selection, offset: int, limit: int) -> list[Row]:
         """The rows of a selection from ``offset`` on, at most ``limit``."""

@@ -13,7 +13,7 @@ FILE = "app-state.json"
 
 @pytest.mark.slow
 async def test_what_was_open_is_open_again(sit, directory):
-    async with sit(directory, "enter", "j", "j", "j", "enter", "2", "o", "d") as seat:
+    async with sit(directory, "enter", "j", "j", "j", "enter", "2", "o", "o", "d") as seat:
         before = seat.text
     async with sit(directory) as seat:
         assert seat.text.splitlines()[:3] == before.splitlines()[:3]

@@ -2,13 +2,14 @@ import pytest
 from textual.widgets import Input
 
 from sfumato.engine.rows import Row
+from sfumato.engine.thresholds import Verdict
 from sfumato.tui.screens.explain import facts, meaning_of
-from sfumato.tui.screens.results import name_in
+from sfumato.tui.screens.results import name_in, sorted_text
 from sfumato.tui.state import AppState, save_state
 from sfumato.tui.widgets.grid import Grid
 from sfumato.workspace.reporting.words import interval, measured, number, params_text
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import Selection, result_numbers, selected_rows
+from sfumato.workspace.views.results import FAILURES, Selection, result_numbers, selected_rows
 
 
 def head(seat):
@@ -74,11 +75,37 @@ async def test_escape_leaves_the_filter_as_it_was(sit, directory):
 @pytest.mark.slow
 async def test_o_goes_through_the_columns_and_comes_back(sit, directory):
     async with sit(directory, tab="results") as seat:
-        seen = [head(seat).rsplit("by ", 1)[1]]
-        for _ in range(6):
+        seen = [head(seat).rsplit(" · ", 1)[1]]
+        for _ in range(7):
             await seat.press("o")
-            seen.append(head(seat).rsplit("by ", 1)[1])
-        assert seen == ["measure", "target", "dataset", "level", "value", "status", "measure"]
+            seen.append(head(seat).rsplit(" · ", 1)[1])
+        first = "failures first (2 of 3 thresholds)"
+        assert seen[:2] == [first, "by measure"], "one key turns back to the order of measures"
+        assert seen[2:] == ["by target", "by dataset", "by level", "by value", "by status", first]
+
+
+@pytest.mark.slow
+async def test_failures_stand_first_beside_the_confidential_row_and_have_their_sign(sit, directory):
+    async with sit(directory, tab="results", size=(120, 40)) as seat:
+        rows = [line for line in seat.text.splitlines()[4:] if "synthetic" in line or "confidential" in line]
+        assert "expected_match_risk" in rows[0]
+        assert "confidential" in rows[0]
+        assert not rows[0].strip().startswith("✗")
+        assert rows[1].strip().startswith("✗")
+        assert "expected_match_risk" in rows[1]
+        assert "synthetic" in rows[1]
+        assert [row for row in rows[2:] if "✗" in row] == []
+        await seat.press("o")
+        rows = [line for line in seat.text.splitlines()[4:] if "synthetic" in line]
+        assert "✗" not in rows[0]
+
+
+def test_what_is_said_of_the_order_holds_where_there_are_no_thresholds():
+    """Where nothing was held against a limit nothing is said to have been met."""
+    assert sorted_text(FAILURES, []) == "by measure, no verdicts"
+    met = Verdict("risk.x.y", "", None, "max", 1.0, 0.5, 0.5, "pass")
+    assert sorted_text(FAILURES, [met]) == "failures first (0 of 1 threshold)"
+    assert sorted_text("value", [met]) == "by value"
 
 
 @pytest.mark.slow

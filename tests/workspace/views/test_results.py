@@ -1,6 +1,7 @@
 import itertools
 import json
 
+import numpy as np
 import pytest
 
 from sfumato.engine.methods import find
@@ -8,15 +9,20 @@ from sfumato.engine.thresholds import Verdict
 from sfumato.workspace.jobs.queue import TaskResult, claim, finish
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.views.results import (
+    FAILURES,
     SORTS,
     Selection,
     diagnostics_of,
     has_averages,
+    judged_row,
+    judged_series,
     raw_rows,
     result_numbers,
     result_rows,
+    rows_beside,
     selected_rows,
     verdicts_of,
+    verdicts_on,
 )
 from sfumato.workspace.views.studies import curves
 
@@ -69,6 +75,74 @@ def test_every_order_gives_the_same_rows_and_pages_that_fit_together(workspace, 
     pages = [row for offset in range(0, len(whole), 9) for row in selected_rows(workspace, selection, offset, 9)]
     assert pages == whole
     assert sorted(map(repr, whole)) == sorted(map(repr, selected_rows(workspace, Selection(run_id, True), 0, 10_000)))
+
+
+def hold_against(workspace, run_id, judged):
+    """Verdicts on these rows in place of the run's own: (row, outcome, whether it says which use of the method)."""
+    with workspace.writing() as connection:
+        connection.execute("DELETE FROM verdict WHERE run_id = ?", (run_id,))
+        for position, (row, outcome, names_use) in enumerate(judged):
+            own = Verdict(
+                row.key,
+                row.target,
+                row.level,
+                "max",
+                1.0,
+                row.value,
+                None,
+                outcome,
+                "",
+                dict(row.params) if names_use else None,
+            )
+            text = json.dumps(own.to_dict())
+            connection.execute("INSERT INTO verdict VALUES (?, ?, ?)", (run_id, position, text))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
+def test_failures_come_first_and_stay_beside_the_confidential_row(workspace, run_id, seed):
+    """Against the same order made in Python: series by the worst of their verdicts, each as ``measure`` has it."""
+    rng = np.random.default_rng(seed)
+    released = [row for row in selected_rows(workspace, Selection(run_id), 0, 10_000) if row.dataset != "confidential"]
+    chosen = [released[i] for i in rng.choice(len(released), 6)]
+    outcomes = rng.choice(["fail", "not computed", "pass"], 6).tolist()
+    hold_against(workspace, run_id, [(row, outcome, True) for row, outcome in zip(chosen, outcomes, strict=True)])
+    rank = {"fail": 0, "not computed": 1, "pass": 2}
+    worst = {}
+    for row, outcome in zip(chosen, outcomes, strict=True):
+        worst[row.series] = min(worst.get(row.series, 2), rank[outcome])
+    assert {one.series: rank[one.outcome] for one in judged_series(workspace, run_id)} == worst
+    for draws, text in ((False, ""), (True, ""), (False, "risk"), (True, "!confidential"), (False, "confidential")):
+        plain = selected_rows(workspace, Selection(run_id, draws, text), 0, 10_000)
+        found = selected_rows(workspace, Selection(run_id, draws, text, FAILURES), 0, 10_000)
+        assert found == sorted(plain, key=lambda row: worst.get(row.series, 2))
+        assert len(result_numbers(workspace, Selection(run_id, draws, text, FAILURES))) == len(found)
+
+
+@pytest.mark.slow
+def test_without_a_failure_results_stand_by_measure(workspace, run_id):
+    plain = selected_rows(workspace, Selection(run_id), 0, 10_000)
+    first = plain[-1]
+    for judged in ([], [(first, "pass", True)]):
+        hold_against(workspace, run_id, judged)
+        assert selected_rows(workspace, Selection(run_id, sort=FAILURES), 0, 10_000) == plain
+    hold_against(workspace, run_id, [(first, "fail", True)])
+    assert selected_rows(workspace, Selection(run_id, sort=FAILURES), 0, 10_000) != plain, "the negative control"
+
+
+@pytest.mark.slow
+def test_an_old_verdict_that_names_no_use_speaks_of_the_first(workspace, run_id):
+    rows = [row for row in selected_rows(workspace, Selection(run_id), 0, 10_000) if row.dataset != "confidential"]
+    old = next(row for row in rows if row.level is None)
+    hold_against(workspace, run_id, [(old, "fail", False)])
+    (verdict,) = verdicts_of(workspace, run_id)
+    row = judged_row(workspace, run_id, verdict)
+    assert [one.series for one in judged_series(workspace, run_id)] == [row.series]
+    assert verdicts_on(workspace, run_id, row) == [verdict]
+    beside = rows_beside(workspace, run_id, row)
+    assert row in beside
+    assert {one.series for one in beside} == {row.series}
+    assert len(beside) == len([one for one in result_rows(workspace, run_id) if one.series == row.series])
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import pytest
 
+from sfumato.tui.screens.split import READING
 from sfumato.tui.state import AppState, save_state
 
 SCREENS = {
@@ -15,6 +16,7 @@ SCREENS = {
     "palette": ("runs", ("ctrl+p",)), "audit": ("runs", ("A",)), "new-run": ("runs", ("n",)), "guided": ("runs", ("F",)),
     "confirm": ("runs", ("X",)), "distributions": ("data", ("D",)),
 }  # fmt: skip
+SPLIT = ("runs", "results", "verdicts", "records")
 LARGE = ("runs", "results", "verdicts", "sweep", "data", "plan")
 
 
@@ -46,6 +48,19 @@ async def test_a_screen_looks_as_it_did_in_a_larger_terminal(sit, desk, hold, na
     save_state(desk, AppState(project=1, run=1, tab=tab))
     async with sit(desk, *keys, size=(120, 40)) as seat:
         await hold(seat, f"{name}-120x40")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SPLIT)
+async def test_a_screen_with_its_row_beside_the_list_looks_as_it_did(sit, desk, hold, name):
+    save_state(desk, AppState(project=1, run=1, tab=name))
+    async with sit(desk, "G" if name == "runs" else "j", size=(160, 50)) as seat:
+        for _ in range(500):
+            await seat.press("shift")
+            if str(seat.app.screen.query_one(f"#{name} Detail")._text.content) not in ("", READING):
+                break
+            await seat.pilot.pause(0.02)
+        await hold(seat, f"{name}-160x50")
 
 
 @pytest.mark.slow
