@@ -18,84 +18,24 @@ from textual.widgets import TextArea
 from textual.worker import get_current_worker
 
 from sfumato.tui import jobs
-from sfumato.tui.fields import shown_value
 from sfumato.tui.terminal.external_editor import NotEdited, edited, editor_command
 from sfumato.tui.widgets.entries import TomlText
 from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.lines import Line
 from sfumato.workspace.errors import NotFound
 from sfumato.workspace.plan.drafts import Draft, draft_of, draft_of_run
-from sfumato.workspace.reporting.tables import Column, cells, fitted
+from sfumato.workspace.reporting.tables import cells, fitted
 from sfumato.workspace.reporting.words import mark, printable
 
-from .plan_history import EditsPlan, PlanHistory
+from .in_turn import EditsInTurn
+from .plan_history import PlanHistory
+from .plan_rows import COLUMNS, keys, section_of, values
 from .plan_run import RunPlan, run_text
 
 if TYPE_CHECKING:
-    from sfumato.workspace.plan.edits import PlanView, StepLine, StepPlace
+    from sfumato.workspace.plan.edits import PlanView, StepPlace
     from sfumato.workspace.plan.hierarchies import OpenHierarchy
     from sfumato.workspace.store.workspace import Workspace
-
-
-SETTINGS = "settings"
-COLUMNS = (
-    Column("mark", "", 1),
-    Column("section", "step", 9),
-    Column("method", "method", 22),
-    Column("settings", "settings", 14),
-)
-
-
-def keys(view: PlanView) -> list[str]:
-    """What tells the rows apart: ``settings``, then places."""
-    return [SETTINGS, *(str(line.place) for line in view.lines or ())]
-
-
-def values(view: PlanView) -> list[dict[str, object]]:
-    """A row for title, data and release; then one a step."""
-    data, release = _table(view.table.get("data")), _table(view.table.get("release"))
-    file = shown_value(data.get("file"))
-    said = ", ".join(
-        f"{key} = {shown_value(release[key])}"
-        for key in ("m", "seed", "records", "epsilon", "redraws", "unmet")
-        if key in release
-    )
-    if "holdout" in data:
-        said = ", ".join(filter(None, [said, f"holdout = {shown_value(data['holdout'])}"]))
-    if weights := _table(view.table.get("weights")):
-        said = ", ".join(filter(None, [said, f"weights of run {shown_value(weights.get('run'))}"]))
-    wrong = view.at.partition(".")[0] in ("title", "data", "weights", "variables", "release")
-    first: dict[str, object] = {
-        "mark": mark("fail") if wrong else "",
-        "section": SETTINGS,
-        "method": file,
-        "settings": said,
-    }
-    return [first, *(_row(line, view.at) for line in view.lines or ())]
-
-
-def _table(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _row(line: StepLine, at: str) -> dict[str, object]:
-    place = str(line.place)
-    wrong = at == place or at.startswith(f"{place}.")
-    rest = {key: value for key, value in line.table.items() if key not in ("method", "target", "value")}
-    level = {key: rest.pop(key) for key in ("level",) if key in rest}
-    limits = _settings(rest) if line.place.section == "threshold" else []
-    said = [shown_value(line.table.get("value")), shown_value(line.table.get("target"))]
-    said += _settings(level if limits else level | rest)
-    return {
-        "mark": mark("fail") if wrong else "",
-        "section": line.place.section,
-        "method": ", ".join(limits) or line.method,
-        "settings": "  ".join(part for part in said if part),
-    }
-
-
-def _settings(table: Mapping[str, Any]) -> list[str]:
-    return [f"{key} = {shown_value(value)}" for key, value in table.items()]
 
 
 NONE = "This project has no data to plan for. Press n in Runs to run a recipe, or in a shell: sfumato import FILE"
@@ -109,7 +49,7 @@ class StepGrid(LiveGrid):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Edit", id="plan.edit")]
 
 
-class Plan(EditsPlan):
+class Plan(EditsInTurn):
     """Edits go to the stored plan at once; u takes them back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -136,7 +76,9 @@ class Plan(EditsPlan):
         super().__init__(project_id, "plan")
         self._view: PlanView | None = None
         self._waiting: Draft | None = None
-        self._due = self._asked_to_run = False
+        self._due = self._absent = False
+        self._examined: str | None = None
+        self._listed = True
         self._typing: Timer | None = None
         self._want: str | None = None
 
@@ -154,14 +96,23 @@ class Plan(EditsPlan):
     def take(self, answer: Draft | None) -> None:
         """Show the plan, unless an edit of it is under way."""
         draft, first = answer, self._history is None
+        self._absent = draft is None
         if draft is None:
+            self.forget_acts()
             self.query_one(StepGrid).set_empty(NONE)
             self.query_one(StepGrid).show(COLUMNS, [], [])
         elif not self._is_typed and (history := self.read_plan(draft)) is not None:
             self._put(history, save=False)
             waiting, self._waiting = self._waiting, None
             if first and waiting is not None:
-                self._edited(waiting)
+                self.edited(waiting)
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the text that is shown was read and checked, and its steps are listed; so where there is none."""
+        if self._absent or self._history is None:
+            return self._absent
+        return self._listed and self._examined == self.query_one(TomlText).text
 
     @property
     def _is_typed(self) -> bool:
@@ -192,13 +143,13 @@ class Plan(EditsPlan):
         view = event.view
         if view.toml != self.query_one(TomlText).text:
             return
+        self._examined = view.toml
         if view.lines is not None:
             self._view = view
             self._show()
             if self._due:
                 self._keep_typed()
-            if self._asked_to_run:
-                self.call_later(self.action_run)
+        self.act_next()
         good = f"{mark('pass')} R runs this plan{'' if view.lines else '; a adds its first step'}"
         doubts = [f"{mark('warn')} {said}" for said in view.misgivings]
         good = " · ".join(filter(None, (good, *doubts, printable(self.changed))))
@@ -214,7 +165,13 @@ class Plan(EditsPlan):
         grid = self.query_one(StepGrid)
         columns = fitted(COLUMNS, grid.size.width - 1, ("settings", "method"), ("settings",))
         grid.show(columns, [cells(columns, row) for row in values(self._view)], keys(self._view), self._want)
-        self._want = None
+        self._want, self._listed = None, False
+
+    @on(Grid.Opened)
+    def _take_list(self) -> None:
+        """The cursor is on its step again."""
+        self._listed = True
+        self.act_next()
 
     @property
     def here(self) -> StepPlace | None:
@@ -253,11 +210,12 @@ class Plan(EditsPlan):
             self._history = self._history.edited(self._history.now.saying(text))
             self.store_plan()
 
-    def _edited(self, draft: Draft) -> None:
+    def edited(self, plan: Draft) -> None:
+        """Make a plan the one at hand, as soon as there is one to put it beside."""
         if self._history is None:  # the plan has not been read yet, and what was asked for must not be lost
-            self._waiting = draft
+            self._waiting = plan
             return
-        history = self._history.edited(draft)
+        history = self._history.edited(plan)
         if history is not self._history:
             self._put(history)
 
@@ -272,19 +230,21 @@ class Plan(EditsPlan):
             self.sfumato.say(said)
         self._want = want
         now = self._history.now
-        self.compute(lambda _: now.saying(change(now.toml)), self._edited)
+        self.change(lambda _: now.saying(change(now.toml)))
 
     def start_from(self, run_id: int, weights: Mapping[str, Any] | None = None) -> None:
         """Make the plan that of a run, with these ``[weights]``; u brings back the one that was here."""
-        self.compute(lambda workspace: draft_of_run(workspace, run_id, weights), self._edited)
+        self.change(lambda workspace: draft_of_run(workspace, run_id, weights))
 
     def take_text(self, toml: str, said: str) -> None:
         """Make this text the plan, and say so; u brings back the one that was here."""
         self.sfumato.say(said)
-        self.compute(partial(_saying, self._project_id, toml), self._edited)
+        self.change(partial(_saying, self._project_id, toml))
 
     def action_undo(self) -> None:
         """Take back what was typed and cannot be read, else the last edit."""
+        if self.waits(self.action_undo):
+            return
         if self._history is not None and self._is_typed:
             self._put(self._history, save=False)
         elif self._history is not None and self._history.past:
@@ -292,6 +252,8 @@ class Plan(EditsPlan):
 
     def action_redo(self) -> None:
         """Do again what was taken back."""
+        if self.waits(self.action_redo):
+            return
         if self._history is not None and self._history.future and not self._is_typed:
             self._put(self._history.redone())
 
@@ -301,6 +263,8 @@ class Plan(EditsPlan):
 
     def action_editor(self) -> None:
         """Have the text edited with what ``VISUAL`` or ``EDITOR`` names; what comes back is as if it had been typed."""
+        if self.waits(self.action_editor):
+            return
         if self._history is None:
             return
         text = self.query_one(TomlText)
@@ -320,6 +284,8 @@ class Plan(EditsPlan):
 
     def action_move(self, by: int) -> None:
         """Move the step up or down among those of its kind."""
+        if self.waits(partial(self.action_move, by)):
+            return
         place = self.here
         if place is not None and self._view is not None:
             from sfumato.workspace.plan.edits import StepPlace, with_moved
@@ -329,6 +295,8 @@ class Plan(EditsPlan):
 
     def action_remove(self) -> None:
         """Take the step out; u brings it back."""
+        if self.waits(self.action_remove):
+            return
         place = self.here
         if place is not None:
             from sfumato.workspace.plan.edits import without_step
@@ -337,6 +305,8 @@ class Plan(EditsPlan):
 
     @on(Grid.Selected)
     async def _open(self) -> None:
+        if self.waits(self._open):
+            return
         from .plan_forms import settings_form, step_form
 
         if self._view is None or self._history is None:
@@ -349,6 +319,8 @@ class Plan(EditsPlan):
 
     async def action_hierarchy(self) -> None:
         """Edit the tree or the intervals of a quasi-identifier, of the step under the cursor where it has any."""
+        if self.waits(self.action_hierarchy):
+            return
         from .hierarchy import edit_hierarchy, saved_text
 
         def save(opened: OpenHierarchy) -> None:
@@ -359,6 +331,8 @@ class Plan(EditsPlan):
 
     async def action_add(self) -> None:
         """Choose a method, fill in its form."""
+        if self.waits(self.action_add):
+            return
         if self._view is None:
             return
         from .plan_forms import AddStep
@@ -388,6 +362,8 @@ class Plan(EditsPlan):
 
     async def action_rules(self) -> None:
         """Show which rules the records keep to; what is changed there is an edit of the plan."""
+        if self.waits(self.action_rules):
+            return
         if self._view is None or self._history is None:
             return
         if self._view.lines is None or self._is_typed:
@@ -397,7 +373,7 @@ class Plan(EditsPlan):
 
         from .rules import Rules
 
-        said = _table(self._view.table.get("constraints"))
+        said = section_of(self._view.table.get("constraints"))
 
         def answered(found: dict[str, Any] | None) -> None:
             if found is not None and found != said:
@@ -410,12 +386,11 @@ class Plan(EditsPlan):
         await self.sfumato.open(Rules(self._history.now, said), answered)
 
     async def action_run(self) -> None:
-        """Ask, then run the plan, as soon as it has been read."""
-        self._asked_to_run = self._view is None or self._history is None
-        if self._view is None or self._history is None:
+        """Ask, then run the plan as the keys before have made it."""
+        if self.waits(self.action_run) or self._history is None:
             return
-        if self._view.problem or self._is_typed:
-            self.sfumato.say(self._view.problem or MEND, severity="error")
+        if self._view is None or self._view.problem or self._is_typed:
+            self.sfumato.say((self._view and self._view.problem) or MEND, severity="error")
             return
         from .plan_forms import costs_more, method_of
 
