@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -16,7 +16,7 @@ from sfumato.workspace.audit import Act
 from sfumato.workspace.plan.drafts import draft_of
 from sfumato.workspace.reporting.words import printable
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import RunLine, RunState, Tally
+from sfumato.workspace.views.runs import Run, RunLine, RunState, Tally
 
 from .own_keys import key_for
 
@@ -56,11 +56,26 @@ class PlanStanding:
 
 @dataclass(frozen=True)
 class Standing:
-    """How far a project has come: its plan, None where it has no data or cannot be read, and which runs were released."""
+    """How far a project has come: its plan, None where it has no data or cannot be read, and which runs were released.
+
+    ``toml`` is the plan's text, ``dataset_id`` the records that it is for, ``done_by`` the newest run that did it, or does.
+    """
 
     plan: PlanStanding | None = None
     has_data: bool = True
     released: frozenset[int] = frozenset()
+    toml: str = ""
+    dataset_id: int | None = None
+    done_by: RunLine | None = None
+
+    def beside(self, lines: Sequence[RunLine], sha256: str = "") -> Standing:
+        """With the run of the plan among these, the newest first: of the same recipe, by its fingerprint where that is known, on the same records."""
+        return replace(self, done_by=next((line for line in lines if self._is_of(line.run, sha256)), None))
+
+    def _is_of(self, run: Run, sha256: str) -> bool:
+        if run.dataset_id != self.dataset_id or (run.state.ended and run.state is not RunState.DONE):
+            return False
+        return run.recipe_sha256 == sha256 if sha256 else _says_the_same(run.recipe_toml, self.toml)
 
 
 @lru_cache(maxsize=8)
@@ -76,6 +91,15 @@ def plan_standing(toml: str) -> PlanStanding | None:
     makers = sum(_steps(table, section) for section in MAKERS) + ("released" in release)
     roles = any(isinstance(one, Mapping) and one.get("role") in ROLES for one in variables)
     return PlanStanding(roles, makers, measured, _steps(table, "threshold"))
+
+
+@lru_cache(maxsize=64)
+def _says_the_same(one: str, other: str) -> bool:
+    """Whether two texts are the same table; not where one is unfinished."""
+    try:
+        return tomllib.loads(one) == tomllib.loads(other)
+    except tomllib.TOMLDecodeError:
+        return False
 
 
 def _table(value: object) -> Mapping[str, Any]:
@@ -94,11 +118,22 @@ def standing_of(workspace: Workspace, project_id: int) -> Standing:
                WHERE run.project_id = ?"""
     rows = workspace.connection.execute(query, (Act.RUN_RELEASED.value, project_id))
     released = frozenset(int(row[0]) for row in rows)
-    return Standing(None if draft is None else plan_standing(draft.toml), draft is not None, released)
+    if draft is None:
+        return Standing(None, has_data=False, released=released)
+    return Standing(
+        plan_standing(draft.toml), has_data=True, released=released, toml=draft.toml, dataset_id=draft.dataset_id
+    )
 
 
 def next_step(standing: Standing, line: RunLine | None, tab: str) -> str:
     """What to do next in a project that has come so far, whose run is ``line``, on ``tab``; bindings stand in braces."""
+    if tab in ("data", "plan") and (of := standing.done_by) is not None:
+        if line is None or line.run.id != of.run.id:  # keys that release or report are for the run that the tabs show
+            return f"this plan is run {of.run.id}, {'done' if of.run.state.ended else 'under way'}: {{project.runs}} Runs shows it"
+        if not of.run.state.ended:
+            return next_step(standing, of, "")
+        said = _to_a_decision(of.tally, of.run.id, tab, released=of.run.id in standing.released)
+        return f"this plan is run {of.run.id}; {said}"
     if line is None or tab in ("data", "plan"):
         return _to_a_run(standing, tab)
     run = line.run

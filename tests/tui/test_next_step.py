@@ -147,3 +147,45 @@ def test_every_key_that_a_step_names_is_known_by_its_binding(tab):
     for said in (next_step(Standing(replace(WHOLE, **lack)), None, tab) for lack in lacks):
         for name in re.findall(r"\{([\w.]+)\}", said):
             assert name in KEYS, said
+
+
+@pytest.mark.parametrize("tab", ["data", "plan"])
+def test_a_plan_that_a_run_has_done_is_not_said_to_be_run_next(line, tab):
+    done = judged(line, passed=2, failed=1)
+    own = Standing(WHOLE, toml=line.run.recipe_toml, dataset_id=line.run.dataset_id)
+    of_plan = own.beside([done])
+    assert of_plan.done_by == done
+    assert next_step(of_plan, done, tab) == "this plan is run 1; " + next_step(of_plan, done, "runs")
+    assert "{plan.run}" not in next_step(of_plan, done, tab)
+    # another plan, other records, or a run that came to nothing, is no run of this plan
+    nothing = [replace(done, run=replace(done.run, state=state)) for state in (RunState.FAILED, RunState.CANCELLED)]
+    others = [replace(own, toml=own.toml + "\nlabel = 'x'"), replace(own, dataset_id=99), replace(own, toml="[[")]
+    for standing in (*(one.beside([done]) for one in others), own.beside(nothing)):
+        assert standing.done_by is None
+        assert "{plan.run} in Plan" in next_step(standing, done, tab)
+
+
+def test_a_plan_is_known_by_its_fingerprint_however_it_is_written(line):
+    done = judged(line, passed=1)
+    other = Standing(WHOLE, toml="# the same in other words", dataset_id=line.run.dataset_id)
+    assert other.beside([done]).done_by is None
+    assert other.beside([done], done.run.recipe_sha256).done_by == done
+    same = replace(other, toml=done.run.recipe_toml)
+    assert same.beside([done], "0" * 64).done_by is None, "the fingerprint is of what stands there now"
+
+
+def test_keys_that_release_are_not_named_for_another_run_than_the_tabs_show(line):
+    done = judged(line, passed=2)
+    other = replace(done, run=replace(done.run, id=7))
+    standing = Standing(WHOLE, toml=line.run.recipe_toml, dataset_id=line.run.dataset_id).beside([done])
+    for shown in (None, other):
+        said = next_step(standing, shown, "plan")
+        assert said == "this plan is run 1, done: {project.runs} Runs shows it"
+    assert "{project.release}" in next_step(standing, done, "plan")
+
+
+def test_a_run_of_the_plan_that_goes_on_is_said_to_go_on(line):
+    running = replace(line, run=replace(line.run, state=RunState.RUNNING), attended=True)
+    standing = Standing(WHOLE, toml=line.run.recipe_toml, dataset_id=line.run.dataset_id).beside([running])
+    assert "run 1 goes on when you leave the app" in next_step(standing, running, "plan")
+    assert "{plan.run}" not in next_step(standing, running, "plan")

@@ -117,6 +117,7 @@ class Project(Page):
         self._views: Mapping[int, frozenset[str]] = {}
         self._is_read = False
         self._standing = Standing()
+        self._examined = "", ""
         self._offered: object = None
         made = (Runs(), Results(id="results"), Verdicts(), Studies(), Diagnostics(), Records(), Map())
         self._panes: Mapping[str, Pane] = {str(pane.id): pane for pane in (*made, Data(project_id), Plan(project_id))}
@@ -237,12 +238,21 @@ class Project(Page):
     def _say_next(self) -> None:
         """Name the next step, of the run under the cursor or the one that the tab shows, and the keys that it has."""
         if self._is_read and self.is_mounted:
-            step = step_text(self.app, next_step(self._standing, self.here, self._tab))
+            toml, sha256 = self._examined
+            known = self._tab == "plan" or toml == self._standing.toml
+            standing = self._standing.beside(self._lines, sha256 if known else "")
+            step = step_text(self.app, next_step(standing, self.here, self._tab))
             self.query_one("#next-step", Line).say(step)
             offered = tuple(map(self.in_footer, ("export", "release", "distributions"))), self.views
             if offered != self._offered:
                 self._offered = offered
                 self.refresh_bindings()
+
+    @on(Plan.Examined)
+    def _take_plan(self, event: Plan.Examined) -> None:
+        """Know the plan by its fingerprint, as it stands after each edit."""
+        self._examined = event.view.toml, event.view.sha256
+        self._say_next()
 
     def _look_at_seal_of(self, run: Run) -> None:
         """Have a run held against its seal, once for each state that it has been in."""

@@ -32,7 +32,8 @@ class StepLine:
 class PlanView:
     """What a text says. ``lines`` is None where it cannot be read as a plan; ``problem`` is why it cannot be run, if so.
 
-    ``at`` is the place of the problem; ``table`` is the whole plan. ``misgivings`` are said of limits that can hardly be meant.
+    ``at`` is the place of the problem; ``table`` is the whole plan. ``misgivings`` are said of limits that can hardly be meant. ``sha256`` is the
+    fingerprint of the recipe, empty where it is none: a run has it too.
     """
 
     toml: str
@@ -41,6 +42,7 @@ class PlanView:
     problem: str = ""
     at: str = ""
     misgivings: tuple[str, ...] = ()
+    sha256: str = ""
 
 
 def plan_view(toml: str) -> PlanView:
@@ -55,7 +57,7 @@ def plan_view(toml: str) -> PlanView:
         recipe = Recipe.from_table(table)
     except BadInput as error:
         return PlanView(toml, lines, table, str(error), error.place)
-    return PlanView(toml, lines, table, misgivings=misgivings(recipe.thresholds))
+    return PlanView(toml, lines, table, misgivings=misgivings(recipe.thresholds), sha256=recipe.sha256)
 
 
 def _line(place: StepPlace, step: Mapping[str, Any]) -> StepLine:

@@ -42,9 +42,17 @@ async def test_the_next_step_follows_the_run_and_the_tab(sit, built_data):
         step = seat.app.screen.query_one("#next-step")
         assert "3 Verdicts says which of 3 thresholds 1 failed" in str(step.content)
         assert "enter says what it means, t tries limits" in (await seat.press("3"))
-        assert "R in Plan runs it" in await seat.press("8")
+        assert "this plan is run 4, under way: 1 Runs shows it" in await seat.press("8")
         assert "r in Runs resumes run 3" in await seat.press("1", "g", "j") + str(step.content)
         assert "Plan to mend what run 2 failed by" in await seat.press("j")
+
+
+async def test_a_plan_is_to_be_run_once_it_is_another_than_that_of_a_run(sit, built_data):
+    async with sit(built_data, "G", tab="plan") as seat:
+        assert "this plan is run 4" in seat.text
+        assert "this plan is run 4" in await seat.press("7")
+        assert "next: R in Plan runs it" in await seat.press("8", "X")
+        assert "this plan is run 4" in await seat.press("u")
 
 
 async def test_the_next_step_names_the_users_own_keys(sit, built_data, tmp_path):
