@@ -17,7 +17,7 @@ from ..errors import BadInput
 from ..methods import method
 from ..microdata import Microdata
 from ..partition.equivalence_classes import equivalence_classes
-from ..partition.hierarchies import interval_hierarchy
+from ..partition.hierarchies import interval_hierarchy, interval_labels
 from ..release_form import AnonymisationSpec, Anonymised, Hierarchies, QuasiIdentifiers, as_generalised
 from ..run import Run
 from ..schema import Kind, Schema, Variable
@@ -108,11 +108,10 @@ def _recoded(data: Microdata, name: str, spec: GeneralisationSpec) -> pd.Series:
     level, kind = spec.levels[name], data.schema[name].kind
     if kind.has_levels:
         tree, rows = tree_of(data, name, spec.hierarchies.get(name))
+        labels = [row[level] for row in tree.rows]
     else:
-        tree, rows = interval_hierarchy(
-            numbers_of_labels(data, name), spec.widths.get(name, ()), dates=kind is Kind.DATE
-        )
-    labels = [row[level] for row in tree.rows]
+        widths = spec.widths.get(name, ())
+        labels, rows = interval_labels(numbers_of_labels(data, name), widths, level, dates=kind is Kind.DATE)
     categories = list(dict.fromkeys(labels))
     place = {label: code for code, label in enumerate(categories)}
     codes = np.array([place[label] for label in labels], dtype=np.int64)

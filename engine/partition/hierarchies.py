@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from ..arrays import Floats, Integers
 from ..schema import Kind
 from ..wording import counted
+from .grouping import ranked
 
 Read = Callable[[str], float | None]
 
@@ -151,6 +152,8 @@ def _contained(label: str, values: Floats, kind: Kind, levels: Sequence[str]) ->
 
 ROOT = "*"
 ROUNDING = 1e-9
+EXACT = 2.0**53
+"""Up to here every whole number is one of floating point."""
 
 
 @dataclass(frozen=True)
@@ -305,8 +308,31 @@ def _intervals(number: float, widths: Sequence[float], dates: bool) -> list[str]
     for width in widths:
         narrow = int(np.floor(number / widths[0] + ROUNDING))
         start = narrow // round(width / widths[0]) * width
-        nodes.append(f"[{label_of(start, dates=dates)}, {label_of(start + width, dates=dates)})")
+        nodes.append(_interval_label(start, width, dates))
     return nodes
+
+
+def _interval_label(start: float, width: float, dates: bool) -> str:
+    return f"[{label_of(start, dates=dates)}, {label_of(start + width, dates=dates)})"
+
+
+def interval_labels(
+    numbers: Floats, widths: Sequence[float], level: int, *, dates: bool = False
+) -> tuple[list[str], Integers]:
+    """Labels of the intervals at one level of ``interval_hierarchy``, ascending, and which is each number's, (n,).
+
+    Made without the tree, which has a row for each different number; above the widths is the root.
+    """
+    if level > len(widths):
+        return [ROOT], np.zeros(len(numbers), dtype=np.int64)
+    narrow = np.floor(numbers / widths[0] + ROUNDING)
+    if np.abs(narrow).max(initial=0.0) >= EXACT:
+        tree, rows = interval_hierarchy(numbers, widths, dates=dates)
+        return [row[level] for row in tree.rows], rows
+    width = widths[level - 1]
+    found, place = ranked(np.floor_divide(narrow.astype(np.int64), round(width / widths[0])).astype(np.float64))
+    starts = [int(stretch) * width for stretch in found]
+    return [_interval_label(start, width, dates) for start in starts], place.astype(np.int64)
 
 
 def rows_of_csv(text: str) -> tuple[tuple[str, ...], ...]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
-from sfumato.engine.partition.hierarchies import Hierarchy, flat, interval_hierarchy, rows_of_csv
+from sfumato.engine.partition.hierarchies import Hierarchy, flat, interval_hierarchy, interval_labels, rows_of_csv
 
 PAPER = Hierarchy.parse(
     {"rows": [["foo", "foobar", "*"], ["test", "test", "*"], ["bar", "foobar", "*"]], "sizes": {"foobar": 10, "*": 100}}
@@ -110,3 +110,27 @@ def test_every_number_lies_in_its_intervals(numbers: list[float], widths: list[f
             slack = 1e-8 * width + 1e-9 * abs(number)
             assert start - slack <= number < end + slack
             assert end - start == pytest.approx(width, abs=slack)
+
+
+@pytest.mark.slow
+@given(
+    st.lists(st.one_of(st.floats(-1e6, 1e6), st.integers(-99, 99).map(float), st.just(-0.0)), min_size=1, max_size=20),
+    st.sampled_from([[0.1, 0.3], [5, 10, 50], [1e-3], [1e-12], []]),
+    st.integers(0, 4),
+    st.booleans(),
+)
+@settings(deadline=None)
+def test_labels_of_one_level_are_those_of_the_tree(
+    numbers: list[float], widths: list[float], level: int, dates: bool
+) -> None:
+    """Numbers that lie beyond 2^53 of the narrowest intervals among them."""
+    values, wide = (
+        np.array(np.floor(numbers) if dates else numbers),
+        [width for width in widths if width >= 1 or not dates],
+    )
+    tree, rows = interval_hierarchy(values, wide, dates=dates)
+    height = 1 + min(level, tree.height - 1)
+    labels, place = interval_labels(values, wide, height, dates=dates)
+    assert [labels[i] for i in place] == [tree.rows[row][height] for row in rows]
+    expected = list(dict.fromkeys(row[height] for row in tree.rows))
+    assert list(dict.fromkeys(labels)) == expected
