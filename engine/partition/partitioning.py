@@ -303,20 +303,20 @@ def _chosen(state: _State, level: _Level, budget: int) -> Booleans:
 
 def _rearranged(state: _State, level: _Level, trimmed: Booleans) -> _State:
     """The partitions of the next level side by side, each in the order in which its records came."""
-    part = np.repeat(np.arange(len(state.sizes)), state.sizes)
-    keep = level.cut[part] | (trimmed[part] & ~level.small)
-    suppressed = int(np.sum(trimmed[part] & level.small))
-    right = level.right & level.cut[part]
-    child = (2 * part + right)[keep]
-    sizes = np.bincount(child, minlength=2 * len(state.sizes))
-    start = np.cumsum(sizes) - sizes
-    on_right = right[keep]
-    rank = np.where(on_right, np.cumsum(on_right), np.cumsum(~on_right)) - 1
-    opening = np.zeros(len(sizes), dtype=np.int64)
-    opening[0::2] = np.cumsum(sizes[0::2]) - sizes[0::2]
-    opening[1::2] = np.cumsum(sizes[1::2]) - sizes[1::2]
-    source = np.empty(len(child), dtype=np.int64)
-    source[start[child] + rank - opening[child]] = np.flatnonzero(keep)
+    starts = np.cumsum(state.sizes) - state.sizes
+    stay = np.repeat(level.cut | trimmed, state.sizes)
+    if trimmed.any():
+        stay &= ~(level.small & np.repeat(trimmed, state.sizes))
+    right = stay & level.right & np.repeat(level.cut, state.sizes)
+    sides = stay & ~right, right
+    counts = [np.add.reduceat(side, starts, dtype=np.int64) for side in sides]
+    suppressed = int(state.sizes[trimmed].sum() - counts[0][trimmed].sum())
+    sizes = np.column_stack(counts).reshape(-1)
+    opening = np.cumsum(sizes) - sizes
+    source = np.empty(int(sizes.sum()), dtype=np.int64)
+    for place, (side, own) in enumerate(zip(sides, counts, strict=True)):
+        rows = np.flatnonzero(side)
+        source[np.repeat(opening[place::2] - (np.cumsum(own) - own), own) + np.arange(len(rows))] = rows
     codes = [values[source] for values in state.codes]
     parents = [*state.parents, state.first + np.flatnonzero(sizes) // 2]
     return _State(state.rows[source], codes, sizes[sizes > 0], state.leaves, parents, state.suppressed + suppressed)

@@ -346,12 +346,12 @@ class _Knowledge:
 
     @classmethod
     def of(cls, confidential: Microdata, spec: IntruderUncertaintySpec) -> _Knowledge:
-        names = (
-            (name for name in spec.known if name != spec.variable),
-            (name for name in spec.synthesised if name not in spec.known),
-            (name for name in spec.sensitive if name not in spec.known),
+        certain = tuple(name for name in spec.known if name != spec.variable)
+        synthesised, sensitive = (
+            tuple(name for name in names if name not in spec.known) for names in (spec.synthesised, spec.sensitive)
         )
-        return cls(*(Knowledge.of(confidential, chosen, spec.radius) for chosen in names))
+        found = {names: Knowledge.of(confidential, names, spec.radius) for names in {certain, synthesised, sensitive}}
+        return cls(found[certain], found[synthesised], found[sensitive])
 
 
 def _measure(
