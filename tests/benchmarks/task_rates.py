@@ -3,7 +3,8 @@
     python tests/benchmarks/task_rates.py [--method risk.anonymity ...] [--seconds 6] [--write] [--check 1000000]
 
 Every method runs as a worker runs it, through a workspace, on the table that the contract tries it on, made longer and wider. Each task has a
-process of its own. The table grows until a task takes more than ``--seconds``, or half a million records; there it is measured with twice the variables too. ``--write`` puts the rates into ``engine/measured_rates.py``.
+process of its own. The table grows to a million records while a task takes less than ``--seconds``; there it is measured with twice the variables too. Memory grows on as
+it did between the last two sizes. ``--write`` puts the rates into ``engine/measured_rates.py``.
 ``--check`` holds the rates that are there against a table of so many records.
 """
 
@@ -13,29 +14,37 @@ import argparse
 import multiprocessing
 import os
 import tempfile
+import time
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from typing import Any
+from runpy import run_path
 
 import numpy as np
 import pandas as pd
 
 from sfumato.engine import measured_rates
 from sfumato.engine.contract import examples
+from sfumato.engine.execution import plan
 from sfumato.engine.methods import OWN, Method, registry
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.schema import Kind, Role, Schema, Variable
 from sfumato.engine.task_rates import RECORDS, VARIABLES, TaskRate
+from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.pool import THREAD_LIMITS
+from sfumato.workspace.jobs.queue import TaskResult, claim, finish
+from sfumato.workspace.jobs.run_task import Failure, TaskInput, TaskReleased, run_task, task_input
+from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.settings import MEMORY, NO_LIMIT
+from sfumato.workspace.store.workspace import Workspace
 
-SIZES = (10_000, 50_000, 250_000)
-LOOKED_AT = ("fit/0", "draw/1", "measure/0/1", "measure/0/whole", "study/0/0")
-BLOCK = "measure/0/block/"
+SIZES = (10_000, 50_000, 250_000, 1_000_000)
+LEAST = 150e6
+"""No process has less."""
+LOOKED_AT = ("fit/0", "draw/1", "measure/0/1", "measure/0/block/0", "study/0/0")
 WIDER = 9
 MODULE = Path(measured_rates.__file__)
 BY_KIND = {"fit": "RATES", "anonymise": "RATES", "measure": "RATES", "study": "RATES", "draw": "DRAWS"}
@@ -86,12 +95,6 @@ def recipe_for(method: Method, schema: Schema) -> Recipe:
 
 def measured(key: str, records: int, wide: bool) -> dict[str, tuple[float, float]]:
     """The most seconds and bytes of each kind of task of a run with this method, without what only makes the release for it."""
-    from sfumato.workspace.ingest.files import Source
-    from sfumato.workspace.jobs.runs import enter_run
-    from sfumato.workspace.jobs.worker import work
-    from sfumato.workspace.store.workspace import Workspace
-    from sfumato.workspace.views.runs import find_run, tasks_of
-
     method = registry()[key]
     data = table_of(records, wide)
     recipe = recipe_for(method, data.schema)
@@ -108,40 +111,47 @@ def measured(key: str, records: int, wide: bool) -> dict[str, tuple[float, float
         )
     )
     os.environ[MEMORY] = NO_LIMIT
+    tasks = {task.key: task for task in plan(recipe)}
+    chosen = [name for name in LOOKED_AT if name in tasks]
+    asked = set(chosen)
+    for name in chosen:
+        asked |= set(tasks[name].needs) | {need for before in tasks[name].needs for need in tasks[before].needs}
+    found: dict[str, tuple[float, float]] = {}
     with tempfile.TemporaryDirectory() as scratch, Workspace.create(Path(scratch) / "workspace", b"") as workspace:
-        run_id = enter_run(workspace, recipe, Source("made.csv", b""), data, given)
-        work(workspace.directory, idle=0, opened=each_its_own())
-        run = find_run(workspace, run_id)
-        if run.state != "done":
-            raise RuntimeError(run.error)
-        found: dict[str, tuple[float, float]] = {}
-        for task in tasks_of(workspace, run_id):
-            if task.key in LOOKED_AT or task.key.startswith(BLOCK):
-                before = found.get(task.kind, (0.0, 0.0))
-                found[task.kind] = max(before[0], task.seconds or 0.0), max(before[1], float(task.peak_bytes or 0))
+        enter_run(workspace, recipe, Source("made.csv", b""), data, given)
+        while (held := claim(workspace, "me", lambda waiting: waiting.key in asked)) is not None:
+            needed = task_input(workspace, held)
+            if held.key in chosen:
+                done, processor = fresh(workspace.directory, needed)
+            else:
+                done, processor = computed(workspace.directory, needed)
+            if not isinstance(done, TaskResult):
+                raise RuntimeError(getattr(done, "message", "given back"))
+            finish(workspace, held, done)
+            if held.key in chosen:
+                found[held.kind] = processor, float(done.peak_bytes)
     wanted = {"synthesis": ("fit", "draw"), "anonymisation": ("anonymise",), "studies": ("study",)}
     return {kind: found[kind] for kind in wanted.get(method.family, ("measure",)) if kind in found}
 
 
-def each_its_own() -> Any:
-    """A pool that gives each task that is looked at a process of its own, so that it finds nothing of those before."""
-    from sfumato.workspace.jobs.pool import ProcessPool
+def computed(directory: Path, needed: TaskInput) -> tuple[TaskResult | Failure | TaskReleased, float]:
+    """What a task leaves, and its processor seconds."""
+    before = time.process_time()
+    done = run_task(directory, needed, database=False)
+    return done, time.process_time() - before
 
-    class Fresh(ProcessPool):
-        def submit(self, func: Callable[..., Any], *args: Any, **more: Any) -> Any:
-            if args[-1].held.key in LOOKED_AT:
-                for process in [*self._idle, *self._busy.values()]:
-                    process.kill()
-            return super().submit(func, *args, **more)
 
-    return Fresh(1)
+def fresh(directory: Path, needed: TaskInput) -> tuple[TaskResult | Failure | TaskReleased, float]:
+    """A task computed in a process that has loaded every module and no table."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")) as pool:
+        return pool.submit(computed, directory, needed).result()
 
 
 def alone(key: str, records: int, wide: bool, patience: float) -> dict[str, tuple[float, float]] | str:
     """``measured`` in a process of its own, or why not."""
     settings = dict(examples.SETTINGS)
     with ProcessPoolExecutor(
-        1, multiprocessing.get_context("spawn"), initializer=examples.SETTINGS.update, initargs=(settings,)
+        1, multiprocessing.get_context("forkserver"), initializer=examples.SETTINGS.update, initargs=(settings,)
     ) as pool:
         future = pool.submit(measured, key, records, wide)
         try:
@@ -156,10 +166,10 @@ def alone(key: str, records: int, wide: bool, patience: float) -> dict[str, tupl
             return f"{type(error).__name__}: {error}"
 
 
-def rates_of(key: str, seconds: float) -> Iterator[tuple[str, TaskRate | str, int]]:
+def rates_of(key: str, seconds: float, largest: int) -> Iterator[tuple[str, TaskRate | str, int]]:
     """The rate of each kind of task of a method, and by how many records."""
     taken: dict[int, dict[str, tuple[float, float]]] = {}
-    for records in SIZES:
+    for records in (size for size in SIZES if size <= largest):
         found = alone(key, records, False, 20 * seconds)
         if isinstance(found, str):
             break
@@ -173,25 +183,22 @@ def rates_of(key: str, seconds: float) -> Iterator[tuple[str, TaskRate | str, in
                 yield key, found, 0
                 return
             taken[records] = found
-    most, least = max(taken), min(taken)
+    least, most = sorted(taken)[-2:]
     wide = alone(key, most, True, 40 * seconds)
     columns = len(recipe_for(registry()[key], table_of(50, False).schema).schema.names)
     for kind, (took, peak) in taken[most].items():
-        time, small = taken[least][kind]
+        before, small = taken[least][kind]
         other = wide[kind][1] if not isinstance(wide, str) and kind in wide else peak
         slope = max(0.0, (peak - small) / (most - least))
         cell = min(max(0.0, (other - peak) / most / WIDER), slope / columns)
         record = slope - cell * columns
-        yield (
-            kind,
-            TaskRate(max(0.0005, (took - time) * RECORDS / (most - least)), peak - most * slope, record, cell),
-            most,
-        )
+        per_record = max((took - before) / (most - least), 0.25 * took / most)  # a first use loads modules
+        yield kind, TaskRate(per_record * RECORDS, max(LEAST, peak - most * slope), record, cell), most
 
 
 def _longest(taken: dict[int, dict[str, tuple[float, float]]]) -> float:
     """Seconds beyond those that any task takes, of the longest at the largest size."""
-    most, least = max(taken), min(taken)
+    least, most = sorted(taken)[-2:]
     return max(took - taken[least][kind][0] for kind, (took, _) in taken[most].items())
 
 
@@ -213,13 +220,13 @@ def checked(key: str, records: int, seconds: float) -> None:
 
 def write(found: dict[str, dict[str, TaskRate]]) -> None:
     """Put rates into the module, beside those of methods that were not measured now."""
-    text = MODULE.read_text("utf-8").partition("RATES: dict")[0]
+    text, now = MODULE.read_text("utf-8").partition("RATES: dict")[0], run_path(str(MODULE))
     said = {
         "RATES": '"""Of a fit, an anonymisation, one dataset measured, a block, or a point of a study."""',
         "DRAWS": '"""Of a dataset that is drawn."""',
     }
     for name, words in said.items():
-        rates = {**getattr(measured_rates, name)}
+        rates = {**now[name]}
         for key, rate in found[name].items():
             rates[key] = (
                 float(f"{rate.seconds or 0:.2g}"),
@@ -237,6 +244,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--method", nargs="+", default=[])
     parser.add_argument("--seconds", type=float, default=6.0)
+    parser.add_argument("--most", type=int, default=SIZES[-1], help="records of the largest table")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--check", type=int, default=0)
     chosen = parser.parse_args()
@@ -244,6 +252,9 @@ def main() -> None:
     given = Path(__file__).parents[1] / "contract" / "examples.toml"
     examples.SETTINGS.update(tomllib.loads(given.read_text("utf-8")))
     keys = chosen.method or [key for key, method in registry().items() if method.package == OWN]
+    multiprocessing.set_forkserver_preload(
+        [*sorted({registry()[key].func.__module__ for key in registry()}), "sfumato.workspace.jobs.run_task"]
+    )
     found: dict[str, dict[str, TaskRate]] = {"RATES": {}, "DRAWS": {}}
     print(
         f"{'method':40}{'task':>10}{'records':>9}{'s':>9}{'fixed MB':>10}{'B/record':>10}{'B/value':>9}   (s for {RECORDS:,} x {VARIABLES})"
@@ -252,7 +263,7 @@ def main() -> None:
         if chosen.check:
             checked(key, chosen.check, chosen.seconds)
             continue
-        for kind, rate, records in rates_of(key, chosen.seconds):
+        for kind, rate, records in rates_of(key, chosen.seconds, chosen.most):
             if isinstance(rate, str):
                 print(f"{key:40} {rate}", flush=True)
                 continue
