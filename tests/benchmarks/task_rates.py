@@ -44,6 +44,8 @@ from sfumato.workspace.store.workspace import Workspace
 SIZES = (10_000, 50_000, 250_000, 1_000_000)
 LEAST = 150e6
 """No process has less."""
+STARTED = 55e6
+"""Bytes that a process which a worker has started has more than one that was forked, as those here are."""
 LOOKED_AT = ("fit/0", "draw/1", "measure/0/1", "measure/0/block/0", "study/0/0")
 WIDER = 9
 MODULE = Path(measured_rates.__file__)
@@ -93,7 +95,7 @@ def recipe_for(method: Method, schema: Schema) -> Recipe:
     return examples.recipe_of(method, schema)
 
 
-def measured(key: str, records: int, wide: bool) -> dict[str, tuple[float, float]]:
+def measured(key: str, records: int, wide: bool, patience: float) -> dict[str, tuple[float, float]]:
     """The most seconds and bytes of each kind of task of a run with this method, without what only makes the release for it."""
     method = registry()[key]
     data = table_of(records, wide)
@@ -122,7 +124,7 @@ def measured(key: str, records: int, wide: bool) -> dict[str, tuple[float, float
         while (held := claim(workspace, "me", lambda waiting: waiting.key in asked)) is not None:
             needed = task_input(workspace, held)
             if held.key in chosen:
-                done, processor = fresh(workspace.directory, needed)
+                done, processor = fresh(workspace.directory, needed, patience)
             else:
                 done, processor = computed(workspace.directory, needed)
             if not isinstance(done, TaskResult):
@@ -141,36 +143,35 @@ def computed(directory: Path, needed: TaskInput) -> tuple[TaskResult | Failure |
     return done, time.process_time() - before
 
 
-def fresh(directory: Path, needed: TaskInput) -> tuple[TaskResult | Failure | TaskReleased, float]:
-    """A task computed in a process that has loaded every module and no table."""
+def fresh(directory: Path, needed: TaskInput, patience: float) -> tuple[TaskResult | Failure | TaskReleased, float]:
+    """A task computed in a process that has loaded every module and no table. Raises TimeoutError."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")) as pool:
-        return pool.submit(computed, directory, needed).result()
-
-
-def alone(key: str, records: int, wide: bool, patience: float) -> dict[str, tuple[float, float]] | str:
-    """``measured`` in a process of its own, or why not."""
-    settings = dict(examples.SETTINGS)
-    with ProcessPoolExecutor(
-        1, multiprocessing.get_context("forkserver"), initializer=examples.SETTINGS.update, initargs=(settings,)
-    ) as pool:
-        future = pool.submit(measured, key, records, wide)
+        future = pool.submit(computed, directory, needed)
         try:
             return future.result(patience)
         except TimeoutError:
             for process in list((pool._processes or {}).values()):
                 process.kill()
-            return f"more than {patience:.0f} s"
-        except BrokenProcessPool:
-            return "killed"
-        except Exception as error:  # noqa: BLE001  (a line of the table says it)
-            return f"{type(error).__name__}: {error}"
+            raise
+
+
+def alone(key: str, records: int, wide: bool, patience: float) -> dict[str, tuple[float, float]] | str:
+    """``measured``, or why not."""
+    try:
+        return measured(key, records, wide, patience)
+    except TimeoutError:
+        return f"more than {patience:.0f} s"
+    except BrokenProcessPool:
+        return "killed"
+    except Exception as error:  # noqa: BLE001  (a line of the table says it)
+        return f"{type(error).__name__}: {error}"
 
 
 def rates_of(key: str, seconds: float, largest: int) -> Iterator[tuple[str, TaskRate | str, int]]:
     """The rate of each kind of task of a method, and by how many records."""
     taken: dict[int, dict[str, tuple[float, float]]] = {}
     for records in (size for size in SIZES if size <= largest):
-        found = alone(key, records, False, 20 * seconds)
+        found = alone(key, records, False, 60 * seconds)
         if isinstance(found, str):
             break
         taken[records] = found
@@ -178,13 +179,13 @@ def rates_of(key: str, seconds: float, largest: int) -> Iterator[tuple[str, Task
             break
     if len(taken) < 2:
         for records in (1_000, 4_000):
-            found = alone(key, records, False, 30 * seconds)
+            found = alone(key, records, False, 100 * seconds)
             if isinstance(found, str):
                 yield key, found, 0
                 return
             taken[records] = found
     least, most = sorted(taken)[-2:]
-    wide = alone(key, most, True, 40 * seconds)
+    wide = alone(key, most, True, 200 * seconds)
     columns = len(recipe_for(registry()[key], table_of(50, False).schema).schema.names)
     for kind, (took, peak) in taken[most].items():
         before, small = taken[least][kind]
@@ -193,7 +194,7 @@ def rates_of(key: str, seconds: float, largest: int) -> Iterator[tuple[str, Task
         cell = min(max(0.0, (other - peak) / most / WIDER), slope / columns)
         record = slope - cell * columns
         per_record = max((took - before) / (most - least), 0.25 * took / most)  # a first use loads modules
-        yield kind, TaskRate(per_record * RECORDS, max(LEAST, peak - most * slope), record, cell), most
+        yield kind, TaskRate(per_record * RECORDS, STARTED + max(LEAST, peak - most * slope), record, cell), most
 
 
 def _longest(taken: dict[int, dict[str, tuple[float, float]]]) -> float:
@@ -213,7 +214,7 @@ def checked(key: str, records: int, seconds: float) -> None:
         rate = TaskRate(*getattr(measured_rates, BY_KIND[kind])[key])
         said, time = rate.memory(records, columns), rate.time(records, columns) or 0.0
         print(
-            f"{key:40}{kind:>10}{took:9.2f} s, said {time:8.2f}{peak / 1e6:9.0f} MB, said {said / 1e6:7.0f}{said / peak:7.2f}",
+            f"{key:40}{kind:>10}{took:9.2f} s, said {time:8.2f}{peak / 1e6:9.0f} MB, said {said / 1e6:7.0f}{said / (peak + STARTED):7.2f}",
             flush=True,
         )
 

@@ -3,7 +3,8 @@
     python tests/benchmarks/ten_million.py [--rows 100000 1000000] [--recipe regression mondrian] [--jobs 2]
 
 A survey of five variables: 50 regions, sex, age, income, and visits to a doctor, of which a third have none. Each recipe runs in a workspace
-of its own by the command ``sfumato run``, in processes of its own; what a task took is what the workspace recorded of it.
+of its own by the command ``sfumato run``, in processes of its own; what a task took is what the workspace recorded of it. ``said`` is how often what
+it was expected to take in memory is what it took.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sfumato.engine.recipe import Recipe
 from sfumato.engine.row_blocks import row_blocks
+from sfumato.workspace.jobs.task_costs import task_costs
 from sfumato.workspace.store.database import DATABASE
 
 ROWS = (100_000, 1_000_000, 10_000_000)
@@ -147,8 +150,12 @@ def write(path: Path, rows: int) -> None:
             writer.write_table(pa.table(columns, schema=schema))
 
 
-def run(folder: Path, name: str, rows: int, jobs: int) -> tuple[dict[str, tuple[float, float]], str]:
-    """Seconds and peak MB of every task, and of the command that imports and waits; and how the run ended."""
+Taken = dict[str, tuple[float, float, float]]
+"""Seconds, peak MB, and the expected MB over them (0: none was), by task."""
+
+
+def run(folder: Path, name: str, rows: int, jobs: int) -> tuple[Taken, str]:
+    """What every task took, and the command that imports and waits; and how the run ended."""
     recipe = folder / f"{name}.toml"
     recipe.write_text(f'title = "{name}"\n[data]\nfile = "survey.parquet"\n{VARIABLES}{RECIPES[name]}')
     workspace = folder / f"workspace-{name}"
@@ -165,16 +172,17 @@ def run(folder: Path, name: str, rows: int, jobs: int) -> tuple[dict[str, tuple[
     _, status, used = os.wait4(done.pid, 0)
     whole = time.perf_counter() - started
     processor = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
-    found: dict[str, tuple[float, float]] = {}
+    found: Taken = {}
+    said_bytes = {cost.task.key: cost.memory for cost in task_costs(Recipe.from_toml(recipe.read_text()), rows)}
     if (workspace / DATABASE).exists():
         with sqlite3.connect(f"file:{workspace / DATABASE}?mode=ro", uri=True) as connection:
             found = {
-                key: (seconds, (peak or 0) / 2**20)
+                key: (seconds, (peak or 0) / 2**20, said_bytes.get(key, 0) / (peak or 1))
                 for key, seconds, peak in connection.execute("SELECT key, seconds, peak_bytes FROM task ORDER BY id")
                 if seconds is not None
             }
-    found["whole command"] = whole, used.ru_maxrss / 1024
-    found["whole command, processor"] = processor, 0.0
+    found["whole command"] = whole, used.ru_maxrss / 1024, 0.0
+    found["whole command, processor"] = processor, 0.0, 0.0
     lines = said.strip().splitlines() if os.waitstatus_to_exitcode(status) > 1 else []
     return found, lines[-1] if lines else ""
 
@@ -184,13 +192,16 @@ def exponent(small: tuple[int, float], large: tuple[int, float]) -> float:
     return log(max(large[1], 1e-3) / max(small[1], 1e-3)) / log(large[0] / small[0])
 
 
-def table(name: str, taken: dict[int, dict[str, tuple[float, float]]]) -> None:
+def table(name: str, taken: dict[int, Taken]) -> None:
     """Print the tasks of a recipe: seconds and peak memory at each size, and the exponent between the last two."""
     sizes = sorted(taken)
-    print(f"\n{name:32}" + "".join(f"{f'{n:,}: s':>16}{'MB':>8}" for n in sizes) + f"{'exponent':>10}")
+    print(f"\n{name:32}" + "".join(f"{f'{n:,}: s':>16}{'MB':>8}{'said':>6}" for n in sizes) + f"{'exponent':>10}")
     for key in dict.fromkeys(key for of in taken.values() for key in of):
         cells = [taken[n].get(key) for n in sizes]
-        shown = "".join(f"{'-':>16}{'-':>8}" if cell is None else f"{cell[0]:16.2f}{cell[1]:8.0f}" for cell in cells)
+        shown = "".join(
+            f"{'-':>16}{'-':>8}{'-':>6}" if cell is None else f"{cell[0]:16.2f}{cell[1]:8.0f}{cell[2]:6.2f}"
+            for cell in cells
+        )
         last = [(n, cell[0]) for n, cell in zip(sizes, cells, strict=True) if cell is not None][-2:]
         print(f"{key:32}{shown}" + (f"{exponent(*last):10.2f}" if len(last) == 2 else ""), flush=True)
 
