@@ -16,7 +16,6 @@ from sfumato.engine.task_rates import PROCESS, draw_rate_of, rate_of
 from ..errors import NotEnoughMemory
 from ..store.workspace import Workspace
 from .memory import MemoryLimit, size_text
-from .settings import MEMORY
 
 EACH = 0.05
 """Seconds that a task takes whatever it does."""
@@ -115,8 +114,8 @@ def refusal(costs: Sequence[TaskCost], limit: MemoryLimit) -> str:
         return ""
     return (
         f"{most.called} needs {size_text(most.memory)} of memory, and there is {size_text(limit.bytes)} ({limit.said}). "
-        "Take a sample ([data] sample), leave variables out, or use a machine with more memory (a Dask cluster: --dask ADDRESS); "
-        f"if you know better, give another limit: --memory SIZE or none ({MEMORY})"
+        "Take a sample ([data] sample), leave variables out, or use another machine or a Dask cluster (--dask ADDRESS); "
+        'if you know better, --memory SIZE or none, in the app "Where runs are computed" (ctrl+p)'
     )
 
 

@@ -101,8 +101,8 @@ def cost_text(cost: Cost) -> str:
     source = "by earlier runs here" if cost.from_runs else "by rates of another machine"
     said = f"It takes {rough_time(cost.seconds)} and {size_text(cost.memory)} ({source}; longer while others work)."
     unknown = f" Not counted, since not known: {', '.join(cost.unknown)}." if cost.unknown else ""
-    refused = f" It would not be begun: {cost.refused}." if cost.refused else ""
-    return f"{said}{unknown}{refused}"
+    refused = f"It will be refused: {cost.refused}. " if cost.refused else ""
+    return f"{refused}{said}{unknown}"
 
 
 def rough_time(seconds: float) -> str:
