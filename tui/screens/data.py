@@ -62,6 +62,17 @@ class VariableGrid(MarkedGrid):
         self.post_message(self.DraftAsked())
 
 
+@dataclass(frozen=True)
+class _Row:
+    """What the sheet says of a column, in cells of these columns and in the words that are looked for, and what it was made of."""
+
+    line: VariableLine
+    found: FoundColumn | None
+    columns: Sequence[Column]
+    cells: Sequence[object]
+    fields: Mapping[str, object]
+
+
 class Data(Sifted, ReadsValues, DraftsPlan):
     """A table of variables, and a profile of the one under the cursor. Each act is one edit of the plan, which u takes back."""
 
@@ -88,7 +99,7 @@ class Data(Sifted, ReadsValues, DraftsPlan):
 
     def __init__(self, project_id: int) -> None:
         super().__init__(project_id, "data")
-        self._rows: dict[str, tuple[VariableLine, FoundColumn | None, Sequence[Column], Sequence[object]]] = {}
+        self._rows: dict[str, _Row] = {}
         self._fitted: tuple[int, Sequence[Column]] = (-1, ())
         self.forget_values()
 
@@ -139,18 +150,19 @@ class Data(Sifted, ReadsValues, DraftsPlan):
             self._fitted = width, fitted(COLUMNS, width, ("title", "name"), DROPS)
         columns = self._fitted[1]
         rows = [self._row(line, columns) for line in lines]
-        fields = [sifted_fields(line) for line in lines]
-        grid.show_sifted(columns, rows, [line.variable.name for line in lines], fields)
+        grid.show_sifted(
+            columns, [row.cells for row in rows], [line.variable.name for line in lines], [row.fields for row in rows]
+        )
         self._say()
         self._draw()
 
-    def _row(self, line: VariableLine, columns: Sequence[Column]) -> Sequence[object]:
+    def _row(self, line: VariableLine, columns: Sequence[Column]) -> _Row:
         """A row of the sheet, made anew only where it says something else."""
         found, known = self.found_of(line), self._rows.get(line.variable.name)
-        if known is None or known[:2] != (line, found) or known[2] is not columns:
-            known = line, found, columns, cells(columns, row_values(line, found))
+        if known is None or (known.line, known.found) != (line, found) or known.columns is not columns:
+            known = _Row(line, found, columns, cells(columns, row_values(line, found)), sifted_fields(line))
             self._rows[line.variable.name] = known
-        return known[3]
+        return known
 
     def _say(self) -> None:
         grid, said = self.query_one(VariableGrid), ""
@@ -241,7 +253,7 @@ class Data(Sifted, ReadsValues, DraftsPlan):
         if history is self._history or self._view is None:
             return
         self._history = history
-        self._view = DataView.of(history.now, self._view.stored)
+        self._view = DataView.of(history.now, self._view.stored, self._view)
         self._show()
         self.read_values()
         self.store_plan()

@@ -10,7 +10,7 @@ from textual.timer import Timer
 from sfumato.engine.schema import Kind, Variable
 from sfumato.tui.messages import ErrorMessage
 from sfumato.tui.widgets.marks import MarkedGrid
-from sfumato.workspace.views.data_view import DataView, FoundColumn, VariableLine, found_columns
+from sfumato.workspace.views.data_view import DataView, FoundColumn, VariableLine, found_columns, reading_of
 
 from .page import Reads
 
@@ -98,12 +98,10 @@ class ReadsValues(Reads):
         by_name = {column.name: column for column in found}
         for variable in variables:
             if variable.name in by_name:
-                key = VariableLine(variable, planned=True, stored=True, missing=None).reading
-                self._found[key] = self._last[variable.name, variable.kind] = by_name[variable.name]
+                self._found[reading_of(variable)] = self._last[variable.name, variable.kind] = by_name[variable.name]
         self.values_read()
 
 
 def _other(line: VariableLine, view: DataView) -> bool:
     """Whether the plan reads a column otherwise than it was stored."""
-    stored = Variable.from_table(line.variable.name, view.stored.columns[line.variable.name], line.variable.name)
-    return VariableLine(stored, planned=True, stored=True, missing=None).reading != line.reading
+    return view.stored.readings[line.variable.name] != line.reading

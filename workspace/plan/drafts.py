@@ -12,6 +12,7 @@ import sqlite3
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import tomli_w
@@ -49,6 +50,7 @@ def _lines(table: Mapping[str, Any]) -> str:
     return "".join(f"{_key(key)} = {inline(value)}\n" for key, value in table.items())
 
 
+@lru_cache(maxsize=1 << 12)
 def _key(key: str) -> str:
     return tomli_w.dumps({key: 0}).removesuffix(" = 0\n")
 
@@ -59,7 +61,16 @@ def inline(value: object) -> str:
         return f"{{ {', '.join(f'{_key(key)} = {inline(item)}' for key, item in value.items())} }}" if value else "{}"
     if isinstance(value, list):
         return f"[{', '.join(map(inline, value))}]"
+    return _word(value) if isinstance(value, str) else _single(value)
+
+
+def _single(value: object) -> str:
     return tomli_w.dumps({"x": value}).removeprefix("x = ").removesuffix("\n")
+
+
+@lru_cache(maxsize=1 << 12)
+def _word(word: str) -> str:
+    return _single(str(word))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 A column that is left out keeps its line under ``[variables]``, as a comment, so that whoever takes it in again finds it as it
 was and in its place. Where a plan does not write a column a line, it is changed like any other table, and what is left out is gone.
+
+Lines that stay as they are are read once, so that an edit of one column among hundreds costs what one column costs.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from sfumato.engine.errors import BadInput
@@ -20,6 +23,7 @@ from .drafts import inline
 SECTION = "variables"
 HEADER = re.compile(r"[ \t]*\[[ \t]*variables[ \t]*\][ \t]*(#[^\n]*)?\r?\n?")
 ANY_HEADER = re.compile(r"[ \t]*\[")
+OF_VARIABLES = re.compile(r"""^[ \t]*\[+[ \t]*["']?variables\b""", re.MULTILINE)
 LEFT_OUT = re.compile(r"[ \t]*#+[ \t]*(?=[\w\"'-])")
 ENTRY = re.compile(r"""[ \t]*([\w-]+|"(?:\\.|[^"\\\n])*"|'[^'\n]*')[ \t]*=[ \t]*\{""")
 REASON = re.compile(r"[ \t]*# left out: ([^\r\n]*)")
@@ -58,7 +62,7 @@ class _Line:
 def variable_tables(toml: str) -> VariableTables:
     """What a plan's text says of each column."""
     try:
-        planned = _planned(read_toml(toml))
+        planned = _planned(_read(toml))
     except BadInput as error:
         return VariableTables({}, {}, problem=str(error))
     lines = [line for line in _parted(toml)[1] if line.name]
@@ -67,6 +71,38 @@ def variable_tables(toml: str) -> VariableTables:
     reasons = ((line.name, REASON.search(line.text)) for line in lines if line.name in out)
     why = {name: reason[1].strip() for name, reason in reasons if reason}
     return VariableTables(planned, out, why, tuple(line.name for line in lines if not line.out or line.name in out))
+
+
+def _read(toml: str) -> Mapping[str, Any]:
+    """The table of a plan's text: the lines of ``[variables]`` each by themselves where every one is whole. Raises BadInput."""
+    before, lines, after = _parted(toml)
+    planned: dict[str, Any] = {}
+    for line in lines:
+        said = _alone(line.text)
+        if said is None or len(said) > 1 or not planned.keys().isdisjoint(said):
+            return read_toml(toml)
+        planned.update(said)
+    rest = None if OF_VARIABLES.search(after) or _rest(before) is None else _rest(before + after)
+    return read_toml(toml) if rest is None or rest.get(SECTION) != {} else {**rest, SECTION: planned}
+
+
+@lru_cache(maxsize=8)
+def _rest(text: str) -> Mapping[str, Any] | None:
+    """The table of what stands around those lines; None where that cannot be read without them."""
+    try:
+        return read_toml(text)
+    except BadInput:
+        return None
+
+
+@lru_cache(maxsize=1 << 13)
+def _alone(line: str) -> Mapping[str, Any] | None:
+    """What one line under ``[variables]`` says; None where it is no whole statement."""
+    try:
+        found: Mapping[str, Any] = read_toml(f"[{SECTION}]\n{line}")[SECTION]
+    except (BadInput, KeyError):
+        return None
+    return found
 
 
 def _planned(table: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -81,7 +117,7 @@ def with_variables(toml: str, changes: Mapping[str, Mapping[str, Any] | None], o
 
     A column that has no line yet gets one before the next that has, in the ``order`` of the file. Raises BadInput when the text is no TOML.
     """
-    table = read_toml(toml)
+    table = _read(toml)
     known = _planned(table)
     wanted = {**known, **{name: said for name, said in changes.items() if said is not None}}
     wanted = {name: said for name, said in wanted.items() if changes.get(name, said) is not None}
@@ -90,9 +126,9 @@ def with_variables(toml: str, changes: Mapping[str, Mapping[str, Any] | None], o
     said = {**table, SECTION: wanted}
     text = _by_lines(toml, changes, order, known)
     try:
-        if tomllib.loads(text) == said:
+        if _read(text) == said:
             return text
-    except tomllib.TOMLDecodeError:
+    except BadInput:
         pass
     from .rewrite import rewritten
 
@@ -115,6 +151,7 @@ def _parted(toml: str) -> tuple[str, list[_Line], str]:
     return "".join(lines[:start]), kept[: end - start], "".join(lines[end:])
 
 
+@lru_cache(maxsize=1 << 13)
 def _line(text: str) -> _Line:
     lead = LEFT_OUT.match(text)
     entry = ENTRY.match(text, lead.end() if lead else 0)
@@ -126,10 +163,7 @@ def _line(text: str) -> _Line:
 
 def _table(line: _Line) -> dict[str, Any] | None:
     """What a line says of its column; None where it cannot be read, as a comment in words cannot."""
-    try:
-        table = tomllib.loads(line.entry)[line.name]
-    except (tomllib.TOMLDecodeError, KeyError):
-        return None
+    table = (_alone(line.entry) or {}).get(line.name)
     return table if isinstance(table, dict) else None
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,16 @@ class StoredData:
     columns: Mapping[str, Mapping[str, Any]]
     missing: Mapping[str, float]
 
+    @cached_property
+    def readings(self) -> Mapping[str, tuple[object, ...]]:
+        """How the values of each stored column were read: ``VariableLine.reading``."""
+        return {name: reading_of(Variable.from_table(name, said, name)) for name, said in self.columns.items()}
+
+
+def reading_of(variable: Variable) -> tuple[object, ...]:
+    """What decides how the values of a variable are read: neither role nor words."""
+    return variable.name, variable.kind, variable.bounds, variable.levels, variable.missing
+
 
 @dataclass(frozen=True)
 class VariableLine:
@@ -53,11 +64,10 @@ class VariableLine:
     problem: str = ""
     why: str = ""
 
-    @property
+    @cached_property
     def reading(self) -> tuple[object, ...]:
-        """What decides how its values are read: neither role nor words. Lines that agree in it have the same values."""
-        variable = self.variable
-        return variable.name, variable.kind, variable.bounds, variable.levels, variable.missing
+        """What decides how its values are read. Lines that agree in it have the same values."""
+        return reading_of(self.variable)
 
 
 @dataclass(frozen=True)
@@ -80,15 +90,27 @@ class DataView:
     stored: StoredData
     lines: tuple[VariableLine, ...]
     problem: str = ""
+    tables: VariableTables = field(default=VariableTables({}, {}), compare=False, repr=False)
 
     @classmethod
-    def of(cls, draft: Draft, stored: StoredData) -> DataView:
-        """The columns as a plan's text has them; as they were stored where that cannot be read."""
+    def of(cls, draft: Draft, stored: StoredData, before: DataView | None = None) -> DataView:
+        """The columns as a plan's text has them; as they were stored where that cannot be read.
+
+        Lines of the view ``before`` an edit are taken over where the plan says the same of their columns.
+        """
         said = variable_tables(draft.toml)
+        same = {} if before is None or before.stored is not stored else before.unchanged(said)
         names = dict.fromkeys([*said.order, *said.planned, *stored.columns, *stored.missing])
         known = (name for name in names if name in said.planned or name in stored.columns or name in stored.missing)
-        lines = (_line(name, said, stored) for name in known)
-        return cls(draft, stored, tuple(lines), said.problem)
+        lines = (same.get(name) or _line(name, said, stored) for name in known)
+        return cls(draft, stored, tuple(lines), said.problem, said)
+
+    def unchanged(self, said: VariableTables) -> dict[str, VariableLine]:
+        """The lines, by name, of which a plan's text says what it said."""
+        own = self.tables
+        pairs = ((own.planned, said.planned), (own.out, said.out), (own.why, said.why))
+        named = ((line.variable.name, line) for line in self.lines)
+        return {name: line for name, line in named if all(one.get(name) == new.get(name) for one, new in pairs)}
 
 
 def outline(workspace: Workspace, draft: Draft) -> DataView:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.engine.errors import BadInput
+from sfumato.engine.toml import read_toml
 from sfumato.workspace.plan.drafts import plan_text
-from sfumato.workspace.plan.variables import variable_tables, with_variables
+from sfumato.workspace.plan.variables import _read, variable_tables, with_variables
 
 TEXT = """\
 title = "x"
@@ -119,3 +121,41 @@ def test_any_series_of_edits_says_what_was_asked_and_is_taken_back_by_its_opposi
     assert with_variables(less, {name: said.out[name] for name in out}) == text
     new = data.draw(st.dictionaries(NAMES, TABLES, max_size=3))
     assert tomllib.loads(with_variables(less, new))["variables"] == {**tomllib.loads(less)["variables"], **new}
+
+
+STATEMENTS = (
+    'a = { kind = "count" }\n', "a={}\n", 'b = { kind = "binary", labels = { 1 = "}x" } } # kept\n', '# c = { kind = "count" }\n', "\n",
+    "[variables]\n", " [ variables ] # all\n", "[variables.d]\n", "[[variables]]\n", '["variables".e]\n', "[release]\n", "m = 5\n", "variables.f = 1\n",
+    "g.h = { x = 1 }\n", "g.i = { x = 2 }\n", 'text = """\n', '"""\n', "list = [\n", "1,\n", "]\n", "a = 3\n", "j = { x = \'\'\'\n", "\'\'\' }\n",
+    "k = " + "{ x = " * 49 + "1" + " }" * 49 + "\n", "k = " + "[" * 60 + "]" * 60 + "\n", "\r\n", "l = { x = 1 }\r\n", "m n = 1\n",
+)  # fmt: skip
+"""Lines of a plan, and what makes lines mean something else: strings and lists that begin above, tables that say columns once more."""
+
+
+@given(st.lists(st.sampled_from(STATEMENTS), max_size=9).map("".join), st.booleans())
+@settings(max_examples=200)
+def test_lines_read_by_themselves_say_what_the_whole_text_says(text: str, more: bool) -> None:
+    text = f"[variables]\n{text}" if more else text
+    try:
+        expected = read_toml(text)
+    except BadInput as error:
+        with pytest.raises(BadInput, match=re.escape(str(error))):
+            _read(text)
+        return
+    assert _read(text) == expected
+    assert list(_read(text)) == list(expected)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'title = """\n[variables]\na = { kind = "count" }\n[x]\n"""\n',
+        '[variables]\na = { kind = "count" }\n[variables.b]\nkind = "count"\n',
+        "[variables]\nlong = [\n'''\na = {}\n''']\n",
+        "[variables]\ng.h = { x = 1 }\na = {}\ng.i = { x = 2 }\n",
+    ],
+)
+def test_a_text_whose_lines_are_not_what_they_seem_is_read_as_a_whole(text: str) -> None:
+    assert _read(text) == read_toml(text)
+    assert with_variables(text, {"z": table()}) != text
+    assert tomllib.loads(with_variables(text, {"z": table()}))["variables"]["z"] == table()

@@ -20,7 +20,7 @@ from sfumato.workspace.jobs.processes import call_in_process, from_json, to_json
 from sfumato.workspace.plan.drafts import Draft, draft_of, keep_missing
 from sfumato.workspace.plan.variables import with_variables
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.data_view import FoundColumn, found_columns, outline
+from sfumato.workspace.views.data_view import DataView, FoundColumn, found_columns, outline
 
 SCHEMA = Schema(
     (
@@ -147,6 +147,28 @@ def test_a_plan_that_cannot_be_read_leaves_the_variables_as_they_were_stored(
 
 
 @pytest.mark.slow
+def test_lines_taken_over_from_the_view_before_an_edit_are_those_that_would_be_made_anew(workspace: Workspace) -> None:
+    before = outline(workspace, draft(workspace))
+    edits = {
+        "income": {"kind": "continuous", "role": "sensitive"}, "visits": None, "new": {"kind": "count", "role": "other"},
+        "town": {"kind": "count", "role": "other", "levels": ["a"]},
+    }  # fmt: skip
+    for name, said in edits.items():
+        now = before.draft.saying(with_variables(before.draft.toml, {name: said}))
+        after = DataView.of(now, before.stored, before)
+        assert after == DataView.of(now, before.stored)
+        assert after != before
+        kept = {line.variable.name: line for line in before.lines}
+        same = [line.variable.name for line in after.lines if line is kept.get(line.variable.name)]
+        assert same == [line.variable.name for line in after.lines if line.variable.name != name], (
+            "nothing else is made anew"
+        )
+        before = after
+    assert DataView.of(before.draft.saying("no TOML"), before.stored, before) == DataView.of(
+        before.draft.saying("no TOML"), before.stored
+    )
+
+
 def test_another_process_finds_the_same(workspace: Workspace) -> None:
     variables = (replace(SCHEMA["visits"], bounds=(0.0, 2.0)), SCHEMA["town"], SCHEMA["entered"])
     here = found_columns(workspace.directory, 1, variables)
