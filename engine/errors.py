@@ -19,6 +19,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .wording import counted
+
 if TYPE_CHECKING:
     from .results import Fit
 
@@ -81,7 +83,7 @@ class ConstraintsUnmet(EngineError):
     def __init__(self, place: str, left: Mapping[str, int], records: int, redraws: int) -> None:
         said = "; ".join(f"constraint {name}: {count:,} of {records:,} records" for name, count in left.items())
         super().__init__(
-            f"{place}: {said}, after {redraws:,} {'redraw' if redraws == 1 else 'redraws'}; make its variables in another order or by a model that draws such values, "
+            f"{place}: {said}, after {counted(redraws, 'redraw')}; make its variables in another order or by a model that draws such values, "
             'raise redraws under [release], or keep such records and have them counted, unmet = "keep"'
         )
         self.place = place

@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
+from sfumato.engine.wording import counted
 from sfumato.tui.export import Exportable
 from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.lines import KeyLine, Line
@@ -121,7 +122,7 @@ class Doctor(Dialog[None], Exports):
 
     def _removed(self, removed: int) -> None:
         self.sfumato.note_command(("doctor", "--fix"))
-        self.sfumato.say(f"{removed} file{'s' * (removed != 1)} removed that no run needed")
+        self.sfumato.say(f"{counted(removed, 'file')} removed that no run needed")
         self._look()
 
     def command_words(self) -> tuple[str, ...]:

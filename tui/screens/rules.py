@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
+from sfumato.engine.wording import counted
 from sfumato.tui.export import Exportable
 from sfumato.tui.fields import Field
 from sfumato.tui.messages import ErrorMessage
@@ -170,11 +171,7 @@ def _check(toml: str, table: dict[str, Any]) -> None:
 def _head(view: RulesView) -> str:
     """How many rules are broken, and how many were found."""
     rules, broken = len(view.said), sum(bool(line.broken) for line in view.said)
-    said = (
-        f"{mark('fail')} {broken} of {rules} rules broken"
-        if broken
-        else f"{rules} {'rule' if rules == 1 else 'rules'} kept by all"
-    )
+    said = f"{mark('fail')} {broken} of {rules} rules broken" if broken else f"{counted(rules, 'rule')} kept by all"
     found = f"{len(view.found)} more found in the data: space marks, enter takes over"
     return " · ".join([*([said] if rules else []), *([found] if view.found else [])])
 

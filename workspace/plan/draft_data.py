@@ -22,8 +22,9 @@ from sfumato.engine.table_seen import table_seen
 from sfumato.engine.toml import read_toml
 
 from ..errors import NotFound
-from ..ingest.files import find_source, ingest
-from ..ingest.importing import Selection, draft_recipe, preview_file
+from ..ingest.columns import describe
+from ..ingest.files import chosen_records, find_source
+from ..ingest.importing import EVERYTHING, Selection, draft_recipe, read_source
 from ..jobs.memory import memory_limit
 from ..jobs.task_costs import Earlier, earlier_runs
 from ..release.policy import Policy, policy_of
@@ -90,21 +91,25 @@ def draft_project(directory: Path, project_id: int, wanted: Wanted, roles: Roles
 def draft_file(file: str, said: Mapping[str, Any], wanted: Wanted, roles: Roles) -> DraftedText:
     """A draft for the records of a file; ``said`` are keys of ``[data.format]``. Nothing is stored.
 
-    Where a value is missing a synthesis keeps that as a value of its own; an anonymisation leaves such records out. Raises BadInput.
+    Where a value is missing a synthesis keeps that as a value of its own; an anonymisation leaves such records out. The file is read
+    once. Raises BadInput.
     """
-    preview = preview_file(file, said)
     source = find_source(file, place="FILE")
-    form = None if preview.detection is None or preview.detection.usual else preview.detection.format
+    raw, detection = read_source(source, said, EVERYTHING)
+    if not raw.records:
+        raise BadInput("FILE", f'"{source.name}" has no records')
+    found = describe(raw)
+    form = None if detection is None or detection.usual else detection.format
     path = file if ":" in file and not Path(file).exists() else str(Path(file).expanduser().resolve())
-    there = {column.variable.name for column in preview.columns}
+    there = {column.variable.name for column in found}
     asked = Selection(keep=tuple(name for name in (*roles.quasi_identifiers, *roles.sensitive) if name in there))
-    columns = [column for column in asked.chosen(preview.columns) if column.distinct or not column.enters]
+    columns = [column for column in asked.chosen(found) if column.distinct or not column.enters]
     toml = draft_recipe(asked.data(path, MissingPolicy.DROP, form), Path(source.name).stem, columns)
     table = with_roles(read_toml(toml), roles)
     if wanted.want != "anonymisation" and any(column.missing for column in columns if column.enters):
         toml = DROPPED.sub(KEPT, toml)
         table = {**table, "data": {**table["data"], "missing": MissingPolicy.KEEP.value}}
-    data = ingest(source, DataSource.from_table(table["data"]), _schema(table), 1, key=b"")
+    data = chosen_records(raw, source, DataSource.from_table(table["data"]), _schema(table), 1, key=b"")
     return draft_for(toml, table, data, wanted, gate_limit(Policy()))
 
 

@@ -80,7 +80,7 @@ def found_table(lines: Sequence[RuleLine]) -> Table:
 def kept_text(view: RulesView) -> str:
     """How many records break how many rules, in a sentence."""
     broken = [line for line in view.said if line.broken]
-    rules = f"{len(view.said)} {'rule' if len(view.said) == 1 else 'rules'}"
+    rules = counted(len(view.said), "rule")
     if not view.said:
         return f"{counted(view.records, 'record')}; the recipe declares no constraints"
     if not broken:

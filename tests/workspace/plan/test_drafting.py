@@ -11,8 +11,10 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyreadstat import write_sav
 
 from sfumato.engine.checks import check_steps
+from sfumato.engine.data_source import DataSource
 from sfumato.engine.drafting import Case, Declined, Offer, OfferedLimit, offer_of, radius_for
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution import execute
@@ -22,6 +24,8 @@ from sfumato.engine.recipe import Recipe
 from sfumato.engine.run import PUBLIC
 from sfumato.engine.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.table_seen import table_seen
+from sfumato.workspace.ingest import files
+from sfumato.workspace.plan import draft_data
 from sfumato.workspace.plan.draft_data import Roles, draft_file, draft_for, gate_limit
 from sfumato.workspace.plan.drafted_text import drafted_toml
 from sfumato.workspace.plan.drafting import DraftedPlan, Wanted, drafted
@@ -170,6 +174,41 @@ def test_drafts_for_public_data_are_prepared(
     recipe.write_text(draft_file(str(public_data(file)), {}, wanted, roles).toml, "utf-8")
     prepared = prepare_run(find_recipe(str(recipe)), key=PUBLIC)
     assert (prepared.data.controls is None) == (file == "ce.csv" or wanted.want == "anonymisation")
+
+
+SPSS = {"town": ["n", "s", None, "n"] * 30, "age": [20.0, 31.0, 45.0, None] * 30, "pay": [1.5, 2.5, 9.0, 4.0] * 30}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "sav"])
+def test_a_file_is_read_once_and_drafted_for_the_records_that_a_run_will_have(
+    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame, path = pd.DataFrame(SPSS), tmp_path / f"people.{suffix}"
+    {"csv": lambda: frame.to_csv(path, index=False), "parquet": lambda: frame.to_parquet(path), "sav": lambda: write_sav(frame, path)}[suffix]()  # fmt: skip
+    opened: list[str] = []
+    seen: list[tuple[dict[str, Any], Microdata]] = []
+    open_table, draft = files.open_table, draft_data.draft_for
+    monkeypatch.setattr(
+        files, "open_table", lambda source, *a, **k: opened.append(source.name) or open_table(source, *a, **k)
+    )
+    monkeypatch.setattr(
+        draft_data,
+        "draft_for",
+        lambda toml, table, data, *rest: seen.append((table, data)) or draft(toml, table, data, *rest),
+    )
+    draft_file(str(path), {}, Wanted(), Roles(("town", "age"), ("pay",)))
+    assert opened == [path.name]
+    ((table, data),) = seen
+    again = files.ingest(files.find_source(str(path)), DataSource.from_table(table["data"]), data.schema, 1, key=b"")
+    pd.testing.assert_frame_equal(data.frame, again.frame)
+    assert data.sha256 == again.sha256
+
+
+def test_a_file_without_records_has_no_draft(tmp_path: Path) -> None:
+    (tmp_path / "empty.csv").write_text("town,pay\n")
+    with pytest.raises(BadInput, match="has no records"):
+        draft_file(str(tmp_path / "empty.csv"), {}, Wanted(), Roles(("town",), ("pay",)))
 
 
 def test_without_roles_nothing_is_drafted_and_full_needs_them_too() -> None:
