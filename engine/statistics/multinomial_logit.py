@@ -20,6 +20,7 @@ from scipy.linalg import cho_solve, solve_triangular
 
 from ..arrays import Floats, Integers
 from ..errors import EngineError
+from ..row_blocks import row_blocks
 
 MOST_STEPS = 200
 _DECREMENT = 1e-12
@@ -151,7 +152,10 @@ class _Problem:
 
     def objective(self, b: Floats) -> tuple[float, float]:
         """What is maximised, and the log-likelihood in it."""
-        likelihood = float(self.w @ log_probabilities(self.x, b)[np.arange(len(self.places)), self.places])
+        likelihood = 0.0
+        for rows in row_blocks(len(self.x), self.size):
+            logs = log_probabilities(self.x[rows], b)
+            likelihood += float(self.w[rows] @ logs[np.arange(len(logs)), self.places[rows]])
         return likelihood - 0.5 * float((self.penalties * b**2).sum()), likelihood
 
     def gradient_and_factor(self, b: Floats) -> tuple[Floats, Floats]:

@@ -7,7 +7,7 @@ that records of the stratum have are drawn in it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from ..microdata import Microdata
 from .categories import categories_of
 from .columns import independent_columns
 from .completed_design import CompletedDesign
+from .distinct_records import distinct_records
 from .multinomial_logit import MultinomialLogit, fit
 
 Groups = Mapping[str, tuple[str, ...]]
@@ -30,7 +31,7 @@ class StratumRecords:
 
     ``rows`` (r,) are their places in the table, ``x`` (r, p) the columns ``kept`` (C,) of the design: those before it in the
     stratum determine the others. ``y`` (r,) are codes of the target, ``classes`` (K,) those that occur, ascending; a missing value has the code after the
-    last level.
+    last level. Where ``weights`` (r,) is not None, each row is that of all ``records`` that are alike, and these are their weights in all.
     """
 
     number: int
@@ -40,6 +41,8 @@ class StratumRecords:
     x: Floats
     y: Integers
     classes: Integers
+    records: int
+    weights: Floats | None = None
 
     @property
     def coefficients(self) -> int:
@@ -48,6 +51,8 @@ class StratumRecords:
 
     def fit(self, penalty: float, weights: Floats | None = None) -> MultinomialLogit:
         """Its model; ``weights`` (n,) are those of all records of the table, not of the stratum alone."""
+        if self.weights is not None:
+            return fit(self.x, self.y, self.classes, penalty, self.weights)
         return fit(self.x, self.y, self.classes, penalty, None if weights is None else weights[self.rows])
 
 
@@ -99,21 +104,43 @@ def stratified_records(
     groups: Groups | None = None,
     *,
     filled: bool = False,
+    together: bool = False,
 ) -> tuple[StratumRecords, ...]:
-    """The records of each stratum, in the order of the strata's numbers.
+    """The records of each stratum, in the order of the strata's numbers; ``together`` those that are alike in all of it, as one row.
 
     ``filled``: records without a value of the target are left out of the fits, rather than of a class of their own. So are records of
     weight 0, whose class may be nobody else's.
     """
     groups = groups or {}
-    categories = categories_of(data, target, None)
-    y, strata = categories.codes(data), strata_of(data, variable, groups)
-    x, counted = CompletedDesign.of(predictors, data.counted).matrix(data), data.influence > 0
+    design, categories = CompletedDesign.of(predictors, data.counted), categories_of(data, target, None)
+    weights, records = None, np.ones(len(data))
+    table, counted = data, data.influence > 0
+    if together:
+        columns = (*design.columns, target, *(() if variable is None else (variable,)))
+        distinct = distinct_records(data, columns)
+        weights, records = (
+            distinct.sums(data.weights),
+            distinct.sums(None if data.weights is None else counted.astype(np.float64)),
+        )
+        table, counted = distinct.table(data), weights > 0
+    y, strata = categories.codes(table), strata_of(table, variable, groups)
     found = []
     for number in np.unique(strata):
         inside = (strata == number) & counted
         rows = np.flatnonzero(inside & (y < categories.present) if filled else inside)
-        kept = independent_columns(x[rows]) if len(rows) else np.zeros(x.shape[1], dtype=np.bool_)
-        name = stratum_name(int(number), data, variable, groups)
-        found.append(StratumRecords(int(number), name, rows, kept, x[np.ix_(rows, kept)], y[rows], np.unique(y[rows])))
+        x = design.matrix(replace(table, frame=table.frame.iloc[rows], weights=None))
+        kept = independent_columns(x) if len(rows) else np.zeros(x.shape[1], dtype=np.bool_)
+        found.append(
+            StratumRecords(
+                int(number),
+                stratum_name(int(number), data, variable, groups),
+                rows,
+                kept,
+                x[:, kept],
+                y[rows],
+                np.unique(y[rows]),
+                int(records[rows].sum()),
+                None if weights is None else weights[rows],
+            )
+        )
     return tuple(found)

@@ -49,6 +49,8 @@ from ._multinomial_release import MultinomialRelease
 
 DIRECT = "coefficients are the maximum, or drawn from a normal distribution there"
 MOST_COEFFICIENTS = 5_000
+MOST_ALONE = 100_000
+"""Records above which those that are alike are one row of a fit, with their number for a weight."""
 LARGEST_SHIFT = 0.5  # standard errors; a 95 % interval that is moved so far covers in 92 %
 LEVELS = (Kind.CATEGORICAL, Kind.ORDINAL, Kind.BINARY)
 _ROWS = 20_000
@@ -92,9 +94,15 @@ def _stratifying(target: str, spec: MultinomialLogisticSpec) -> str | None:
 
 
 def records_of(data: Microdata, target: str, spec: MultinomialLogisticSpec) -> tuple[StratumRecords, ...]:
-    """The records of each stratum, as the step fits them."""
+    """The records of each stratum, as the step fits them: those of a large table that are alike as one row."""
     return stratified_records(
-        data, target, spec.predictors, _stratifying(target, spec), spec.groups, filled=spec.missing == "filled"
+        data,
+        target,
+        spec.predictors,
+        _stratifying(target, spec),
+        spec.groups,
+        filled=spec.missing == "filled",
+        together=len(data) > MOST_ALONE,
     )
 
 
@@ -250,7 +258,7 @@ def _diagnostics(
     ``prior_shift`` is the largest, in standard errors and in first order. Where levels are separated it fails: there the
     normal distribution is that of the penalty.
     """
-    yield Diagnostic("records", name, float(len(stratum.rows)))
+    yield Diagnostic("records", name, float(stratum.records))
     yield Diagnostic("coefficients", name, float(stratum.coefficients))
     yield Diagnostic("columns_left_out", name, float((~stratum.kept).sum()))
     yield Diagnostic("steps", name, float(model.steps))

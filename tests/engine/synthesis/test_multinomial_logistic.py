@@ -10,6 +10,7 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 
+from sfumato.engine import row_blocks
 from sfumato.engine.checks import check_steps
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution import execute
@@ -17,7 +18,7 @@ from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.run import PUBLIC, Run
 from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
-from sfumato.engine.statistics.completed_design import CompletedDesign
+from sfumato.engine.statistics.completed_design import CompletedDesign, require_determined
 from sfumato.engine.statistics.stratified_logit import stratified_records
 from sfumato.engine.synthesis import multinomial_logistic as model
 from sfumato.engine.synthesis.multinomial_logistic import MultinomialLogisticSpec
@@ -253,3 +254,68 @@ def test_drawn_parameters_differ_by_dataset_and_say_where_the_penalty_speaks() -
     mle = fitted(conform(raw, SCHEMA), "race", MultinomialLogisticSpec(predictors=("age", "sex")))
     assert all(d.passed is not False for d in mle.diagnostics)
     assert next(d for d in mle.diagnostics if d.name == "largest_coefficient").value < 10  # type: ignore[operator]
+
+
+def gappy(n: int = 400) -> Microdata:
+    """Some ages and races missing, and weights of which some are 0."""
+    raw = frame(n, 3)
+    raw["age"] = raw["age"].astype(float).mask(np.arange(n) % 11 == 0)
+    raw["race"] = raw["race"].mask(np.arange(n) % 13 == 0)
+    return conform(raw, SCHEMA, MissingPolicy.KEEP)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"predictors": ["age", "home"]},
+        {"predictors": ["age", "sex:age", "home"], "strata": "home", "groups": GROUPS},
+        {"predictors": ["home"], "strata": "sex", "missing": "filled", "parameters": "drawn"},
+        {"predictors": ["age"], "groups": {"one": ["a", "b", "c"]}},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_records_that_are_alike_are_one_row_of_a_large_fit(
+    settings: dict[str, Any], weighted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, own_groups = gappy(), "groups" in settings and "strata" not in settings
+    target = "home" if own_groups else "race"
+    if weighted and not own_groups:  # with its own groups the target carries values past the weights
+        data = data.weighted(np.where(np.arange(400) % 7 == 0, 0.0, np.linspace(0.1, 1, 400)))
+    spec = MultinomialLogisticSpec.from_table(settings, "")
+    alone = fitted(data, target, spec)
+    made = model.draw(alone, spec, target, data, data, 0, np.random.default_rng(2))
+    monkeypatch.setattr(model, "MOST_ALONE", 0)
+    monkeypatch.setattr(row_blocks, "CELLS", 50)
+    together = fitted(data, target, spec)
+    assert model.records_of(data, target, spec)[0].x.shape[0] < len(data) / 2
+    assert together.arrays.keys() == alone.arrays.keys()
+    for name, array in alone.arrays.items():
+        assert together.arrays[name] == pytest.approx(array, rel=1e-6, abs=1e-7)
+    for one, other in zip(together.diagnostics, alone.diagnostics, strict=True):
+        assert (one.name, one.parameter, one.passed) == (other.name, other.parameter, other.passed)
+        if one.name not in {"newton_decrement", "steps"}:
+            assert one.value == pytest.approx(other.value, rel=1e-6)
+    again = model.draw(together, spec, target, data, data, 0, np.random.default_rng(2))
+    assert np.mean((again == made) | (np.isnan(again) & np.isnan(made))) > 0.99
+
+
+@pytest.mark.parametrize(("far", "size"), [(0.0, 1.0), (1e9, 1.0), (0.0, 1e200), (1e-200, 1e-200)])
+def test_columns_of_many_blocks_are_scaled_alike(far: float, size: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = frame(300, 5).assign(age=far + size * np.random.default_rng(1).normal(size=300))
+    raw["age"] = raw["age"].mask(np.arange(300) % 9 == 0)
+    schema = Schema((*SCHEMA.variables[:2], Variable("age", Kind.CONTINUOUS), SCHEMA.variables[3]))
+    data = conform(raw, schema, MissingPolicy.KEEP)
+    terms = ("home", "age", "sex:age", "race:sex")
+    one = CompletedDesign.of(terms, data)
+    monkeypatch.setattr(row_blocks, "CELLS", 40)
+    other = CompletedDesign.of(terms, data)
+    assert one.names == other.names
+    for own, of in zip(one.blocks, other.blocks, strict=True):
+        assert own.gaps == of.gaps
+        for name in ("fill", "shift", "divisor"):
+            assert getattr(of, name) == pytest.approx(getattr(own, name), rel=1e-7)
+    require_determined(data, terms, "p")
+    with pytest.raises(BadInput, match="is aliased") as error:
+        require_determined(data, ("home", "sex", "age", "home"), "p")
+    assert error.value.place == "p[3]"
