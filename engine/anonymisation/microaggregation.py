@@ -32,25 +32,25 @@ def mdav_groups(points: Floats, k: int, report: Callable[[int], None] = lambda g
     points the first counts. ``report`` hears how many points are grouped.
     """
     groups = np.full(len(points), -1, dtype=np.int64)
-    left = np.arange(len(points))
+    left, here = np.arange(len(points)), points
     found = 0
 
-    def take(start: int) -> None:
-        nonlocal left, found
-        near = np.argsort(_distances(points[left], points[start]), kind="stable")[:k]
-        own = left == start
-        if not own[near].any():
-            near[-1] = int(np.flatnonzero(own)[0])
+    def take(start: int, distances: Floats) -> Floats:
+        """Group what is nearest to a point that is left, and give the distances of what then is left."""
+        nonlocal left, here, found
+        near = _nearest(distances, start, k)
         groups[left[near]] = found
-        left, found = np.delete(left, near), found + 1
+        left, here, found = np.delete(left, near), np.delete(here, near, axis=0), found + 1
+        return np.delete(distances, near)
 
     while len(left) >= 3 * k:
-        first = _farthest(points, left, points[left].mean(axis=0))
-        take(first)
-        take(_farthest(points, left, points[first]))
+        first = int(np.argmax(_distances(here, here.mean(axis=0))))
+        second = int(np.argmax(take(first, _distances(here, here[first]))))
+        take(second, _distances(here, here[second]))
         report(len(points) - len(left))
     if len(left) >= 2 * k:
-        take(_farthest(points, left, points[left].mean(axis=0)))
+        last = int(np.argmax(_distances(here, here.mean(axis=0))))
+        take(last, _distances(here, here[last]))
     groups[left] = found
     return groups
 
@@ -60,8 +60,13 @@ def _distances(points: Floats, centre: Floats) -> Floats:
     return np.asarray(np.einsum("ij,ij->i", difference, difference))
 
 
-def _farthest(points: Floats, left: Integers, centre: Floats) -> int:
-    return int(left[np.argmax(_distances(points[left], centre))])
+def _nearest(distances: Floats, start: int, k: int) -> Integers:
+    """The k points of the smallest distances, ``start`` among them; of equal ones the first."""
+    inside = np.flatnonzero(distances <= np.partition(distances, k - 1)[k - 1])
+    near = inside[np.argsort(distances[inside], kind="stable")[:k]]
+    if start not in near:
+        near[-1] = start
+    return near
 
 
 ORDERED = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.ORDINAL, Kind.BINARY)

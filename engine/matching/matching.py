@@ -33,7 +33,7 @@ Counts = NDArray[np.signedinteger[Any]]
 
 _LARGE = 2**31
 
-AT_ONCE = 1 << 21
+AT_ONCE = 1 << 20
 """Records of both tables that are counted together. Larger tables are counted in parts of whole groups; a group that is larger still is one part."""
 
 FEW = 4096

@@ -183,7 +183,7 @@ def inference_attack(confidential: Microdata, released: Microdata, spec: Inferen
     target = _target(confidential, released, spec)
     found, guessed = target.attacked(known), target.attacked(nothing)
     order = np.lexsort([confidential.numbers(name) for name in (*names, spec.sensitive)])
-    drawn = [order[run.rng.integers(0, len(order), len(released))] for _ in range(spec.resamples)]
+    drawn = (order[run.rng.integers(0, len(order), len(released))] for _ in range(spec.resamples))
     samples = [target.attacked(known, rows) for rows in drawn]
     remark = "; ".join(filter(None, (learned_words(spec.bins), target.remark)))
     estimates = []
