@@ -1,12 +1,18 @@
-"""Peak memory and seconds of a 1 % sample of files of 10 columns, in memory and out of core, each in a process of its own: prints a table."""
+"""Peak memory and seconds of processor of files of 10 columns, read whole and some rows at a time, each in a process of its own: prints tables.
+
+    python tests/benchmarks/larger_than_memory.py [--rows 100000 1000000] [--whole]
+
+First a 1 % sample is read, then everything is imported into a workspace, then what Data shows is found; ``--whole`` shows beside it how it
+would be if the file was read whole.
+"""
 
 from __future__ import annotations
 
+import argparse
 import resource
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +22,14 @@ from sfumato.engine.data_source import DataSource
 from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.workspace.ingest import limits
 from sfumato.workspace.ingest.files import find_source, ingest
+from sfumato.workspace.ingest.importing import import_file
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.data_view import found_columns
 
-ROWS = (100_000, 1_000_000, 3_000_000)
+ROWS = (100_000, 1_000_000, 10_000_000)
 TOWNS = ["Bath", "Ayr, Scotland", 'the "Wash"', "York", "Leeds"]
 PIECE = 100_000
+KEY = b"k" * 32
 
 
 def write(path: Path, rows: int) -> None:
@@ -35,42 +45,75 @@ def write(path: Path, rows: int) -> None:
         frame.to_csv(path, mode="a", index=False, header=first == 0)
 
 
-def sample(path: str, rows: int, share: str) -> None:
-    """Read a sample where files above a share of the memory stay out of core; print peak memory, seconds and hash."""
-    limits.LARGE_SHARE = float(share)
+def sample(path: Path, rows: int) -> str:
+    """Read a sample; its hash."""
     kinds = {"x": Kind.CONTINUOUS, "n": Kind.COUNT, "c": Kind.CATEGORICAL}
     names = [f"{kind}{i}" for kind, count in (("x", 3), ("n", 2), ("c", 5)) for i in range(count)]
     schema = Schema(tuple(Variable(name, kinds[name[0]]) for name in names))
     data = DataSource(where="x1 > 0", sample=rows // 100, missing=MissingPolicy.DROP)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    started = time.perf_counter()
-    found = ingest(find_source(path), data, schema, 1, key=b"k" * 32)
-    seconds = time.perf_counter() - started
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, seconds, found.sha256)
+    return ingest(find_source(str(path)), data, schema, 1, key=KEY).sha256
+
+
+def everything(path: Path, directory: Path) -> str:
+    """Import the file into a workspace; the hash of the stored table."""
+    import_file(directory, str(path), "large")
+    with Workspace.open(directory, read_only=True) as workspace:
+        return workspace.dataset(1).table_sha256
+
+
+def profiles(directory: Path) -> str:
+    """Find what Data shows of the imported file."""
+    with Workspace.open(directory, read_only=True) as workspace:
+        variables = tuple(workspace.dataset(1).schema)
+    return str(len(found_columns(directory, 1, variables)))
+
+
+def one(step: str, path: Path, rows: int, *, whole: bool) -> None:
+    """Do one step; print what it found, peak memory in MB and seconds of processor."""
+    if whole:
+        limits.LARGE_BYTES = limits.machine_bytes()
+        limits.LARGE_SHARE = 1.0
+    else:
+        limits.LARGE_BYTES = 0
+    directory = path.parent / f"workspace-{whole}"
+    if step == "sample":
+        found = sample(path, rows)
+    else:
+        found = everything(path, directory) if step == "import" else profiles(directory)
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    print(found, used.ru_maxrss / 1024, used.ru_utime + used.ru_stime)
 
 
 def main() -> None:
-    """Print a row for each size; fail where the two ways do not give the same records."""
-    print(f"{'rows':>9}{'file MB':>9}{'in memory MB':>14}{'s':>7}{'out of core MB':>16}{'s':>7}")
-    for rows in ROWS:
+    """Print a line for each size and way; fail where the two ways do not give the same records."""
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("--rows", type=int, nargs="+", default=ROWS)
+    asked.add_argument("--whole", action="store_true")
+    asked.add_argument("--one", nargs=4)
+    said = asked.parse_args()
+    if said.one:
+        step, path, rows, whole = said.one
+        one(step, Path(path), int(rows), whole=whole == "whole")
+        return
+    steps = ("sample", "import", "profiles")
+    print(f"{'rows':>10}{'file MB':>9}  {'read':<7}" + "".join(f"{step:>12} MB{'s':>7}" for step in steps))
+    for rows in said.rows:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "large.csv"
             write(path, rows)
-            peaks, times, hashes = [], [], set()
-            for share in ("1", "0"):
-                command = [sys.executable, __file__, str(path), str(rows), share]
-                done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
-                peak, seconds, found = done.stdout.split()
-                peaks.append(int(peak) / 1024)
-                times.append(float(seconds))
-                hashes.add(found)
+            size, hashes = path.stat().st_size / 2**20, set()
+            for way in ("rows", "whole") if said.whole else ("rows",):
+                line = f"{rows:>10,}{size:>9.0f}  {way:<7}"
+                for step in steps:
+                    command = [sys.executable, __file__, "--one", step, str(path), str(rows), way]
+                    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
+                    found, peak, seconds = done.stdout.split()
+                    line += f"{float(peak):>15.0f}{float(seconds):>7.1f}"
+                    if step == "sample":
+                        hashes.add(found)
+                print(line, flush=True)
             assert len(hashes) == 1
-            size = path.stat().st_size / 2**20
-        print(f"{rows:>9,}{size:>9.0f}{peaks[0]:>14.0f}{times[0]:>7.1f}{peaks[1]:>16.0f}{times[1]:>7.1f}", flush=True)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 4:
-        sample(sys.argv[1], int(sys.argv[2]), sys.argv[3])
-    else:
-        main()
+    main()

@@ -202,13 +202,15 @@ def read_table(
     Without a format only an empty field is a missing value, and decimal commas (``2,5``) are found; other codes are declared by
     the variable. Raises BadInput.
     """
+    if isinstance(source, LargeSource):
+        large = open_table(source, schema, place, form, sheet)
+        return RawTable(large.frame, large.descriptions, notes=large.notes)
     with bounded_memory(source.size, source.name, place):
         return _read_table(source, schema, place, form, sheet)
 
 
 def _read_table(source: Source, schema: Schema | None, place: str, form: TextFormat | None, sheet: str) -> RawTable:
     content = source.content
-    source = Source(source.name, content)
     if says_itself(content) and form is not None:
         kind = PROGRAMS.get(program_of(content), "a Parquet")
         raise BadInput("data.format", f'"{source.name}" is {kind} file, which says itself how it is read; leave it out')

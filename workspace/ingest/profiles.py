@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sfumato.engine.row_blocks import row_blocks
 from sfumato.engine.schema import Kind
 
 if TYPE_CHECKING:
@@ -54,19 +55,26 @@ def profile(data: Microdata, name: str) -> Profile:
     """
     import numpy as np
 
-    variable, numbers = data.schema[name], data.present(name)
+    from sfumato.engine.different_values import times
+
+    variable = data.schema[name]
     if variable.kind.has_levels:
-        levels = tuple(map(str, data.column(name).cat.categories))
-        counts = np.bincount(numbers.astype(np.intp), minlength=len(levels))
+        column = data.column(name).cat
+        levels = tuple(map(str, column.categories))
+        counts = times(column.codes.to_numpy(), len(levels))
         shown, withheld = _withheld(counts)
-        return Profile(name, len(numbers), int((counts > 0).sum()), shown, withheld, levels)
+        return Profile(name, int(counts.sum()), int((counts > 0).sum()), shown, withheld, levels)
+    numbers = data.present(name)
     rising = np.sort(numbers)
-    distinct = 1 + int(np.count_nonzero(np.diff(rising)))
-    whole = variable.kind is Kind.DATE or bool((rising == np.floor(rising)).all())
+    distinct = 1 + int(np.count_nonzero(rising[1:] != rising[:-1]))
+    blocks = list(row_blocks(len(rising)))
+    whole = variable.kind is Kind.DATE or all((rising[rows] == np.floor(rising[rows])).all() for rows in blocks)
     bins = min(MOST_BINS, math.ceil(2 * len(rising) ** (1 / 3)))
     width = bin_width(float(rising[-1] - rising[0]), bins, whole=whole)
-    first = math.floor(rising[0] / width)
-    counts = np.bincount(np.floor(numbers / width).astype(np.int64) - first)
+    first, last = (math.floor(end / width) for end in (rising[0], rising[-1]))
+    counts = np.zeros(last - first + 1, dtype=np.intp)
+    for rows in blocks:
+        counts += np.bincount(np.floor(rising[rows] / width).astype(np.int64) - first, minlength=len(counts))
     starts = tuple(((first + np.arange(len(counts))) * width).tolist())
     shown, withheld = _withheld(counts)
     quantiles = tuple(zip(QUANTILES, np.quantile(rising, QUANTILES).tolist(), strict=True))

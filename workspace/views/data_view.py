@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from sfumato.engine.microdata import Microdata
 
 
+READ_AT_ONCE = 20_000_000
+"""Values of a table, of as many columns as have so many, one at least."""
+
+
 @dataclass(frozen=True)
 class StoredData:
     """What the database says of a dataset: ``columns`` are the tables of the stored variables in the file's order, ``missing`` the
@@ -154,10 +158,15 @@ def found_columns(directory: Path, dataset_id: int, variables: tuple[Variable, .
     """
     with Workspace.open(directory, read_only=True) as workspace:
         dataset = workspace.dataset(dataset_id)
-        names = {variable.name for variable in variables}
-        schema = Schema(tuple(variable for variable in dataset.schema if variable.name in names))
-        data = workspace.tables.read_microdata(dataset.table_sha256, schema, dataset.origin)
-    return tuple(_found(variable, data, dataset.dropped) for variable in variables if variable.name in schema)
+        asked = [variable for variable in variables if variable.name in dataset.schema]
+        at_once = max(1, READ_AT_ONCE // max(1, dataset.records))
+        found: list[FoundColumn] = []
+        for first in range(0, len(asked), at_once):
+            some = asked[first : first + at_once]
+            schema = Schema(tuple(dataset.schema[variable.name] for variable in some))
+            data = workspace.tables.read_microdata(dataset.table_sha256, schema, dataset.origin)
+            found += (_found(variable, data, dataset.dropped) for variable in some)
+    return tuple(found)
 
 
 def _found(variable: Variable, data: Microdata, dropped: int) -> FoundColumn:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.engine import row_blocks
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.schema import Kind, Schema, Variable
 from sfumato.workspace.ingest.profiles import FEWEST, QUANTILES, bin_width, profile
@@ -81,3 +82,19 @@ def test_weights_have_a_sum_and_kishs_design_effect() -> None:
     assert profile(table(Kind.COUNT, [5, 5, 5]), "x").design_effect == 1
     none = profile(table(Kind.CONTINUOUS, [0.0, *weights]), "x")
     assert (none.total, none.design_effect) == (None, None)
+
+
+@pytest.mark.parametrize("kind", [Kind.CONTINUOUS, Kind.COUNT, Kind.CATEGORICAL, Kind.DATE])
+@pytest.mark.parametrize("cells", [1, 7, 100])
+def test_a_profile_does_not_depend_on_the_blocks_that_it_is_counted_in(
+    kind: Kind, cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = np.random.default_rng(4).integers(0, 40, 100)
+    days = pd.Series(np.datetime64("2020-01-01") + numbers.astype("timedelta64[D]"))
+    data = table(
+        kind, days.to_list() if kind is Kind.DATE else (numbers / (3 if kind is Kind.CONTINUOUS else 1)).tolist()
+    )
+    expected = profile(data, "x")
+    monkeypatch.setattr(row_blocks, "CELLS", cells)
+    assert profile(data, "x") == expected
+    assert sum(expected.counts) <= 100

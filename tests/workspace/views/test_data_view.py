@@ -20,6 +20,7 @@ from sfumato.workspace.jobs.processes import call_in_process, from_json, to_json
 from sfumato.workspace.plan.drafts import Draft, draft_of, keep_missing
 from sfumato.workspace.plan.variables import with_variables
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views import data_view
 from sfumato.workspace.views.data_view import DataView, FoundColumn, found_columns, outline
 
 SCHEMA = Schema(
@@ -187,3 +188,12 @@ def test_what_another_process_is_refused_is_told(workspace: Workspace) -> None:
 def test_nobody_waits_for_an_answer_that_is_not_wanted_any_more(workspace: Workspace) -> None:
     with pytest.raises(Cancelled):
         call_in_process(found_columns, workspace.directory, 1, tuple(SCHEMA), what="reading", unwanted=lambda: True)
+
+
+def test_columns_are_found_alike_however_many_are_read_at_once(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = found_columns(workspace.directory, 1, tuple(SCHEMA))
+    for at_once in (1, 160):
+        monkeypatch.setattr(data_view, "READ_AT_ONCE", at_once)
+        assert found_columns(workspace.directory, 1, tuple(SCHEMA)) == expected
