@@ -195,6 +195,12 @@ def _as_categories(labels: Sequence[str], codes: Integers) -> pd.Series:
     return pd.Series(pd.Categorical.from_codes(merged[codes], pd.Index(distinct, dtype="object")))
 
 
+def kept_rows(frame: pd.DataFrame, classes: Integers) -> pd.DataFrame:
+    """The records that are not suppressed; no copy where none is."""
+    kept = classes >= 0
+    return frame if kept.all() else frame[kept]
+
+
 def anonymised_table(
     data: Microdata,
     spec: AnonymisationSpec,
@@ -203,7 +209,7 @@ def anonymised_table(
     notes: tuple[Diagnostic, ...],
 ) -> Anonymised:
     """The table without the suppressed records, ``columns`` (those that are left,) in place of the quasi-identifiers."""
-    kept = data.frame[classes >= 0].reset_index(drop=True)
+    kept = kept_rows(data.frame, classes).reset_index(drop=True)
     table = Microdata(spec.released_schema(data.schema), kept.assign(**columns), "anonymised")
     return Anonymised(table, classes, notes)
 
@@ -298,8 +304,8 @@ def partitioned(data: Microdata, spec: PartitionSpec) -> Anonymised:
 
 
 def _shown_columns(data: Microdata, spec: PartitionSpec, classes: Integers) -> dict[str, pd.Series]:
-    kept = Microdata(data.schema, data.frame[classes >= 0], data.origin)
-    own = classes[classes >= 0]
+    kept = Microdata(data.schema, kept_rows(data.frame, classes), data.origin)
+    own = classes if len(kept) == len(data) else classes[classes >= 0]
     if spec.output == "micro_aggregated":
         return {name: class_values(kept, name, own) for name in spec.keys(data.schema)}
     trees = spec.hierarchies

@@ -87,9 +87,7 @@ def ecdf_difference(
     """
     ours, theirs = (np.ones(len(confidential)), np.ones(len(released))) if weights is None else weights
     n, m, total = effective_size(ours), effective_size(theirs), float(ours.sum() + theirs.sum())
-    points, place = np.unique(np.concatenate([confidential, released]), return_inverse=True)
-    here = np.bincount(place[: len(ours)], ours, points.size)
-    there = np.bincount(place[len(ours) :], theirs, points.size)
+    points, here, there = _totals(confidential, released, weights)
     difference = np.cumsum(here) / ours.sum() - np.cumsum(there) / theirs.sum()
     difference[-1] = 0.0
     repeats = (here + there) / total
@@ -102,6 +100,24 @@ def ecdf_difference(
         math.sqrt(math.pi / 2) * math.log(2) * math.sqrt(1 / n + 1 / m),
         float(averaged @ variance),
     )
+
+
+def _totals(
+    confidential: Floats, released: Floats, weights: tuple[Floats, Floats] | None
+) -> tuple[Floats, Floats, Floats]:
+    """The pooled points, ascending, and what each table has at each of them, records or weights: (points,) each."""
+    if weights is not None:
+        points, place = np.unique(np.concatenate([confidential, released]), return_inverse=True)
+        n = len(confidential)
+        parts = zip((place[:n], place[n:]), weights, strict=True)
+        here, there = (np.bincount(rows, own, points.size).astype(np.float64) for rows, own in parts)
+        return points, here, there
+    counted = [np.unique(values, return_counts=True) for values in (confidential, released)]
+    points = np.union1d(counted[0][0], counted[1][0])
+    here, there = np.zeros((2, points.size))
+    for records, (distinct, count) in zip((here, there), counted, strict=True):
+        records[np.searchsorted(points, distinct)] = count
+    return points, here, there
 
 
 LARGEST_GAP = 0.05
