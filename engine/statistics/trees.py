@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
+from ..row_blocks import row_blocks
 from .class_trees import DEEPEST, class_tree
 
 
@@ -43,6 +44,10 @@ class Trees:
 
     def leaves(self, tree: int, x: Floats) -> Integers:
         """The leaf of ``tree`` that each record of ``x`` (n, P) falls in, (n,)."""
+        blocks = [self._leaves(tree, x[rows]) for rows in row_blocks(len(x), x.shape[1])]
+        return np.concatenate([np.empty(0, np.int64), *blocks])
+
+    def _leaves(self, tree: int, x: Floats) -> Integers:
         node = np.full(len(x), self.root[tree])
         walking = np.flatnonzero(self.left[node] != node)
         while len(walking):
@@ -105,8 +110,10 @@ def grow(x: Floats, y: Floats, *, minbucket: int, cp: float, seed: int) -> Trees
     """
     if _cannot_split(x, y, minbucket):
         return _stump(y)
-    values, places = zip(*(np.unique(column, return_inverse=True) for column in x.T), strict=True)
-    ranks = np.column_stack(places).astype(np.float32)
+    values, ranks = [], np.empty(x.shape, np.float32)
+    for j, column in enumerate(x.T):
+        points, ranks[:, j] = np.unique(column, return_inverse=True)
+        values.append(points)
     tree = _fit(ranks, y, minbucket, cp, seed)
     here, inner = np.arange(tree.node_count), tree.children_left >= 0
     feature = np.where(inner, tree.feature, 0)

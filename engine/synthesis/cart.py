@@ -186,7 +186,7 @@ def _grown(
 
     scikit-learn asks for a seed: its 32 bits decide between equal splits alone.
     """
-    rows = rng.integers(len(data), size=len(data)) if spec.proper else np.arange(len(data))
+    rows = rng.integers(len(data), size=len(data)) if spec.proper else slice(None)
     y, classes = _response(data, target)[rows], data.schema[target].kind.has_levels
     levels = {name: _levels(data, name) + int(data.missing(name).any()) for name in _with_levels(data, spec)}
     orders = {
@@ -242,8 +242,10 @@ def _order_key(name: str) -> str:
 def _diagnostics(trees: Trees, target: str) -> tuple[Diagnostic, ...]:
     """Leaves a tree, the smallest leaf, and the share of leaves whose donors all have one value: it is given away."""
     leaf = trees.count > 0
-    ends = zip(trees.start[leaf], (trees.start + trees.count)[leaf], strict=True)
-    uniform = [len(np.unique(trees.donors[start:end])) == 1 for start, end in ends]
+    before, after = trees.donors[:-1], trees.donors[1:]
+    of_leaf = np.repeat(np.arange(len(leaf)), trees.count)
+    differ = (before != after) & ~(np.isnan(before) & np.isnan(after)) & (of_leaf[:-1] == of_leaf[1:])
+    uniform = np.bincount(of_leaf[1:][differ], minlength=len(leaf))[leaf] == 0
     values = {
         "leaves": leaf.sum() / len(trees.root),
         "smallest_leaf": trees.count[leaf].min(),

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeRegressor
 
+from sfumato.engine import row_blocks
 from sfumato.engine.statistics.trees import Trees, grow, grow_classes, joined, level_order
 
 
@@ -62,6 +63,16 @@ def test_trees_that_are_joined_stay_themselves() -> None:
         assert same_parts(together.leaves(k, x), tree.leaves(0, x))
         drawn = [found.draw(at, x, np.random.default_rng(1)) for found, at in ((together, k), (tree, 0))]
         assert np.array_equal(*drawn)
+
+
+@pytest.mark.parametrize("cells", [1, 100, 799])
+def test_records_fall_in_the_same_leaves_block_by_block(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = example(600)
+    tree = tree_of(x, y)
+    whole = tree.leaves(0, x)
+    monkeypatch.setattr(row_blocks, "CELLS", cells)
+    assert tree.leaves(0, x).tolist() == whole.tolist()
+    assert tree.leaves(0, x[:0]).tolist() == []
 
 
 def test_sets_of_levels_are_joined_too() -> None:
