@@ -261,7 +261,7 @@ def cluster(confidential: Microdata, released: Microdata, spec: ClusterSpec, run
     """
     ours, theirs = _sample(len(confidential), len(released), spec.limit, run.rng)
     names = spec.variables or tuple(v.name for v in confidential.schema if v.role is not Role.IDENTIFIER)
-    points = _points(confidential, released, names, spec.scaling)[np.concatenate([ours, len(confidential) + theirs])]
+    points = _points(confidential, released, names, spec.scaling, np.concatenate([ours, len(confidential) + theirs]))
     unique, point = np.unique(points, axis=0, return_inverse=True)
     if len(unique) < 2:
         raise NotComputable("no variable varies, so there are no clusters")
@@ -298,23 +298,25 @@ def _reason(rows: int, total: int, points: int, clusters: int) -> str:
     return "; ".join(remarks)
 
 
-def _points(confidential: Microdata, released: Microdata, names: tuple[str, ...], scaling: str) -> Floats:
-    """Scaled numbers and indicators of the levels that occur, (N, d); columns that do not vary are left out."""
-    columns = [np.empty((len(confidential) + len(released), 0))]
+def _points(
+    confidential: Microdata, released: Microdata, names: tuple[str, ...], scaling: str, rows: Integers
+) -> Floats:
+    """Scaled numbers and indicators of the levels that occur, of some ``rows`` (k,) of all N: (k, d); columns that do not vary are left out."""
+    columns = [np.empty((len(rows), 0))]
     for name in names:
         values = np.concatenate([confidential.numbers(name), released.numbers(name)])
         if released.schema[name].kind.has_levels:
-            columns.append(_indicators(with_own_level(values)))
+            codes = with_own_level(values)
+            columns.append(_indicators(codes[rows], np.unique(codes)))
             continue
         filled, missing = filled_with_mean(values)
-        columns += [_scaled(filled, scaling)[:, None]] if np.ptp(filled) > 0 else []
-        columns += [missing[:, None]] if np.ptp(missing) > 0 else []
+        columns += [_scaled(filled, scaling)[rows, None]] if np.ptp(filled) > 0 else []
+        columns += [missing[rows, None]] if np.ptp(missing) > 0 else []
     return np.hstack(columns)
 
 
-def _indicators(codes: Floats) -> Floats:
-    """One column for each level that occurs, none where there is one level: (N, L)."""
-    occurring = np.unique(codes)
+def _indicators(codes: Floats, occurring: Floats) -> Floats:
+    """One column for each level that occurs among all rows, (L,), none where there is one: (k, L)."""
     return np.equal(codes[:, None], occurring if len(occurring) > 1 else occurring[:0]).astype(np.float64)
 
 
