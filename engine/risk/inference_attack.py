@@ -167,6 +167,7 @@ _GUESS = "an intruder infers who has the release and knows nothing of a person"
             "candidates",
         ),
         RecordArray("right", "that the value inferred of the record is its own", "share", "high", "probability"),
+        RecordArray("guessed", "that the value guessed of everybody is its own", "share", "none", "prior"),
         RecordArray("error", "how far the number inferred of the record is from its own", "", "low"),
     ),
 )
@@ -174,7 +175,7 @@ def inference_attack(confidential: Microdata, released: Microdata, spec: Inferen
     """The error of the attack, beside that of a bootstrap sample and of a guess.
 
     ``per_record``, whosever the released records are: ``candidates`` (n,), ``right`` (n,) the probability that the value is inferred,
-    ``error`` (n,), NaN where the number is missing.
+    ``guessed`` (n,) that it is what would be guessed of everybody, ``error`` (n,), NaN where the number is missing.
     """
     names = sorted(spec.known)
     pairs = [compared(confidential, released, [name], spec.bins) for name in names]
@@ -192,7 +193,8 @@ def inference_attack(confidential: Microdata, released: Microdata, spec: Inferen
         baseline = float(np.mean(unprotected)) if unprotected else None
         estimates.append(Estimate(measure, value, spec.sensitive, baseline=baseline, reason=remark))
         estimates.append(Estimate(f"guess_{measure}", guessed.errors[measure], spec.sensitive, reason=target.remark))
-    return Measure(tuple(estimates), found.per_record)
+    anyway = {"guessed": guessed.per_record["right"]} if "right" in guessed.per_record else {}
+    return Measure(tuple(estimates), {**found.per_record, **anyway})
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from sfumato.engine.wording import counted
 from ..reporting.beliefs import BeliefsFound
 from ..reporting.words import thresholds_text
 from ..views.beliefs import belief_measures, beliefs_of
-from ..views.records import open_records, record_measures
+from ..views.records import Records, open_records, record_measures
 from ..views.results import diagnostics_of, result_rows
 from .checks import Case, Check, Sighting, numbered
 
@@ -93,15 +93,26 @@ def _policy_since(case: Case) -> Sighting:
 
 
 def _worst_records(case: Case) -> Sighting:
-    """By what an intruder knows of a record; of one who knows all others speak ``newly_certain`` and ``guessed_beyond_prior``."""
+    """By what an intruder knows of a record; of one who knows all others speak ``newly_certain`` and ``guessed_beyond_prior``.
+
+    What is inferred of a record may be so of people in general, and right with certainty of most. A method that says how probable it was anyway (a part
+    ``prior``) is held beyond that, and only warns: of others who are like the record the same would be inferred. One with controls is held by its
+    excess elsewhere.
+    """
     worst: Sighting | None = None
+    inferred: Sighting | None = None
     everybody = False
     for measure in record_measures(case.workspace, case.plan.run.id):
+        method = registry()[measure.key]
         found = open_records(case.workspace, case.plan.run.id, measure)
-        if found.risk.prior is not None or not len(found):
+        if not len(found) or (found.risk.prior is not None and (method.controls or method.beliefs is not None)):
             continue
         # a suppressed record is not asked about, nor released
         everybody |= len(found) == found.total or not case.synthetic
+        if method.record_part("prior") is not None:
+            one = _inferred(measure.key, found)
+            inferred = one if inferred is None or one.held > inferred.held else inferred
+            continue
         record = int(found.ranking[0])
         probability = found.risk.probability
         highest, likely = float(probability[record]), np.flatnonzero(probability > LIKELY)
@@ -113,10 +124,34 @@ def _worst_records(case: Case) -> Sighting:
         ) + ("; of one dataset it may be chance" if few else "")
         one = Sighting(said, highest, own, records=numbered(likely) or (record,), at_most="warn" if few else "block")
         worst = one if worst is None or one.held > worst.held else worst
+    if worst is None or (inferred is not None and inferred.held > max(LIKELY, worst.held)):
+        worst = _beside(worst, inferred)
     if worst is not None and not everybody:
         said = f"{worst.said}; no measure asked about all records, and the others are not known to be safer"
         return replace(worst, said=said, judged=max(worst.held, UNKNOWN))
     return worst or Sighting("no measure of the run says anything of single records")
+
+
+def _inferred(key: str, found: Records) -> Sighting:
+    """What is inferred of single records beyond what would be guessed of everybody; without the guess, as an earlier version left it, as it is."""
+    probability, prior = found.risk.probability, found.risk.prior
+    if prior is not None:
+        probability = np.divide(probability - prior, 1 - prior, out=np.zeros(len(prior)), where=prior < 1)
+    record, likely = int(np.nanargmax(probability)), np.flatnonzero(probability > LIKELY)
+    beyond = "" if prior is None else ", beyond a guess at everybody"
+    said = (
+        f"{key}: the value of record {record + 1} is inferred with probability {float(probability[record]):.3g}{beyond}, and of {len(likely):,} of "
+        f"{len(found):,} with more than {LIKELY:g}; it may be so of people in general"
+    )
+    return Sighting(said, float(probability[record]), records=numbered(likely) or (record,), at_most="warn")
+
+
+def _beside(worst: Sighting | None, inferred: Sighting | None) -> Sighting | None:
+    """What is inferred beside the record most at risk: it warns, and takes nothing away from what that is held against."""
+    if worst is None or inferred is None:
+        return worst or inferred
+    judged = max(worst.held, min(inferred.held, UNKNOWN))
+    return replace(worst, said=f"{worst.said}. {inferred.said}", judged=judged)
 
 
 NOT_ASKED = (

@@ -82,6 +82,9 @@ def test_an_attack_by_hand() -> None:
     found = attacked(OURS, table(THEIRS))
     assert by_name(found)["misclassification"].value == pytest.approx((0 + 1 / 2 + 1) / 3)
     assert found.per_record["right"].tolist() == [1, 0.5, 0]
+    assert found.per_record["guessed"].tolist() == [0.5, 0.5, 0], (
+        "u and v are released equally often, more often than all others"
+    )
     assert found.per_record["candidates"].tolist() == [3, 2, 0]
     # without knowing anything: u and v are most frequent, twice each
     assert by_name(found)["guess_misclassification"].value == pytest.approx((1 / 2 + 1 / 2 + 1) / 3)

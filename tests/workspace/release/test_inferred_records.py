@@ -1,0 +1,141 @@
+"""The record most at risk, where what is inferred of it is so of people in general: it warns, and hides nothing that blocks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sfumato.workspace import library
+from sfumato.workspace.release.contents import plan_release
+from sfumato.workspace.release.gate import Finding, examine
+from sfumato.workspace.release.policy import Policy, policy_of
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.records import open_records, record_measures
+
+pytestmark = pytest.mark.slow
+ATTACK = {"method": "risk.inference_attack", "sensitive": "ill", "known": ["sex", "age"]}
+FOUND = {"method": "risk.identification", "known": ["sex", "age", "pay"]}
+VARIABLES = {
+    "sex": {"kind": "binary", "role": "quasi_identifier"},
+    "age": {"kind": "count", "role": "quasi_identifier"},
+    "pay": {"kind": "count", "role": "sensitive"},
+    "ill": {"kind": "categorical", "role": "sensitive"},
+}
+
+
+def people(n: int = 300) -> pd.DataFrame:
+    """Of whom one in twenty is ill, whatever their sex and age; everybody's pay is their own."""
+    rng = np.random.default_rng(8)
+    return pd.DataFrame(
+        {
+            "sex": rng.choice(["f", "m"], n),
+            "age": rng.integers(3, 6, n) * 10,
+            "pay": np.arange(n) * 10,
+            "ill": np.where(rng.random(n) < 0.05, "yes", "no"),
+        }
+    )
+
+
+def run(place: Path, *measures: dict[str, Any], synthesised: str = "ill") -> int:
+    table = {
+        "variables": VARIABLES,
+        "release": {"m": 3, "seed": 1},
+        "synthesis": [{"target": synthesised, "method": "cart"}],
+        "measure": list(measures),
+    }
+    return library.synthesise(people(), table, place)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    where = tmp_path_factory.mktemp("inferred") / "workspace"
+    assert run(where, ATTACK) == 1
+    assert run(where, ATTACK, FOUND) == 2
+    assert run(where, FOUND) == 3
+    return where
+
+
+def worst(place: Path, number: int, policy: str = "") -> Finding:
+    if policy:
+        (place / "policy.toml").write_text(policy, "utf-8")
+    try:
+        with Workspace.open(place, read_only=True) as workspace:
+            examination = examine(workspace, plan_release(workspace, number), policy_of(place) if policy else Policy())
+    finally:
+        (place / "policy.toml").unlink(missing_ok=True)
+    return next(one for one in examination.findings if one.check == "worst_records")
+
+
+def test_a_guess_that_is_right_of_most_people_blocks_no_release(place: Path) -> None:
+    """Illness was drawn at random: nothing is given away of anybody, and yet it is inferred of most with certainty."""
+    with Workspace.open(place, read_only=True) as workspace:
+        (measure,) = record_measures(workspace, 1)
+        risk = open_records(workspace, 1, measure).risk
+    assert float((risk.probability == 1).mean()) > 0.9
+    assert risk.prior is not None
+    assert (risk.prior[risk.probability == 1] == 1).all(), "as right without knowing anything of the person"
+    finding = worst(place, 1)
+    assert finding.status == "pass"
+    assert "with probability 0, beyond a guess at everybody" in finding.said
+
+
+def test_what_is_inferred_beyond_a_guess_warns_and_says_that_it_may_be_general(tmp_path: Path) -> None:
+    frame = people().assign(ill=lambda all_: np.where(all_["sex"] == "f", "no", "yes"))
+    table = {
+        "variables": VARIABLES,
+        "release": {"m": 3, "seed": 1},
+        "synthesis": [{"target": "ill", "method": "cart", "predictors": ["sex"]}],
+        "measure": [ATTACK],
+    }
+    library.synthesise(frame, table, tmp_path / "w")
+    finding = worst(tmp_path / "w", 1)
+    assert finding.status == "warn"
+    assert "it may be so of people in general" in finding.said
+    assert "with probability 1, beyond a guess at everybody" in finding.said
+
+
+def test_a_record_that_is_found_blocks_whatever_is_inferred_beside(place: Path) -> None:
+    """The negative control: kept pay tells everybody, and no inference hides that."""
+    alone, beside = worst(place, 3), worst(place, 2)
+    assert alone.status == beside.status == "block"
+    assert (alone.held, alone.records) == (beside.held, beside.records)
+
+
+def test_a_stricter_policy_is_held_against_the_record_that_is_found(tmp_path: Path) -> None:
+    """Where inference warns and identification alone would block, it does."""
+    frame = people().assign(ill=lambda all_: np.where(all_["sex"] == "f", "no", "yes"))
+    table = {
+        "variables": VARIABLES,
+        "release": {"m": 3, "seed": 1},
+        "synthesis": [{"target": "ill", "method": "cart", "predictors": ["sex"]}],
+        "measure": [ATTACK, {**FOUND, "known": ["sex", "age"]}],
+    }
+    library.synthesise(frame, table, tmp_path / "w")
+    usual = worst(tmp_path / "w", 1)
+    assert usual.status == "warn"
+    assert "given away" in usual.said
+    assert "inferred" in usual.said
+    strict = '[approval]\nwaivers = ["maria"]\n[findings.worst_records]\nblock = 0.001\nsource = "rules"\n'
+    assert worst(tmp_path / "w", 1, strict).status == "block"
+
+
+def test_runs_of_an_earlier_version_are_not_blocked_for_what_is_generally_so(place: Path, monkeypatch: Any) -> None:
+    """They left no guess: the probability stands as it is, and warns."""
+    from sfumato.engine import record_risk
+
+    by_part = record_risk.by_part
+    for module in ("sfumato.engine.record_risk", "sfumato.workspace.views.records"):
+        monkeypatch.setattr(
+            f"{module}.by_part",
+            lambda arrays, declared: {
+                k: v for k, v in by_part(arrays, declared).items() if k not in ("prior", "guessed")
+            },
+            raising=False,
+        )
+    finding = worst(place, 1)
+    assert finding.status == "warn"
+    assert "beyond a guess" not in finding.said
