@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats
+from ..statistics.distinct_records import ranks
 
 Codes = NDArray[np.int64]
 
@@ -59,9 +60,9 @@ class DistinctRows:
             np.where((own >= 0) & (own < size), own, size).astype(np.int64)
             for own, size in zip(codes, levels, strict=True)
         ]
-        place = np.zeros(records, dtype=np.int64)
+        place, rows_found = np.zeros(records, dtype=np.int64), 1
         for own, size in zip(known, levels, strict=True):
-            place = np.unique(place * (size + 1) + own, return_inverse=True)[1].ravel()
+            place, rows_found = ranks(place * (size + 1) + own, rows_found * (size + 1))
         counts = np.bincount(place, minlength=1 if not records else 0).astype(np.int64)
         first = np.zeros(len(counts), dtype=np.int64)
         first[place[::-1]] = np.arange(records)[::-1]

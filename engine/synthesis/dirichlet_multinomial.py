@@ -42,6 +42,7 @@ from ..statistics.categories import (
     check_bins,
     require_weighable_bins,
 )
+from ..statistics.distinct_records import ranks
 from ..weighting import WEIGHTS_KNOWN
 from ._conditional_tables import LARGEST_KEY, Key
 
@@ -363,18 +364,22 @@ def dirichlet_multinomial(
     of = _cells(given, data) if spec.predictors else np.zeros(len(data), dtype=np.int64)
     counted = slice(None) if data.weights is None else data.weights > 0
     groups = np.unique(of[counted])
-    rows = np.column_stack([of, _cells(own, data)])[counted]
-    pairs, place, counts = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
-    weights = counts if data.weights is None else np.bincount(place.ravel(), data.weights[counted], len(pairs))
+    space = _key(own).space
+    names = (of * space + _cells(own, data))[counted]
+    place, size = ranks(names, space * _key(given).space)
+    pairs = np.empty(size, dtype=np.int64)
+    pairs[place] = names
+    counts = np.bincount(place, minlength=size)
+    weights = counts if data.weights is None else np.bincount(place, data.weights[counted], size)
     arrays = {
         "groups": groups,
-        "starts": np.append(np.searchsorted(pairs[:, 0], groups), len(pairs)).astype(np.int64),
-        "cells": pairs[:, 1],
+        "starts": np.append(np.searchsorted(pairs // space, groups), size).astype(np.int64),
+        "cells": pairs % space,
         "counts": weights.astype(np.int64 if data.weights is None else np.float64),
     }
     said = (
-        Diagnostic("cells", "table", float(_key(own).space * _key(given).space)),
-        Diagnostic("cells_with_records", "table", float(len(pairs))),
+        Diagnostic("cells", "table", float(space * _key(given).space)),
+        Diagnostic("cells_with_records", "table", float(size)),
         Diagnostic("cells_of_one_record", "table", float((counts == 1).sum())),
     )
     return Fit(arrays, said, NoTrace(CLOSED))
