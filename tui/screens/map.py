@@ -16,6 +16,7 @@ from textual.widgets import ContentSwitcher
 from sfumato.engine.thresholds import Verdict
 from sfumato.engine.wording import counted
 from sfumato.tui.export import Exportable, Lines
+from sfumato.tui.screens import behind
 from sfumato.tui.screens.dialogs import Choose
 from sfumato.tui.screens.page import Pane
 from sfumato.tui.widgets.grid import Grid, LiveGrid
@@ -123,6 +124,8 @@ class Map(Pane):
         Binding("x", "choose('x')", "Across", id="map.x"),
         Binding("y", "choose('y')", "Up", id="map.y"),
         Binding("t", "numbers", "Numbers", id="map.numbers"),
+        Binding("b", "behind('x')", "What stands behind the number across", show=False, id="map.behind"),
+        Binding("B", "behind('y')", "What stands behind the number up", show=False, id="map.behind_up"),
         Binding("c", "confidential", "Confidential data on or off", show=False, id="map.confidential"),
     ]
 
@@ -264,7 +267,7 @@ class Map(Pane):
         text = (
             "   ".join(point_text(point) for point in found)
             if found
-            else "left and right move the cursor, enter opens the run, + - zoom, z Z up and down, 0 shows all"
+            else "left and right move the cursor, enter opens the run, b B what is behind a number, + - zoom, 0 shows all"
         )
         self.query_one("#map-reading", Line).say(text)
 
@@ -318,11 +321,27 @@ class Map(Pane):
         switcher.current = "map-numbers" if switcher.current == "map-plot" else "map-plot"
         self.take_focus()
 
+    def action_behind(self, which: str) -> None:
+        """Ask for the records or values behind a number of the run under the cursor."""
+        axes, found = self.axes, self._here
+        if axes is None or found is None:
+            self.sfumato.say("Move the cursor to a run first, with left and right, or up and down among the numbers")
+        else:
+            self.post_message(behind.Asked(found.run_id, axes[which == "y"]))
+
+    @property
+    def _here(self) -> Point | None:
+        """The run under the cursor, of the drawing or of the numbers."""
+        if self.query_one(ContentSwitcher).current == "map-plot":
+            return next(iter(self._near(self.query_one(Plot).cursor)), None)
+        place = self.query_one(LiveGrid).cursor
+        return self._points[place] if place < len(self._points) else None
+
     @on(MapPlot.Opened)
     def _open_point(self) -> None:
-        found = self._near(self.query_one(Plot).cursor)
-        if found:
-            self.post_message(self.Chosen(found[0].run_id))
+        found = self._here
+        if found is not None:
+            self.post_message(self.Chosen(found.run_id))
         else:
             self.sfumato.say("Move the cursor to a run with left and right, then press enter")
 

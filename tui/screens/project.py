@@ -25,6 +25,7 @@ from sfumato.workspace.views.quality import has_quality
 from sfumato.workspace.views.runs import Run, RunLine, RunState, has_beliefs, projects, run_lines
 from sfumato.workspace.views.studies import has_answers
 
+from .behind import LeadsBehind
 from .data import Data
 from .diagnostics import Diagnostics
 from .map import Map
@@ -93,7 +94,7 @@ class Panes(Backdrop, ContentSwitcher):
     """Shows one of the tabs."""
 
 
-class Project(Page):
+class Project(LeadsBehind, Page):
     """The runs of a project, its data, and ways to look at one of its runs."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -314,11 +315,18 @@ class Project(Page):
     @on(Runs.Chosen)
     @on(Map.Chosen)
     async def _choose(self, event: Runs.Chosen | Map.Chosen) -> None:
-        self._run_id = event.run_id
-        self.sfumato.remember(run=event.run_id)
         line = next(line for line in self._lines if line.run.id == event.run_id)
+        await self.open_run(event.run_id, "verdicts" if line.tally.total else "results")
+
+    async def open_run(self, run_id: int, tab: str, measure: int | None = None) -> None:
+        """Show a tab of a run; of its records those of the measure at this place."""
+        self._run_id = run_id
+        self.sfumato.remember(run=run_id)
+        records = self._panes["records"]
+        if measure is not None and isinstance(records, Records):
+            records.by_measure(run_id, measure)
         self._show_run()
-        await self.action_show_tab("verdicts" if line.tally.total else "results")
+        await self.action_show_tab(tab)
 
     @on(Results.Pictured)
     async def _picture(self, event: Results.Pictured) -> None:

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
 from sfumato.tui.export import Exportable, Lines
 from sfumato.tui.messages import WorkspaceChanged
+from sfumato.tui.widgets.facts import facts_in
 from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.lines import KeyLine, Line
 from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import mark, number, outcome_text, printable
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.quality import Metric, QualityBoard, Score, quality_board
+from sfumato.workspace.views.runs import find_run
 
+from .explain import meaning_of
 from .page import Dialog, Exports
+from .split import DetailQuery, LaidOut, Split
 
 STYLES = {"pass": "$success bold", "fail": "$error bold", "not computed": "$warning bold"}
 SAID = {
@@ -31,7 +38,19 @@ MINIMUM, LIMIT = "minimum", "limit"
 CELL = 14
 
 
-class Quality(Dialog[None], Exports):
+NO_RECORDS = (
+    "A limit is the recipe's own, or the method's by default; no records stand behind it. "
+    "enter on a variable shows its values, and from their bars the records"
+)
+
+
+class QualityGrid(LiveGrid):
+    """The minimum, the limits, and a row a variable."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Values behind it", id="quality.behind")]
+
+
+class Quality(Dialog[None], Exports, Split):
     """The board of one run; the cursor reads a row in full."""
 
     DEFAULT_CSS = """
@@ -43,6 +62,7 @@ class Quality(Dialog[None], Exports):
     def __init__(self, run_id: int) -> None:
         super().__init__()
         self._run_id = run_id
+        self._project_id = 0
         self._found: QualityBoard | None = None
 
     def compose(self) -> ComposeResult:
@@ -50,18 +70,18 @@ class Quality(Dialog[None], Exports):
         with Vertical(classes="whole"):
             yield Line(name="quality-head")
             yield Line(name="quality-why")
-            yield LiveGrid(empty="…")
-            yield Static("", id="quality-reading", markup=False)
+            reading = Static("", id="quality-reading", markup=False)
+            yield from self.compose_split(QualityGrid(empty="…"), reading)
             yield KeyLine()
 
-    def read_query(self) -> Callable[[Workspace], QualityBoard]:
-        """The scores."""
+    def read_query(self) -> Callable[[Workspace], tuple[int, QualityBoard]]:
+        """The project of the run, and the scores."""
         run_id = self._run_id
-        return lambda workspace: quality_board(workspace, run_id)
+        return lambda workspace: (find_run(workspace, run_id).project_id, quality_board(workspace, run_id))
 
-    def take(self, answer: QualityBoard) -> None:
+    def take(self, answer: tuple[int, QualityBoard]) -> None:
         """Show them."""
-        self._found = answer
+        self._project_id, self._found = answer
         self._show()
 
     def on_workspace_changed(self, _: WorkspaceChanged) -> None:
@@ -81,7 +101,7 @@ class Quality(Dialog[None], Exports):
         self.query_one("#quality-why", Line).say(why(found))
         heads = (Column("name", "variable", 12), *(Column(m.name, m.name, CELL) for m in found.metrics))
         spare = [metric.name for metric in reversed(found.metrics) if metric.limit is None]
-        columns = fitted(heads, self.size.width - 1, ("name",), spare)
+        columns = fitted(heads, self.list_width - 1, ("name",), spare)
         names = [MINIMUM, LIMIT, *found.columns]
         rows = [cells(columns, row) for row in board_rows(found)]
         self.query_one(LiveGrid).show(columns, rows, list(enumerate(names)))
@@ -93,6 +113,33 @@ class Quality(Dialog[None], Exports):
         found, key = self._found, self.query_one(LiveGrid).key
         if found is not None and isinstance(key, tuple):
             self.query_one("#quality-reading", Static).update(reading(found, int(key[0])))
+
+    @on(Grid.Selected)
+    async def _look_behind(self, event: Grid.Selected) -> None:
+        """Show the values of the column, whose bars and cells open their records; of the minimum, those of the column that has it."""
+        found = self._found
+        if found is None:
+            return
+        column = found.columns[event.index - 2] if event.index >= 2 else deciding(found) if event.index == 0 else None
+        if column is None:
+            self.sfumato.say(NO_RECORDS)
+        else:
+            from .distribution import Distributions
+
+            await self.sfumato.open(Distributions(self._project_id, self._run_id, column))
+
+    def detail_query(self) -> DetailQuery | None:
+        """The row under the cursor: each measure with its limit, its reason and what it means."""
+        found, key = self._found, self.query_one(LiveGrid).key
+        if found is None or not isinstance(key, tuple):
+            return None
+        index, name = int(key[0]), str(key[1])
+
+        def query(_: Workspace) -> LaidOut:
+            title = name if index >= 2 else "Minimum over the columns"
+            return partial(facts_in, title, score_facts(found, index, lambda key: meaning_of(key).meaning))
+
+        return index, found, query
 
     def exportable(self) -> Exportable | None:
         """The board with all its digits."""
@@ -153,6 +200,31 @@ def reading(found: QualityBoard, index: int) -> str:
     column = found.columns[index - 2]
     parts = [_said(m.name, found.scores[m.name, column]) for m in found.metrics if (m.name, column) in found.scores]
     return printable(f"{column}: " + ("; ".join(parts) or "no measure of the run scores it"))
+
+
+def deciding(found: QualityBoard) -> str | None:
+    """The variable that has the minimum of the first measure that fails, else of the first that any variable has a score of."""
+    for metric in sorted(found.metrics, key=lambda one: found.whole[one.name].outcome != "fail"):
+        scored = {
+            column: score.value
+            for column in found.columns
+            if (score := found.scores.get((metric.name, column))) is not None and score.value is not None
+        }
+        if scored:
+            return min(scored, key=lambda column: scored[column])
+    return None
+
+
+def score_facts(found: QualityBoard, index: int, meaning: Callable[[str], str]) -> list[tuple[str, str]]:
+    """A row of the board by measure: value, limit and reason, and below it what the measure is."""
+    facts = []
+    for metric in found.metrics:
+        score = found.whole[metric.name] if index < 2 else found.scores.get((metric.name, found.columns[index - 2]))
+        if score is not None:
+            said = _said("", score).strip()
+            facts += [(metric.name, f"{mark(score.outcome)} {said}" if score.limit is not None else said)]
+            facts += [("", meaning(metric.whole if index < 2 or not metric.column else metric.column))]
+    return facts or [("", "no measure of the run scores it")]
 
 
 def _said(name: str, score: Score) -> str:

@@ -264,6 +264,14 @@ class Records(Pane, Split):
         """What is shown, and the table."""
         yield from self.compose_split(Line(name="records-head"), RecordGrid(empty="…"))
 
+    def by_measure(self, run_id: int, place: int) -> None:
+        """Have the records of a run shown by the measure at ``place`` among those that it has, over all datasets."""
+        self._wanted = run_id, place
+        if self.line is not None and self.line.run.id == run_id:
+            self.load()
+
+    _wanted: tuple[int, int] | None = None
+
     def load(self) -> None:
         """Read the records of the run."""
         if self.line is None:
@@ -271,6 +279,9 @@ class Records(Pane, Split):
         run_id, measure, draw = self.line.run.id, self._measure, self._draw
         if self._records is not None and self._records.run_id != run_id:
             measure = draw = self._measure = self._draw = 0
+        if self._wanted is not None and self._wanted[0] == run_id:
+            measure, draw = self._measure, self._draw = self._wanted[1], 0
+            self._wanted = None
 
         def query(workspace: Workspace) -> tuple[Sequence[RecordMeasure], OpenRecords | None]:
             from sfumato.workspace.views.records import open_records, record_measures

@@ -32,6 +32,7 @@ from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import RunLine
 from sfumato.workspace.views.studies import Curve, Study, curves, studies
 
+from .behind import SaysPoint
 from .page import Dialog, Exports, Pane
 
 NONE = "This run has no study. Add [[study]] tables to its recipe to sweep what an intruder knows."
@@ -120,7 +121,7 @@ class Planes(Container, can_focus=True):
         self.query_one(AnswerTables).say(view.study, view.pictures[picture])
 
 
-class Studies(Pane):
+class Studies(SaysPoint, Pane):
     """One picture of one study at a time. ``first`` leaves out studies that do not sum their points up, and is "planes" or
     "limits": the kind of study that is shown first, where there is one.
     """

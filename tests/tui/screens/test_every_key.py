@@ -86,13 +86,14 @@ PLACES = {
     "projects": Place(("Projects", "ProjectGrid"), before=GRID),
     "runs": Place(("Runs", "RunGrid", "Project", "Exports", "SfumatoApp"), "runs", before=RUNS),
     "quality": Place(("Project",), "runs", data="census"),
+    "board of quality": Place(("QualityGrid",), "runs", ("G", "Q"), data="census"),
     "results": Place(("Results", "ResultGrid", "Grid"), "results", before=GRID | {"grid.left": ("l",)}),
     "filter": Place(("Filter",), "results", ("slash",)),
     "verdicts": Place(("Verdicts", "VerdictBoard"), "verdicts"),
     "trial": Place(
         ("Trial",), "verdicts", ("t",), {"trial.previous": ("down",), "trial.own": ("1",), "trial.keep": ("1",)}
     ),
-    "curves": Place(("Studies", "Plot"), "sweep", before=PLOT),
+    "curves": Place(("Studies", "SaysPoint", "Plot"), "sweep", before=PLOT),
     "tabs": Place(("TabLine",), "sweep", ("shift+tab",)),
     "diagnostics": Place(
         ("Diagnostics", "ParameterGrid"), "diagnostics", before={"diagnostics.next_statistic": ("t",)}, data="chained"

@@ -8,14 +8,16 @@ from textual.widgets import Input
 from sfumato.engine.microdata import conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.run import PUBLIC
+from sfumato.tui.screens.distribution import Distributions
 from sfumato.tui.screens.project import Project
-from sfumato.tui.screens.quality import Quality, reading, why
+from sfumato.tui.screens.quality import NO_RECORDS, Quality, deciding, reading, why
 from sfumato.tui.state import AppState, save_state
+from sfumato.tui.widgets.grid import Grid
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.quality import QualityBoard, Score, has_quality, quality_board
+from sfumato.workspace.views.quality import Metric, QualityBoard, Score, has_quality, quality_board
 from sfumato.workspace.views.runs import find_run
 from sfumato.workspace.views.studies import has_answers
 
@@ -198,3 +200,47 @@ def test_a_row_is_read_in_words(three):
     board = board_of(three, GOOD)
     assert reading(board, 0).startswith("Minimum over the columns: rho ")
     assert reading(board, 2 + board.columns.index("town")).startswith("town: rilm 1, at least 0.1")
+
+
+def board(**scores):
+    metrics = [Metric(name, "", f"quality.{name}.minimum", "numbers", 0.5) for name in ("rho", "nmi")]
+    whole = {"rho": Score(0.9, 0.5), "nmi": Score(0.1, 0.5)}
+    by_column = {(name, column): Score(value, 0.5) for column, own in scores.items() for name, value in own.items()}
+    return QualityBoard(metrics, list(scores), by_column, whole, {})
+
+
+def test_the_minimum_leads_to_the_variable_that_has_it():
+    assert deciding(board(age={"rho": 0.9, "nmi": 0.2}, hours={"rho": 0.95, "nmi": 0.1})) == "hours"
+    assert deciding(board(age={"rho": 0.9}, hours={"rho": 0.95})) == "age"
+    assert deciding(board(age={"nmi": None})) is None
+
+
+async def beside(seat, words):
+    for _ in range(200):
+        if words in seat.text:
+            return True
+        await seat.press("shift")
+        await seat.pilot.pause(0.02)
+    return False
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(80, 24), (160, 50)])
+async def test_enter_on_the_board_of_quality_leads_to_the_values(sit, three, size):
+    async with sit(look(three, GOOD), "Q", size=size) as seat:
+        assert isinstance(seat.app.screen, Quality)
+        if size[0] >= 160:
+            assert await beside(seat, "Lighthouse")
+        await seat.press("j", "enter")
+        assert seat.app.notices[-1] == NO_RECORDS
+        assert isinstance(seat.app.screen, Quality)
+        names = [seat.app.screen.query_one(Grid).row(index)[0] for index in (2, 3)]
+        for key, name in (("k", "age"), ("j", None), ("j", None)):
+            await seat.press(key)
+            index = seat.app.screen.query_one(Grid).cursor
+            if index == 1:
+                continue
+            await seat.press("enter")
+            assert isinstance(seat.app.screen, Distributions)
+            assert f"run 1 · {name or names[index - 2]}" in seat.text
+            await seat.press("q")
