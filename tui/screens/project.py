@@ -29,11 +29,12 @@ from .behind import LeadsBehind
 from .data import Data
 from .diagnostics import Diagnostics
 from .map import Map
-from .page import Beside, Page, Pane
+from .page import Page, Pane
 from .plan import Plan
 from .records import Records
 from .results import Results
 from .runs import Runs
+from .seals import HoldsSeals
 from .study import Studies
 from .verdicts import Verdicts
 
@@ -76,8 +77,6 @@ VIEWS = {
 """Screens above the tabs, for the runs that have something to show there: key, title, what it is."""
 
 
-ROWS_AT_HAND = 2_000
-"""A seal over so many rows is checked in a thread in less time than a process needs to start."""
 PAUSE_SECONDS = 0.1
 REST_SECONDS = 0.3
 """The row of the cursor is remembered once it has stood still for so long."""
@@ -94,7 +93,7 @@ class Panes(Backdrop, ContentSwitcher):
     """Shows one of the tabs."""
 
 
-class Project(LeadsBehind, Page):
+class Project(LeadsBehind, HoldsSeals, Page):
     """The runs of a project, its data, and ways to look at one of its runs."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -124,7 +123,6 @@ class Project(LeadsBehind, Page):
         self._panes: Mapping[str, Pane] = {str(pane.id): pane for pane in (*made, Data(project_id), Plan(project_id))}
         self._bringing = asyncio.Lock()
         self._resting: Timer | None = None
-        self._seals: dict[int, tuple[object, str]] = {}
 
     def compose_body(self) -> ComposeResult:
         """The tabs and what they show."""
@@ -224,12 +222,12 @@ class Project(LeadsBehind, Page):
         if line is None:
             self.say_where(into, self._title)
         elif self._tab in OF_THE_PROJECT:
-            self._look_at_seal_of(line.run)
+            self.look_at_seal_of(line.run)
             self.say_where(into, (self._title, "bold"), into, TABS[self._tab].lower())
         else:
-            self._look_at_seal_of(line.run)
+            self.look_at_seal_of(line.run)
             said = [f"run {line.run.id}", line.run.name, PUBLIC_KEY if line.run.key_public else "", state_text(line)]
-            said.insert(0, f"{mark('fail')} not as it was sealed" if self._seals[line.run.id][1] else "")
+            said.insert(0, f"{mark('fail')} not as it was sealed" if self.broken_seal(line.run) else "")
             said += [duration(line.run.seconds) if line.run.state.ended else "", tally_text(line.tally)]
             self.say_where(into, (self._title, "bold"), into, "  ".join(part for part in said if part))
         self._say_lack()
@@ -255,38 +253,8 @@ class Project(LeadsBehind, Page):
         self._examined = event.view.toml, event.view.sha256
         self._say_next()
 
-    def _look_at_seal_of(self, run: Run) -> None:
-        """Have a run held against its seal, once for each state that it has been in."""
-        known = self._seals.get(run.id)
-        if known is None or known[0] != (run.state, run.finished):
-            self._seals[run.id] = ((run.state, run.finished), "")
-            self._hold(run.id)
-
-    def _hold(self, run_id: int) -> None:
-        """Beside the app where that takes long, which would hold up its keys; what cannot be read, the panes say."""
-        directory = self.sfumato.directory
-
-        def hold(call: Beside) -> tuple[int, str]:
-            from sfumato.workspace.integrity import said_of_seal
-
-            with Workspace.open(directory, read_only=True) as workspace:
-                query = "SELECT count(*) FROM result WHERE run_id = ?"
-                rows = workspace.connection.execute(query, (run_id,)).fetchone()[0]
-            few = rows <= ROWS_AT_HAND
-            return run_id, (
-                said_of_seal(directory, run_id)
-                if few
-                else call(said_of_seal, directory, run_id, what="the check of the seal")
-            )
-
-        self.call_beside(hold, self._warn, group="seal", exclusive=False, refuse=lambda _: None)
-
-    def _warn(self, answer: tuple[int, str]) -> None:
-        run_id, said = answer
-        if not said:
-            return
-        self._seals[run_id] = (self._seals[run_id][0], said)
-        self.sfumato.say(said, "error")
+    def seal_broken(self) -> None:
+        """Say so above the tabs."""
         self._show_run()
 
     @property
